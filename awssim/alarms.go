@@ -19,10 +19,10 @@ const (
 	AlarmInsufficientData = autoscaling.AlarmInsufficientData
 )
 
-// SetAlarm sets the state of a CloudWatch alarm of an account in a region, and makes the alarm if
+// SetAlarm sets the state of a CloudWatch alarm of an account in a region, and creates the alarm if
 // there is none of that name. CloudWatch itself is not simulated: alarms are there for instance
 // refreshes, which fail or roll back when one fires. It fails if the world has no such region, the
-// name is empty or the state is not one of the three.
+// name is empty, or the state is not one of the three.
 func (s *Simulator) SetAlarm(account, region, name string, state AlarmState) error {
 	if name == "" {
 		return errors.New("setting an alarm: it has no name")

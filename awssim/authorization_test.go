@@ -60,7 +60,7 @@ const (
 	subnet    = "subnet-0b2000000000000aa"
 	group     = "sg-0c1000000000000ab"
 	bucket    = "data"
-	operators = "operators" // everybody in the account may become it, who is allowed to
+	operators = "operators" // all callers of the account that are allowed to may become it
 )
 
 func newWorkplace(t *testing.T) *workplace {
@@ -300,7 +300,8 @@ func TestCallsNeedTheirPermissions(t *testing.T) {
 }
 
 // TestFleetsAreAuthorizedOnWhatTheyLaunchWith holds that ec2:CreateFleet is asked on each resource
-// that a fleet launches with, with the tags of what exists and of what the request creates.
+// that a fleet launches with, with the tags of existing resources and of the resources that the
+// request creates.
 func TestFleetsAreAuthorizedOnWhatTheyLaunchWith(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -364,8 +365,8 @@ func TestFleetsAreAuthorizedOnWhatTheyLaunchWith(t *testing.T) {
 	}
 }
 
-// TestAllThatIsNotAllowedIsDenied holds the words of a denial, a Deny, and what nobody knows the
-// permissions of.
+// TestAllThatIsNotAllowedIsDenied holds the message of a denial, a Deny, and an action with unknown
+// permissions.
 func TestAllThatIsNotAllowedIsDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -403,7 +404,8 @@ func TestAllThatIsNotAllowedIsDenied(t *testing.T) {
 	}
 }
 
-// TestTagsDecide holds that the tags of what there is, and those of a request, are what conditions see.
+// TestTagsDecide holds that conditions see the tags of existing resources, and the tags of a
+// request.
 func TestTagsDecide(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -461,7 +463,7 @@ func TestTagsDecide(t *testing.T) {
 	}
 }
 
-// TestObjectsWithoutPermission holds what S3 says of single objects.
+// TestObjectsWithoutPermission holds what S3 answers about single objects.
 func TestObjectsWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

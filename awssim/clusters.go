@@ -14,7 +14,7 @@ type (
 	Cluster = world.Cluster
 	// NodeRule says how the nodes of managed node groups behave.
 	NodeRule = sim.NodeRule
-	// NodeState is what somebody who runs nodes says of the node of an instance.
+	// NodeState is the state of an instance's node as set by the code that runs nodes.
 	NodeState = eks.NodeState
 )
 
@@ -26,9 +26,9 @@ const (
 	EventUncordoned = eks.EventUncordoned
 )
 
-// SetCluster makes an EKS cluster of an account in a region, ACTIVE at once, or changes the one of
-// that name: its Kubernetes version, for example. It fails if the world has no such region, or if
-// the cluster has no name, no version such as 1.30, or no subnets of one VPC.
+// SetCluster creates an EKS cluster of an account in a region, ACTIVE at once, or changes the one
+// of that name: its Kubernetes version, for example. It fails if the world has no such region, or
+// if the cluster has no name, no version such as 1.30, or no subnets of one VPC.
 func (s *Simulator) SetCluster(account, region string, cluster Cluster) error {
 	var err error
 	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = eks.SetCluster(r, cluster) }); inRegion != nil {
@@ -40,8 +40,8 @@ func (s *Simulator) SetCluster(account, region string, cluster Cluster) error {
 	return nil
 }
 
-// SetNode says of the node of an instance whether it is Ready, and whether it is drained; what is
-// nil is left as it was. It fails if the world has no such region.
+// SetNode sets whether the node of an instance is Ready, and whether it is drained; nil values stay
+// as they were. It fails if the world has no such region.
 func (s *Simulator) SetNode(account, region, instance string, state NodeState) error {
 	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { eks.SetNode(r, instance, state) }); err != nil {
 		return fmt.Errorf("setting the node of instance %q: %w", instance, err)
@@ -49,11 +49,12 @@ func (s *Simulator) SetNode(account, region, instance string, state NodeState) e
 	return nil
 }
 
-// ManagedNode is what EKS says of the node of an instance of a managed node group: its labels and taints.
+// ManagedNode describes the node of an instance of a managed node group, as EKS configures it: its
+// labels and taints.
 type ManagedNode = eks.ManagedNode
 
-// ManagedNode returns what EKS says of the node of an instance, as it is now and without a call,
-// and false if the instance is not one of a managed node group.
+// ManagedNode returns EKS's configuration of an instance's node, as it is now and without a call,
+// and false if the instance does not belong to a managed node group.
 func (s *Simulator) ManagedNode(account, region, instance string) (node ManagedNode, ok bool) {
 	s.inRegion(account, region, func(r *sim.Region) { node, ok = eks.LookupNode(r, instance) })
 	return node, ok

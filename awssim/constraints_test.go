@@ -22,8 +22,8 @@ func unvalidated(stack *middleware.Stack) error {
 	return err
 }
 
-// TestRequestsAreHeldToModels holds how each service refuses a request that breaks its model, before it looks
-// at permissions.
+// TestRequestsAreHeldToModels holds how each service refuses a request that breaks its model,
+// before it checks permissions.
 func TestRequestsAreHeldToModels(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

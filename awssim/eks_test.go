@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// What a path, a query or a body of EKS has that its API does not is refused, with the code in the
-// header that SDKs read.
+// TestEKSOverTheWire holds that a path, a query, or a body of EKS that its API does not have is
+// refused, with the code in the header that SDKs read.
 func TestEKSOverTheWire(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
@@ -42,7 +42,7 @@ func TestEKSOverTheWire(t *testing.T) {
 	}
 }
 
-// rest makes a signed request to EKS.
+// rest sends a signed request to EKS.
 func (e *endpoint) rest(t *testing.T, method, path, body string) (status int, header http.Header, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, e.url+path, strings.NewReader(body))
@@ -63,7 +63,8 @@ func (e *endpoint) rest(t *testing.T, method, path, body string) (status int, he
 	return response.StatusCode, response.Header, string(content)
 }
 
-// A world has clusters from the start, in every account; one that cannot be is refused.
+// TestClustersOfTheWorld holds that a world has clusters from the start, in every account, and that
+// an impossible cluster is refused.
 func TestClustersOfTheWorld(t *testing.T) {
 	t.Parallel()
 	w := *world.Default()

@@ -33,7 +33,7 @@ func sendPolicy(queue, rule string) string {
 		"Condition":{"ArnEquals":{"aws:SourceArn":%q}}}]}`, queueARN(queue), ruleARN(rule))
 }
 
-// newQueue makes a queue with a policy, or none.
+// newQueue creates a queue with a policy, or none.
 func (e *endpoint) newQueue(t testing.TB, name, policy string) *queueClient {
 	t.Helper()
 	attributes := map[string]string{}
@@ -45,7 +45,7 @@ func (e *endpoint) newQueue(t testing.TB, name, policy string) *queueClient {
 	return &queueClient{t, c, out.QueueUrl}
 }
 
-// newRule makes a rule with a pattern and one queue as its target.
+// newRule creates a rule with a pattern and one queue as its target.
 func (e *endpoint) newRule(t testing.TB, name, pattern, queue string) *eventbridge.Client {
 	t.Helper()
 	c := eventbridge.NewFromConfig(e.config(key))
@@ -73,7 +73,7 @@ func (e *endpoint) runSpot(t testing.TB) string {
 	return *out.Instances[0].InstanceId
 }
 
-// launchGroup makes a group of one instance.
+// launchGroup creates a group of one instance.
 func (e *endpoint) launchGroup(t testing.TB) {
 	t.Helper()
 	must[*ec2.CreateLaunchTemplateOutput](t)(ec2.NewFromConfig(e.config(key)).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
@@ -115,8 +115,8 @@ func (q *queueClient) kinds() []string {
 	}
 }
 
-// A user makes queues and rules, and gets of what happens to instances and groups what the patterns
-// want and the queues' policies allow.
+// TestRulesDeliverEvents holds that a user who creates queues and rules gets the events of
+// instances and groups that the patterns match and the queues' policies allow.
 func TestRulesDeliverEvents(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -164,7 +164,8 @@ var (
 	docQueue   = regexp.MustCompile("(?s)```json\n(.*?)```")
 )
 
-// What docs/events.md tells users to make works, and gets what it is for.
+// TestQueueOfTheDocumentation holds that the rules that docs/events.md has users create work, and
+// get the events that they are for.
 func TestQueueOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../docs/events.md")
@@ -198,7 +199,8 @@ func TestQueueOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// The life of a rule: it is disabled, enabled, tagged, listed, stripped of its targets and deleted.
+// TestRuleIsAdministered walks a rule through its life: it is disabled, enabled, tagged, listed,
+// stripped of its targets, and deleted.
 func TestRuleIsAdministered(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
@@ -292,7 +294,7 @@ func TestRulesAreRefused(t *testing.T) {
 	}
 }
 
-// A caller is held to the rule's ARN and tags.
+// TestRulesAreAuthorized holds that a caller is held to the rule's ARN and tags.
 func TestRulesAreAuthorized(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

@@ -188,7 +188,8 @@ func TestErrorsCarryTheRequestID(t *testing.T) {
 	}
 }
 
-// Whoever sees what a call did finds the call in the log, though it is not answered yet.
+// TestCallsAreLoggedWithTheirEffect holds that a client that sees the effect of a call finds the
+// call in the log, though it is not answered yet.
 func TestCallsAreLoggedWithTheirEffect(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

@@ -67,7 +67,8 @@ func (d *frontDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.sim.Began = v.at
 	response := v.serve(body)
 	v.answer(w, response)
-	// Nobody is left to be told of an error, and Fault.Check allows none at this place.
+	// The client is gone, so an error cannot be reported, and Fault.Check allows none at this
+	// place.
 	_ = v.strike(sim.AfterAnswer)
 }
 
@@ -97,8 +98,8 @@ func (v *visit) serve(body []byte) *wire.Response {
 	return response
 }
 
-// logWithEffect has the kernel write a success down in the moment of its effect, so that whoever
-// sees that finds the line; unless a fault may come in between.
+// logWithEffect has the kernel record a success in the moment of its effect, so that a client that
+// sees the effect finds the line; unless a fault may come in between.
 func (v *visit) logWithEffect() {
 	if v.logged = !slices.ContainsFunc(v.faults, func(f sim.Fault) bool { return f.Place == sim.AfterEffect }); v.logged {
 		record := v.record(v.wire.SuccessStatus(), "")
@@ -165,7 +166,7 @@ func (v *visit) refuse(err error) *wire.Response {
 	return v.wire.EncodeError(v.sim.RequestID, e)
 }
 
-// log writes the call down before it is answered, so that whoever has the answer finds the line.
+// log records the call before it is answered, so that a client that has the answer finds the line.
 func (v *visit) log(status int, code string) { v.kernel.Record(v.record(status, code)) }
 
 func (v *visit) record(status int, code string) sim.CallRecord {
@@ -184,7 +185,7 @@ func (v *visit) answer(w http.ResponseWriter, response *wire.Response) {
 	for key, values := range response.Header {
 		w.Header()[key] = values
 	}
-	// the answer to HEAD tells the length of what it leaves out
+	// the answer to HEAD has the length of what it leaves out
 	if response.Header.Get("Content-Length") == "" {
 		w.Header().Set("Content-Length", strconv.Itoa(len(response.Body)))
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/ssm"
 )
 
-// Instance is an EC2 instance as it is at a moment, with what no call to AWS tells so plainly: the
-// user data as the machine reads it, and whether its node is up.
+// Instance is an EC2 instance as it is at a moment, with properties that no call to AWS returns so
+// plainly: the user data as the machine reads it, and whether its node is up.
 type Instance = ec2.Instance
 
-// EventBooted is the state of the event of kind "instance" which tells that the node in it is up.
+// EventBooted is the state of the event of kind "instance" which reports that the node in it is up.
 const EventBooted = ec2.EventBooted
 
 // Instance returns an instance as it is now, without the lag, the throttling, the faults and the

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// happened tells what is in the queue, and empties it: "detail-type resource state-or-action".
+// happened returns what is in the queue, and empties it: "detail-type resource state-or-action".
 func (q *queueClient) happened() []string {
 	q.Helper()
 	list := []string{}

@@ -15,13 +15,13 @@ type Issuer struct {
 	// KeySet is the JSON Web Key Set that it publishes (RFC 7517): a Kubernetes API server has it at
 	// /openid/v1/jwks.
 	KeySet json.RawMessage `json:"keySet"`
-	// Unreachable makes calls that need its keys fail.
+	// Unreachable fails calls that need its keys.
 	Unreachable bool `json:"unreachable"`
 }
 
-// SetIssuer sets the keys that an issuer publishes, for all accounts. AWS fetches them from the issuer. The
-// simulated AWS connects to nobody, so a test sets them. It fails for a URL that does not begin with
-// https://, and for a key set that cannot be read.
+// SetIssuer sets the keys that an issuer publishes, for all accounts. AWS fetches them from the
+// issuer. The simulated AWS opens no connections, so a test sets them. It fails for a URL that does
+// not begin with https://, and for a key set that cannot be read.
 func (s *Simulator) SetIssuer(issuer Issuer) error {
 	if err := sts.SetIssuer(s.kernel, issuer.URL, issuer.KeySet, issuer.Unreachable); err != nil {
 		return fmt.Errorf("setting an OpenID Connect issuer: %w", err)

@@ -46,7 +46,7 @@ type behaviorJSON struct {
 	NodesReport bool           `json:"nodesReport"`
 }
 
-// behaviorChange is what of a behavior is to change: a member that is nil stays.
+// behaviorChange holds the changes of a behavior: a member that is nil stays.
 type behaviorChange struct {
 	InstanceTimes struct {
 		Pending      *duration `json:"pending"`

@@ -39,7 +39,7 @@ func (e *endpoint) run(t *testing.T, path string, args ...string) (stdout, stder
 	t.Helper()
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), path, args...)
-	// The settings of whoever runs the tests must not show.
+	// The settings of the user that runs the tests must not show.
 	mine := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_") })
 	cmd.Env = slices.Concat(mine, []string{"AWS_ENDPOINT_URL=" + e.url, "AWS_ACCESS_KEY_ID=" + key, "AWS_SECRET_ACCESS_KEY=secret",
 		"AWS_REGION=" + region, "AWS_DEFAULT_REGION=" + region, "AWS_MAX_ATTEMPTS=1", "AWS_PAGER=",
@@ -105,7 +105,7 @@ func TestAWSCLI(t *testing.T) {
 	}
 }
 
-// eksWithCLI makes, shows, changes and deletes a managed node group.
+// eksWithCLI creates, shows, changes, and deletes a managed node group.
 func eksWithCLI(t *testing.T, e *endpoint, call func(...string) object) {
 	t.Helper()
 	if err := e.SetCluster(account, region, awssim.Cluster{Name: "cli", Version: "1.35", Subnets: []string{"subnet-0b2000000000000aa"}}); err != nil {
@@ -145,10 +145,10 @@ func eksWithCLI(t *testing.T, e *endpoint, call func(...string) object) {
 	call("eks", "delete-nodegroup", "--cluster-name", "cli", "--nodegroup-name", "n")
 }
 
-// A cluster with its node group and its add-on lives from its creation to its deletion by the AWS
-// CLI, waiters included. Time stands still while the CLI runs and is stepped between its calls, so
-// that what a waiter waits for is there when it looks first: it would look again after half a
-// minute of real time only.
+// TestEKSClusterByCLI holds that a cluster with its node group and its add-on lives from its
+// creation to its deletion by the AWS CLI, waiters included. Time stands still while the CLI runs
+// and is stepped between its calls, so that what a waiter waits for is there at its first check: it
+// would check again only after half a minute of real time.
 func TestEKSClusterByCLI(t *testing.T) {
 	t.Parallel()
 	aws := independent(t, "aws", "--version")
@@ -201,7 +201,8 @@ func TestEKSClusterByCLI(t *testing.T) {
 	}
 }
 
-// boto3's waiters look often enough to see a cluster in the middle of its creation, and of its deletion.
+// waiterScript runs boto3's waiters, which poll often enough to see a cluster in the middle of its
+// creation, and of its deletion.
 const waiterScript = `
 import boto3, os
 eks = boto3.client("eks", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
@@ -228,8 +229,8 @@ func TestBoto3Waiters(t *testing.T) {
 	}
 }
 
-// boto3's own parsers are stricter than the CLI's output shows: this script asserts on types and on
-// members that must be there though they are empty.
+// boto3Script asserts on types and on members that must be there though they are empty: boto3's own
+// parsers are stricter than the CLI's output shows.
 const boto3Script = `
 import boto3, datetime, os
 from botocore.exceptions import ClientError

@@ -13,9 +13,9 @@ import (
 // a resource.
 type Authorization = sim.Authorization
 
-// SetPolicies holds everybody who calls with an access key to policy documents; none make it the
-// account's administrator again, which every key is at first. It fails for a document that IAM
-// refuses, or that cannot be decided by: see package iampolicy. A session is held to what is
+// SetPolicies holds all callers with an access key to policy documents. With none, the key is the
+// account's administrator again, as every key is at first. It fails for a document that IAM
+// refuses, or that cannot be evaluated: see package iampolicy. A session is held to what is
 // attached to its role instead.
 func (s *Simulator) SetPolicies(accessKeyID string, documents ...string) error {
 	policies := make([]iampolicy.Policy, len(documents))
@@ -29,7 +29,8 @@ func (s *Simulator) SetPolicies(accessKeyID string, documents ...string) error {
 	return nil
 }
 
-// Authorizations are all questions that were decided, in order. Calls of administrators are not among them.
+// Authorizations returns all questions that were decided, in order. Calls of administrators are not
+// among them.
 func (s *Simulator) Authorizations() []Authorization { return s.kernel.Authorizations() }
 
 func (s *Simulator) postPolicies(r *http.Request) (any, error) {

@@ -138,7 +138,8 @@ func TestARegionTheWorldLacks(t *testing.T) {
 	}
 }
 
-// Requests to IAM and STS may be signed for us-east-1 wherever they come from, also in a world without it.
+// TestIAMAndSTSAreGlobal holds that requests to IAM and STS may be signed for us-east-1 wherever
+// they come from, also in a world without it.
 func TestIAMAndSTSAreGlobal(t *testing.T) {
 	t.Parallel()
 	w, err := world.Parse([]byte("extends: default\nregions:\n- name: eu-central-1\n  zones: [{name: eu-central-1a, id: euc1-az2}]\n"))
@@ -158,7 +159,8 @@ func TestIAMAndSTSAreGlobal(t *testing.T) {
 	}
 }
 
-// Accounts are the last digits of an access key, and see nothing of each other.
+// TestAccountsAreApart holds that the last digits of an access key name the account, and that
+// accounts do not see each other's resources.
 func TestAccountsAreApart(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
@@ -239,7 +241,7 @@ func TestReadLagOverTheWire(t *testing.T) {
 	}
 }
 
-// The log has the client tokens that idempotent calls carry.
+// TestCallLogHasClientTokens holds that the log has the client tokens that idempotent calls carry.
 func TestCallLogHasClientTokens(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

@@ -135,7 +135,8 @@ func TestQueueAttributesTagsAndPurge(t *testing.T) {
 	}
 }
 
-// A queue with a tag can be reached by who may reach what has the tag.
+// TestQueuesAreAuthorizedByTags holds that a queue with a tag can be reached by a caller that may
+// reach resources with the tag.
 func TestQueuesAreAuthorizedByTags(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

@@ -178,7 +178,8 @@ func TestDeleteMessageBatch(t *testing.T) {
 	}
 }
 
-// A call that waits is answered by the clock, or by the message that it waits for.
+// TestLongPolling holds that a call that waits is answered by the clock, or by the message that it
+// waits for.
 func TestLongPolling(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -303,8 +304,8 @@ func TestQueueErrors(t *testing.T) {
 	}
 }
 
-// A group's instance is launched, terminated by somebody and replaced; the queue gets all of it, as
-// AWS words it.
+// TestEventsOfGroups holds that a group's instance is launched, terminated, and replaced; the queue
+// gets all of it, with AWS's wording.
 func TestEventsOfGroups(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{World: queues()})
@@ -411,7 +412,7 @@ type told struct {
 	instance string // the last one that changed its state
 }
 
-// told empties the queue.
+// told returns what is in the queue, and empties it.
 func (e *endpoint) told(t testing.TB, q *queueClient) told {
 	t.Helper()
 	var all told

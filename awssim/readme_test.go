@@ -16,7 +16,7 @@ var (
 	worlds = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 )
 
-// What README.md shows works, in the order in which it is shown.
+// TestReadmeExamples holds that the examples of README.md work, in the order in which it has them.
 func TestReadmeExamples(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")

@@ -102,8 +102,8 @@ type answer struct {
 	message string
 }
 
-// TestRecordedErrors compares errors with those that AWS was recorded to answer: code, HTTP status,
-// and message.
+// TestRecordedErrors compares errors with the recorded errors of AWS: code, HTTP status, and
+// message.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t)

@@ -8,12 +8,13 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// CapacityReservation is EC2 capacity that somebody has bought: On-Demand, or as a Capacity Block.
+// CapacityReservation is EC2 capacity that an account has bought: On-Demand, or as a Capacity
+// Block.
 type CapacityReservation = ec2.CapacityReservation
 
-// SetCapacityReservation makes a Capacity Reservation of an account in a region, as if it had been
-// bought, or changes the one of that id. It fails if the world has no such region, or the
-// reservation is none that could be bought.
+// SetCapacityReservation creates a Capacity Reservation of an account in a region, as if it had
+// been bought, or changes the one of that ID. It fails if the world has no such region, or if the
+// reservation could not be bought.
 func (s *Simulator) SetCapacityReservation(account, region string, reservation CapacityReservation) error {
 	var err error
 	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = ec2.SetCapacityReservation(r, reservation) }); inRegion != nil {

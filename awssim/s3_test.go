@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
-// bucketOfCAPA is the default world's, whose objects under machine-pool/ end after a day.
+// bucketOfCAPA is the default world's, whose objects under machine-pool/ expire after a day.
 const bucketOfCAPA = "cluster-api-provider-aws-bootstrap"
 
 func store(t *testing.T, c *s3.Client, key, content string) {
@@ -186,7 +186,7 @@ func TestObjectErrors(t *testing.T) {
 	}
 }
 
-// The bucket's name may stand before the host.
+// TestVirtualHostedBucket holds that the bucket's name may stand before the host.
 func TestVirtualHostedBucket(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
@@ -208,7 +208,7 @@ func TestVirtualHostedBucket(t *testing.T) {
 	}
 }
 
-// Objects end by the rules of their bucket.
+// TestExpiration holds that objects expire by the rules of their bucket.
 func TestExpiration(t *testing.T) {
 	t.Parallel()
 	clock := simclock.New(start.Add(time.Hour), 0)

@@ -17,7 +17,7 @@ import (
 )
 
 // registry returns the handlers of all services. It panics if one has no tables on the wire, since
-// nobody could call it.
+// it could not be called.
 func registry() *sim.Registry {
 	reg := sim.NewRegistry()
 	for _, register := range []func(*sim.Registry){

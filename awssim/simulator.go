@@ -1,7 +1,7 @@
 // Package awssim is a simulated AWS: EC2, Auto Scaling, EKS, IAM, STS, S3, SQS, EventBridge's rules
 // that fill its queues, and Systems Manager's parameters in memory, behind the real wire protocols,
 // so that the unmodified AWS SDKs and the AWS CLI talk to it over HTTP. Time, latency, throttling,
-// faults and capacity are data (see Options). The same is to be had over HTTP below /_sim/;
+// faults and capacity are data (see Options). The same is available over HTTP below /_sim/;
 // README.md shows each endpoint.
 package awssim
 
@@ -24,21 +24,21 @@ import (
 type (
 	// Behavior says how the simulated AWS departs from the ideal one.
 	Behavior = sim.Behavior
-	// InstanceTimes is how long an instance stays in its states.
+	// InstanceTimes holds how long an instance stays in its states.
 	InstanceTimes = sim.InstanceTimes
-	// ClusterTimes is how long EKS takes for a cluster and its add-ons.
+	// ClusterTimes holds how long EKS takes for a cluster and its add-ons.
 	ClusterTimes = sim.ClusterTimes
 	// CapacityRule bounds how many instances of a type an account may have in a zone.
 	CapacityRule = sim.CapacityRule
-	// SpotPriceRule is what a Spot Instance of a type costs in a zone.
+	// SpotPriceRule is the price of a Spot Instance of a type in a zone.
 	SpotPriceRule = sim.SpotPriceRule
-	// Fault makes chosen calls go wrong.
+	// Fault disturbs chosen calls.
 	Fault = sim.Fault
-	// FaultContext is what a fault's callback is told.
+	// FaultContext is the argument of a fault's callback.
 	FaultContext = sim.FaultContext
 	// Place is the moment of a call at which a fault happens.
 	Place = sim.Place
-	// Event tells that something in the simulated AWS has changed.
+	// Event reports that something in the simulated AWS has changed.
 	Event = sim.Event
 	// Call is one line of the call log.
 	Call = sim.CallRecord
@@ -51,10 +51,11 @@ const (
 	AfterAnswer = sim.AfterAnswer
 )
 
-// DefaultAccount is the account of credentials whose access key id does not end in twelve digits.
+// DefaultAccount is the account of credentials whose access key ID does not have twelve digits at
+// the end.
 const DefaultAccount = sim.DefaultAccount
 
-// Options is what a simulated AWS starts with. The zero value is the default world in real time,
+// Options holds what a simulated AWS starts with. The zero value is the default world in real time,
 // where everything happens at once and never fails.
 type Options struct {
 	// World is what every account starts as; nil is world.Default().
@@ -62,7 +63,7 @@ type Options struct {
 	// Clock drives everything. The caller keeps it, and closes it. If nil, the simulator has one of
 	// its own that starts now with rate 1.
 	Clock *simclock.Clock
-	// Seed decides the identifiers that are made.
+	// Seed decides the generated identifiers.
 	Seed     uint64
 	Behavior Behavior
 	Faults   []Fault
@@ -76,7 +77,7 @@ type Simulator struct {
 	handler http.Handler
 	server  *http.Server
 	serving sync.WaitGroup
-	forget  func() bool // ends the wait for Start's context
+	forget  func() bool // stops waiting for Start's context
 }
 
 // New returns a simulated AWS. It panics if a fault is malformed (see Fault.Check) or the embedded
@@ -112,8 +113,8 @@ func New(o Options) *Simulator {
 // Handler returns the HTTP handler: AWS's endpoints at every path but /_sim/.
 func (s *Simulator) Handler() http.Handler { return s.handler }
 
-// Start serves on listen, such as "127.0.0.1:0", until ctx ends or Close is called, and returns the
-// URL. It may be called once.
+// Start serves on listen, such as "127.0.0.1:0", until ctx is done or Close is called, and returns
+// the URL. It may be called once.
 func (s *Simulator) Start(ctx context.Context, listen string) (url string, err error) {
 	if s.server != nil {
 		return "", errors.New("starting the simulated AWS: it has been started before")
@@ -122,10 +123,10 @@ func (s *Simulator) Start(ctx context.Context, listen string) (url string, err e
 	if err != nil {
 		return "", fmt.Errorf("starting the simulated AWS: %w", err)
 	}
-	// Requests do not inherit ctx: a call that is being served is served to its end.
+	// Requests do not inherit ctx: a call that is being served is completed.
 	s.server = &http.Server{Handler: s.handler, ReadHeaderTimeout: time.Minute}
 	s.serving.Go(func() {
-		// It ends with ErrServerClosed; nothing else can be done about any other error here, and
+		// It returns ErrServerClosed; nothing else can be done about any other error here, and
 		// clients see it as refused connections.
 		_ = s.server.Serve(listener)
 	})
@@ -177,7 +178,7 @@ func (s *Simulator) Behavior() (b Behavior) {
 	return b
 }
 
-// SetBehavior replaces the behavior. What has been scheduled keeps its time.
+// SetBehavior replaces the behavior. Scheduled events keep their time.
 func (s *Simulator) SetBehavior(b Behavior) { s.kernel.SetBehavior(b) }
 
 // State returns everything that an account holds in a region, keyed by service, kind and id. Every
@@ -190,6 +191,6 @@ func (s *Simulator) State(account, region string) (map[string]any, error) {
 // are gone. The clock keeps its time and rate.
 func (s *Simulator) Reset() { s.kernel.Reset() }
 
-// OnChange makes f see every later event, in order and outside of all locks, until cancel is called.
-// f may call AWS but must not step the clock.
+// OnChange has f called for every later event, in order and outside of all locks, until cancel is
+// called. f may call AWS but must not step the clock.
 func (s *Simulator) OnChange(f func(Event)) (cancel func()) { return s.kernel.OnChange(f) }

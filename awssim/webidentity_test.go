@@ -168,7 +168,7 @@ func TestAssumeRoleWithWebIdentity(t *testing.T) {
 	}
 }
 
-// TestWebIdentitySessions holds what a session of a pod is and may do, and when it ends.
+// TestWebIdentitySessions holds what a session of a pod is and may do, and when it expires.
 func TestWebIdentitySessions(t *testing.T) {
 	t.Parallel()
 	e, c := federated(t, map[string]string{"pods": trusting(onClaims("StringEquals", subject, "sts.amazonaws.com"))})

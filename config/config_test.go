@@ -22,7 +22,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// kustomization has the fields that the bases use. Others are refused: nobody would check them.
+// kustomization has the fields that the bases use. Others are refused, because they would not be
+// checked.
 type kustomization struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -37,7 +38,8 @@ type kustomizeLabels struct {
 	IncludeTemplates bool              `json:"includeTemplates"`
 }
 
-// build returns the objects of a base and of those that it takes in, by kind and name. Every file of a base must be used.
+// build returns the objects of a base and of the bases that it includes, by kind and name. Every
+// file of a base must be used.
 func build(t *testing.T, directory string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	var base kustomization
@@ -169,7 +171,8 @@ func TestWhatIsInstalled(t *testing.T) {
 	}
 }
 
-// TestKustomizationListsEveryDefinition fails when a kind was added, or removed, and kustomize was not told.
+// TestKustomizationListsEveryDefinition fails when a kind was added, or removed, and kustomize does
+// not know it.
 func TestKustomizationListsEveryDefinition(t *testing.T) {
 	t.Parallel()
 	for _, directory := range []string{"crd", "provisioner/crd"} {

@@ -1,4 +1,4 @@
-// Package image_test builds the images as `make image` does, on a base image that is made on the
+// Package image_test builds the images as `make image` does, on a base image that is built on the
 // spot, so that no other registry than its own is needed.
 package image_test
 
@@ -96,7 +96,8 @@ func pushBase(t *testing.T) string {
 // build builds an image of a program by make and returns its index.
 func build(t *testing.T, base, program string) v1.ImageIndex {
 	t.Helper()
-	// ko takes the path for the name of a repository, which has no capitals: T.TempDir has those of the test.
+	// ko takes the path for the name of a repository, which has no capitals: T.TempDir has the
+	// capitals of the test.
 	out, err := os.MkdirTemp("", "images")
 	if err != nil {
 		t.Fatal(err)

@@ -20,17 +20,17 @@ type CloudOptions struct {
 	AWS awssim.Options
 	// Listen is its address. Default "127.0.0.1:0", a free port.
 	Listen string
-	// WithoutNodes has instances join no cluster, for whoever has no use for their Nodes and counts
-	// what the API server does.
+	// WithoutNodes has instances join no cluster, for tests that do not need their Nodes and that
+	// count what the API server does.
 	WithoutNodes bool
 }
 
-// Cloud is a simulated AWS that serves, and the machines in it, which join the
-// laboratory's workload cluster. Several can share a laboratory, each with its
-// own clock, faults and calls, so that tests need not know of each other; they
-// need different seeds, since Nodes are named after instances.
+// Cloud is a simulated AWS that serves, and the machines in it, which join the laboratory's
+// workload cluster. Several can share a laboratory, each with its own clock, faults, and calls, so
+// that tests are independent of each other; they need different seeds, since Nodes are named after
+// instances.
 type Cloud struct {
-	// AWS is the simulated AWS itself, for tests to look at and to disturb.
+	// AWS is the simulated AWS itself, for tests to read and to disturb.
 	AWS *awssim.Simulator
 	// Endpoint is its URL.
 	Endpoint string
@@ -71,7 +71,7 @@ func (l *Lab) StartCloud(ctx context.Context, opts CloudOptions) (_ *Cloud, err 
 	return c, nil
 }
 
-// Close ends the machines and the simulated AWS. Nodes stay in the API server.
+// Close stops the machines and the simulated AWS. Nodes stay in the API server.
 func (c *Cloud) Close() error {
 	if c.Nodes != nil {
 		c.Nodes.Stop()
@@ -87,5 +87,5 @@ func (c *Cloud) Close() error {
 // Clock drives the simulated AWS, and controllers that are given it.
 func (c *Cloud) Clock() clock.WithTicker { return c.clock }
 
-// Region is the first region of the world.
+// Region returns the first region of the world.
 func (c *Cloud) Region() string { return c.AWS.World().Regions[0].Name }

@@ -20,21 +20,21 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// ClusterOptions says what cluster to make.
+// ClusterOptions says what cluster to create.
 type ClusterOptions struct {
-	// Namespace is made if it does not exist. Default "default".
+	// Namespace is created if it does not exist. Default "default".
 	Namespace string
 	// Name of the Cluster. Default "capa", as in the documentation of machine pools.
 	Name string
 	// KubernetesVersion of the control plane. Default v1.25.0, as in the documentation of machine pools.
 	KubernetesVersion string
-	// Managed makes the control plane an EKS one, which the simulated AWS has too.
+	// Managed selects an EKS control plane, which the simulated AWS has too.
 	Managed bool
 	// EKSName is the name of the EKS cluster. Default: EKSClusterName of the Cluster.
 	EKSName string
 	// Account is the AWS account that an EKS cluster is in. Default: the simulated AWS's own.
 	Account string
-	// AdditionalTags are those of the AWSCluster or AWSManagedControlPlane.
+	// AdditionalTags are the tags of the AWSCluster or AWSManagedControlPlane.
 	AdditionalTags map[string]string
 	// Bucket is the AWSCluster's spec.s3Bucket.name. Default: none.
 	Bucket string
@@ -45,10 +45,10 @@ type ClusterOptions struct {
 	Timeout time.Duration
 }
 
-// NewCluster makes a cluster whose infrastructure and control plane are ready:
-// the Cluster, the infrastructure and control plane objects with the status
-// that their absent providers would report, and the cluster's Secrets. What
-// follows from these is left to Cluster API's own controllers, and waited for.
+// NewCluster creates a cluster whose infrastructure and control plane are ready: the Cluster, the
+// infrastructure and control plane objects with the status that their absent providers would
+// report, and the cluster's Secrets. Cluster API's own controllers do the rest, and NewCluster
+// waits for it.
 func (l *Lab) NewCluster(ctx context.Context, opts ClusterOptions) (*clusterv1.Cluster, error) {
 	opts.Namespace = cmp.Or(opts.Namespace, metav1.NamespaceDefault)
 	opts.Name = cmp.Or(opts.Name, "capa")
@@ -126,7 +126,7 @@ func (l *Lab) waitForCluster(ctx context.Context, cluster *clusterv1.Cluster, ti
 	}
 }
 
-// missingForCluster names the first thing that keeps pools of the cluster from being made.
+// missingForCluster names the first thing that prevents pools of the cluster.
 func missingForCluster(cluster *clusterv1.Cluster) string {
 	switch {
 	case !ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false):
@@ -139,8 +139,9 @@ func missingForCluster(cluster *clusterv1.Cluster) string {
 	return ""
 }
 
-// createClusterSecrets makes what the control plane provider would: certificates and kubeconfig.
-// The cluster's authority is the workload API server's own, so that join data leads to it.
+// createClusterSecrets creates the Secrets that the control plane provider would: certificates and
+// kubeconfig. The cluster's authority is the workload API server's own, so that join data leads to
+// it.
 func (l *Lab) createClusterSecrets(ctx context.Context, opts ClusterOptions, controlPlane client.Object) error {
 	kubeconfig, err := l.Workload.Kubeconfig()
 	if err != nil {

@@ -22,10 +22,11 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// controllerIdentityName is the identity that CAPA makes by itself and that clusters have by default.
+// controllerIdentityName is the identity that CAPA creates by itself and that clusters have by
+// default.
 const controllerIdentityName = "default"
 
-// createControllerIdentity makes what CAPA's AutoControllerIdentityCreator does: the controllers'
+// createControllerIdentity creates what CAPA's AutoControllerIdentityCreator does: the controllers'
 // own credentials, usable from every namespace.
 func (l *Lab) createControllerIdentity(ctx context.Context) error {
 	identity := &capav1.AWSClusterControllerIdentity{
@@ -44,7 +45,7 @@ func controllerIdentity() *capav1.AWSIdentityReference {
 	return &capav1.AWSIdentityReference{Name: controllerIdentityName, Kind: capav1.ControllerIdentityKind}
 }
 
-// selfManaged makes an AWSCluster and a KubeadmControlPlane as their controllers leave them.
+// selfManaged creates an AWSCluster and a KubeadmControlPlane as their controllers leave them.
 func (l *Lab) selfManaged(ctx context.Context, opts ClusterOptions) (infrastructure, controlPlane client.Object, err error) {
 	network := opts.Cloud.network()
 	host, port := l.Workload.Address()
@@ -114,7 +115,8 @@ func (l *Lab) selfManaged(ctx context.Context, opts ClusterOptions) (infrastruct
 	return awsCluster, kubeadm, nil
 }
 
-// managed makes an AWSManagedCluster and an AWSManagedControlPlane as their controllers leave them.
+// managed creates an AWSManagedCluster and an AWSManagedControlPlane as their controllers leave
+// them.
 func (l *Lab) managed(ctx context.Context, opts ClusterOptions) (infrastructure, controlPlane client.Object, err error) {
 	network := opts.Cloud.network()
 	host, port := l.Workload.Address()
@@ -169,10 +171,11 @@ func (l *Lab) managed(ctx context.Context, opts ClusterOptions) (infrastructure,
 	return awsCluster, eks, nil
 }
 
-// EKSClusterName is CAPA's default name for the EKS cluster of a Cluster (its webhook).
+// EKSClusterName returns CAPA's default name for the EKS cluster of a Cluster (its webhook).
 func EKSClusterName(namespace, name string) string { return namespace + "_" + name + "-control-plane" }
 
-// setCluster makes the EKS cluster of a control plane in the simulated AWS, or gives it another version.
+// setCluster creates the EKS cluster of a control plane in the simulated AWS, or gives it another
+// version.
 func (c *Cloud) setCluster(opts ClusterOptions, minor string) error {
 	cluster := awssim.Cluster{Name: opts.EKSName, Version: strings.TrimPrefix(minor, "v")}
 	for _, subnet := range c.network().spec.Subnets {
@@ -198,14 +201,15 @@ func (l *Lab) createWithStatus(ctx context.Context, object client.Object, snapsh
 	return nil
 }
 
-// network is a region of the world in CAPA's words.
+// network describes a region of the world for CAPA's specs.
 type network struct {
 	region         *world.Region
 	spec           capav1.NetworkSpec
 	failureDomains clusterv1beta1.FailureDomains
 }
 
-// network describes the first VPC of the first region as an unmanaged one: given by its id, not made by CAPA.
+// network describes the first VPC of the first region as an unmanaged one: given by its ID, not
+// created by CAPA.
 func (c *Cloud) network() network {
 	region := c.AWS.World().Region(c.Region())
 	n := network{region: region, failureDomains: clusterv1beta1.FailureDomains{}}
@@ -227,7 +231,7 @@ func (c *Cloud) network() network {
 	return n
 }
 
-// roleTag is how CAPA marks what a security group is for.
+// roleTag is the tag by which CAPA marks the purpose of a security group.
 const roleTag = "sigs.k8s.io/cluster-api-provider-aws/role"
 
 // groups finds the security groups of roles by CAPA's tag; a role that the world has no group for

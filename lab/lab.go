@@ -1,10 +1,9 @@
-// Package lab is the laboratory: everything that Slipway runs against, in one
-// process and without a container runtime. It starts a real etcd and
-// kube-apiserver, Cluster API core with the kubeadm bootstrap provider and
-// their webhooks, the simulated AWS, and the Nodes of its instances; it makes
-// ready clusters, and runs the product's manager if it is given one.
+// Package lab is the laboratory: everything that Slipway runs against, in one process and without a
+// container runtime. It starts a real etcd and kube-apiserver, Cluster API core with the kubeadm
+// bootstrap provider and their webhooks, the simulated AWS, and the Nodes of its instances; it
+// creates ready clusters, and runs the product's manager if it is given one.
 //
-// Program lab (cmd/lab) makes it a command, and package labtest serves go test.
+// Program lab (cmd/lab) wraps it as a command, and package labtest serves go test.
 package lab
 
 import (
@@ -37,13 +36,14 @@ import (
 	"github.com/slipway-project/slipway/lab/nodes"
 )
 
-// Options says what a laboratory is made of. The zero value is one API server,
-// the default world in real time, Slipway's definitions and no manager.
+// Options says what a laboratory contains. The zero value is one API server, the default world in
+// real time, Slipway's definitions, and no manager.
 type Options struct {
 	// SeparateWorkload gives workload clusters an API server of their own, apart from the
 	// management cluster's.
 	SeparateWorkload bool
-	// Cloud is the simulated AWS to start with; WithoutCloud starts with none, for whoever starts his own.
+	// Cloud is the simulated AWS to start with; WithoutCloud starts with none, for callers that
+	// start their own.
 	Cloud        CloudOptions
 	WithoutCloud bool
 	// WithoutSlipway leaves Slipway's definitions out, so that another controller and its own can
@@ -59,17 +59,16 @@ type Options struct {
 	// fleet stands in for them.
 	WithoutPools bool
 	// WithoutClusterTopology leaves out Cluster API's controllers of ClusterClasses and of the
-	// Clusters that are made from them.
+	// Clusters that are created from them.
 	WithoutClusterTopology bool
 	// Scheduler runs kube-scheduler and the controller of DaemonSets in the control plane that
-	// Nodes join, and what kubelets do to pods: those that are bound run, those that are deleted
-	// go.
+	// Nodes join, and does what kubelets do to pods: bound pods run, and deleted pods go.
 	Scheduler bool
 	// Log receives the log of all servers. Default: a file in the laboratory's directory.
 	Log io.Writer
 }
 
-// Manager runs a product's controllers until the context ends.
+// Manager runs a product's controllers until the context is done.
 type Manager func(ctx context.Context, env ManagerEnv) error
 
 // Lab is a running laboratory.
@@ -100,11 +99,10 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// Start makes a laboratory and returns when it is ready for use. The context
-// bounds the start only; the laboratory runs until Close.
+// Start starts a laboratory and returns when it is ready for use. The context bounds the start
+// only; the laboratory runs until Close.
 //
-// The log of all servers is one per process: with two laboratories in it, the
-// later one has it.
+// The log of all servers is one per process: with two laboratories in it, the later one has it.
 func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
 	// A third of the start would go to collecting garbage of a heap that only grows.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -195,7 +193,8 @@ func (l *Lab) startControllers(ctx context.Context, opts Options) error {
 	return l.createControllerIdentity(ctx)
 }
 
-// definitions reads those beside Cluster API's own, in the order in which later ones replace earlier ones.
+// definitions reads the definitions in addition to Cluster API's own, in the order in which later
+// ones replace earlier ones.
 func definitions(opts Options) ([]*crds.Set, error) {
 	provider, err := crds.ClusterAPIProviderAWS()
 	if err != nil {
@@ -226,8 +225,8 @@ func definitions(opts Options) ([]*crds.Set, error) {
 	return sets, nil
 }
 
-// Close ends everything and removes the laboratory's files. It returns within seconds; an error
-// tells what did not end.
+// Close stops everything and removes the laboratory's files. It returns within seconds; an error
+// says what did not stop.
 func (l *Lab) Close() error {
 	var errs []error
 	if l.manager != nil {
@@ -275,7 +274,7 @@ func (l *Lab) stopControlPlanes() error {
 // HasManager reports whether the laboratory was started with a manager.
 func (l *Lab) HasManager() bool { return l.manager != nil }
 
-// ManagerDone is closed when that manager has ended; never if there is none.
+// ManagerDone returns a channel that is closed when that manager has stopped; nil if there is none.
 func (l *Lab) ManagerDone() <-chan struct{} {
 	if l.manager == nil {
 		return nil
@@ -283,7 +282,7 @@ func (l *Lab) ManagerDone() <-chan struct{} {
 	return l.manager.Done()
 }
 
-// Dir is the laboratory's directory; Close removes it.
+// Dir returns the laboratory's directory; Close removes it.
 func (l *Lab) Dir() string { return l.dir }
 
 // Client reads and writes the management cluster, without a cache.
@@ -295,10 +294,10 @@ func (l *Lab) WorkloadClient() client.Client { return l.workload }
 // RESTConfig reaches the management cluster as an administrator.
 func (l *Lab) RESTConfig() *rest.Config { return l.Management.RESTConfig() }
 
-// Kubeconfig is the path of the management cluster's kubeconfig file.
+// Kubeconfig returns the path of the management cluster's kubeconfig file.
 func (l *Lab) Kubeconfig() string { return filepath.Join(l.dir, "kubeconfig") }
 
-// WorkloadKubeconfig is the path of the workload cluster's kubeconfig file.
+// WorkloadKubeconfig returns the path of the workload cluster's kubeconfig file.
 func (l *Lab) WorkloadKubeconfig() string { return filepath.Join(l.dir, "workload.kubeconfig") }
 
 func (l *Lab) writeKubeconfigs() error {

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A whole laboratory with two API servers, a manager and clusters of both kinds, and what is left of it.
+// TestLaboratory runs a whole laboratory with two API servers, a manager, and clusters of both
+// kinds, and checks what is left of it.
 func TestLaboratory(t *testing.T) {
 	started := make(chan ManagerEnv, 1)
 	begin := time.Now()
@@ -89,7 +90,7 @@ func tryKinds(t *testing.T, l *Lab) {
 	}
 }
 
-// tryApart makes sure that the API servers know nothing of one another.
+// tryApart makes sure that the API servers are separate.
 func tryApart(t *testing.T, l *Lab) {
 	t.Helper()
 	if l.RESTConfig().Host == l.Workload.RESTConfig().Host {
@@ -124,7 +125,7 @@ func openIn(t *testing.T, dir string) []string {
 	return found
 }
 
-// noGoroutines waits until nothing serves, watches or reconciles any more.
+// noGoroutines waits until nothing serves, watches, or reconciles.
 func noGoroutines(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)

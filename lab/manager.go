@@ -18,17 +18,17 @@ import (
 // SecretAccessKey is the secret of every access key; the simulated AWS takes any.
 const SecretAccessKey = "laboratory-secret-access-key" // #nosec G101 -- opens nothing
 
-// managerStopTimeout is how long a manager may take to end once its context has.
+// managerStopTimeout is the time that a manager may take to stop once its context is done.
 const managerStopTimeout = 30 * time.Second
 
 // AccessKeyID returns an access key id of a simulated account, which is its last twelve digits.
 func AccessKeyID(account string) string { return "AKIALABORATORY" + account }
 
-// ManagerEnv is what a manager needs to know of its surroundings.
+// ManagerEnv holds what a manager needs to know about its surroundings.
 type ManagerEnv struct {
 	// RESTConfig reaches the management cluster as an administrator.
 	RESTConfig *rest.Config
-	// Namespace is the only one to look at; all if empty.
+	// Namespace is the only one to watch; all if empty.
 	Namespace string
 	// Clock is the simulated AWS's: requeues and waiting go by it.
 	Clock clock.WithTicker
@@ -79,7 +79,7 @@ type RunningManager struct {
 
 var errStopped = errors.New("the manager was stopped")
 
-// StartManager runs a manager until Stop. The context does not end it.
+// StartManager runs a manager until Stop. It does not stop with the context.
 func (*Lab) StartManager(ctx context.Context, env ManagerEnv, run Manager) (*RunningManager, error) {
 	if env.RESTConfig == nil {
 		return nil, errors.New("starting a manager: its environment has no RESTConfig; use Lab.ManagerEnv")
@@ -93,10 +93,10 @@ func (*Lab) StartManager(ctx context.Context, env ManagerEnv, run Manager) (*Run
 	return m, nil
 }
 
-// Done is closed when the manager has ended, by itself or by Stop.
+// Done returns a channel that is closed when the manager has stopped, by itself or by Stop.
 func (m *RunningManager) Done() <-chan struct{} { return m.done }
 
-// Stop ends the manager, waits for it, and returns the error that it ended with.
+// Stop stops the manager, waits for it, and returns its error.
 func (m *RunningManager) Stop() error {
 	m.cancel(errStopped)
 	timer := time.NewTimer(managerStopTimeout)

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// RotateBootstrapToken makes the kubeadm bootstrap provider replace the join token of a pool's
-// KubeadmConfig, as it does by itself before the token expires: it takes the token away from the
+// RotateBootstrapToken has the kubeadm bootstrap provider replace the join token of a pool's
+// KubeadmConfig, as it does by itself before the token expires: it removes the token from the
 // workload cluster and asks for a reconcile. It returns the old token, without waiting for the new
 // one.
 func (l *Lab) RotateBootstrapToken(ctx context.Context, key client.ObjectKey) (old string, err error) {

@@ -22,7 +22,7 @@ type operator struct {
 	negated bool
 }
 
-// operators are those that are known (AWS: "IAM JSON policy elements: Condition operators"). An ARN
+// operators are the known operators (AWS: "IAM JSON policy elements: Condition operators"). An ARN
 // is compared segment by segment, by ArnEquals as by ArnLike.
 var operators = map[string]operator{
 	"StringEquals":              {compare: equal},
@@ -97,7 +97,7 @@ func (c Condition) Met(context Context) bool {
 // ForAllValues, and no other (AWS: "Condition operators", and "If the key that you specify in a
 // policy condition is not present in the request context").
 func meets(name string, values, patterns []string) bool {
-	if name == null { // whether the key is absent is to be as the policy says
+	if name == null { // the key must be absent, or present, as the policy says
 		return slices.Contains(patterns, fmt.Sprint(len(values) == 0))
 	}
 	q, _ := operatorOf(name)

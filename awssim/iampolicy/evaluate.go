@@ -8,7 +8,7 @@ import (
 // Request is one thing that a caller wants: an action on a resource. One call of AWS's may be
 // several of them.
 type Request struct {
-	// Action is that of the Service Authorization Reference, such as ec2:CreateTags.
+	// Action is an action of the Service Authorization Reference, such as ec2:CreateTags.
 	Action string `json:"action"`
 	// Resource is an ARN, or * for actions that have no resources. Of a resource that does not
 	// exist yet, what is not known yet is *.
@@ -17,7 +17,7 @@ type Request struct {
 	Context Context `json:"context,omitempty"`
 }
 
-// Context are values by condition key. Keys are compared without regard to case, those of tags too
+// Context holds values by condition key. Keys are compared without regard to case, keys of tags too
 // (AWS: "IAM JSON policy elements: Condition": "condition key names are not case-sensitive").
 type Context map[string][]string
 
@@ -33,10 +33,10 @@ func (c Context) values(key string) []string {
 	return nil
 }
 
-// Decision is what policies say of a request.
+// Decision is the decision of policies about a request.
 type Decision string
 
-// The decisions. What no statement is about is denied too.
+// The decisions. A request that no statement is about is denied too.
 const (
 	Allowed          Decision = "allowed"
 	ImplicitlyDenied Decision = "implicitDeny"
@@ -86,11 +86,12 @@ func (s Statement) coversResource(resource string) bool {
 	return slices.ContainsFunc(s.Resource, matches)
 }
 
-// arnSegments is how many parts an ARN has; the last, which names the resource, may have colons in it.
+// arnSegments is the number of parts of an ARN; the last, which names the resource, may have colons
+// in it.
 const arnSegments = 6
 
-// likeARN compares segment by segment: a wildcard does not match beyond its own, that of the last
-// one apart (AWS: "IAM JSON policy elements: Resource").
+// likeARN compares segment by segment: a wildcard does not match beyond its own segment, except for
+// the last one's (AWS: "IAM JSON policy elements: Resource").
 func likeARN(arn, pattern string) bool {
 	segments, patterns := strings.SplitN(arn, ":", arnSegments), strings.SplitN(pattern, ":", arnSegments)
 	if len(segments) != len(patterns) {

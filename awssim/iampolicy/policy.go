@@ -1,8 +1,8 @@
 // Package iampolicy decides by IAM policies as AWS does: identity-based policies, which a request
 // for an action on a resource is held against. It is pure, and knows neither services nor callers.
-// What it does not know, such as a condition operator or a policy variable, it refuses when it
-// reads a policy, so that no statement ever counts for more or less than in AWS (AWS: IAM user
-// guide, "IAM JSON policy elements reference" and "Policy evaluation logic").
+// It refuses unknown elements, such as a condition operator or a policy variable, when it reads a
+// policy, so that no statement ever counts for more or less than in AWS (AWS: IAM user guide, "IAM
+// JSON policy elements reference" and "Policy evaluation logic").
 package iampolicy
 
 import (
@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// MostCharacters is how long a managed policy may be, white space apart (AWS: "IAM and AWS STS
+// MostCharacters bounds the length of a managed policy, white space apart (AWS: "IAM and AWS STS
 // quotas", IAM policies character limits).
 const MostCharacters = 6144
 
@@ -38,7 +38,7 @@ type Statement struct {
 	Condition   Condition `json:"Condition,omitempty"`
 }
 
-// Effect is what a statement does with what it is about.
+// Effect says whether a statement allows or denies.
 type Effect string
 
 // The effects.
@@ -50,7 +50,7 @@ const (
 // Condition holds values by operator and key. All operators and all keys must be met.
 type Condition map[string]map[string]Strings
 
-// Strings is a value or a list of values. Where one is to be met, any of them may be.
+// Strings is a value or a list of values. One of them suffices.
 type Strings []string
 
 // UnmarshalJSON takes a value or a list; IAM takes true and false for "true" and "false" too.
@@ -108,7 +108,8 @@ func decodeStrictly(data []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// Characters is how many characters of a document count (AWS: "IAM does not count white space").
+// Characters returns how many characters of a document count (AWS: "IAM does not count white
+// space").
 func Characters(document string) int {
 	count := 0
 	for _, character := range document {

@@ -13,7 +13,7 @@ const Attribute = "oracle"
 
 // Result is the outcome of one comparison of the simulated AWS with AWS.
 type Result struct {
-	// Oracle names what is known of AWS, such as "answers recorded of AWS". Source says where a
+	// Oracle names the knowledge about AWS, such as "answers recorded of AWS". Source says where a
 	// reader finds it.
 	Oracle, Source string
 	// Service is the AWS service, such as EC2.
@@ -22,7 +22,7 @@ type Result struct {
 	Cases, Held int
 }
 
-// Name returns what people call a service that is known by its name on the wire, such as Auto
+// Name returns the common name of a service that is given by its name on the wire, such as Auto
 // Scaling for autoscaling.
 func Name(service string) string {
 	switch service {

@@ -57,12 +57,12 @@ func (c *Clock) Now() time.Time {
 
 func (c *Clock) now() time.Time { return c.at(time.Now()) }
 
-// at is the simulated time at a real one.
+// at returns the simulated time at a real one.
 func (c *Clock) at(moment time.Time) time.Time {
 	return c.base.Add(time.Duration(float64(c.ran(moment)) * c.rate))
 }
 
-// ran is for how much real time the clock has run at a moment, since anchor.
+// ran returns for how much real time the clock has run at a moment, since anchor.
 func (c *Clock) ran(moment time.Time) time.Duration {
 	if c.rate == 0 {
 		return 0
@@ -100,9 +100,9 @@ func (c *Clock) SetRate(rate float64) {
 }
 
 // RunFor has the clock run by itself for so much real time from now on, and then stand still until
-// RunFor is called again. Who calls it as often as the machine shows that it keeps up, keeps
-// simulated time from running away from a busy one. A clock for which it is never called runs
-// without end. Step is not bounded.
+// RunFor is called again. A caller that calls it as often as the machine keeps up prevents
+// simulated time from running away from a busy machine. A clock for which it is never called runs
+// forever. Step is not bounded.
 func (c *Clock) RunFor(bound time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +112,9 @@ func (c *Clock) RunFor(bound time.Duration) {
 }
 
 // Step moves time on by d and fires every waiter on the way in time order, each at its own time,
-// including those that are added meanwhile. It returns when the last of them has returned. A clock
-// with a rate above 0 jumps by d and then fires what has become due. A negative d counts as 0.
+// including waiters that are added meanwhile. It returns when the last of them has returned. A
+// clock with a rate above 0 jumps by d and then fires what has become due. A negative d counts as
+// 0.
 func (c *Clock) Step(d time.Duration) {
 	c.firing.Lock()
 	defer c.firing.Unlock()
@@ -134,7 +135,7 @@ func (c *Clock) Step(d time.Duration) {
 	c.arm()
 }
 
-// fireDue is what the real timer runs.
+// fireDue runs when the real timer fires.
 func (c *Clock) fireDue() {
 	c.firing.Lock()
 	defer c.firing.Unlock()
@@ -196,8 +197,8 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return func() bool { return c.remove(w) }
 }
 
-// Next returns when the earliest waiter is due, so that a test can step right to it; false if
-// nobody waits.
+// Next returns when the earliest waiter is due, so that a test can step right to it; false if there
+// is none.
 func (c *Clock) Next() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +208,7 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.waiters[0].due, true
 }
 
-// Close ends the clock: no waiter fires any more and, when it returns, none is running. Now keeps
+// Close stops the clock: no further waiter fires and, when it returns, none is running. Now keeps
 // working. Closing twice is allowed.
 func (c *Clock) Close() {
 	c.mu.Lock()

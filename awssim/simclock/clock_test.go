@@ -40,8 +40,8 @@ func TestStepFiresEachWaiterAtItsOwnTime(t *testing.T) {
 	}
 }
 
-// However time is cut into steps, waiters fire in the order of their times, and of their creation
-// where times are equal.
+// TestStepOrderLaw holds that however time is cut into steps, waiters fire in the order of their
+// times, and of their creation where times are equal.
 func TestStepOrderLaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -138,7 +138,7 @@ func TestTicker(t *testing.T) {
 			t.Errorf("tick %d was at %v", i, got.Sub(start))
 		}
 	}
-	c.Step(10 * time.Second) // nobody listens: all ticks but one are dropped
+	c.Step(10 * time.Second) // no receiver: all ticks but one are dropped
 	<-ticker.C()
 	select {
 	case at := <-ticker.C():
@@ -175,8 +175,8 @@ func TestFastClockRunsByItself(t *testing.T) {
 	}
 }
 
-// A clock that is bounded gets no further than what it was allowed to run, at whatever rates, and
-// what waits beyond that fires when it may go on.
+// TestRunFor holds that a bounded clock gets no further than it was allowed to run, at whatever
+// rates, and that waiters beyond that fire when it may go on.
 func TestRunFor(t *testing.T) {
 	t.Parallel()
 	c := New(start, 0)

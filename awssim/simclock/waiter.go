@@ -16,8 +16,8 @@ type waiter struct {
 	index  int // place in the heap, -1 when not in it
 }
 
-// firedAt is the time handed to whoever waits: that of the tick itself, not of the next one that
-// a ticker has already been given.
+// firedAt returns the time handed to the receiver: the time of the tick itself, not of the next one
+// that a ticker has already been given.
 func (w *waiter) firedAt() time.Time { return w.due.Add(-w.period) }
 
 type waiterHeap []*waiter
@@ -53,8 +53,8 @@ func (h *waiterHeap) Pop() any {
 	return w
 }
 
-// timer serves clock.Timer and clock.Ticker. Like those of package time, it drops a tick that
-// nobody has taken yet.
+// timer serves clock.Timer and clock.Ticker. Like the ones of package time, it drops a tick while
+// the last one has not been received.
 type timer struct {
 	clock *Clock
 	w     *waiter
@@ -92,10 +92,10 @@ func (c *Clock) NewTicker(d time.Duration) clock.Ticker {
 // After returns a channel that gets the time once d has passed.
 func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C() }
 
-// Tick is NewTicker without a way to stop it.
+// Tick does the same as NewTicker, without a way to stop it.
 func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.NewTicker(d).C() }
 
-// Sleep waits until d has passed. On a clock that stands still that is until somebody steps it.
+// Sleep waits until d has passed. On a clock that stands still that takes a Step.
 func (c *Clock) Sleep(d time.Duration) { <-c.After(d) }
 
 // C returns the channel on which the time is delivered.
@@ -104,7 +104,7 @@ func (t *timer) C() <-chan time.Time { return t.c }
 // Stop keeps the timer from firing and reports whether it did.
 func (t *timer) Stop() bool { return t.clock.remove(t.w) }
 
-// Reset makes the timer fire d from now instead, and reports whether it was still waiting.
+// Reset has the timer fire d from now instead, and reports whether it was still waiting.
 func (t *timer) Reset(d time.Duration) bool {
 	waiting := t.clock.remove(t.w)
 	select { // as package time does since Go 1.23, a stale tick is not delivered

@@ -50,7 +50,7 @@ func chosenTypes(names []string) ([]InstanceType, error) {
 	return chosen, nil
 }
 
-// parseCatalogue returns the types of a table, or those of them that are named.
+// parseCatalogue returns the types of a table, or only the named ones.
 func parseCatalogue(table, priceList string, named []string) ([]InstanceType, error) {
 	usd, err := parsePrices(priceList)
 	if err != nil {
@@ -82,7 +82,7 @@ func parseCatalogue(table, priceList string, named []string) ([]InstanceType, er
 	return all, nil
 }
 
-// column sets what a cell says of a type.
+// column sets the value of a cell on a type.
 type column func(*InstanceType, *cell)
 
 func columnsOf(header string) ([]column, error) {
@@ -127,7 +127,8 @@ func (t *InstanceType) derive() {
 	}
 }
 
-// cell is what the table says of a type in one column. The methods that read it keep the first error.
+// cell is the content of the table for a type in one column. The methods that read it keep the
+// first error.
 type cell struct {
 	text string
 	err  error
@@ -198,7 +199,7 @@ func (c *cell) numbers() []int32 {
 	return all
 }
 
-// structures returns the members of each structure, of which there must be as many as the column has.
+// structures returns the members of each structure. Each must have as many as the column has.
 func (c *cell) structures(members int) [][]string {
 	var all [][]string
 	for _, structure := range split(c.text, ";") {

@@ -59,7 +59,7 @@ func Load(path string) (*World, error) {
 	return w, nil
 }
 
-// Parse is Load for data in memory.
+// Parse does the same as Load, for data in memory.
 func Parse(data []byte) (*World, error) {
 	var f file
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

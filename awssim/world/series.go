@@ -16,7 +16,7 @@ type Release struct {
 	Date    time.Time `json:"date"`
 }
 
-// minor returns major and minor as numbers.
+// minorOf returns major and minor as numbers.
 func minorOf(version string) (minor [2]int, err error) {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -41,7 +41,7 @@ type Series struct {
 	Architectures []string `json:"architectures"`
 	OwnerID       string   `json:"ownerID"`
 	OwnerAlias    string   `json:"ownerAlias,omitempty"`
-	// PerMinor makes one image per minor version, of its newest patch.
+	// PerMinor generates one image per minor version, of its newest patch.
 	PerMinor bool   `json:"perMinor,omitempty"`
 	From     string `json:"from,omitempty"`  // first minor version
 	Until    string `json:"until,omitempty"` // last minor version

@@ -1,7 +1,7 @@
-// Package world owns what a simulated AWS holds before anybody calls it: regions, networks, images,
-// instance types, IAM roles and public parameters. A world is data; the default one is embedded and
-// others are read from a YAML file. Every account of a simulated AWS starts as a copy of it, with
-// the same identifiers.
+// Package world owns what a simulated AWS holds before the first call: regions, networks, images,
+// instance types, IAM roles, and public parameters. A world is data; the default one is embedded
+// and others are read from a YAML file. Every account of a simulated AWS starts as a copy of it,
+// with the same identifiers.
 package world
 
 import (
@@ -21,7 +21,7 @@ type World struct {
 	Quotas map[string]int `json:"quotas,omitempty"`
 }
 
-// Born is when everything that has no date of its own came into being.
+// Born is the date of everything that has no date of its own.
 var Born = time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Names of quotas.
@@ -110,7 +110,7 @@ type Region struct {
 	Queues         []Queue         `json:"queues,omitempty"`
 	EventRules     []EventRule     `json:"eventRules,omitempty"`
 	Clusters       []Cluster       `json:"clusters,omitempty"`
-	// later returns images and parameters that most worlds never look at; see Complete.
+	// later returns images and parameters that most worlds never use; see Complete.
 	later func() ([]Image, []Parameter)
 	// NotOffered lists instance types that some zones of the region lack. All other types of the
 	// world are offered in every zone.
@@ -311,7 +311,7 @@ type InstanceType struct {
 	SpotUSD     float64 `json:"spotUSD,omitempty"`
 }
 
-// Cards returns the network cards, of which every instance type has one or more.
+// Cards returns the network cards. Every instance type has one or more.
 func (t *InstanceType) Cards() []NetworkCard {
 	if len(t.NetworkCards) > 0 {
 		return t.NetworkCards
@@ -319,8 +319,8 @@ func (t *InstanceType) Cards() []NetworkCard {
 	return []NetworkCard{{MaxENIs: t.MaxENIs, Performance: t.NetworkPerformance}}
 }
 
-// spotShare is what a spot instance costs, as a share of the on-demand price, where the world does not
-// say. AWS advertises savings of up to 90 %; real prices change by the hour.
+// spotShare is the price of a Spot Instance, as a share of the On-Demand price, where the world has
+// none. AWS advertises savings of up to 90 %; real prices change by the hour.
 const spotShare = 0.4
 
 // SpotPrice returns the spot price in US dollars per hour.
@@ -331,8 +331,8 @@ func (t InstanceType) SpotPrice() float64 {
 	return t.OnDemandUSD * spotShare
 }
 
-// NetworkCard is one of the network cards of an instance type. What is 0 of the bandwidths and
-// queues is not known.
+// NetworkCard is one of the network cards of an instance type. Bandwidths and queues of 0 are
+// unknown.
 type NetworkCard struct {
 	MaxENIs         int32   `json:"maxENIs"`
 	FlexibleENIs    int32   `json:"flexibleENIs,omitempty"` // AdditionalFlexibleNetworkInterfaces
@@ -344,8 +344,8 @@ type NetworkCard struct {
 	MaxQueuesPerENI int32   `json:"maxQueuesPerENI,omitempty"`
 }
 
-// EBS is how an instance type reaches its volumes. What is 0 or empty is not known, but for Cards:
-// most types have none of their own for volumes.
+// EBS says how an instance type reaches its volumes. A value of 0 or "" is unknown, except for
+// Cards: most types have none of their own for volumes.
 type EBS struct {
 	// dedicated, or shared with network interfaces and local disks
 	AttachmentLimit string  `json:"attachmentLimit,omitempty"`
@@ -449,8 +449,8 @@ type EventRule struct {
 	Queue       string   `json:"queue"`
 }
 
-// Cluster is an EKS cluster that is ACTIVE. What is left out of endpoint, authority, security group
-// and CIDR is made up.
+// Cluster is an EKS cluster that is ACTIVE. Omitted values of endpoint, authority, security group,
+// and CIDR are made up.
 type Cluster struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version"` // of Kubernetes, such as 1.36
@@ -468,12 +468,12 @@ type Cluster struct {
 // Bucket is an S3 bucket, empty at the start.
 type Bucket struct {
 	Name string `json:"name"`
-	// Expirations are the rules by which its objects end.
+	// Expirations are the rules by which its objects expire.
 	Expirations []Expiration `json:"expirations,omitempty"`
 }
 
-// Expiration ends objects under a prefix some days after they were written, as a lifecycle rule of
-// a bucket does.
+// Expiration deletes objects under a prefix some days after they were written, as a lifecycle rule
+// of a bucket does.
 type Expiration struct {
 	Prefix string `json:"prefix"`
 	Days   int    `json:"days"`

@@ -28,8 +28,8 @@ func program(t *testing.T) string {
 
 var firstLine = regexp.MustCompile(`^listening on (http://127\.0\.0\.1:\d+)\n$`)
 
-// The process says where it listens, goes on without standard input, and exits at once and
-// successfully when it is asked to.
+// TestProcess holds that the process says where it listens, goes on without standard input, and
+// exits at once and successfully when it is asked to.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	path := program(t)
@@ -93,7 +93,7 @@ func get(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-// start runs the command in this process until the test ends and returns its URL.
+// start runs the command in this process until the test finishes and returns its URL.
 func start(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
-// commonFlags are those of every command that runs controllers.
+// commonFlags are the flags of every command that runs controllers.
 type commonFlags struct {
 	verbosity  int
 	kubeconfig string
@@ -67,7 +67,7 @@ const garbage = 50
 // stops them.
 func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) (func(), error) {
 	ctx := command.Context()
-	if os.Getenv("GOGC") == "" { // whoever sets Go's own variable knows better
+	if os.Getenv("GOGC") == "" { // an operator who sets Go's own variable knows better
 		debug.SetGCPercent(garbage)
 	}
 	options.Log = newLog(command.ErrOrStderr(), f.verbosity)

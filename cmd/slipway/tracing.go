@@ -41,7 +41,7 @@ func startTracing(ctx context.Context, version string, log logr.Logger) (func(ti
 	otel.SetTracerProvider(provider)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Tracing failed") }))
 	return func(limit time.Duration) {
-		// The command's context has already ended.
+		// The command's context is already done.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {

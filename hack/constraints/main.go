@@ -161,7 +161,7 @@ func (s *shape) below() []string {
 	return names
 }
 
-// mark finds the shapes that anything is demanded of, or of what they are made of.
+// mark finds the shapes that have constraints, or whose members have.
 func (m *model) mark() {
 	m.constrained = map[string]bool{}
 	for changed := true; changed; {
@@ -174,7 +174,7 @@ func (m *model) mark() {
 	}
 }
 
-// line is constraints.Entry, of which it is a copy: that package cannot be built without its tables.
+// line is a copy of constraints.Entry: that package cannot be built without its tables.
 type line struct {
 	Action  string       `json:"action,omitempty"`
 	Input   string       `json:"input,omitempty"`
@@ -226,7 +226,7 @@ func (m *model) table(actions []string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// kept is the name of a shape that anything is demanded of, or "".
+// kept returns the name of a shape that has constraints, or "".
 func (m *model) kept(name string) string {
 	if m.constrained[name] {
 		return name

@@ -122,8 +122,8 @@ func serveToo(crd *apiextensionsv1.CustomResourceDefinition, added, existing str
 }
 
 // label sets the labels that Cluster API's contract asks for on the kinds of Cluster API's group.
-// The versions in a label are those that fulfill the contract of its name; Cluster API takes the
-// last.
+// The versions in a label are the versions that fulfill the contract of its name; Cluster API takes
+// the last.
 func label(crd *apiextensionsv1.CustomResourceDefinition) {
 	if crd.Spec.Group != "infrastructure.cluster.x-k8s.io" {
 		return
@@ -143,8 +143,8 @@ func label(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// movedByItself are the kinds whose objects clusterctl move has to take although nobody of the
-// Cluster may own them: those that people write by hand and pools refer to.
+// movedByItself are the kinds whose objects clusterctl move must take although no object of the
+// Cluster may own them: users write them by hand and pools refer to them.
 var movedByItself = map[string]bool{"AWSLaunchConfig": true, "AWSLaunchConfigTemplate": true}
 
 // maxValueLengths are the limits for the values of maps, by the name of the field: tags (AWS:

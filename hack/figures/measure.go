@@ -13,7 +13,8 @@ const (
 	mostLines    = 60
 	mostMethods  = 30
 	mostExported = 60
-	// mostReturns is how often a function may send its reader back to a file that the reader has left.
+	// mostReturns bounds how often a function may send its reader back to a file that the reader
+	// has left.
 	mostReturns = 2
 	mostWorst   = 4
 )
@@ -69,7 +70,8 @@ func longFunctions(packages []*pkg) figure {
 	}
 }
 
-// largestReceiver counts the methods of types, with those of the types of the same package that they embed.
+// largestReceiver counts the methods of types, including the methods of the types of the same
+// package that they embed.
 func largestReceiver(packages []*pkg) figure {
 	var receivers []counted
 	for _, p := range packages {
@@ -188,8 +190,8 @@ func (p *pkg) declarations() map[string]string {
 	return declared
 }
 
-// upwardReferences counts the pairs of files of a package of which each refers to the other: neither can
-// be read first.
+// upwardReferences counts the pairs of files of a package that refer to each other: neither can be
+// read first.
 func upwardReferences(packages []*pkg) figure {
 	var pairs []counted
 	total := 0
@@ -235,8 +237,8 @@ func (p *pkg) references() map[string]map[string]bool {
 	return refers
 }
 
-// linesOfTests compares the lines of tests in internal with the lines of code. Code that only tests use, in packages whose name ends in
-// test and in internal/simulation, counts as tests.
+// linesOfTests compares the lines of tests in internal with the lines of code. Code that only tests
+// use, in packages with the suffix test and in internal/simulation, counts as tests.
 func linesOfTests(packages []*pkg) figure {
 	code, tests := 0, 0
 	var lacking []counted

@@ -45,7 +45,7 @@ type reader struct {
 	most     int
 }
 
-// finish notes a way that has ended.
+// finish notes a way that is complete.
 func (r *reader) finish(p path) {
 	for file, visits := range p.visits {
 		if file != r.home {
@@ -97,7 +97,8 @@ func (r *reader) clauses(body *ast.BlockStmt, p path) path {
 	return after
 }
 
-// branch follows statements that may end the function. If they do, the way after them is the one before.
+// branch follows statements that may leave the function. If they do, the way after them is the one
+// before.
 func (r *reader) branch(statements []ast.Stmt, p path) path {
 	way := r.read(statements, p.copy())
 	if len(statements) == 0 {

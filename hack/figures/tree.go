@@ -21,7 +21,7 @@ type pkg struct {
 	set              *token.FileSet
 }
 
-// skipped are directories that are not measured: other modules, and what is not code.
+// skipped reports whether a directory is not measured: another module, or one without code.
 func skipped(dir string) bool {
 	switch first, _, _ := strings.Cut(dir, "/"); first {
 	case "lab", "image", "tools", "bin", "out", "_artifacts", "node_modules":

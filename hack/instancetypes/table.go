@@ -174,7 +174,7 @@ func leaves(path string, value any) map[string]bool {
 	return found
 }
 
-// cellOf returns what a column says of a type.
+// cellOf returns the value of a column for a type.
 func cellOf(t object, column string) (string, error) {
 	name, members, _ := strings.Cut(column, ":")
 	name, boolean := strings.CutSuffix(name, "?")

@@ -321,7 +321,8 @@ func (c *corpus) addMarkdown(file string, content []byte) error {
 	return nil
 }
 
-// beginsGenerated matches the line before a section that a program writes. The next comment ends it.
+// beginsGenerated matches the line before a section that a program writes. The next comment closes
+// it.
 var beginsGenerated = regexp.MustCompile(`^<!-- (?:measured|begin): `)
 
 // startsItem matches the first line of an item of a list.

@@ -35,7 +35,7 @@ func countsOf(c *corpus) counts {
 	return counted
 }
 
-// long is a comment that makes its line too wide.
+// long is a comment that is too wide for a line.
 var long = strings.Repeat("long ", 22)
 
 func TestAddGo(t *testing.T) {

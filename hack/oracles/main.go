@@ -1,5 +1,5 @@
-// Command oracles tells how true the simulated AWS is. It runs the tests of awssim, collects what
-// those report that compare it with AWS, and writes a table of them into a document.
+// Command oracles reports how true the simulated AWS is. It runs the tests of awssim, collects the
+// results that compare it with AWS, and writes a table of them into a document.
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(ctx context.Context, write string) error {
 	return document.Replace(write, "oracles", document.Conditions("make oracles")+table)
 }
 
-// event is what is read of a line of `go test -json`.
+// event is the part of a line of `go test -json` that is read.
 type event struct {
 	Action, Key, Value string
 }

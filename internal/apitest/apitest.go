@@ -71,7 +71,7 @@ type Resource struct {
 	schema validation.SchemaValidator
 	cel    *schemacel.Validator
 
-	// definition is what the resource was made from.
+	// definition is the definition that the resource was built from.
 	definition *apiextensionsv1.JSONSchemaProps
 	mu         sync.Mutex
 	// fields validate single fields of spec and of status, by path. One that is nil cannot be
@@ -93,9 +93,8 @@ func (d Definitions) Resource(kind, version string) (*Resource, error) {
 	return nil, fmt.Errorf("kind %q is not served as %q", kind, version)
 }
 
-// StatusResource returns the version of the kind for writes of the status alone. It knows nothing
-// of the spec, whose rules take most of the time of a validation, nor the rules of the object as a
-// whole.
+// StatusResource returns the version of the kind for writes of the status alone. It has neither the
+// spec, whose rules take most of the time of a validation, nor the rules of the object as a whole.
 func (d Definitions) StatusResource(kind, version string) (*Resource, error) {
 	definition := d[kind].DeepCopy()
 	if definition == nil {
@@ -151,7 +150,7 @@ func (r *Resource) Create(ctx context.Context, object map[string]any) (map[strin
 }
 
 // Update returns the object as it would be stored in place of old, or why it would be refused. The
-// status stays that of old.
+// old status stays.
 func (r *Resource) Update(ctx context.Context, old, object map[string]any) (map[string]any, error) {
 	stored, err := r.admit(object)
 	if err != nil {
@@ -175,9 +174,9 @@ func (r *Resource) UpdateStatus(ctx context.Context, old, object map[string]any)
 	return stored, r.ValidateUpdate(ctx, old, stored)
 }
 
-// ValidateUpdate is the server's update validation of an object that is pruned and defaulted,
-// ratcheting included: what was there before and did not change is not held against an update. An
-// object without a mistake needs no comparison with the one before, which takes most of the time.
+// ValidateUpdate runs the server's update validation of an object that is pruned and defaulted,
+// ratcheting included: unchanged values are not held against an update. An object without a mistake
+// needs no comparison with the one before, which takes most of the time.
 func (r *Resource) ValidateUpdate(ctx context.Context, old, stored map[string]any) error {
 	errs := validation.ValidateCustomResource(nil, stored, r.schema)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.Structural, stored)...)
@@ -190,7 +189,8 @@ func (r *Resource) ValidateUpdate(ctx context.Context, old, stored map[string]an
 	return r.validateRatcheting(ctx, old, stored)
 }
 
-// validateRatcheting is ValidateUpdate for an object with mistakes, which it may have had before.
+// validateRatcheting does the same as ValidateUpdate, for an object with mistakes, which it may
+// have had before.
 func (r *Resource) validateRatcheting(ctx context.Context, old, stored map[string]any) error {
 	correlated := common.NewCorrelatedObject(stored, old, &model.Structural{Structural: r.Structural})
 	errs := validation.ValidateCustomResourceUpdate(nil, stored, old, r.schema, validation.WithRatcheting(correlated))
@@ -240,7 +240,7 @@ func (r *Resource) admit(object map[string]any) (map[string]any, error) {
 	return admitted, nil
 }
 
-// blocks says whether the errors keep the server from looking at the rules.
+// blocks reports whether the errors prevent the server from checking the rules.
 func blocks(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {

@@ -26,8 +26,8 @@ func Accepted(ctx context.Context, definition *apiextensionsv1.CustomResourceDef
 	return crdvalidation.ValidateCustomResourceDefinition(ctx, internal).ToAggregate()
 }
 
-// EstimatedCost is the sum of the API server's estimates for the rules of a schema, each as often
-// as lists and maps above it may have items. A definition cannot be installed above
+// EstimatedCost returns the sum of the API server's estimates for the rules of a schema, each as
+// often as lists and maps above it may have items. A definition cannot be installed above
 // validation.StaticEstimatedCRDCostLimit.
 func EstimatedCost(s *structuralschema.Structural) (uint64, error) {
 	return estimate("", s, true, 1)
@@ -65,8 +65,8 @@ func estimate(path string, s *structuralschema.Structural, root bool, times uint
 }
 
 // Complaints lists the fields of the spec and the status without documentation, lists without
-// maxItems, strings without maxLength and maps without maxProperties: kubectl explain would say
-// nothing of them, and the cost of rules could not be estimated.
+// maxItems, strings without maxLength, and maps without maxProperties: kubectl explain would not
+// describe them, and the cost of rules could not be estimated.
 func Complaints(definition *apiextensionsv1.CustomResourceDefinition) []string {
 	var found []string
 	schema := definition.Spec.Versions[len(definition.Spec.Versions)-1].Schema.OpenAPIV3Schema

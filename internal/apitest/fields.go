@@ -9,9 +9,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// ValidateChange is ValidateUpdate for an update of an object that was valid, in which nothing but
-// spec or status changed, whichever part names. It validates the fields of that part which changed,
-// where that is enough, at a tenth of the time.
+// ValidateChange does the same as ValidateUpdate, for an update of a valid object in which only the
+// named part, spec or status, changed. It validates the changed fields of that part, where that is
+// enough, at a tenth of the time.
 func (r *Resource) ValidateChange(ctx context.Context, old, stored map[string]any, part string) error {
 	before, _ := old[part].(map[string]any)
 	after, is := stored[part].(map[string]any)
@@ -67,11 +67,11 @@ func (r *Resource) field(part, name string) *Resource {
 	return field
 }
 
-// bareSelf matches a rule that reads more than single fields of what it is about.
+// bareSelf matches a rule that reads more than single fields of its object.
 var bareSelf = regexp.MustCompile(`\b(self|oldSelf)\b[^.]|\b(self|oldSelf)$`)
 
-// independent reports whether no rule of the schemas above a field, of which it is given the
-// outermost first, has a say in its value. Rules further down or beside them see none of it.
+// independent reports whether no rule of the schemas above a field has a say in its value. The
+// outermost schema comes first. Rules further down or in other fields see none of it.
 func independent(name string, above ...apiextensionsv1.JSONSchemaProps) bool {
 	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
 	for _, schema := range above {

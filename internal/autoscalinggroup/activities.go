@@ -14,14 +14,14 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Shortage is why launches fail.
+// Shortage classifies why launches fail.
 type Shortage string
 
 // The shortages.
 const (
-	// NoCapacity: AWS has none of what is wanted at the moment.
+	// NoCapacity: AWS currently has none of what is wanted.
 	NoCapacity Shortage = "NoCapacity"
-	// NoQuota: the account may have no more.
+	// NoQuota: the quota of the account is used up.
 	NoQuota Shortage = "NoQuota"
 	// NoLaunch: EC2 refuses the launch for some other reason.
 	NoLaunch Shortage = "NoLaunch"
@@ -34,7 +34,7 @@ type FailedLaunch struct {
 	Message string
 }
 
-// activitiesSeen is how many activities are looked through for a failed launch: the newest.
+// activitiesSeen bounds how many activities are searched for a failed launch: the newest.
 const activitiesSeen = 20
 
 // LatestFailedLaunch returns the newest launch that failed, nil if none did so shortly before the

@@ -11,19 +11,19 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// Given lists what a pool gave its group earlier. What is in these lists and is no longer desired
-// is taken away; what others gave the group stays.
+// Given lists what a pool gave its group earlier. Entries of these lists that are no longer desired
+// are removed; what others gave the group stays.
 type Given struct {
 	// Processes are suspended, TargetGroups are ARNs, and TrafficSources are identifiers.
 	Processes, TargetGroups, TrafficSources []string
 }
 
-// Operation is the kind of call that makes a Change.
+// Operation is the kind of call that applies a Change.
 type Operation string
 
-// The operations, in the order in which they are done. What keeps instances from coming or going
-// unseen is first. What the group has in its way, such as a warm pool that its new configuration
-// may not have, goes before that changes.
+// The operations, in the order in which they are done. First come the calls that keep instances
+// from coming or going unseen. Whatever conflicts with the new configuration, such as a warm pool
+// that it does not allow, is removed before it is applied.
 const (
 	Suspend              Operation = "SuspendProcesses"
 	Resume               Operation = "ResumeProcesses"
@@ -36,7 +36,7 @@ const (
 	SetWarmPool          Operation = "PutWarmPool"
 )
 
-// Change is one call that makes a group more like what is desired.
+// Change is one call that brings a group closer to what is desired.
 type Change struct {
 	Operation Operation
 	// Effects describe what differs afterwards.
@@ -47,8 +47,8 @@ type Change struct {
 	Sources []TrafficSource
 }
 
-// Changes returns the calls that make a group as desired, hooks and tags apart, in order. It
-// returns none for a group that is as desired.
+// Changes returns the calls that bring a group to the desired state, hooks and tags apart, in
+// order. It returns none for a group that is as desired.
 func Changes(desired Desired, given Given, group Group) []Change {
 	var changes []Change
 	for _, part := range []func(Desired, Given, Group) []Change{
@@ -159,7 +159,7 @@ func (c Change) show(desired Desired, group *Group) {
 	}
 }
 
-// Make makes one change, and shows it on the group that was seen.
+// Make applies one change, and updates the group that was seen.
 func (g *Groups) Make(ctx context.Context, desired Desired, change Change, group *Group) error {
 	if err := g.make(ctx, desired, change, *group); err != nil {
 		return err
@@ -223,7 +223,8 @@ func (c Change) doing() string {
 	}
 }
 
-// TagChanges returns the keys of the tags that are set or removed to make a group's tags as desired, sorted.
+// TagChanges returns the keys of the tags that must be set or removed for a group's tags to be as
+// desired, sorted.
 func TagChanges(desired Desired, group Group) []string {
 	return keysOf(tagdiff.Stale(desired.Tags, group.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, group.Tags))
 }

@@ -9,8 +9,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestChanges holds which calls make a group as desired, in which order, and that what others gave
-// the group stays.
+// TestChanges holds which calls bring a group to the desired state, in which order, and that what
+// others gave the group stays.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	warm := WarmPoolOf(&infrav1.WarmPool{MinSize: 1})

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// Digests are the same for the same group, hooks apart, and for no other: one of what it launches,
-// "" if that is not known, and one of the rest.
+// Digests returns two digests that are equal for the same group, hooks apart, and for no other: one
+// of what it launches, "" if that is not known, and one of the rest.
 func (d Desired) Digests() (settings, launches string) {
 	if d.launches() {
 		launches = digestOf(struct {

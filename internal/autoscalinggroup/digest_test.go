@@ -2,7 +2,7 @@ package autoscalinggroup
 
 import "testing"
 
-// TestDigests holds which edits make a group another one to be given, and which do not.
+// TestDigests holds which edits change the digests of a group, and which do not.
 func TestDigests(t *testing.T) {
 	t.Parallel()
 	base := func() Desired {

@@ -37,7 +37,7 @@ func (r *rig) hooks() []string {
 	return names
 }
 
-// expect holds what the last of our calls was, and that there was no more than it after descriptions.
+// expectCalls holds what our calls were since the last check, descriptions apart.
 func (r *rig) expectCalls(reason string, want ...string) {
 	r.Helper()
 	var calls []string
@@ -52,7 +52,7 @@ func (r *rig) expectCalls(reason string, want ...string) {
 	r.sim.ClearCalls()
 }
 
-// change makes the changes of one part of what is desired, and returns their effects.
+// change applies the changes of one part of what is desired, and returns their effects.
 func (r *rig) change(desired Desired, given Given, group *Group, part func(Desired, Given, Group) []Change) []string {
 	r.Helper()
 	changes := part(desired, given, *group)
@@ -64,7 +64,7 @@ func (r *rig) change(desired Desired, given Given, group *Group, part func(Desir
 	return Effects(changes)
 }
 
-// Hooks of others stay, whatever ours are.
+// TestEnsureHooks holds that foreign hooks stay, whatever ours are.
 func TestEnsureHooks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,7 +128,8 @@ func TestHooksWithGroup(t *testing.T) {
 	}
 }
 
-// A process that somebody else suspended stays so, and one that ours joins later is resumed with ours.
+// TestEnsureProcesses holds that a process that an operator suspended stays suspended, and that one
+// that ours joins later is resumed with ours.
 func TestEnsureProcesses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -234,7 +235,8 @@ func TestEnsureTargetGroups(t *testing.T) {
 	}
 }
 
-// Instances of a warm pool are none of the group's, and a group with one can be deleted.
+// TestWarmPool holds that instances of a warm pool do not count as the group's, and that a group
+// with one can be deleted.
 func TestWarmPool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -273,7 +275,8 @@ func TestWarmPool(t *testing.T) {
 	}
 }
 
-// Each member of the requirements that a pool can say reaches AWS's, and no two are mixed up.
+// TestRequirements holds that each member of the requirements of a pool reaches AWS's, and that no
+// two are mixed up.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	number, decimals := ptr.To[int32](7), func() *infrav1.QuantityRange {
@@ -380,8 +383,8 @@ func TestLatestFailedLaunch(t *testing.T) {
 	}
 }
 
-// TestFailedLaunchesOfMixedGroups: of a group with a mixed instances policy AWS tells the reason in
-// another form, by purchase option.
+// TestFailedLaunchesOfMixedGroups: for a group with a mixed instances policy AWS reports the reason
+// in another form, by purchase option.
 func TestFailedLaunchesOfMixedGroups(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -11,7 +11,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// placementGroup is made in the rig's AWS.
+// placementGroup is created in the rig's AWS.
 const placementGroup = "together"
 
 // anImage stands for the image of the rig's AWS.

@@ -1,5 +1,5 @@
 // Package autoscalinggroup keeps one Auto Scaling group as a pool wants it: desired state →
-// requests (pure), the reasons for a change in words, and roll-outs by instance refresh that are
+// requests (pure), human-readable reasons for a change, and roll-outs by instance refresh that are
 // decided from what the instances run. It knows the AWS side of a group, and nothing of the
 // Kubernetes objects that ask for it.
 package autoscalinggroup
@@ -22,7 +22,7 @@ import (
 type Desired struct {
 	// Owner is the value of the ownership tag.
 	Owner string
-	// Names are the names it may bear, the best first.
+	// Names are the possible names, the best first.
 	Names []string
 
 	MinSize, MaxSize int32
@@ -72,10 +72,11 @@ type Group struct {
 	Overrides             []asgtypes.LaunchTemplateOverrides
 	SubnetIDs             []string
 	Settings              Settings
-	// TargetGroupARNs and Suspended processes are sorted, those of others included.
+	// TargetGroupARNs and Suspended processes are sorted. They include what others attached or
+	// suspended.
 	TargetGroupARNs, Suspended []string
-	// TrafficSources are target groups, or others, that were attached by AWS's newer call. Sorted
-	// by identifier, those of others included.
+	// TrafficSources are target groups, or others, that were attached by AWS's newer call. They are
+	// sorted by identifier and include what others attached.
 	TrafficSources   []TrafficSource
 	WarmPool         *WarmPool
 	WarmPoolDeleting bool
@@ -112,13 +113,14 @@ type Instance struct {
 	Weight int32
 }
 
-// Leaving is true for an instance on its way out: what it runs no longer matters.
+// Leaving reports whether an instance is on its way out: what it runs no longer matters.
 func (i Instance) Leaving() bool {
 	// Warmed:Terminating is one too (AWS: ec2-auto-scaling-lifecycle).
 	return strings.Contains(i.LifecycleState, "Terminat") || strings.HasPrefix(i.LifecycleState, "Detach")
 }
 
-// Ended is the instance as it is once EC2 has ended it, whether or not Auto Scaling has found out.
+// Ended returns the instance as it is once EC2 has terminated it, whether or not Auto Scaling has
+// found out.
 func (i Instance) Ended() Instance {
 	i.HealthStatus = "Unhealthy"
 	if !i.Leaving() {
@@ -127,17 +129,18 @@ func (i Instance) Ended() Instance {
 	return i
 }
 
-// InService is true for an instance that the group counts as working.
+// InService reports whether the group counts an instance as working.
 func (i Instance) InService() bool {
 	return i.LifecycleState == string(asgtypes.LifecycleStateInService)
 }
 
-// Counts is true for an instance that is part of the group's capacity: one that is there, or on its way in.
+// Counts reports whether an instance is part of the group's capacity: it is there, or on its way
+// in.
 func (i Instance) Counts() bool {
 	return !i.Leaving() && i.LifecycleState != "Standby" && i.LifecycleState != "EnteringStandby"
 }
 
-// Units is how much of its desired capacity the group has.
+// Units returns how much of its desired capacity the group has.
 func (g Group) Units() int32 {
 	units := int32(0)
 	for _, instance := range g.Instances {
@@ -163,13 +166,14 @@ func InstanceTypes(instances []Instance) string {
 	return strings.Join(types, ", ")
 }
 
-// ProviderID is the instance as Node.spec.providerID names it.
+// ProviderID returns the instance as Node.spec.providerID names it.
 func (i Instance) ProviderID() string { return "aws:///" + i.AvailabilityZone + "/" + i.ID }
 
-// OwnedBy is true for a group whose tags say that it is this pool's.
+// OwnedBy reports whether the tags of a group mark it as this pool's.
 func (g Group) OwnedBy(owner string) bool { return g.Tags[infrav1.TagMachinePool] == owner }
 
-// Apply shows on a group that was seen what an update to it changed, so that nobody needs to look.
+// Apply updates a group that was seen after an update to it, so that it need not be described
+// again.
 func Apply(desired Desired, group *Group) {
 	group.MinSize, group.MaxSize = desired.MinSize, desired.MaxSize
 	// Without a desired capacity the group's moves into the new bounds (AWS:
@@ -190,7 +194,7 @@ func Apply(desired Desired, group *Group) {
 	}
 }
 
-// groupOf reads what AWS says of a group.
+// groupOf converts AWS's description of a group.
 func groupOf(group *asgtypes.AutoScalingGroup) Group {
 	seen := Group{
 		Name: awssdk.ToString(group.AutoScalingGroupName), ARN: awssdk.ToString(group.AutoScalingGroupARN),

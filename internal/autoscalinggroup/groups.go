@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// Reader is what of Auto Scaling seeing groups needs.
+// Reader has the calls of Auto Scaling that describe groups.
 type Reader interface {
 	autoscaling.DescribeAutoScalingGroupsAPIClient
 	autoscaling.DescribeInstanceRefreshesAPIClient
@@ -26,7 +26,7 @@ type Reader interface {
 	DescribeLifecycleHooks(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
 }
 
-// Writer is what of Auto Scaling keeping groups needs.
+// Writer has the calls of Auto Scaling that create, update, and delete groups.
 type Writer interface {
 	CreateAutoScalingGroup(context.Context, *autoscaling.CreateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.CreateAutoScalingGroupOutput, error)
 	UpdateAutoScalingGroup(context.Context, *autoscaling.UpdateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.UpdateAutoScalingGroupOutput, error)
@@ -35,7 +35,7 @@ type Writer interface {
 	DeleteTags(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
 }
 
-// Attacher is what of Auto Scaling it takes to give groups what belongs to them and has calls of its own.
+// Attacher has the calls of Auto Scaling for parts of a group that have calls of their own.
 type Attacher interface {
 	SuspendProcesses(context.Context, *autoscaling.SuspendProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.SuspendProcessesOutput, error)
 	ResumeProcesses(context.Context, *autoscaling.ResumeProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.ResumeProcessesOutput, error)
@@ -64,8 +64,8 @@ type Groups struct{ api AutoScaling }
 // NewGroups returns the groups that a client reaches.
 func NewGroups(api AutoScaling) *Groups { return &Groups{api: api} }
 
-// DescribeBatch is how many groups one call describes by name (AWS: API_DescribeAutoScalingGroups,
-// MaxRecords).
+// DescribeBatch is the number of groups that one call describes by name (AWS:
+// API_DescribeAutoScalingGroups, MaxRecords).
 const DescribeBatch = 100
 
 // Describe returns the groups of the given names that exist, by name. At most DescribeBatch names.
@@ -85,11 +85,11 @@ func (g *Groups) List(ctx context.Context) (map[string]Group, error) {
 	return g.tagged(ctx, infrav1.TagMachinePool)
 }
 
-// TagNodegroup is the key of the tag by which EKS marks the groups that it makes for node groups
+// TagNodegroup is the key of the tag by which EKS marks the groups that it creates for node groups
 // (AWS: EKS user guide, managed-node-groups).
 const TagNodegroup = "eks:nodegroup-name"
 
-// ListManaged returns all groups that EKS made for node groups, by name.
+// ListManaged returns all groups that EKS created for node groups, by name.
 func (g *Groups) ListManaged(ctx context.Context) (map[string]Group, error) {
 	return g.tagged(ctx, TagNodegroup)
 }
@@ -105,7 +105,7 @@ func (g *Groups) tagged(ctx context.Context, key string) (map[string]Group, erro
 	return found, nil
 }
 
-// matching are the groups that a question is about, by name.
+// matching returns the groups that match a request, by name.
 func (g *Groups) matching(ctx context.Context, input *autoscaling.DescribeAutoScalingGroupsInput) (map[string]Group, error) {
 	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(g.api, input)
 	found := map[string]Group{}
@@ -122,7 +122,7 @@ func (g *Groups) matching(ctx context.Context, input *autoscaling.DescribeAutoSc
 	return found, nil
 }
 
-// NamesTakenError says that groups of somebody else bear all the names that ours might.
+// NamesTakenError reports that groups of other owners have all the names that ours might have.
 type NamesTakenError struct{ Names []string }
 
 // Error implements error.
@@ -133,7 +133,8 @@ func (e *NamesTakenError) Error() string {
 // WaitsForUser says that only a person can free a name.
 func (*NamesTakenError) WaitsForUser() bool { return true }
 
-// Choose picks the owner's group out of those that bear its names, or the name that a new one takes.
+// Choose picks the owner's group out of the groups that have its names, or the name that a new one
+// takes.
 func Choose(owner string, names []string, found map[string]Group) (group *Group, free string, err error) {
 	for _, name := range names {
 		candidate, exists := found[name]
@@ -150,7 +151,7 @@ func Choose(owner string, names []string, found map[string]Group) (group *Group,
 	return nil, free, nil
 }
 
-// Create makes the group. If it exists already the error is AWS's AlreadyExists: somebody made it
+// Create creates the group. If it exists already, the error is AWS's AlreadyExists: it was created
 // meanwhile, or reads lag.
 func (g *Groups) Create(ctx context.Context, desired Desired, name string) error {
 	if _, err := g.api.CreateAutoScalingGroup(ctx, createInput(desired, name)); err != nil {
@@ -159,9 +160,9 @@ func (g *Groups) Create(ctx context.Context, desired Desired, name string) error
 	return nil
 }
 
-// Update makes the group as desired. It is for a group with UpdateReasons. If AWS refuses the
-// request as it is, and it changes sizes among other things, the sizes are changed alone: a launch
-// template or a setting that AWS does not take must not keep a pool from growing or shrinking.
+// Update brings a group with UpdateReasons to the desired state. If AWS refuses the request as it
+// is, and it changes sizes among other things, only the sizes are changed: a launch template or a
+// setting that AWS does not accept must not keep a pool from growing or shrinking.
 func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error {
 	_, err := g.api.UpdateAutoScalingGroup(ctx, updateInput(desired, group))
 	if err == nil {
@@ -179,12 +180,13 @@ func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error
 	return err
 }
 
-// EnsureTags sets the tags that differ and removes those that retired. It says which keys these were.
+// EnsureTags sets the tags that differ and removes the retired ones. It returns the keys of these
+// tags.
 func (g *Groups) EnsureTags(ctx context.Context, desired Desired, group Group) ([]string, error) {
 	return g.ensureTags(ctx, desired.Tags, desired.RetiredTags, group, false)
 }
 
-// EnsureInheritedTags is EnsureTags for tags that instances get from the group.
+// EnsureInheritedTags does the same as EnsureTags for tags that instances get from the group.
 func (g *Groups) EnsureInheritedTags(ctx context.Context, tags map[string]string, retired []string, group Group) (bool, error) {
 	changed, err := g.ensureTags(ctx, tags, retired, group, true)
 	return len(changed) > 0, err

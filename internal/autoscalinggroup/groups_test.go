@@ -141,9 +141,9 @@ func (r *rig) create(desired Desired) Group {
 	return r.see("pool")
 }
 
-// What was made or updated is as desired, and needs no update: for all that can be desired, from
-// all that may have been there. And what was updated is what would have been made: nothing of the
-// first is left.
+// TestCreatedAndUpdatedGroupsAreAsDesired holds that a created or updated group is as desired, and
+// needs no update: for all that can be desired, from all that may have been there. And an updated
+// group equals a created one: nothing of its former state is left.
 func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -166,7 +166,7 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 		if updated.Mixed != (second.MixedInstancesPolicy != nil) {
 			t.Fatalf("mixed %t", updated.Mixed)
 		}
-		// AWS adds what nobody can desire, and instances take their time.
+		// AWS adds what cannot be desired, and instances take their time.
 		comparable := cmp.Options{
 			ignoreSerde, cmpopts.IgnoreFields(Group{}, "Instances"), cmpopts.EquateEmpty(), cmp.Transformer("overrides", overrideText),
 			cmp.FilterPath(func(path cmp.Path) bool { return path.Last().String() == ".SpotMaxPrice" }, cmp.Transformer("none", awssdk.ToString)),
@@ -190,7 +190,7 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 	})
 }
 
-// make creates a group and gives it all that creation cannot.
+// make creates a group and applies the changes that creation cannot.
 func (r *rig) make(t *rapid.T, desired Desired, name string) {
 	if err := r.groups.Create(r.Context(), desired, name); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func (r *rig) make(t *rapid.T, desired Desired, name string) {
 	r.isAsDesired(t, "the new group", desired, r.see(name))
 }
 
-// bring makes a group as desired that was as before.
+// bring brings a group from an earlier to the desired state.
 func (r *rig) bring(desired, before Desired, group *Group) error {
 	ctx := r.Context()
 	if _, err := r.groups.EnsureHooks(ctx, group.Name, desired.Hooks, HookNames(before.Hooks)); err != nil {
@@ -243,7 +243,8 @@ func (r *rig) isAsDesired(t *rapid.T, what string, desired Desired, group Group)
 	}
 }
 
-// sameInAWS compares all that AWS says of two groups, but for what tells any two groups apart.
+// sameInAWS compares AWS's descriptions of two groups, except for what differs between any two
+// groups.
 func (r *rig) sameInAWS(t *rapid.T, one, other string, sized bool) {
 	described := func(name string) (asgtypes.AutoScalingGroup, []asgtypes.LifecycleHook) {
 		groups, err := r.asg.DescribeAutoScalingGroups(r.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
@@ -264,7 +265,7 @@ func (r *rig) sameInAWS(t *rapid.T, one, other string, sized bool) {
 		}
 		slices.Sort(group.TargetGroupARNs)
 		slices.SortFunc(group.TrafficSources, func(a, b asgtypes.TrafficSourceIdentifier) int { return strings.Compare(*a.Identifier, *b.Identifier) })
-		// What is off, or as AWS has it by default, is so whether it is said or not.
+		// Settings that are off, or at AWS's default, are equal to settings that are not reported.
 		if policy := group.AvailabilityZoneImpairmentPolicy; policy != nil && !*policy.ZonalShiftEnabled {
 			group.AvailabilityZoneImpairmentPolicy = nil
 		}
@@ -329,7 +330,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// A group that nobody sizes begins at its smallest size, and stays where an autoscaler puts it.
+// TestCapacityOfOthers holds that a group whose size is not managed begins at its smallest size,
+// and stays where an autoscaler puts it.
 func TestCapacityOfOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -350,8 +352,8 @@ func TestCapacityOfOthers(t *testing.T) {
 	}
 }
 
-// A scaling that happens between the look and the update is not undone by an update that is about
-// something else.
+// TestUpdateLeavesCapacityThatItDidNotChange holds that a scaling that happens between the
+// description and the update is not undone by an update of something else.
 func TestUpdateLeavesCapacityThatItDidNotChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

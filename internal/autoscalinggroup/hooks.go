@@ -21,7 +21,7 @@ const (
 	defaultResult    = string(infrav1.LifecycleHookDefaultResultAbandon)
 )
 
-// Hook is a lifecycle hook, with AWS's defaults in place of what was left out.
+// Hook is a lifecycle hook, with AWS's defaults in place of the fields that were left out.
 type Hook struct {
 	Name string
 	// Transition is an infrav1.LifecycleTransition.
@@ -30,11 +30,11 @@ type Hook struct {
 	Heartbeat int32
 	Result    string
 	Metadata  string
-	// TargetARN and RoleARN are both "" for a hook that notifies nobody.
+	// TargetARN and RoleARN are both "" for a hook that sends no notifications.
 	TargetARN, RoleARN string
 }
 
-// HooksOf are the hooks that a pool lists, sorted by name.
+// HooksOf returns the hooks that a pool lists, sorted by name.
 func HooksOf(listed []infrav1.AWSLifecycleHook) []Hook {
 	hooks := make([]Hook, 0, len(listed))
 	for i := range listed {
@@ -58,10 +58,10 @@ func SortHooks(hooks []Hook) []Hook {
 	return hooks
 }
 
-// HooksDigest is the same for the same hooks, and for no others.
+// HooksDigest returns a digest that is the same for the same hooks, and for no others.
 func HooksDigest(hooks []Hook) string { return digestOf(hooks) }
 
-// HookNames are the names of hooks.
+// HookNames returns the names of hooks.
 func HookNames(hooks []Hook) []string {
 	names := make([]string, 0, len(hooks))
 	for _, hook := range hooks {
@@ -70,10 +70,10 @@ func HookNames(hooks []Hook) []string {
 	return names
 }
 
-// HooksWithGroup are the hooks that are made together with the group, so that no instance comes in
-// past them. AWS takes only such as notify the same target with the same role (AWS:
-// lifecycle-hooks, "Considerations"); those of launching instances come first. The others are put
-// after it.
+// HooksWithGroup returns the hooks that are created together with the group, so that no instance
+// comes in past them. AWS accepts only hooks that notify the same target with the same role (AWS:
+// lifecycle-hooks, "Considerations"); hooks of launching instances take precedence. The others are
+// added after it.
 func HooksWithGroup(hooks []Hook) []Hook {
 	if len(hooks) == 0 {
 		return nil
@@ -112,8 +112,8 @@ func given(text string) *string {
 	return &text
 }
 
-// Hooks returns the lifecycle hooks of a group, those of others included. There is no call for the
-// hooks of many groups.
+// Hooks returns the lifecycle hooks of a group, including hooks that others added. There is no call
+// for the hooks of many groups.
 func (g *Groups) Hooks(ctx context.Context, group string) ([]Hook, error) {
 	output, err := g.api.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 	if err != nil {
@@ -142,9 +142,9 @@ func (c HookChange) Effect() string {
 	return "put lifecycle hook " + c.Hook.Name
 }
 
-// HookChanges returns the changes that make a group's hooks as wanted: those of retired that the
-// group still has are deleted, and those that the group lacks, or has otherwise, are put. Hooks of
-// others stay.
+// HookChanges returns the changes that bring a group's hooks to the wanted state: retired hooks
+// that the group still has are deleted, and hooks that the group lacks, or has otherwise, are put.
+// Hooks that others added stay.
 func HookChanges(wanted []Hook, retired []string, present []Hook) []HookChange {
 	seen := make(map[string]Hook, len(present))
 	for _, hook := range present {
@@ -165,7 +165,7 @@ func HookChanges(wanted []Hook, retired []string, present []Hook) []HookChange {
 	return changes
 }
 
-// ChangeHooks makes changes in order, and returns the effects of those that were made.
+// ChangeHooks applies changes in order, and returns the effects of the ones that succeeded.
 func (g *Groups) ChangeHooks(ctx context.Context, group string, changes []HookChange) ([]string, error) {
 	var done []string
 	for _, change := range changes {
@@ -183,7 +183,8 @@ func (g *Groups) ChangeHooks(ctx context.Context, group string, changes []HookCh
 	return done, nil
 }
 
-// EnsureHooks makes the hooks of a group as wanted, as HookChanges does, and returns what it did.
+// EnsureHooks brings the hooks of a group to the wanted state, as HookChanges does, and returns
+// what it did.
 func (g *Groups) EnsureHooks(ctx context.Context, group string, wanted []Hook, retired []string) ([]string, error) {
 	present, err := g.Hooks(ctx, group)
 	if err != nil {
@@ -192,9 +193,9 @@ func (g *Groups) EnsureHooks(ctx context.Context, group string, wanted []Hook, r
 	return g.ChangeHooks(ctx, group, HookChanges(wanted, retired, present))
 }
 
-// putHook sets all of a hook. Metadata can be replaced and not taken away (AWS:
-// API_PutLifecycleHook, whose pattern wants a character), so a hook that loses its metadata is made
-// anew.
+// putHook sets all fields of a hook. Metadata can be replaced but not removed (AWS:
+// API_PutLifecycleHook, whose pattern wants a character), so a hook that loses its metadata is
+// recreated.
 func (g *Groups) putHook(ctx context.Context, group string, hook, present Hook) error {
 	if present.Metadata != "" && hook.Metadata == "" {
 		if err := g.deleteHook(ctx, group, hook.Name); err != nil {
@@ -208,7 +209,7 @@ func (g *Groups) putHook(ctx context.Context, group string, hook, present Hook) 
 	return nil
 }
 
-// hookInput returns the request that makes a hook as wanted which is as present.
+// hookInput returns the request that changes a hook from the present to the wanted state.
 func hookInput(group string, hook, present Hook) *autoscaling.PutLifecycleHookInput {
 	input := &autoscaling.PutLifecycleHookInput{
 		AutoScalingGroupName: &group, LifecycleHookName: &hook.Name, LifecycleTransition: &hook.Transition,
@@ -231,12 +232,14 @@ func (g *Groups) deleteHook(ctx context.Context, group, name string) error {
 	return nil
 }
 
-// hookNotFound: somebody else deleted it, or a description was old. AWS has no code of its own for it.
+// hookNotFound reports whether a hook does not exist: it was deleted, or a description was old. AWS
+// has no code of its own for it.
 func hookNotFound(err error) bool {
 	return aws.IsNotFound(err) || aws.Code(err) == "ValidationError" && strings.Contains(err.Error(), "No Lifecycle Hook found")
 }
 
-// hookOf reads what AWS says of a hook. A role without a target is left over, and says nothing.
+// hookOf converts AWS's description of a hook. A role without a target is left over, and has no
+// meaning.
 func hookOf(hook *asgtypes.LifecycleHook) Hook {
 	seen := Hook{
 		Name: awssdk.ToString(hook.LifecycleHookName), Transition: awssdk.ToString(hook.LifecycleTransition),

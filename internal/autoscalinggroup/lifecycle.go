@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// LifecycleActions is what of Auto Scaling letting instances go needs.
+// LifecycleActions has the calls of Auto Scaling that hold and release instances.
 type LifecycleActions interface {
 	CompleteLifecycleAction(context.Context, *autoscaling.CompleteLifecycleActionInput, ...func(*autoscaling.Options)) (*autoscaling.CompleteLifecycleActionOutput, error)
 	TerminateInstanceInAutoScalingGroup(context.Context, *autoscaling.TerminateInstanceInAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error)
@@ -24,9 +24,9 @@ type LifecycleActions interface {
 // DrainHook is the name of the lifecycle hook that holds an instance on its way out until its node is empty.
 const DrainHook = "slipway-drain"
 
-// DrainHeartbeat is how long the hook holds an instance without a sign from us: long enough for a
-// new manager to take over, and short enough that nothing is held for long when none does. A
-// hundred of them are more than the 48 hours that AWS holds an instance at most (AWS:
+// DrainHeartbeat is the time for which the hook holds an instance without a heartbeat from us: long
+// enough for a new manager to take over, and short enough that nothing is held for long when none
+// does. A hundred of them are more than the 48 hours for which AWS holds an instance at most (AWS:
 // lifecycle-hooks).
 const DrainHeartbeat = 30 * time.Minute
 
@@ -45,11 +45,11 @@ func (i Instance) ReplacesRoot() bool {
 	return strings.HasPrefix(i.LifecycleState, "ReplacingRootVolume") || i.LifecycleState == "RootVolumeReplaced"
 }
 
-// Warmed is true for an instance that waits in a warm pool.
+// Warmed reports whether an instance waits in a warm pool.
 func (i Instance) Warmed() bool { return strings.HasPrefix(i.LifecycleState, "Warmed:") }
 
-// LetGo ends the hold of the drain hook on an instance. One that the hook does not hold, any more
-// or at all, is no error.
+// LetGo completes the lifecycle action of the drain hook on an instance. It is no error if the hook
+// does not hold the instance.
 func (g *Groups) LetGo(ctx context.Context, group, instance string) error {
 	_, err := g.api.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
 		AutoScalingGroupName: &group, InstanceId: &instance,
@@ -91,8 +91,8 @@ func (g *Groups) StopRetaining(ctx context.Context, group string) error {
 	return nil
 }
 
-// Hold makes the drain hook hold an instance for another DrainHeartbeat. One that the hook does not
-// hold is no error.
+// Hold has the drain hook hold an instance for another DrainHeartbeat. It is no error if the hook
+// does not hold the instance.
 func (g *Groups) Hold(ctx context.Context, group, instance string) error {
 	_, err := g.api.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
 		AutoScalingGroupName: &group, InstanceId: &instance, LifecycleHookName: awssdk.String(DrainHook),
@@ -103,7 +103,8 @@ func (g *Groups) Hold(ctx context.Context, group, instance string) error {
 	return nil
 }
 
-// Terminate ends one instance of a group, by its hooks. The group shrinks by it, or replaces it.
+// Terminate terminates one instance of a group, by its hooks. The group shrinks by it, or replaces
+// it.
 func (g *Groups) Terminate(ctx context.Context, group, instance string, shrink bool) error {
 	if _, err := g.api.TerminateInstanceInAutoScalingGroup(ctx, terminateInput(instance, shrink)); err != nil {
 		return fmt.Errorf("terminating instance %s of Auto Scaling group %q: %w", instance, group, err)

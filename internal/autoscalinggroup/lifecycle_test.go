@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 )
 
-// held is how many instances a hook holds, of how many.
+// held returns how many instances a hook holds, and how many there are.
 func (r *rig) held() (held, all int) {
 	r.Helper()
 	instances := r.see("pool").Instances
@@ -21,7 +21,7 @@ func (r *rig) held() (held, all int) {
 }
 
 // TestHoldAndLetGo empties a group whose instances the drain hook holds: they stay for as long as
-// somebody says so, and go when they are let go.
+// heartbeats are recorded, and go when they are let go.
 func TestHoldAndLetGo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

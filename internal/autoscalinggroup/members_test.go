@@ -33,7 +33,7 @@ var leftOutOfGroups = map[string]string{
 	"MixedInstancesPolicy.LaunchTemplate.Overrides.LaunchTemplateSpecification.LaunchTemplateName": byID,
 }
 
-// leftOutOfNewGroups are those that a new group alone can be given.
+// leftOutOfNewGroups are members that only a new group can be given.
 var leftOutOfNewGroups = map[string]string{
 	"InstanceId":        launchConfigs,
 	"LoadBalancerNames": classic,

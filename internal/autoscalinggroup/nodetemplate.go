@@ -18,25 +18,26 @@ const (
 	nodeTemplatePrefix = "k8s.io/cluster-autoscaler/node-template/"
 )
 
-// resourceAnnotations are the names of resources by those of their annotations. The instance type
-// says the rest.
+// resourceAnnotations maps the names of annotations to the names of their resources. The instance
+// type implies the rest.
 var resourceAnnotations = map[string]string{"cpu": "cpu", "memory": "memory", "ephemeral-disk": "ephemeral-storage", "maxPods": "pods"}
 
-// What a tag may hold (AWS: Auto Scaling user guide, ec2-auto-scaling-tagging, "Tag naming and
-// usage restrictions").
+// longestTagKey and longestTagValue are the limits of a tag (AWS: Auto Scaling user guide,
+// ec2-auto-scaling-tagging, "Tag naming and usage restrictions").
 const longestTagKey, longestTagValue = 128, 256
 
-// What of a node that provider does not find out by itself, from the instance type of the group's
-// launch template or first override: it knows no volumes, and takes every node for one of Linux
-// unless a tag says otherwise (cluster-autoscaler: cloudprovider/aws, buildNodeFromTemplate).
+// The properties of a node that the provider does not find out by itself, from the instance type of
+// the group's launch template or first override: it knows no volumes, and assumes that every node
+// runs Linux unless a tag says otherwise (cluster-autoscaler: cloudprovider/aws,
+// buildNodeFromTemplate).
 const (
 	storageTag = nodeTemplatePrefix + "resources/" + string(corev1.ResourceEphemeralStorage)
 	systemTag  = nodeTemplatePrefix + "label/" + corev1.LabelOSStable
 )
 
-// DerivedTags are the tags that tell that provider what a pool's status says of a node and the
-// instance type does not. While status does not say what a node is, they are those that the group
-// has.
+// DerivedTags returns the tags that inform that provider about properties of a node that are in a
+// pool's status and do not follow from the instance type. While status does not describe a node, it
+// returns the tags that the group has.
 func DerivedTags(capacity infrav1.NodeCapacity, info *infrav1.NodeInfo, present map[string]string) map[string]string {
 	tags := map[string]string{}
 	for _, key := range []string{storageTag, systemTag} {
@@ -55,9 +56,9 @@ func DerivedTags(capacity infrav1.NodeCapacity, info *infrav1.NodeInfo, present 
 
 const linux = "linux"
 
-// NodeTemplateTags are the tags that tell cluster-autoscaler's aws provider what the annotations of
-// a MachinePool tell its clusterapi provider. What is not written as that provider reads it, or
-// longer than a tag may be, is left out.
+// NodeTemplateTags returns the tags that give cluster-autoscaler's aws provider the information
+// that the annotations of a MachinePool give its clusterapi provider. It leaves out entries that
+// are not written as that provider reads them, or are longer than a tag may be.
 func NodeTemplateTags(annotations map[string]string) map[string]string {
 	tags := map[string]string{}
 	put := func(kind, name, value string) {

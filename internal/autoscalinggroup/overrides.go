@@ -35,7 +35,7 @@ func overrides(wanted []infrav1.Overrides) []asgtypes.LaunchTemplateOverrides {
 	return list
 }
 
-// overrideText says all of an override: it is how two are compared.
+// overrideText describes an override completely: two overrides are compared by it.
 func overrideText(override asgtypes.LaunchTemplateOverrides) string {
 	words := []string{awssdk.ToString(override.InstanceType)}
 	if override.InstanceRequirements != nil {
@@ -61,7 +61,7 @@ func overrideTexts(list []asgtypes.LaunchTemplateOverrides) []string {
 	return texts
 }
 
-// attributeBased is true for a policy whose instance types are chosen by what they have.
+// attributeBased reports whether a policy chooses instance types by their attributes.
 func attributeBased(policy *infrav1.MixedInstancesPolicy) bool {
 	return policy != nil && slices.ContainsFunc(policy.Overrides, func(override infrav1.Overrides) bool { return override.InstanceRequirements != nil })
 }
@@ -139,9 +139,9 @@ func decimal(quantity *resource.Quantity) *float64 {
 	return ptr.To(quantity.AsApproximateFloat64())
 }
 
-// requirementsText is the members that say something: without those that are AWS's default anyway,
-// which AWS may or may not show, and with lists in order. It goes by the SDK's type, so that what
-// somebody else set and no pool can say counts too.
+// requirementsText returns the members that have an effect: without AWS's defaults, which AWS may
+// or may not show, and with lists in order. It goes by the SDK's type, so that a member that was
+// set outside Slipway, and that no pool can set, counts too.
 func requirementsText(requirements *asgtypes.InstanceRequirements) string {
 	text, err := json.Marshal(requirements)
 	if err != nil {
@@ -171,7 +171,7 @@ var requirementDefaults = map[string]any{
 	"OnDemandMaxPricePercentageOverLowestPrice": 20.0,
 }
 
-// telling is what a member says, nil if that is nothing.
+// telling returns the value of a member if it has an effect, else nil.
 func telling(member string, value any) any {
 	switch typed := value.(type) {
 	case nil:

@@ -9,8 +9,8 @@ import (
 // ProcessLaunch is the process that adds instances. A group without it stays as small as it is.
 const ProcessLaunch = "Launch"
 
-// SuspendedOf are the processes that a pool stops, sorted: all but those that it says false to, or
-// those that it says true to.
+// SuspendedOf returns the processes that a pool suspends, sorted: all processes except for the ones
+// set to false, or only the ones set to true.
 func SuspendedOf(wanted *infrav1.SuspendProcessesTypes) []string {
 	if wanted == nil {
 		return nil

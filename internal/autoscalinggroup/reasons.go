@@ -10,11 +10,12 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// check compares one thing; it returns "" if the group has it as desired, else what would change, in words.
+// check compares one thing; it returns "" if the group has it as desired, else a description of the
+// change.
 type check func(desired Desired, group Group) string
 
-// sizeChecks and launchChecks are how many instances there are, and what they are launched from.
-// The subnets and the plain settings are the rest of what UpdateAutoScalingGroup changes.
+// sizeChecks and launchChecks compare how many instances there are, and what they are launched
+// from. The subnets and the plain settings are the rest of what UpdateAutoScalingGroup changes.
 var (
 	sizeChecks   = []check{minSizeDiffers, maxSizeDiffers, capacityDiffers}
 	launchChecks = []check{templateDiffers, policyDiffers, overridesDiffer, distributionDiffers}
@@ -159,7 +160,8 @@ func pointer[T comparable](what string, seen, wanted *T) string {
 	return fmt.Sprintf("%s %v → %v", what, *seen, *wanted)
 }
 
-// orNone is a value for people. One that is itself "none" is told from one that is not set.
+// orNone returns a value for users. It distinguishes a value that is itself "none" from one that is
+// not set.
 func orNone(text string) string {
 	switch text {
 	case "":

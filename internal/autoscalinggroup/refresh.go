@@ -15,15 +15,15 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Refresher is what of Auto Scaling replacing instances needs.
+// Refresher has the calls of Auto Scaling that replace instances.
 type Refresher interface {
 	StartInstanceRefresh(context.Context, *autoscaling.StartInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error)
 	CancelInstanceRefresh(context.Context, *autoscaling.CancelInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.CancelInstanceRefreshOutput, error)
 	SetInstanceProtection(context.Context, *autoscaling.SetInstanceProtectionInput, ...func(*autoscaling.Options)) (*autoscaling.SetInstanceProtectionOutput, error)
 }
 
-// refreshesRead is how many refreshes are looked back on: the waits between so many failures have
-// long reached their longest.
+// refreshesRead bounds how many past refreshes are read: after so many failures the wait has long
+// reached its longest.
 const refreshesRead = 10
 
 // Refreshes returns the newest instance refreshes of the group, newest first.
@@ -47,9 +47,9 @@ func (g *Groups) Refreshes(ctx context.Context, group string) ([]Refresh, error)
 	return refreshes, nil
 }
 
-// NextAfter returns the refresh that was started next after the one with the given id, or the first
-// of all if the id is empty. It returns nil if there is none, or if that cannot be told from the
-// history, which has the newest refreshes alone.
+// NextAfter returns the refresh that was started next after the one with the given ID, or the first
+// of all if the ID is empty. It returns nil if there is none, or if the history, which has only the
+// newest refreshes, does not show it.
 func NextAfter(history []Refresh, id string) *Refresh {
 	next := slices.IndexFunc(history, func(refresh Refresh) bool { return refresh.ID == id }) - 1
 	if id == "" && len(history) < refreshesRead {
@@ -61,7 +61,7 @@ func NextAfter(history []Refresh, id string) *Refresh {
 	return &history[next]
 }
 
-// Replacing says how instances are to be replaced.
+// Replacing says how to replace instances.
 type Replacing struct {
 	// Preferences are the user's, nil for the defaults.
 	Preferences *infrav1.RefreshPreferences
@@ -69,13 +69,13 @@ type Replacing struct {
 	SkipMatching bool
 	// Shielded leaves instances alone that are protected from scale-in, whatever the preferences say.
 	Shielded bool
-	// RootVolumes is what the group is to launch, if its instances are to get new root volumes. Nil
-	// for a refresh that replaces instances.
+	// RootVolumes is what the group should launch, if its instances should get new root volumes.
+	// Nil for a refresh that replaces instances.
 	RootVolumes *Desired
 }
 
-// StartRefresh starts replacing instances and returns the refresh's id. It returns "" without an
-// error if one is under way already: the roll-out is looked at again when that has ended.
+// StartRefresh starts replacing instances and returns the refresh's ID. It returns "" without an
+// error if one is under way already: the roll-out is decided again when that has finished.
 func (g *Groups) StartRefresh(ctx context.Context, group string, replacing Replacing) (string, error) {
 	output, err := g.api.StartInstanceRefresh(ctx, refreshInput(group, replacing))
 	var underWay *asgtypes.InstanceRefreshInProgressFault
@@ -102,8 +102,8 @@ func refreshInput(group string, replacing Replacing) *autoscaling.StartInstanceR
 	return input
 }
 
-// CancelRefresh asks for the end of the refresh that is under way. What it has replaced stays
-// replaced. None under way is no error.
+// CancelRefresh cancels the refresh that is under way. Instances that it has replaced stay
+// replaced. It is no error if none is under way.
 func (g *Groups) CancelRefresh(ctx context.Context, group string) error {
 	_, err := g.api.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: &group})
 	var none *asgtypes.ActiveInstanceRefreshNotFoundFault
@@ -113,7 +113,8 @@ func (g *Groups) CancelRefresh(ctx context.Context, group string) error {
 	return nil
 }
 
-// protectionBatch is how many instances one call protects (AWS: API_SetInstanceProtection).
+// protectionBatch is the number of instances that one call protects (AWS:
+// API_SetInstanceProtection).
 const protectionBatch = 50
 
 // Protect sets or removes the protection from scale-in of instances in service or in standby.

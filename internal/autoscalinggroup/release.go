@@ -11,7 +11,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// followLatest is how CAPA has a group refer to its template.
+// followLatest is the version by which CAPA has a group refer to its template.
 const followLatest = "$Latest"
 
 // FollowLatest has a group launch from whatever is the newest version of its template, as CAPA wants it.

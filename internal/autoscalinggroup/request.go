@@ -50,10 +50,10 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 	return input
 }
 
-// updateInput returns the request that makes a group as desired. It has both bounds, so that they
-// fit each other, and else only what differs. Setting the capacity again would undo a scaling that
-// happened since the group was seen, and AWS validates a launch template whenever it is sent: a
-// group whose image was deregistered could not change its sizes.
+// updateInput returns the request that brings a group to the desired state. It has both bounds, so
+// that they fit each other, and otherwise only what differs. Setting the capacity again would undo
+// a scaling that happened since the group was seen, and AWS validates a launch template whenever it
+// is sent: a group whose image was deregistered could not change its sizes.
 func updateInput(desired Desired, group Group) *autoscaling.UpdateAutoScalingGroupInput {
 	input := sizesInput(desired, group)
 	if subnetsDiffer(desired, group) != "" {
@@ -75,7 +75,8 @@ func sizesInput(desired Desired, group Group) *autoscaling.UpdateAutoScalingGrou
 	return input
 }
 
-// launchSource is the template alone, or the mixed instances policy that holds it: AWS takes one of them.
+// launchSource returns the template alone, or the mixed instances policy that holds it: AWS accepts
+// one of them.
 func launchSource(desired Desired) (*asgtypes.LaunchTemplateSpecification, *asgtypes.MixedInstancesPolicy) {
 	specification := &asgtypes.LaunchTemplateSpecification{
 		LaunchTemplateId: &desired.LaunchTemplateID,
@@ -150,8 +151,8 @@ func segments(wanted []infrav1.DistributionSegment) []asgtypes.DistributionSegme
 // defaultSpotPools is AWS's, and for the strategy lowest-price alone.
 const defaultSpotPools = 2
 
-// groupTags are sorted by key. They do not propagate: instances and volumes get their tags from the
-// template, where group tags would win over them silently.
+// groupTags returns tags sorted by key. They do not propagate: instances and volumes get their tags
+// from the template, where group tags would win over them silently.
 func groupTags(tags map[string]string, name string) []asgtypes.Tag {
 	list := make([]asgtypes.Tag, 0, len(tags))
 	for key, value := range tags {

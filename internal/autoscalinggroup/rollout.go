@@ -35,34 +35,34 @@ var terminal = map[asgtypes.InstanceRefreshStatus]bool{
 	asgtypes.InstanceRefreshStatusRollbackSuccessful: true,
 }
 
-// Active is true for a refresh that has not ended.
+// Active reports whether a refresh has not finished.
 func (r *Refresh) Active() bool {
 	return r != nil && !terminal[asgtypes.InstanceRefreshStatus(r.Status)]
 }
 
-// Succeeded is true for a refresh that replaced all that it set out to replace.
+// Succeeded reports whether a refresh replaced all that it set out to replace.
 func (r *Refresh) Succeeded() bool {
 	return r != nil && r.Status == string(asgtypes.InstanceRefreshStatusSuccessful)
 }
 
-// Failed is true for a refresh that AWS gave up, and not for one that somebody cancelled.
+// Failed reports whether AWS gave up a refresh. It is false for a cancelled one.
 func (r *Refresh) Failed() bool {
 	return r != nil && (r.Status == string(asgtypes.InstanceRefreshStatusFailed) || r.Status == string(asgtypes.InstanceRefreshStatusRollbackFailed))
 }
 
-// replacing is true for a refresh that a cancellation would end.
+// replacing reports whether a cancellation would stop a refresh.
 func (r *Refresh) replacing() bool {
 	return r.Active() && r.Status != string(asgtypes.InstanceRefreshStatusCancelling) && r.Status != string(asgtypes.InstanceRefreshStatusRollbackInProgress)
 }
 
 const (
-	// RetryAfter is how long a refresh that did not succeed is left alone before the next one: long
-	// enough for a person to see it. It doubles with each attempt, up to retryAtMost.
+	// RetryAfter is the time after which a refresh that did not succeed is followed by the next
+	// one: long enough for a user to see it. It doubles with each attempt, up to retryAtMost.
 	RetryAfter  = 5 * time.Minute
 	retryAtMost = 2 * time.Hour
 )
 
-// backOff is the time to wait after so many attempts in a row.
+// backOff returns the time to wait after so many attempts in a row.
 func backOff(attempts int) time.Duration {
 	wait := RetryAfter
 	for range attempts - 1 {
@@ -71,16 +71,16 @@ func backOff(attempts int) time.Duration {
 	return wait
 }
 
-// Verdict is what to do about a roll-out.
+// Verdict names what to do about a roll-out.
 type Verdict string
 
 // The verdicts.
 const (
 	// RolledOut: every instance runs what is wanted.
 	RolledOut Verdict = "RolledOut"
-	// Rolling: a refresh is under way; look again later.
+	// Rolling: a refresh is under way; check again later.
 	Rolling Verdict = "Rolling"
-	// Supersede: the refresh under way is ours and brings what nobody wants any more; cancel it.
+	// Supersede: the refresh under way is ours and brings what is no longer wanted; cancel it.
 	Supersede Verdict = "Supersede"
 	// Start: a refresh is due now.
 	Start Verdict = "Start"
@@ -94,9 +94,8 @@ const (
 	Left Verdict = "Left"
 )
 
-// Rollout is all that the decision about a roll-out is made from: what exists now, and what was
-// recorded of the refresh that we started. Without a record nothing is cancelled and nothing goes
-// back.
+// Rollout holds the input of the decision about a roll-out: what exists now, and the record of the
+// refresh that we started. Without a record nothing is cancelled and nothing goes back.
 type Rollout struct {
 	Wanted Wanted
 	// After is the id of the newest refresh that there was before the first one for what is wanted
@@ -107,9 +106,10 @@ type Rollout struct {
 	Instances []Instance
 	// History are the group's refreshes, newest first.
 	History []Refresh
-	// EndSeen is when the newest refresh was first seen to have ended, by our clock.
+	// EndSeen is when the newest refresh was first seen to have finished, by our clock.
 	EndSeen time.Time
-	// StartedID is the refresh that we started last, and StartedFor the key of what was wanted of it.
+	// StartedID is the refresh that we started last, and StartedFor the key of what it should
+	// bring.
 	StartedID, StartedFor string
 	// StartedTemplate is the launch template that the group named when we started it, empty if that
 	// is not known.
@@ -130,7 +130,7 @@ type Decision struct {
 	Verdict Verdict
 	// Outdated are the instances that run something else.
 	Outdated []Instance
-	// Reason says it in words, without times, so that a condition can carry it.
+	// Reason explains it to a user, without times, so that a condition can carry it.
 	Reason string
 	// Attempts is how many refreshes in a row left instances behind since this came to be wanted.
 	Attempts int
@@ -141,8 +141,9 @@ type Decision struct {
 	Shield []Instance
 }
 
-// Decide says what to do. A roll-out is due exactly when some instance runs something other than
-// what is wanted; a token that rotated made another version with the same config, so it is not.
+// Decide decides what to do. A roll-out is due exactly when some instance runs something other than
+// what is wanted. A rotated token creates another version with the same config, so it causes no
+// roll-out.
 func (r Rollout) Decide() Decision {
 	outdated := slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool { return i.Leaving() || r.Wanted.Runs(i) })
 	decision := Decision{Outdated: outdated, Reason: r.describe(outdated)}
@@ -203,18 +204,19 @@ func (r Rollout) left(decision *Decision, latest *Refresh) string {
 	return "they are in standby: return them to service, or set refreshPreferences.standbyInstances to Terminate"
 }
 
-// ignoresProtected is true if a refresh would leave instances alone that are protected from scale-in.
+// ignoresProtected reports whether a refresh would leave instances alone that are protected from
+// scale-in.
 func (r Rollout) ignoresProtected(decision *Decision) bool {
 	asked := r.preferences().ScaleInProtectedInstances
 	return asked == "Ignore" || asked != "Refresh" && len(decision.Shield) > 0
 }
 
-// shield returns the instances that a refresh must be kept from, because they run what is wanted.
-// AWS compares version numbers, and a version that differs by its token alone is another. So an
+// shield returns the instances that a refresh must leave alone, because they run what is wanted.
+// AWS compares version numbers, and a version that differs only by its token is another. So an
 // instance in service is shielded although AWS would skip it: the join token may rotate during the
-// refresh, and then it no longer matches. Where the user wants nothing skipped, nothing is shielded.
-// Where the user has protected instances refreshed too, there is a shield only while something
-// unprotected is to be replaced: protection is what shields.
+// refresh, and then it no longer matches. If the user wants nothing skipped, nothing is shielded.
+// If the user has protected instances refreshed too, there is a shield only while something
+// unprotected must be replaced: protection is what shields.
 func (r Rollout) shield() []Instance {
 	preferences := r.preferences()
 	if preferences.SkipMatching != nil && !*preferences.SkipMatching {
@@ -226,8 +228,9 @@ func (r Rollout) shield() []Instance {
 	if preferences.ScaleInProtectedInstances == "Refresh" && !slices.ContainsFunc(r.Instances, outdated(false)) {
 		return nil
 	}
-	// A shield has the refresh ignore all protected instances. Those that the user has protected and
-	// wants replaced, or waited for, must not be ignored for the sake of a token that may never rotate.
+	// A shield has the refresh ignore all protected instances. Instances that the user has
+	// protected and wants replaced, or waited for, must not be ignored for the sake of a token that
+	// may never rotate.
 	lasting := !slices.Contains([]string{"Refresh", "Wait"}, preferences.ScaleInProtectedInstances) && !slices.ContainsFunc(r.Instances, outdated(true))
 	skipping := r.SkipsMatching()
 	return slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool {
@@ -235,9 +238,9 @@ func (r Rollout) shield() []Instance {
 	})
 }
 
-// SkipsMatching is whether AWS is to leave matching instances alone. It cannot where types are
-// chosen by attributes (AWS: API_StartInstanceRefresh), and may not where it would take an outdated
-// instance for a matching one: what it says that it compares is the launch template and the
+// SkipsMatching reports whether AWS should leave matching instances alone. It cannot where types
+// are chosen by attributes (AWS: API_StartInstanceRefresh). It must not where it would take an
+// outdated instance for a matching one: it documents that it compares the launch template and the
 // instance type, not an override's image.
 func (r Rollout) SkipsMatching() bool {
 	if asked := r.preferences().SkipMatching; asked != nil {
@@ -252,7 +255,7 @@ func (r Rollout) SkipsMatching() bool {
 }
 
 // attempts counts the newest refreshes that were for what is wanted now and left instances behind.
-// It goes by AWS's order: which of two moments was first cannot be told from AWS's clock and ours.
+// It goes by AWS's order: AWS's clock and ours do not show which of two moments was first.
 func (r Rollout) attempts() int {
 	attempts := 0
 	for i := range r.History {
@@ -268,7 +271,7 @@ func (r Rollout) attempts() int {
 	return attempts
 }
 
-// ours is true for the refresh that was started for what is wanted now.
+// ours reports whether a refresh was started for what is wanted now.
 func (r Rollout) ours(refresh *Refresh) bool {
 	return refresh != nil && refresh.ID != "" && refresh.ID == r.StartedID && r.StartedFor == r.Wanted.Key()
 }

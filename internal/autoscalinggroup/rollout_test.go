@@ -28,7 +28,7 @@ func wanted() Wanted {
 		Accepted: []infrav1.AcceptedVersions{{LaunchTemplateID: "lt-capa", First: 1, Last: 7}}}
 }
 
-// pastRefresh is a refresh, and how long ago it was seen to have ended.
+// pastRefresh is a refresh, and how long ago it was seen to have finished.
 type pastRefresh struct {
 	Refresh
 	ago time.Duration
@@ -163,9 +163,9 @@ func TestDecideByTheRecord(t *testing.T) {
 	}
 }
 
-// TestAttempts holds which refreshes count as attempts to bring what is wanted now: those that AWS
-// lists before the newest one that there was when it came to be wanted, whatever the clocks of AWS
-// and of the manager say.
+// TestAttempts holds which refreshes count as attempts to bring what is wanted now: the refreshes
+// that AWS lists before the one that was newest when it came to be wanted, whatever the clocks of
+// AWS and of the manager say.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	old := running("lt-1", 1, "InService")
@@ -351,8 +351,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// A status that AWS adds must be placed: one that is wrongly taken for an end makes us start
-// refreshes that AWS refuses.
+// TestRefreshStatuses fails for a status of AWS that is not classified: if one is wrongly taken for
+// final, we start refreshes that AWS refuses.
 func TestRefreshStatuses(t *testing.T) {
 	t.Parallel()
 	active := map[asgtypes.InstanceRefreshStatus]bool{
@@ -407,7 +407,7 @@ type fleet struct {
 	now       time.Time
 	wanted    Wanted
 	after     string    // the newest refresh when the configuration came to be wanted
-	endSeen   time.Time // when the newest refresh was seen to have ended
+	endSeen   time.Time // when the newest refresh was seen to have finished
 	versions  map[int64]string
 	instances []Instance
 	history   []Refresh

@@ -11,7 +11,7 @@ import (
 // them (AWS: replace-root-volume). AWS needs a desired configuration for them whose overrides all
 // name an image, and instances that were launched from the group's launch template version.
 
-// InPlace is true for a refresh that replaces root volumes. While it is active, AWS refuses to
+// InPlace reports whether a refresh replaces root volumes. While it is active, AWS refuses to
 // change what the group launches.
 func (r *Refresh) InPlace() bool {
 	return r != nil && r.Strategy == string(asgtypes.RefreshStrategyReplaceRootVolume)

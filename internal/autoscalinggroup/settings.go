@@ -33,9 +33,9 @@ const (
 	neverEnds int32 = 0
 )
 
-// Settings are the plain settings of a group beside its sizes and what it launches, with AWS's
-// default in place of what a pool leaves out. So two groups have the same settings if these are the
-// same, and what is taken out of a spec goes back to the default.
+// Settings holds the plain settings of a group, without its sizes and what it launches. AWS's
+// defaults stand for fields that a pool leaves out. So two groups have the same settings if these
+// are the same, and a field that is removed from a spec goes back to the default.
 type Settings struct {
 	// Cooldown, Warmup, GracePeriod and MaxLifetime are in seconds. A Warmup of -1 and a
 	// MaxLifetime of 0 are none.
@@ -69,7 +69,7 @@ type Settings struct {
 	SkipZonalShiftValidation bool `json:",omitempty"`
 }
 
-// defaultSettings are those of a group of which nothing is said.
+// defaultSettings returns the settings of a group whose pool sets none.
 func defaultSettings() Settings {
 	return Settings{
 		Cooldown: defaultCooldown, Warmup: noWarmup, TerminationPolicies: []string{policyDefault},
@@ -78,7 +78,7 @@ func defaultSettings() Settings {
 	}
 }
 
-// SettingsOf are the settings that a pool asks for.
+// SettingsOf returns the settings that a pool asks for.
 func SettingsOf(spec *infrav1.AWSMachinePoolSpec) Settings {
 	settings := defaultSettings()
 	setSeconds(&settings.Cooldown, spec.DefaultCoolDown)
@@ -115,7 +115,8 @@ func SettingsOf(spec *infrav1.AWSMachinePoolSpec) Settings {
 	return settings
 }
 
-// settingsOf reads those of a group that was seen. What AWS does not say is its default.
+// settingsOf reads the settings of a group that was seen. A setting that AWS does not report has
+// its default.
 func settingsOf(group *asgtypes.AutoScalingGroup) Settings {
 	settings := defaultSettings()
 	set(&settings.Cooldown, group.DefaultCooldown)
@@ -280,8 +281,8 @@ func healthChecks(types []string) []string {
 }
 
 // beside returns the settings with the deletion protection, the retention of instances, and the
-// service-linked role of the group where the pool names none: somebody set them so that nobody
-// deletes the group or an instance by mistake, or because a key is granted to the role.
+// service-linked role of the group where the pool names none: an operator set them to protect the
+// group or an instance from accidental deletion, or because a key is granted to the role.
 func (s Settings) beside(seen Settings) Settings {
 	s.DeletionProtection = cmp.Or(s.DeletionProtection, seen.DeletionProtection)
 	s.Abandoned = cmp.Or(s.Abandoned, seen.Abandoned)

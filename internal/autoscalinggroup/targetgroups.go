@@ -1,5 +1,5 @@
 package autoscalinggroup
 
-// targetGroupBatch is how many target groups or traffic sources one call attaches or detaches (AWS:
-// API_AttachLoadBalancerTargetGroups).
+// targetGroupBatch is the number of target groups or traffic sources that one call attaches or
+// detaches (AWS: API_AttachLoadBalancerTargetGroups).
 const targetGroupBatch = 10

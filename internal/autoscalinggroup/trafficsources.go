@@ -10,7 +10,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TrafficSource is what instances are registered with: a target group, or a Classic Load Balancer.
+// TrafficSource is a target group or a Classic Load Balancer that instances are registered with.
 type TrafficSource struct{ Identifier, Type string }
 
 // TrafficSourcesOf returns the traffic sources that a pool lists, sorted by identifier.

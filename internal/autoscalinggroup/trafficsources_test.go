@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestTrafficSourceChanges holds that traffic sources come and go with the spec, and that those of
-// others stay.
+// TestTrafficSourceChanges holds that traffic sources come and go with the spec, and that traffic
+// sources that others attached stay.
 func TestTrafficSourceChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

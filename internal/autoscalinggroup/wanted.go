@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Wanted is what instances should have been launched from.
+// Wanted holds what instances should have been launched from.
 type Wanted struct {
 	// TemplateID is the pool's launch template.
 	TemplateID string
@@ -33,7 +33,7 @@ type Wanted struct {
 	Overrides []infrav1.Overrides
 }
 
-// source is what an instance is launched from.
+// source is the template version and image that an instance is launched from.
 type source struct {
 	template string
 	version  int64
@@ -51,14 +51,14 @@ func (w Wanted) Key() string {
 	return w.Config + "+" + hex.EncodeToString(digest[:])[:16]
 }
 
-// configOf is the fingerprint of the config in a key.
+// configOf returns the fingerprint of the config in a key.
 func configOf(key string) string {
 	config, _, _ := strings.Cut(key, "+")
 	return config
 }
 
-// Runs is true for an instance that need not be replaced. An instance of a type that no override
-// names any more is judged by the pool's template: instance types come and go without a roll-out.
+// Runs reports whether an instance need not be replaced. An instance of a type that no override
+// names any longer is judged by the pool's template: instance types come and go without a roll-out.
 func (w Wanted) Runs(instance Instance) bool {
 	has := source{instance.LaunchTemplateID, instance.Version, instance.ImageID}
 	return slices.ContainsFunc(w.sourcesOf(instance), func(wanted source) bool {
@@ -69,13 +69,14 @@ func (w Wanted) Runs(instance Instance) bool {
 	})
 }
 
-// accepts is true for a version that has the wanted config, or counts as if it had.
+// accepts reports whether a version has the wanted config, or counts as if it had.
 func (w Wanted) accepts(template string, version int64) bool {
 	return template == w.TemplateID && slices.Contains(w.Versions, version) ||
 		slices.ContainsFunc(w.Accepted, func(accepted infrav1.AcceptedVersions) bool { return accepted.Holds(template, version) })
 }
 
-// image is what an instance from the pool's template boots: an override's image, or the template's.
+// image returns the image that an instance from the pool's template boots: an override's image, or
+// the template's.
 func (w Wanted) image(s source) string {
 	if s.image == "" {
 		return w.ImageID
@@ -83,8 +84,8 @@ func (w Wanted) image(s source) string {
 	return s.image
 }
 
-// sourcesOf are what an instance of this type may be launched from; a source without a template is
-// the pool's.
+// sourcesOf returns what an instance of this type may be launched from; a source without a template
+// is the pool's.
 func (w Wanted) sourcesOf(instance Instance) []source {
 	var sources []source
 	for i := range w.Overrides {
@@ -107,7 +108,7 @@ func sourceOf(override *infrav1.Overrides) source {
 	return own
 }
 
-// skipped is true for an instance that AWS's skip matching leaves alone: it was launched from the
+// skipped reports whether AWS's skip matching leaves an instance alone: it was launched from the
 // version that the group names, number by number (AWS: asg-instance-refresh-skip-matching).
 func (w Wanted) skipped(instance Instance) bool {
 	has := source{instance.LaunchTemplateID, instance.Version, instance.ImageID}
@@ -119,14 +120,14 @@ func (w Wanted) skipped(instance Instance) bool {
 	})
 }
 
-// byAttributes is true if AWS chooses instance types by requirements: then it cannot tell which
-// instances match.
+// byAttributes reports whether AWS chooses instance types by requirements: then it does not know
+// which instances match.
 func (w Wanted) byAttributes() bool {
 	return slices.ContainsFunc(w.Overrides, func(override infrav1.Overrides) bool { return override.InstanceRequirements != nil })
 }
 
-// ownSources is a text of the images and templates that overrides name, empty if none does. The
-// order of overrides is a priority and rolls nothing.
+// ownSources returns a text of the images and templates that overrides name, empty if none does.
+// The order of overrides is a priority and rolls nothing.
 func ownSources(overrides []infrav1.Overrides) string {
 	var lines []string
 	for i := range overrides {
@@ -142,8 +143,8 @@ func ownSource(instanceType string, own source) string {
 	return fmt.Sprintf("%s image=%s template=%s version=%d", instanceType, own.image, own.template, own.version)
 }
 
-// Launches is true if new instances of the group are what is wanted: it names one of the wanted
-// versions, and the overrides' images and templates.
+// Launches reports whether new instances of the group are what is wanted: it names one of the
+// wanted versions, and the overrides' images and templates.
 func (w Wanted) Launches(group Group) bool {
 	number, err := strconv.ParseInt(group.Version, 10, 64)
 	if err != nil || !w.accepts(group.LaunchTemplateID, number) {

@@ -15,9 +15,9 @@ import (
 // noPreparedCapacity lets the group's max size decide (AWS: API_PutWarmPool).
 const noPreparedCapacity = -1
 
-// WarmPool is the warm pool of a group, with AWS's defaults in place of what was left out. Its
-// instances are none of the group's: AWS lists them elsewhere, they count for no size, and they are
-// no nodes.
+// WarmPool is the warm pool of a group, with AWS's defaults in place of the fields that were left
+// out. Its instances do not belong to the group: AWS lists them elsewhere, they count for no size,
+// and they are no nodes.
 type WarmPool struct {
 	MinSize int32
 	// Prepared is -1 if the group's max size decides.
@@ -26,7 +26,7 @@ type WarmPool struct {
 	Reuse    bool
 }
 
-// WarmPoolOf is the warm pool that a pool asks for, nil for none.
+// WarmPoolOf returns the warm pool that a pool asks for, nil for none.
 func WarmPoolOf(wanted *infrav1.WarmPool) *WarmPool {
 	if wanted == nil {
 		return nil
@@ -38,7 +38,8 @@ func WarmPoolOf(wanted *infrav1.WarmPool) *WarmPool {
 	return pool
 }
 
-// warmPoolOf reads what AWS says of a group's. One that is being deleted is said apart.
+// warmPoolOf converts AWS's description of a group's warm pool, and reports whether it is being
+// deleted.
 func warmPoolOf(seen *asgtypes.WarmPoolConfiguration) (pool *WarmPool, deleting bool) {
 	if seen == nil {
 		return nil, false
@@ -70,8 +71,8 @@ func warmPoolInput(group string, wanted WarmPool) *autoscaling.PutWarmPoolInput 
 	}
 }
 
-// WarmSurplus is how many instances more than it is to have a group's warm pool has: so many are on
-// their way out, or about to be.
+// WarmSurplus returns how many instances a group's warm pool has above its wanted size: so many are
+// on their way out, or about to be.
 func (g Group) WarmSurplus() int32 {
 	if g.WarmPool == nil || g.WarmPoolDeleting {
 		return g.WarmPoolSize
@@ -84,7 +85,8 @@ func (g Group) WarmSurplus() int32 {
 	return g.WarmPoolSize - max(g.WarmPool.MinSize, prepared-g.Capacity, 0)
 }
 
-// WarmInstances are the instances in a group's warm pool. There is no call for those of many groups.
+// WarmInstances returns the instances in a group's warm pool. There is no call for the warm pools
+// of many groups.
 func (g *Groups) WarmInstances(ctx context.Context, group string) ([]Instance, error) {
 	pages := autoscaling.NewDescribeWarmPoolPaginator(g.api, &autoscaling.DescribeWarmPoolInput{AutoScalingGroupName: &group})
 	var instances []Instance

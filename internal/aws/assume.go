@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// defaultSessionName is that of sessions of roles whose identity gives none.
+	// defaultSessionName is the session name of roles whose identity gives none.
 	defaultSessionName = "slipway"
 	// renewBefore is the remaining lifetime at which credentials are renewed. No call takes longer
 	// than this, and a short outage of STS goes unnoticed.
@@ -28,8 +28,8 @@ type assumer interface {
 	AssumeRole(context.Context, *sts.AssumeRoleInput, ...func(*sts.Options)) (*sts.AssumeRoleOutput, error)
 }
 
-// assumedRole provides the credentials of a role, renewed before they end. It does what the SDK's
-// own provider and cache do, by our clock and with a memory for refusals.
+// assumedRole provides the credentials of a role, renewed before they expire. It does what the
+// SDK's own provider and cache do, by our clock and with a memory for refusals.
 type assumedRole struct {
 	sts   assumer
 	role  Role

@@ -153,8 +153,8 @@ func TestSessionsAreRenewedBeforeTheyEnd(t *testing.T) {
 	}
 }
 
-// A role that is taken away is lost when its session ends, a failing STS before that is not
-// noticed, and a thousand who ask in vain ask once.
+// TestRefusalsAreRemembered holds that a role that is taken away is lost when its session expires,
+// a failing STS before that is not noticed, and a thousand callers that ask in vain cause one call.
 func TestRefusalsAreRemembered(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -187,7 +187,8 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	}
 }
 
-// Another key, and another role, give other clients; the same give the same.
+// TestOtherCredentialsOtherClients holds that another key, and another role, give other clients,
+// and that the same credentials give the same clients.
 func TestOtherCredentialsOtherClients(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -204,8 +205,8 @@ func TestOtherCredentialsOtherClients(t *testing.T) {
 	}
 }
 
-// AWS counts by account and region, so identities of one account share a budget, as soon as it is
-// known which account they are of.
+// TestIdentitiesOfOneAccountShareItsBudget holds that identities of one account share a budget, as
+// soon as their account is known: AWS counts by account and region.
 func TestIdentitiesOfOneAccountShareItsBudget(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t, WithLimits(Limits{"ec2:*": {Burst: 2, PerSecond: 1}}))

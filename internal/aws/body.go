@@ -12,12 +12,12 @@ import (
 // SendBodies keeps a call from failing because its answer comes early. It is an entry of an SDK
 // configuration's APIOptions.
 //
-// The SDK closes a request's body when the answer begins. net/http may not have looked yet whether
-// the body ends where it should, which on a busy machine happens after the answer. For a body with
+// The SDK closes a request's body when the answer begins. net/http may not have checked yet that
+// the body has the right length, which on a busy machine happens after the answer. For a body with
 // WriteTo, as bytes.Reader is, the SDK's closed body answers io.EOF as an error, net/http closes
 // the connection over it, and reading the answer fails with "use of closed network connection"
 // (aws-sdk-go-v2 issues 1825 and 2935). Of a body without WriteTo io.EOF is the end and no error. A
-// stack that only signs a request, for somebody else to send, is left as it is.
+// stack that only signs a request, for another process to send, is left as it is.
 func SendBodies(stack *middleware.Stack) error {
 	if _, sends := stack.Finalize.Get("Retry"); !sends {
 		return nil

@@ -24,7 +24,7 @@ func (s *sent) Do(request *http.Request) (*http.Response, error) {
 	_, s.writes = request.Body.(io.WriterTo)
 	body, err := io.ReadAll(request.Body)
 	s.body, s.length = string(body), request.ContentLength
-	// What net/http asks when the answer has begun, and the SDK has closed the body.
+	// net/http reads this when the answer has begun, and the SDK has closed the body.
 	_ = request.Body.Close()
 	if extra, late := io.Copy(io.Discard, request.Body); extra != 0 || late != nil {
 		return nil, late
@@ -32,7 +32,8 @@ func (s *sent) Do(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader(""))}, err
 }
 
-// TestSendBodies holds that a body that the SDK has closed is one that has ended, and that it is sent whole.
+// TestSendBodies holds that a body that the SDK has closed is at its end, and that it is sent
+// whole.
 func TestSendBodies(t *testing.T) {
 	t.Parallel()
 	seen := &sent{}

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
-// TestAnswersAreBounded has an endpoint answer with what never ends once it is decompressed.
+// TestAnswersAreBounded has an endpoint answer with a body that is endless once it is decompressed.
 func TestAnswersAreBounded(t *testing.T) {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)

@@ -25,7 +25,7 @@ type Limits map[string]Limit
 // DefaultLimits returns the budgets that AWS gives an account in a region.
 //
 // EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and
-// refill rates"). Every describe that Slipway makes is filtered or paginated. Auto Scaling has one
+// refill rates"). Every describe that Slipway sends is filtered or paginated. Auto Scaling has one
 // bucket for all actions, whose size AWS does not publish; ours is a guess that keeps a manager
 // with a thousand pools from using all of it. SSM allows 40 parameter reads a second, and 3 writes
 // or describes of parameters (AWS: Systems Manager endpoints and quotas). SQS bounds standard
@@ -130,7 +130,8 @@ func (b *budget) take(service, action string, by *caller) error {
 	return nil
 }
 
-// empty takes in what AWS said: the account has no requests left, whoever used them.
+// empty empties a bucket because AWS reported that the account has no requests left, regardless of
+// what used them.
 func (b *budget) empty(service, action string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,7 +170,7 @@ type bucket struct {
 	refused  float64
 }
 
-// promise is made to a caller that was refused.
+// promise reserves requests for a caller that was refused.
 type promise struct {
 	// at is when the caller may return.
 	at time.Time
@@ -255,13 +256,13 @@ func (b *bucket) refill(now time.Time) {
 	b.refused = max(0, b.refused-gained)
 }
 
-// caller is an object's pass on whose behalf calls are made.
+// caller is an object's pass that calls are for.
 type caller struct {
-	// name is <kind>/<namespace>/<name> of the object, empty for nobody in particular.
+	// name is <kind>/<namespace>/<name> of the object, empty for none in particular.
 	name string
 
 	mu sync.Mutex
-	// requests are those that the pass has spent.
+	// requests counts the requests that the pass has spent.
 	requests map[*bucket]int
 }
 
@@ -286,15 +287,15 @@ func (c *caller) spend(of *bucket) {
 // callerKey is the context key of the caller.
 type callerKey struct{}
 
-// WithCaller begins a pass: it names the object on whose behalf calls are made, as
-// <kind>/<namespace>/<name>, which will make the same calls again if one is held back. The name is
-// empty for nobody in particular.
+// WithCaller begins a pass: it names the object that calls are for, as <kind>/<namespace>/<name>,
+// which will send the same calls again if one is held back. The name is empty for none in
+// particular.
 func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, &caller{name: name})
 }
 
-// CallerNamespace returns the namespace of the object on whose behalf calls are made, empty for a
-// caller without one.
+// CallerNamespace returns the namespace of the object that calls are for, empty for a caller
+// without one.
 func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx).name) }
 
 func namespaceOf(caller string) string {

@@ -134,8 +134,8 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	}
 }
 
-// TestBudgetServesWholePasses holds that callers who make several calls each time that they come
-// get all of them in the end, from a bucket that AWS has just said is empty.
+// TestBudgetServesWholePasses holds that callers that send several calls each time that they come
+// get all of them in the end, from a bucket that AWS has just reported as empty.
 func TestBudgetServesWholePasses(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -177,8 +177,8 @@ func TestBudgetServesWholePasses(t *testing.T) {
 	}
 }
 
-// In any period, the requests that are spent are at most those that the bucket held and those that
-// were added.
+// TestBudgetIsNeverExceeded holds that in any period, the requests that are spent are at most the
+// requests that the bucket held plus the requests that were added.
 func TestBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -238,7 +238,8 @@ func TestCallsAreHeldBack(t *testing.T) {
 	}
 }
 
-// When AWS says that the account has no requests left, ours are gone too, whatever we counted.
+// TestThrottlingByAWSEmptiesTheBudget holds that when AWS says that the account has no requests
+// left, ours are gone too, whatever we counted.
 func TestThrottlingByAWSEmptiesTheBudget(t *testing.T) {
 	t.Parallel()
 	w := newWire(t, answer{status: 503, code: "RequestLimitExceeded", message: "Request limit exceeded."})

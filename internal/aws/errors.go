@@ -31,7 +31,7 @@ var (
 		"ParameterVersionNotFound",                  // SSM
 		"ParameterVersionLabelNotFound",             // SSM
 		"NoSuchEntity", "ResourceNotFoundException", // IAM, EKS
-		"NoSuchBucket", "NoSuchKey", "NotFound", // S3; the last is all that HEAD tells
+		"NoSuchBucket", "NoSuchKey", "NotFound", // S3; the last is all that HEAD returns
 	)
 	alreadyExistsCodes = set(
 		"AlreadyExists", // Auto Scaling
@@ -53,7 +53,7 @@ var (
 		"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken",
 		"ExpiredTokenException", "IncompleteSignature", "InvalidClientTokenId", "InvalidIdentityToken", "MissingAuthenticationToken",
 		"OptInRequired", "PendingVerification", "SignatureDoesNotMatch", "UnrecognizedClientException",
-		"Forbidden", // S3, which tells no more to HEAD
+		"Forbidden", // S3, which returns no details to HEAD
 	)
 	capacityCodes = set(
 		"InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity",

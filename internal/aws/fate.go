@@ -28,7 +28,7 @@ type Fate struct {
 const (
 	// userRetry: a person who repaired something in AWS should not wait much longer than it took them.
 	userRetry = 2 * time.Minute
-	// busyRetry: scaling activities and refreshes take minutes, but end at any time.
+	// busyRetry: scaling activities and refreshes take minutes, but may finish at any time.
 	busyRetry = 20 * time.Second
 	// capacityRetry: capacity comes back by the minute; asking more often is what gets accounts throttled.
 	capacityRetry = time.Minute
@@ -64,8 +64,8 @@ func FateOf(err error) Fate {
 	case IsConflict(err), IsInUse(err):
 		return Fate{Kind: WaitForAWS, After: busyRetry}
 	case IsAlreadyExists(err), IsLaunchTemplateNotFound(err), isGroupNotFound(err):
-		// Templates, groups and refreshes are ours. What was just made will be seen; what is gone
-		// will be found gone, and what is somebody else's will be found to be. With the queue's own
+		// Templates, groups, and refreshes are ours. A new resource will become visible; a missing
+		// one will be found missing, and a foreign one will be found foreign. With the queue's own
 		// delays, because it may also stay like that.
 		return Fate{Kind: RetrySoon}
 	case neverSent(err):
@@ -81,8 +81,8 @@ func FateOf(err error) Fate {
 	}
 }
 
-// EndsByItself reports whether an error code of AWS is of something that AWS finishes or frees, or
-// that is tried again, without anybody's help.
+// EndsByItself reports whether an error code of AWS is temporary: AWS finishes or frees something,
+// or the call is tried again, without user intervention.
 func EndsByItself(code string) bool {
 	return conflictCodes[code] || inUseCodes[code] || capacityCodes[code] || throttleCodes[code]
 }

@@ -25,7 +25,7 @@ type Identity struct {
 	Name string
 }
 
-// String names the identity for people.
+// String names the identity for users.
 func (i Identity) String() string {
 	if i.Kind == "" {
 		return string(IdentityController)

@@ -20,8 +20,8 @@ import (
 
 var errNotLeading = errors.New("the lease is too old")
 
-// TestWritesNeedALease holds that of a process that may not write no call reaches AWS that could
-// change something, not even the second attempt of one, and that reading goes on.
+// TestWritesNeedALease holds that no call that could change something reaches AWS from a process
+// that may not write, not even the second attempt of one, and that reading goes on.
 func TestWritesNeedALease(t *testing.T) {
 	t.Parallel()
 	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
@@ -79,8 +79,8 @@ func TestWritesNeedALease(t *testing.T) {
 	create("loses-it-between-two-attempts", 2)
 }
 
-// TestActionsThatChangeNothing holds every action that Slipway calls to be classed by its verb, and
-// those of unknown verbs as writes.
+// TestActionsThatChangeNothing holds that every action that Slipway calls is classified by its
+// verb, and actions of unknown verbs as writes.
 func TestActionsThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	verbs := []string{

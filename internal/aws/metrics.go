@@ -14,7 +14,7 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics makes the metrics, registered nowhere.
+// NewMetrics returns the metrics, registered nowhere.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// defaultOutageAfter is for how long calls to a service must have failed before that is an outage.
-// A shorter failure ends before a user would act on it.
+// defaultOutageAfter is the time for which calls to a service must have failed before that is an
+// outage. A shorter failure is over before a user would act on it.
 const defaultOutageAfter = time.Minute
 
 // serviceNames are services as their users call them, by their names in IAM policies.
@@ -51,7 +51,7 @@ func newOutages(clk clock.PassiveClock, after time.Duration) *outages {
 	return &outages{clock: clk, after: after, services: map[string]*responses{}}
 }
 
-// record notes how an attempt of a call ended.
+// record notes the result of an attempt of a call.
 func (o *outages) record(service string, err error) {
 	if errors.Is(err, context.Canceled) || err != nil && neverSent(err) {
 		return

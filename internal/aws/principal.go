@@ -19,7 +19,7 @@ type Principal struct {
 	Roles []Role
 }
 
-// Keys are an access key of an IAM user, or of a session that somebody else renews.
+// Keys are an access key of an IAM user, or of a session that is renewed elsewhere.
 type Keys struct {
 	AccessKeyID, SecretAccessKey string
 	// SessionToken is empty for a user's key.

@@ -71,8 +71,8 @@ func newHTTPClient() *awshttp.BuildableClient {
 		})
 }
 
-// Clients is one identity's access to one region. All fields are safe for concurrent use. Whoever
-// uses them says in an interface of its own what of a service it calls.
+// Clients is one identity's access to one region. All fields are safe for concurrent use. Packages
+// that use them declare the calls that they need in interfaces of their own.
 type Clients struct {
 	EC2         *EC2
 	AutoScaling *AutoScaling
@@ -105,7 +105,8 @@ func (c *Clients) Authenticate(ctx context.Context) error {
 	if _, err := c.credentials.Retrieve(ctx); err != nil {
 		return err
 	}
-	// It is known of a role, and of keys after the first call, which also shows that they are good.
+	// The account of a role is known, and the account of keys is known after the first call, which
+	// also shows that they are good.
 	if _, err := c.AccountID(ctx); err != nil {
 		return &CredentialsError{Err: err}
 	}
@@ -142,7 +143,7 @@ type options struct {
 	outageAfter    time.Duration
 }
 
-// Option changes how Sessions makes clients.
+// Option changes how Sessions creates clients.
 type Option func(*options)
 
 // WithClock gives the clock that request budgets are counted by. The default is real time.
@@ -178,7 +179,8 @@ func WithOutageAfter(after time.Duration) Option {
 	return func(o *options) { o.outageAfter = after }
 }
 
-// NewSessions makes clients from a base configuration, which holds the controller's own credentials.
+// NewSessions creates clients from a base configuration, which holds the controller's own
+// credentials.
 func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 	o := options{
 		clock:          clock.RealClock{},
@@ -223,8 +225,8 @@ func (s *Sessions) For(_ context.Context, principal Principal, region string) (*
 	return clients, nil
 }
 
-// Forget drops the clients of an identity in a region, if they are those that are given, and the
-// budgets of a region that no clients are left for.
+// Forget drops the clients of an identity in a region, if they are the given ones, and the budgets
+// of a region that no clients are left for.
 func (s *Sessions) Forget(clients *Clients) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +242,7 @@ func (s *Sessions) Forget(clients *Clients) {
 	maps.DeleteFunc(s.budgets, func(key budgetKey, _ *budget) bool { return key.region == clients.Region })
 }
 
-// newClients makes clients. The sessions are locked.
+// newClients creates clients. The sessions are locked.
 func (s *Sessions) newClients(principal Principal, region string) *Clients {
 	cfg := s.base.Copy()
 	cfg.Region = region

@@ -56,7 +56,8 @@ func group(name, template, version string) *autoscaling.CreateAutoScalingGroupIn
 	}
 }
 
-// Answers of the services are recognized through the wire and the middleware.
+// TestClassesOfAnswers holds that answers of the services are recognized through the wire and the
+// middleware.
 func TestClassesOfAnswers(t *testing.T) {
 	t.Parallel()
 	clients, _ := simulated(t)
@@ -143,8 +144,8 @@ func TestClassesOfAnswers(t *testing.T) {
 	}
 }
 
-// A call whose answer was lost has had its effect, and is repeated by the SDK with the same client
-// token: once is enough.
+// TestLostAnswerIsRepeatedSafely holds that a call whose answer was lost takes effect once: the SDK
+// repeats it with the same client token.
 func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	t.Parallel()
 	clients, sim := simulated(t)

@@ -186,7 +186,7 @@ func TestRoleOfAnotherServiceAccount(t *testing.T) {
 	}
 }
 
-// TestIdentityProviderFailures holds what the controller makes of tokens that AWS cannot check.
+// TestIdentityProviderFailures holds how the controller handles tokens that AWS cannot check.
 func TestIdentityProviderFailures(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1") // the SDK rests in real time before it asks STS again
 	p := newPodIdentity(t)

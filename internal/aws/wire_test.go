@@ -75,7 +75,7 @@ func (w *wire) called() int {
 	return len(w.calls)
 }
 
-// config of somebody whose AWS is the wire.
+// config returns a configuration whose AWS is the wire.
 func (w *wire) config() awssdk.Config {
 	return awssdk.Config{
 		BaseEndpoint: awssdk.String(w.url),

@@ -16,7 +16,7 @@ type Place struct {
 	Bucket string
 }
 
-// String is the place in annotations and descriptions: ssm, or s3/<bucket>.
+// String returns the place for annotations and descriptions: ssm, or s3/<bucket>.
 func (p Place) String() string {
 	if p.Bucket == "" {
 		return "ssm"
@@ -35,7 +35,7 @@ func ParsePlace(text string) (Place, bool) {
 	return Place{Bucket: parts[1]}, true
 }
 
-// Location is where the data of one configuration is. A rotated join token changes the data, and
+// Location says where the data of one configuration is. A rotated join token changes the data, and
 // not its location.
 type Location struct {
 	Place
@@ -43,7 +43,7 @@ type Location struct {
 	Hash string
 }
 
-// String is the location in a version's description: <place>/<hash>, at most 99 characters.
+// String returns the location for a version's description: <place>/<hash>, at most 99 characters.
 func (l Location) String() string { return l.Place.String() + "/" + l.Hash }
 
 // ParseLocation reads what String wrote.
@@ -76,12 +76,12 @@ const (
 	parameters = "/slipway/"
 	// objects is the prefix of all objects of Slipway's. CAPA's bucket policy lets nodes read what
 	// is under node/ (spec.s3Bucket.nodesIAMInstanceProfiles); under machine-pool/, where CAPA
-	// keeps the data of pools, its lifecycle rule ends objects after a day.
+	// keeps the data of pools, its lifecycle rule deletes objects after a day.
 	objects = "node/slipway/"
 )
 
-// Name is the name of the parameter, or the key of the object, with the data of an owner, which is
-// <namespace>/<cluster>/<name>.
+// Name returns the name of the parameter, or the key of the object, with the data of an owner,
+// which is <namespace>/<cluster>/<name>.
 func (l Location) Name(owner string) string { return l.prefix(owner) + l.Hash }
 
 func (p Place) prefix(owner string) string {
@@ -91,7 +91,7 @@ func (p Place) prefix(owner string) string {
 	return objects + owner + "/"
 }
 
-// URL names the item for people, and in Ignition's pointers.
+// URL names the item for users, and in Ignition's pointers.
 func (l Location) URL(owner string) string {
 	if l.Bucket == "" {
 		return "ssm:" + l.Name(owner)
@@ -99,14 +99,15 @@ func (l Location) URL(owner string) string {
 	return "s3://" + l.Bucket + "/" + l.Name(owner)
 }
 
-// Item is what is to be kept.
+// Item is an item to store.
 type Item struct {
 	Location Location
 	// Owner is <namespace>/<cluster>/<name> of the AWSLaunchConfig.
 	Owner string
 	// Content is what an instance reads.
 	Content []byte
-	// Tags are put on parameters, for people and bills. They are set once, when a parameter is made.
+	// Tags are put on parameters, for users and bills. They are set once, when a parameter is
+	// created.
 	Tags map[string]string
 }
 

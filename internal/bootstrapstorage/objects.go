@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// S3 is what of S3 keeping objects needs.
+// S3 has the calls of S3 that keep objects.
 type S3 interface {
 	s3.ListObjectsV2APIClient
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
@@ -43,7 +43,7 @@ const (
 func (s bucketStore) find(ctx context.Context, name string) (owner, digest string, exists bool, err error) {
 	output, err := s.s3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name})
 	if aws.IsNotFound(err) {
-		// No such object, or no such bucket: writing tells.
+		// No such object, or no such bucket: the write shows which.
 		return "", "", false, nil
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (s bucketStore) list(ctx context.Context, prefix, owner string) ([]string, 
 	return names, nil
 }
 
-// objectsBatch is how many objects one call deletes (AWS: DeleteObjects).
+// objectsBatch is the number of objects that one call deletes (AWS: DeleteObjects).
 const objectsBatch = 1000
 
 func (s bucketStore) remove(ctx context.Context, names []string) error {

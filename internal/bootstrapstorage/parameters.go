@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// SSM is what of Systems Manager keeping parameters needs.
+// SSM has the calls of Systems Manager that keep parameters.
 type SSM interface {
 	ssm.DescribeParametersAPIClient
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
@@ -54,8 +54,9 @@ func (s parameterStore) find(ctx context.Context, name string) (owner, digest st
 	return owner, digest, true, nil
 }
 
-// input is encrypted with the account's default key for parameters, and becomes an advanced
-// parameter only if it is above 4 KB (AWS: "Managing parameter tiers", Intelligent-Tiering).
+// input returns a request for a parameter that is encrypted with the account's default key for
+// parameters, and becomes an advanced parameter only if it is above 4 KB (AWS: "Managing parameter
+// tiers", Intelligent-Tiering).
 func (s parameterStore) input(name string, item Item) *ssm.PutParameterInput {
 	return &ssm.PutParameterInput{
 		Name: &name, Value: awssdk.String(string(item.Content)), Description: awssdk.String(mark(item)),
@@ -74,8 +75,8 @@ func (s parameterStore) create(ctx context.Context, name string, item Item) erro
 	return nil
 }
 
-// replace makes the parameter anew, without its tags, if somebody has deleted it: whose it is does
-// not hang on them.
+// replace recreates the parameter, without its tags, if it was deleted: its owner does not depend
+// on them.
 func (s parameterStore) replace(ctx context.Context, name string, item Item) error {
 	input := s.input(name, item)
 	input.Overwrite = awssdk.Bool(true)
@@ -105,10 +106,10 @@ func (s parameterStore) list(ctx context.Context, prefix, owner string) ([]strin
 	return names, nil
 }
 
-// deletionBatch is how many parameters one call deletes (AWS: DeleteParameters).
+// deletionBatch is the number of parameters that one call deletes (AWS: DeleteParameters).
 const deletionBatch = 10
 
-// remove deletes parameters. Those that do not exist any more come back as invalid, which is no error.
+// remove deletes parameters. Missing ones come back as invalid, which is no error.
 func (s parameterStore) remove(ctx context.Context, names []string) error {
 	for batch := range slices.Chunk(names, deletionBatch) {
 		if _, err := s.ssm.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: batch}); err != nil && !aws.IsNotFound(err) {

@@ -19,8 +19,8 @@ func New(parameters SSM, objects S3) *Store {
 
 // keeper is one kind of place. Names are full names of parameters, or keys of objects.
 type keeper interface {
-	// find returns whose the item of a name is and the digest of its content; owner is empty if
-	// somebody else made it. It is false for one that does not exist.
+	// find returns the owner of the item with a name and the digest of its content; owner is empty
+	// if Slipway did not create it. It returns false if there is none.
 	find(ctx context.Context, name string) (owner, digest string, exists bool, err error)
 	// create writes an item that does not exist, replace one that does.
 	create(ctx context.Context, name string, item Item) error
@@ -37,7 +37,7 @@ func (s *Store) keeper(place Place) keeper {
 	return s.objects.in(place.Bucket)
 }
 
-// TakenError says that somebody else has something under the name that the data would have.
+// TakenError reports that the name of the data is in use by another owner.
 type TakenError struct{ URL string }
 
 // Error implements error.

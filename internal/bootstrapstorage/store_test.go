@@ -51,7 +51,7 @@ func item(place bootstrapstorage.Place, data, content string) bootstrapstorage.I
 	}
 }
 
-// read is what an instance would read.
+// read returns what an instance would read.
 func (w *world) read(item bootstrapstorage.Item) string {
 	w.Helper()
 	name := item.Location.Name(item.Owner)
@@ -156,7 +156,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// foreign makes something that is not Slipway's where Slipway's would be.
+// foreign creates a foreign item at the place of Slipway's.
 func (w *world) foreign(place bootstrapstorage.Place, name string) {
 	w.Helper()
 	var err error
@@ -216,7 +216,8 @@ func TestWhatAWSRefuses(t *testing.T) {
 	}
 }
 
-// A parameter's value is secret, also from who may describe it.
+// TestParametersAreSecret holds that a parameter's value is secret, also from callers that may
+// describe it.
 func TestParametersAreSecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

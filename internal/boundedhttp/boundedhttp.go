@@ -1,7 +1,7 @@
-// Package boundedhttp bounds what the server at the other end of a connection can make this process
-// hold in memory or connect to. Every client of a server that is not the management cluster uses
-// it: a workload cluster's API server belongs to a tenant, and what AWS answers passes through
-// endpoints and proxies.
+// Package boundedhttp bounds how much memory the server at the other end of a connection can cause
+// this process to use, and what it can cause it to connect to. Every client of a server that is not
+// the management cluster uses it: a workload cluster's API server belongs to a tenant, and AWS's
+// answers pass through endpoints and proxies.
 package boundedhttp
 
 import (
@@ -44,8 +44,8 @@ func (*RedirectError) Error() string {
 	return "the server answers with a redirect, which is not followed"
 }
 
-// Explain describes a refused response or address by the words of its own error, without those of
-// the layers around it. It returns "" for any other error.
+// Explain describes a refused response or address by the message of its own error, without the
+// layers around it. It returns "" for any other error.
 func Explain(err error) string {
 	var large *TooLargeError
 	var encoded *EncodedError
@@ -64,7 +64,7 @@ func Explain(err error) string {
 	return ""
 }
 
-// RefuseRedirects is a CheckRedirect of an http.Client that follows none.
+// RefuseRedirects refuses all redirects. It is for the field CheckRedirect of an http.Client.
 func RefuseRedirects(*http.Request, []*http.Request) error { return &RedirectError{} }
 
 // Bound bounds the body of a response. It closes the response and returns an error if its length is
@@ -94,7 +94,7 @@ func Bound(response *http.Response, limits Limits) (*http.Response, error) {
 	return response, nil
 }
 
-// body fails once more than its limit was read.
+// body fails when more than its limit was read.
 type body struct {
 	io.ReadCloser
 	limit, left int64
@@ -105,7 +105,7 @@ func (b *body) Read(target []byte) (int, error) {
 	if b.left < 0 {
 		return 0, &TooLargeError{Limit: b.limit}
 	}
-	// One byte beyond the limit tells a body that ends there from one that does not.
+	// One byte beyond the limit distinguishes a body that is complete from a longer one.
 	if int64(len(target)) > b.left+1 {
 		target = target[:b.left+1]
 	}

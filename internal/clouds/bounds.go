@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// mostPlaces is how many clouds the objects of one namespace use at a time. Users of the
-	// namespace choose regions, and each cloud costs connections, caches and sweeps. Clusters of
+	// mostPlaces bounds how many clouds the objects of one namespace use at a time. Users of the
+	// namespace choose regions, and each cloud costs connections, caches, and sweeps. Clusters of
 	// one namespace are in a few regions.
 	mostPlaces = 20
-	// unusedAfter is when a cloud ends that no object watches anything in and that none has asked for since.
+	// unusedAfter is the time after which a cloud is removed that no object watches anything in and
+	// that none has asked for since.
 	unusedAfter = time.Hour
 )
 
@@ -31,8 +32,8 @@ func (e *TooManyError) Error() string {
 // WaitsForUser reports that only a user can change it.
 func (*TooManyError) WaitsForUser() bool { return true }
 
-// admit notes that a namespace asks for a cloud, unless it uses too many others. It ends the clouds
-// that nothing uses. The registry is locked.
+// admit notes that a namespace asks for a cloud, unless it uses too many others. It removes the
+// clouds that nothing uses. The registry is locked.
 func (r *Registry) admit(key place, namespace string) error {
 	now := r.clock.Now()
 	if _, asked := r.used[key][namespace]; !asked {
@@ -61,7 +62,7 @@ func (r *Registry) placesOf(namespace string) int {
 	return count
 }
 
-// expire forgets which namespaces used clouds that they no longer use, and ends the clouds that
+// expire forgets which namespaces used clouds that they no longer use, and removes the clouds that
 // none uses. The registry is locked.
 func (r *Registry) expire(now time.Time) {
 	r.expired = now

@@ -56,7 +56,8 @@ func TestCloudsOfANamespaceAreBounded(t *testing.T) {
 	}
 }
 
-// TestCloudsExpire holds that a cloud ends that nothing uses, and none that an object watches something in.
+// TestCloudsExpire holds that an unused cloud is removed, and no cloud that an object watches
+// something in.
 func TestCloudsExpire(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -75,7 +76,7 @@ func TestCloudsExpire(t *testing.T) {
 	for range 4 {
 		r.clock.Step(15 * time.Minute)
 	}
-	// the first request of a namespace ends what nothing uses
+	// the first request of a namespace removes what nothing uses
 	if _, err := r.reach("other", "ap-south-1"); err != nil {
 		t.Fatal(err)
 	}

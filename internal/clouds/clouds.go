@@ -37,13 +37,13 @@ type Cloud struct {
 	Roles      *noderole.Roles
 	// Storage keeps bootstrap data outside of launch templates.
 	Storage *bootstrapstorage.Store
-	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the
-	// pools that watch them. SeenManagedGroups are the groups that EKS made for node groups, which
-	// AWSManagedMachinePools watch.
+	// SeenTemplates and SeenGroups hold what the sweeps know; they wake the AWSLaunchConfigs and
+	// the pools that watch them. SeenManagedGroups holds the groups that EKS created for node
+	// groups, which AWSManagedMachinePools watch.
 	SeenTemplates     *observe.Sweep[launchtemplate.Template]
 	SeenGroups        *observe.Sweep[autoscalinggroup.Group]
 	SeenManagedGroups *observe.Sweep[autoscalinggroup.Group]
-	// RefreshPace and HookPace are how often pools look at instance refreshes under way, and at
+	// RefreshPace and HookPace pace how often pools describe instance refreshes under way, and
 	// lifecycle hooks at rest, which have no batch form.
 	RefreshPace, HookPace *observe.Pace
 
@@ -51,30 +51,31 @@ type Cloud struct {
 	ended   *ended
 	// queue is the URL of the queue that is listened to, empty for none. The registry's lock guards it.
 	queue string
-	// end ends the sweeps; nil while they do not run.
+	// end stops the sweeps; nil while they do not run.
 	end context.CancelFunc
 }
 
 const (
-	// refreshLeast and refreshApart let 75 refreshes be looked at every 15 s, and a thousand every
+	// refreshLeast and refreshApart let 75 refreshes be described every 15 s, and a thousand every
 	// 200 s: five calls a second, a quarter of the budget that all of Auto Scaling has here
 	// (package aws, DefaultLimits).
 	refreshLeast = 15 * time.Second
 	refreshApart = 200 * time.Millisecond
-	// hookLeast and hookApart let the hooks of ten pools at rest be looked at every hour, and those
-	// of a thousand every four days: ten calls an hour.
+	// hookLeast and hookApart let the hooks of ten pools at rest be described every hour, and the
+	// hooks of a thousand every four days: ten calls an hour.
 	hookLeast = time.Hour
 	hookApart = 6 * time.Minute
 )
 
-// Authenticate makes sure that AWS can be called as the identity, as a rule without a call. The
-// error is an *aws.CredentialsError if it cannot.
+// Authenticate makes sure that AWS can be called as the identity, usually without a call. The error
+// is an *aws.CredentialsError if it cannot.
 func (c *Cloud) Authenticate(ctx context.Context) error { return c.clients.Authenticate(ctx) }
 
-// AccountID is the account that the identity acts in. AWS is asked once, and for a role not at all.
+// AccountID returns the account that the identity acts in. AWS is asked once, and for a role not at
+// all.
 func (c *Cloud) AccountID(ctx context.Context) (string, error) { return c.clients.AccountID(ctx) }
 
-// KnownAccount is the account if it is known already, or empty.
+// KnownAccount returns the account if it is known already, or "".
 func (c *Cloud) KnownAccount() string { return c.clients.KnownAccount() }
 
 // Principals say as whom AWS is called for clusters in a namespace that name an identity: an
@@ -86,7 +87,8 @@ type Principals interface {
 	AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error
 }
 
-// Registry makes clouds on first use and runs their sweeps from the moment that the manager leads.
+// Registry creates clouds on first use and runs their sweeps from the moment that the manager
+// leads.
 type Registry struct {
 	sessions   *aws.Sessions
 	principals Principals
@@ -102,7 +104,7 @@ type Registry struct {
 	clouds map[place]*Cloud
 	// used is when each namespace last asked for a cloud.
 	used map[place]map[string]time.Time
-	// expired is when clouds that nothing uses were last ended.
+	// expired is when unused clouds were last removed.
 	expired time.Time
 	leading context.Context //nolint:containedctx // the lifetime of sweeps that start later; never used for a call of a reconcile
 	sweeps  sync.WaitGroup
@@ -127,7 +129,7 @@ func NewRegistry(sessions *aws.Sessions, principals Principals, clk clock.WithTi
 // *TooManyError if the namespace uses too many regions and identities already.
 //
 // An identity with other credentials than before (a new key in its Secret, another role) has a new
-// cloud. The old one ends, and what it watched is woken to look at the new one.
+// cloud. The old one is removed, and the objects that watched it are woken to use the new one.
 func (r *Registry) For(ctx context.Context, identity aws.Identity, namespace, region string) (*Cloud, error) {
 	principal, err := r.principals.Resolve(ctx, identity, namespace)
 	if err != nil {
@@ -161,13 +163,13 @@ func (r *Registry) For(ctx context.Context, identity aws.Identity, namespace, re
 	return cloud, nil
 }
 
-// AllowsInstanceProfile is nil if an identity may be used to launch instances with an instance
+// AllowsInstanceProfile checks whether an identity may be used to launch instances with an instance
 // profile. The error is an *identity.Error if not.
 func (r *Registry) AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error {
 	return r.principals.AllowsInstanceProfile(ctx, identity, profile)
 }
 
-// retire ends a cloud that has been replaced. The registry is locked.
+// retire stops a cloud that has been replaced. The registry is locked.
 func (r *Registry) retire(cloud *Cloud) {
 	if cloud.end != nil {
 		cloud.end()
@@ -205,19 +207,19 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 	}
 }
 
-// ofTemplates are the intervals for templates: at rest they are looked at half as often as groups.
-// Instances come and go by themselves, a template changes only when somebody meddles with it, of
-// which no event tells.
+// ofTemplates returns the intervals for templates: at rest they are described half as often as
+// groups. Instances come and go by themselves, whereas a template changes only when it is edited
+// outside Slipway, and no event reports that.
 func ofTemplates(intervals observe.Intervals) observe.Intervals {
 	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion}
 }
 
-// TemplateInterval is how often a launch template at rest is described, and with it what its launch
-// config looked up.
+// TemplateInterval returns how often a launch template at rest is described, and with it what its
+// launch config looked up.
 func (r *Registry) TemplateInterval() time.Duration { return ofTemplates(r.intervals).Rest }
 
-// Start runs the sweeps until the context ends. It is a manager's Runnable that needs leadership:
-// two sweeping managers would cost twice.
+// Start runs the sweeps until the context is done. It is a manager's Runnable that needs
+// leadership: two sweeping managers would cost twice.
 func (r *Registry) Start(ctx context.Context) error {
 	r.mu.Lock()
 	r.leading = ctx
@@ -226,7 +228,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 	r.watchOutages(ctx)
-	// A pass that ends late may still ask for a new cloud. Nothing sweeps there any more.
+	// A late pass may still ask for a new cloud. It is not swept.
 	r.mu.Lock()
 	r.leading = nil
 	r.mu.Unlock()
@@ -249,12 +251,12 @@ func (r *Registry) sweep(cloud *Cloud) {
 	}
 }
 
-// ForgetTemplate ends the watch of an AWSLaunchConfig that is gone, wherever it was.
+// ForgetTemplate removes the watch of an AWSLaunchConfig that is gone, wherever it was.
 func (r *Registry) ForgetTemplate(config types.NamespacedName) {
 	r.each(func(cloud *Cloud) { cloud.SeenTemplates.Forget(config) })
 }
 
-// ForgetGroup ends the watch of an AWSMachinePool that is gone, wherever it was.
+// ForgetGroup removes the watch of an AWSMachinePool that is gone, wherever it was.
 func (r *Registry) ForgetGroup(pool types.NamespacedName) {
 	r.each(func(cloud *Cloud) {
 		cloud.SeenGroups.Forget(pool)
@@ -263,17 +265,18 @@ func (r *Registry) ForgetGroup(pool types.NamespacedName) {
 	})
 }
 
-// ForgetManagedGroup ends the watch of an AWSManagedMachinePool that is gone, wherever it was.
+// ForgetManagedGroup removes the watch of an AWSManagedMachinePool that is gone, wherever it was.
 func (r *Registry) ForgetManagedGroup(pool types.NamespacedName) {
 	r.each(func(cloud *Cloud) { cloud.SeenManagedGroups.Forget(pool) })
 }
 
-// RestManaged is Rest for an AWSManagedMachinePool.
+// RestManaged does the same as Rest, for an AWSManagedMachinePool.
 func (r *Registry) RestManaged(pool types.NamespacedName) {
 	r.each(func(cloud *Cloud) { cloud.SeenManagedGroups.InMotion(pool, false) })
 }
 
-// Rest looks at the group of an AWSMachinePool no more often than at others at rest: nothing waits for it.
+// Rest has the group of an AWSMachinePool described only as often as others at rest: nothing waits
+// for it.
 func (r *Registry) Rest(pool types.NamespacedName) {
 	r.each(func(cloud *Cloud) {
 		cloud.SeenGroups.InMotion(pool, false)
@@ -289,27 +292,27 @@ func (r *Registry) each(do func(*Cloud)) {
 	}
 }
 
-// WakeTemplate and WakeGroup have an object looked at because of what is outside AWS: an identity
-// that changed.
+// WakeTemplate has an AWSLaunchConfig reconciled because of a change outside AWS: an identity that
+// changed.
 func (r *Registry) WakeTemplate(config types.NamespacedName) { r.templates.Add(config) }
 
-// WakeGroup is WakeTemplate for an AWSMachinePool.
+// WakeGroup does the same as WakeTemplate, for an AWSMachinePool.
 func (r *Registry) WakeGroup(pool types.NamespacedName) { r.groups.Add(pool) }
 
-// WakeManagedGroup is WakeTemplate for an AWSManagedMachinePool.
+// WakeManagedGroup does the same as WakeTemplate, for an AWSManagedMachinePool.
 func (r *Registry) WakeManagedGroup(pool types.NamespacedName) { r.managed.Add(pool) }
 
-// TemplateEvents is the source of AWSLaunchConfigs whose template changed in AWS.
+// TemplateEvents returns the source of AWSLaunchConfigs whose template changed in AWS.
 func (r *Registry) TemplateEvents() source.Source { return &r.templates }
 
-// GroupEvents is the source of AWSMachinePools whose group changed in AWS.
+// GroupEvents returns the source of AWSMachinePools whose group changed in AWS.
 func (r *Registry) GroupEvents() source.Source { return &r.groups }
 
-// ManagedGroupEvents is the source of AWSManagedMachinePools whose group changed in AWS.
+// ManagedGroupEvents returns the source of AWSManagedMachinePools whose group changed in AWS.
 func (r *Registry) ManagedGroupEvents() source.Source { return &r.managed }
 
 // Queue is a controller's work queue, known from when the controller starts: the source of objects
-// that something beside the API server wakes.
+// that something other than the API server wakes.
 type Queue struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -323,7 +326,7 @@ func (q *Queue) Start(_ context.Context, work workqueue.TypedRateLimitingInterfa
 	return nil
 }
 
-// Add has the object looked at. It does not block.
+// Add enqueues an object. It does not block.
 func (q *Queue) Add(object types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

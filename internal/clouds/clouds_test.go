@@ -39,7 +39,7 @@ type rig struct {
 	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// principals give every identity the keys that a test sets, and know of none without.
+// principals gives every identity the keys that a test sets, and fails without.
 type principals struct {
 	mu   sync.Mutex
 	keys map[string]*aws.Keys
@@ -96,7 +96,7 @@ func (r *rig) cloud(region string) *clouds.Cloud {
 	return cloud
 }
 
-// lead starts the registry. It ends with the returned function.
+// lead starts the registry. The returned function stops it.
 func (r *rig) lead() (end func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -165,8 +165,8 @@ func TestCloudsAreShared(t *testing.T) {
 	}
 }
 
-// A cloud is swept from when it is first used or the manager leads, whichever is later, until the
-// manager leads no more.
+// TestSweeps holds that a cloud is swept from when it is first used or the manager leads, whichever
+// is later, until the manager no longer leads.
 func TestSweeps(t *testing.T) {
 	t.Parallel()
 	for _, order := range []struct {
@@ -211,7 +211,8 @@ func TestSweeps(t *testing.T) {
 	}
 }
 
-// A new key ends the old cloud's sweeps and has what it watched looked at with the new one.
+// TestOtherCredentials holds that a new key stops the old cloud's sweeps, and that what it watched
+// is described with the new key.
 func TestOtherCredentials(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -255,7 +256,7 @@ func TestOtherCredentials(t *testing.T) {
 		return calls
 	}
 	r.until("the new key sweeps", func() bool { return sweptBy("AKIANEW0123456789012") > 2 })
-	// A last call of the old one may have been under way when it ended.
+	// A last call of the old one may have been under way when it stopped.
 	old := sweptBy("AKIAOLD0123456789012")
 	so := sweptBy("AKIANEW0123456789012")
 	r.until("the new key sweeps on", func() bool { return sweptBy("AKIANEW0123456789012") > so+2 })

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 )
 
-// ListenTo has every cloud listen to the queue of that name in its account and region, and be
-// looked at less often while that works. It is to be called before Start; an empty name listens to
-// nothing. The metrics may be nil.
+// ListenTo has every cloud listen to the queue of that name in its account and region, and be swept
+// less often while that works. It must be called before Start; an empty name listens to nothing.
+// The metrics may be nil.
 func (r *Registry) ListenTo(queue string, metrics *events.Metrics) {
 	r.eventQueue, r.eventMetrics = queue, metrics
 }
@@ -57,13 +57,13 @@ func (r *Registry) heard(ctx context.Context, url string, happened events.Happen
 	return nil
 }
 
-// rememberEnded is how long it is remembered that an instance has ended. Auto Scaling finds out
+// rememberEnded is the time for which terminated instances are remembered. Auto Scaling finds out
 // within minutes.
 const rememberEnded = time.Hour
 
-// ended are instances that EC2 said have ended. Auto Scaling finds out by a health check some time
-// later, and until then lists them as in service; nothing brings them back, so they are taken for
-// leaving.
+// ended holds instances that EC2 reported as terminated. Auto Scaling finds out by a health check
+// some time later, and until then lists them as in service; nothing brings them back, so they count
+// as leaving.
 type ended struct {
 	clock clock.PassiveClock
 
@@ -83,7 +83,7 @@ func (e *ended) add(instances []string) {
 	}
 }
 
-// mark has groups' instances that have ended on their way out.
+// mark marks the terminated instances of groups as leaving.
 func (e *ended) mark(groups map[string]autoscalinggroup.Group, err error) (map[string]autoscalinggroup.Group, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -29,8 +29,9 @@ func listening() *world.World {
 	return &w
 }
 
-// Two identities of one account share its queue. Both know of an instance that ends, while the
-// clock stands still and though Auto Scaling has not found out.
+// TestEndedInstanceIsKnownToAll holds that two identities of one account share its queue, and that
+// both see that an instance has terminated, while the clock stands still and though Auto Scaling
+// has not found out.
 func TestEndedInstanceIsKnownToAll(t *testing.T) {
 	t.Parallel()
 	r := newRigIn(t, listening())
@@ -64,7 +65,7 @@ func TestEndedInstanceIsKnownToAll(t *testing.T) {
 	}
 }
 
-// launch makes a group with one instance that Auto Scaling does not check.
+// launch creates a group with one instance that Auto Scaling does not check.
 func (r *rig) launch(name string) {
 	r.Helper()
 	if _, err := r.ec2.CreateLaunchTemplate(r.Context(), &ec2.CreateLaunchTemplateInput{
@@ -88,7 +89,7 @@ func (r *rig) launch(name string) {
 	}
 }
 
-// seen are the instances that a cloud knows of, which may take a call.
+// seen returns the instances that a cloud sees, which may take a call.
 func (r *rig) seen(cloud *clouds.Cloud, pool types.NamespacedName) []autoscalinggroup.Instance {
 	r.Helper()
 	groups, err := cloud.SeenGroups.Get(r.Context(), pool, []string{pool.Name}, false)
@@ -98,7 +99,7 @@ func (r *rig) seen(cloud *clouds.Cloud, pool types.NamespacedName) []autoscaling
 	return groups[pool.Name].Instances
 }
 
-// read is how many queues are read.
+// read returns how many queues are read.
 func (r *rig) read(metrics *events.Metrics) (queues float64) {
 	r.Helper()
 	registry := prometheus.NewRegistry()

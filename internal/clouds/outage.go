@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// outageInterval is how often it is checked whether an outage of AWS began or ended, which calls nothing.
+// outageInterval is the interval at which it is checked whether an outage of AWS began or is over,
+// which calls nothing.
 const outageInterval = 15 * time.Second
 
 // The services that objects of each kind need, by their names in IAM policies.
@@ -33,7 +34,7 @@ func wake(queue *Queue, objects []types.NamespacedName) {
 	}
 }
 
-// outages are those of a cloud that its objects were last woken for.
+// outages holds the outages of a cloud that its objects were last woken for.
 type outages struct{ groups, managed, templates time.Time }
 
 func outagesOf(cloud *Cloud) outages {
@@ -47,7 +48,7 @@ func outagesOf(cloud *Cloud) outages {
 }
 
 // EveryOutageCheck calls check whenever it is time to compare which services of AWS answer with
-// before, until the context ends.
+// before, until the context is done.
 func EveryOutageCheck(ctx context.Context, clk clock.WithTicker, check func()) {
 	ticker := clk.NewTicker(outageInterval)
 	defer ticker.Stop()
@@ -61,8 +62,8 @@ func EveryOutageCheck(ctx context.Context, clk clock.WithTicker, check func()) {
 	}
 }
 
-// watchOutages wakes the objects of a cloud when an outage begins and when it ends, so that objects
-// at rest show it too.
+// watchOutages wakes the objects of a cloud when an outage begins and when it is over, so that
+// objects at rest show it too.
 func (r *Registry) watchOutages(ctx context.Context) {
 	woken := map[*Cloud]outages{}
 	EveryOutageCheck(ctx, r.clock, func() {

@@ -1,7 +1,7 @@
-// Package cluster owns what a pool needs to know of its Cluster: where it is in AWS, its network,
-// and the settings that pools inherit. It reads CAPA's cluster kinds, AWSCluster for self-managed
-// control planes and AWSManagedControlPlane for EKS, and turns either into the same Facts, so that
-// no other package knows that there are two.
+// Package cluster owns what a pool needs to know about its Cluster: where it is in AWS, its
+// network, and the settings that pools inherit. It reads CAPA's cluster kinds, AWSCluster for
+// self-managed control planes and AWSManagedControlPlane for EKS, and turns either into the same
+// Facts, so that no other package knows that there are two.
 package cluster
 
 import (
@@ -55,9 +55,11 @@ type Facts struct {
 	// ControlPlaneVersion the Kubernetes version that it has, such as 1.34. Both are empty for a
 	// self-managed one.
 	ControlPlane, ControlPlaneVersion string
-	// BastionSecurityGroupID is that of the cluster's bastion host, empty if it has none.
+	// BastionSecurityGroupID is the security group of the cluster's bastion host, empty if it has
+	// none.
 	BastionSecurityGroupID string
-	// ClusterSecurityGroupID is that which EKS made for the cluster, empty for a self-managed control plane.
+	// ClusterSecurityGroupID is the security group that EKS created for the cluster, empty for a
+	// self-managed control plane.
 	ClusterSecurityGroupID string
 	// Bucket is the cluster's own in S3. It is empty for a cluster without one.
 	Bucket string
@@ -83,7 +85,8 @@ func (s Subnet) Secondary() bool {
 	return s.Tags[infrav1.TagSubnetAssociation] == infrav1.TagValueSecondary
 }
 
-// ImageLookup is how machine images are found by name. Empty fields have the defaults of package discovery.
+// ImageLookup says how machine images are found by name. Empty fields have the defaults of package
+// discovery.
 type ImageLookup struct {
 	// Format is the pattern of the image's name, with {{.BaseOS}} and {{.K8sVersion}}; * and ? are wildcards.
 	Format string
@@ -131,10 +134,10 @@ func Load(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster)
 	return source.facts(cluster)
 }
 
-// Changed is false if the facts of a cluster, and whether it is ready or paused, cannot be others
-// because one of its objects is now after and not before: the Cluster, or one that Load reads. Core
-// Cluster API counts the replicas of all pools in the Cluster's status. If each of those writes
-// concerned every pool, making pools would cost the square of their number.
+// Changed reports whether the facts of a cluster, and whether it is ready or paused, may have
+// changed with an update of one of its objects: the Cluster, or one that Load reads. Core Cluster
+// API counts the replicas of all pools in the Cluster's status. If each of those writes concerned
+// every pool, creating pools would cost the square of their number.
 func Changed(before, after client.Object) bool {
 	// Deletion is another generation too (Kubernetes: API concepts, "resource deletion").
 	if before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
@@ -144,7 +147,7 @@ func Changed(before, after client.Object) bool {
 	return !equality.Semantic.DeepEqual(statusRead(before), statusRead(after))
 }
 
-// statusRead is what is read of an object's status.
+// statusRead returns the part of an object's status that is read.
 func statusRead(object client.Object) any {
 	switch object := object.(type) {
 	case *clusterv1.Cluster:
@@ -157,8 +160,8 @@ func statusRead(object client.Object) any {
 	return object.GetResourceVersion()
 }
 
-// Locate finds out where a cluster is, without asking that it is ready: it is what deleting a pool needs.
-// The errors are those of Load.
+// Locate finds out where a cluster is, without requiring that it is ready: deleting a pool needs
+// only its location. It returns the same errors as Load.
 func Locate(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (Location, error) {
 	source, err := load(ctx, reader, cluster)
 	if err != nil {
@@ -178,7 +181,7 @@ func IsEKS(cluster *clusterv1.Cluster) bool {
 	return cluster.Spec.ControlPlaneRef.Kind == kindAWSManagedControlPlane
 }
 
-// source is what AWSCluster and AWSManagedControlPlane have in common, in CAPA's own types.
+// source holds what AWSCluster and AWSManagedControlPlane have in common, in CAPA's own types.
 type source struct {
 	object         string
 	region         string
@@ -319,8 +322,9 @@ func (s *source) facts(cluster *clusterv1.Cluster) (*Facts, error) {
 	}, nil
 }
 
-// nodeSecurityGroupIDs reads the ids from the status, where CAPA puts those that it made and those that
-// spec.network.securityGroupOverrides gives; an override that is not there yet is taken from the spec.
+// nodeSecurityGroupIDs reads the IDs from the status, where CAPA puts the groups that it created
+// and the groups that spec.network.securityGroupOverrides gives; an override that is not there yet
+// is taken from the spec.
 func (s *source) nodeSecurityGroupIDs() ([]string, error) {
 	roles := []capav1.SecurityGroupRole{capav1.SecurityGroupNode, capav1.SecurityGroupLB}
 	if s.eks {

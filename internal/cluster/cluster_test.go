@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// store is a client.Reader of what a test put into it.
+// store is a client.Reader of the objects that a test put into it.
 type store struct {
 	client.Reader
 	clusters      map[client.ObjectKey]*capav1.AWSCluster
@@ -269,7 +269,8 @@ func TestLocateNeedsNoReadiness(t *testing.T) {
 	}
 }
 
-// The tags are those of CAPA's own functions, which say what is recognized as a cluster's.
+// TestTagsAreCAPAs holds that the tags equal the ones of CAPA's own functions, which define what is
+// recognized as a cluster's.
 func TestTagsAreCAPAs(t *testing.T) {
 	t.Parallel()
 	facts := &Facts{Name: "prod", KubernetesName: "team_prod", AdditionalTags: map[string]string{"team": "infra", "cost": "1"}}

@@ -4,10 +4,10 @@ import "fmt"
 
 // Reasons of a NotReadyError, for conditions.
 const (
-	// ReasonWaitingForClusterInfrastructure: CAPA is still making the cluster's network.
+	// ReasonWaitingForClusterInfrastructure: CAPA is still creating the cluster's network.
 	ReasonWaitingForClusterInfrastructure = "WaitingForClusterInfrastructure"
-	// ReasonClusterInfrastructureMissing: the Cluster refers to an object that does not exist (yet,
-	// or any more).
+	// ReasonClusterInfrastructureMissing: the Cluster refers to an object that does not exist yet,
+	// or no longer exists.
 	ReasonClusterInfrastructureMissing = "ClusterInfrastructureMissing"
 )
 
@@ -16,7 +16,7 @@ const (
 type NotReadyError struct {
 	// Reason is one of the Reason constants.
 	Reason string
-	// Message is for people, and stays the same as long as the situation does.
+	// Message is for users, and stays the same as long as the situation does.
 	Message string
 }
 

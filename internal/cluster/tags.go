@@ -7,9 +7,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// OwnedTags are the tags of everything that belongs to nodes of the cluster (launch templates,
-// instances, volumes, Auto Scaling groups), as CAPA sets them, so that what it made is recognized
-// and what we make is recognized by its tooling.
+// OwnedTags returns the tags of everything that belongs to nodes of the cluster (launch templates,
+// instances, volumes, Auto Scaling groups), as CAPA sets them, so that we recognize the resources
+// that it created, and its tooling recognizes ours.
 //
 // name is the Name tag, which tags of the user may replace. additional are the pool's tags; they
 // win over the cluster's. Neither can replace the tags that say whose the resource is.
@@ -29,12 +29,13 @@ func withoutReserved(tags map[string]string) map[string]string {
 	return kept
 }
 
-// AskedTags are those that people asked for, by the cluster or by a pool, whose own win.
+// AskedTags returns the tags that users asked for, by the cluster or by a pool. The pool's tags
+// win.
 func (f *Facts) AskedTags(additional map[string]string) map[string]string {
 	return merged(f.AdditionalTags, additional)
 }
 
-// Ownership are those of OwnedTags by which a resource is recognized as the cluster's.
+// Ownership returns the tags by which a resource is recognized as the cluster's.
 func (f *Facts) Ownership() map[string]string {
 	return map[string]string{
 		infrav1.KubernetesClusterTagKey(f.KubernetesName): infrav1.TagValueOwned,

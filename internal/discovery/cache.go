@@ -17,12 +17,12 @@ import (
 // questions. A thousand pools ask a few hundred.
 const mostAnswers = 1000
 
-// cache keeps answers by question for a time, and no more than mostAnswers. Several who ask the
-// same at once cause one call. Errors are not kept: who asks again after one has been told when to.
+// cache keeps answers by question for a time, and no more than mostAnswers. Concurrent callers that
+// ask the same cause one call. It does not keep errors: they say when to ask again.
 type cache[V any] struct {
 	calls singleflight.Group
-	// patient has an answer that is older be asked for anew while the old one serves on, so that
-	// nobody waits: for what is large and seldom differs.
+	// patient has an expired answer asked for anew while callers still get the old one, so that
+	// they need not wait: for answers that are large and seldom change.
 	patient bool
 	answers *bounded.Map[string, V]
 }
@@ -54,8 +54,8 @@ func (c *cache[V]) forget(drop func(V) bool) {
 	c.answers.DeleteFunc(func(_ string, answer V) bool { return drop(answer) })
 }
 
-// get returns the kept answer, or asks. The asking outlives a caller that gives up, because others
-// may be waiting for it too; the HTTP client's time-out ends it.
+// get returns the kept answer, or asks. The call outlives a caller that gives up, because others
+// may be waiting for it too; the HTTP client's time-out bounds it.
 func (c *cache[V]) get(ctx context.Context, key string, ask func(context.Context) (V, error)) (V, error) {
 	key = shortened(key)
 	value, known, fresh := c.answers.Get(key)

@@ -11,7 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// everything is the one question of caches of what a whole region has.
+// everything is the only key of caches that hold the data of a whole region.
 const everything = ""
 
 // InstanceTypes describes all types of the region, by some nine calls twice a day.

@@ -67,7 +67,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 type NotFoundError struct {
 	// Kind of the resource, for messages, such as "subnet".
 	Kind string
-	// What was looked for.
+	// What describes the resource that was looked for.
 	What string
 	// Advice is what to do about it; it may be empty.
 	Advice string
@@ -87,7 +87,7 @@ func (*NotFoundError) WaitsForUser() bool { return true }
 
 // InvalidQueryError says that what was asked for cannot be looked up at all.
 type InvalidQueryError struct {
-	// What is wrong, and how to put it right.
+	// Message says what is wrong, and how to correct it.
 	Message string
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 )
 
-// What the default world has (awssim/world/default.yaml).
+// The content of the default world (awssim/world/default.yaml).
 const (
 	region   = "us-east-1"
 	vpc      = "vpc-0a10000000000000a"
@@ -32,7 +32,7 @@ const (
 	private  = "subnet-0b2000000000000a" // a, b, c
 )
 
-// place is a simulated AWS and somebody who looks around in it.
+// place is a simulated AWS and a Discovery that reads it.
 type place struct {
 	*Discovery
 	sim   *awssim.Simulator
@@ -67,7 +67,7 @@ func copied(t *testing.T, w *world.World) *world.World {
 	return own
 }
 
-// secondVPC has a group and a subnet that look like those of the first.
+// secondVPC has a group and a subnet that look like the first VPC's.
 func secondVPC(r *world.Region) {
 	r.VPCs = append(r.VPCs, world.VPC{ID: otherVPC, CIDR: "10.9.0.0/16"})
 	r.SecurityGroups = append(r.SecurityGroups, world.SecurityGroup{
@@ -340,7 +340,8 @@ func TestErrorsAreNotKept(t *testing.T) {
 	}
 }
 
-// Many who ask for the same at once cause one call, and one who gives up spoils it for nobody.
+// TestQuestionsAreShared holds that many callers that ask for the same at once cause one call, and
+// a caller that gives up does not affect the others.
 func TestQuestionsAreShared(t *testing.T) {
 	t.Parallel()
 	arrived, proceed := make(chan struct{}), make(chan struct{})

@@ -10,8 +10,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// lastAmazonLinux2 is the last minor version of Kubernetes 1 that EKS made Amazon Linux 2 images for
-// (AWS: eks-ami-deprecation-faqs).
+// lastAmazonLinux2 is the last minor version of Kubernetes 1 for which EKS built Amazon Linux 2
+// images (AWS: eks-ami-deprecation-faqs).
 const lastAmazonLinux2 = 32
 
 // eksImages are all amiTypes that name images, with the name of the parameter that holds the id of
@@ -54,8 +54,8 @@ func windowsServer(edition string) string {
 	return "/aws/service/ami-windows-latest/Windows_Server-" + edition + "-EKS_Optimized-%s/image_id"
 }
 
-// lookups are the amiTypes of what can be looked up, for x86_64 and for arm64; empty where Amazon
-// publishes none.
+// lookups maps the kinds of images that can be looked up to their amiTypes for x86_64 and for
+// arm64; empty where Amazon publishes none.
 var lookups = map[infrav1.EKSAMILookupType][2]infrav1.ManagedMachineAMIType{
 	infrav1.EKSAMILookupTypeAmazonLinux:            {infrav1.AMITypeAL2X86, infrav1.AMITypeAL2ARM},
 	infrav1.EKSAMILookupTypeAmazonLinuxGPU:         {infrav1.AMITypeAL2X86GPU},

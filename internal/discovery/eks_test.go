@@ -70,7 +70,8 @@ func TestEveryFamilyIsFound(t *testing.T) {
 	}
 }
 
-// TestFamiliesAreComplete fails for an amiType that cannot be looked up, and for a kind that nobody tries.
+// TestFamiliesAreComplete fails for an amiType that cannot be looked up, and for a kind that is not
+// tried.
 func TestFamiliesAreComplete(t *testing.T) {
 	t.Parallel()
 	var amiTypes []infrav1.ManagedMachineAMIType

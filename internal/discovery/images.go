@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 )
 
-// What is looked up where neither the pool nor its cluster says otherwise; the values are CAPA's
-// (its ami.go).
+// The images that are looked up where neither the pool nor its cluster says otherwise; the values
+// are CAPA's (its ami.go).
 const (
 	defaultImageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
 	// defaultImageOrg is the Cloud Native Computing Foundation's account for published images.
@@ -62,9 +62,10 @@ type Image struct {
 	RootDeviceName string
 	// RootSnapshotSizeGiB is the least size of a root volume. Zero if the root device is not an EBS volume.
 	RootSnapshotSizeGiB int32
-	// RootEncrypted says that the snapshot is encrypted, and so every volume made from it.
+	// RootEncrypted says that the snapshot is encrypted, and so every volume created from it.
 	RootEncrypted bool
-	// VolumeSizesGiB are the sizes of the image's EBS volumes by device, that of the root device among them.
+	// VolumeSizesGiB holds the sizes of the image's EBS volumes by device, including the root
+	// device.
 	VolumeSizesGiB map[string]int32
 	// EBSBacked says that the root device is an EBS volume.
 	EBSBacked bool
@@ -231,8 +232,8 @@ func matchesFilter(pattern, name string) bool {
 	return strings.Trim(string(wanted[at:]), "*") == ""
 }
 
-// newest finds the image that was made last; of two made at once, the one with the greater id, so
-// that the choice is always the same.
+// newest finds the image that was created last; of two created at once, the one with the greater
+// ID, so that the choice is always the same.
 func (d *Discovery) newest(ctx context.Context, s search) (string, error) {
 	pages := ec2.NewDescribeImagesPaginator(d.clients.EC2, &ec2.DescribeImagesInput{
 		Owners: []string{s.Org},

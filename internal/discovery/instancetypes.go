@@ -22,7 +22,7 @@ type InstanceType struct {
 	MaxNetworkInterfaces, CardNetworkInterfaces int32
 	// IPv4AddressesPerInterface is how many IPv4 addresses each network interface can have.
 	IPv4AddressesPerInterface int32
-	// GPUs of all kinds and makers, and NVIDIAGPUs those of NVIDIA.
+	// GPUs counts the GPUs of all kinds and makers, and NVIDIAGPUs the GPUs of NVIDIA.
 	GPUs, NVIDIAGPUs int32
 	// GPUDevices and NeuronDevices are the kinds of GPUs, and of AWS's accelerators for inference
 	// and training.

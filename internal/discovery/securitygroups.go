@@ -56,7 +56,7 @@ func (d *Discovery) securityGroupIDs(ctx context.Context, vpcID string, ref infr
 // ForgetSecurityGroups has security groups looked up anew: one that was found is said not to exist.
 func (d *Discovery) ForgetSecurityGroups() { d.securityGroups.answers.Clear() }
 
-// MissingSecurityGroups returns those of the IDs that do not exist in any network.
+// MissingSecurityGroups returns the IDs that do not exist in any network.
 func (d *Discovery) MissingSecurityGroups(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -111,7 +111,7 @@ func sdkFilters(filters []infrav1.Filter) []ec2types.Filter {
 	return converted
 }
 
-// words writes filters for people.
+// words describes filters to a user.
 func words(filters []infrav1.Filter) string {
 	parts := make([]string, 0, len(filters))
 	for _, f := range filters {
@@ -120,7 +120,7 @@ func words(filters []infrav1.Filter) string {
 	return "filters " + strings.Join(parts, ", ")
 }
 
-// key identifies a question in a cache. What is asked is plain data, which always has a JSON form.
+// key identifies a question in a cache. Questions are plain data, which always has a JSON form.
 func key(question any) string {
 	text, err := json.Marshal(question)
 	if err != nil {

@@ -6,12 +6,12 @@ import "time"
 // nothing here decides whether nodes are replaced, because what was resolved for a pool is kept in
 // its launch config's status.
 const (
-	// securityGroupsTTL: groups are retagged by hand, by people who then wait for it to work.
+	// securityGroupsTTL: users retag groups by hand, and then wait for it to work.
 	securityGroupsTTL = time.Minute
 	// subnetsTTL: the same; a subnet's zone never changes.
 	subnetsTTL = time.Minute
-	// imageLookupTTL: which image is the newest is only asked when a launch config has none. A few
-	// minutes make all pools of a roll-out of many clusters get the same.
+	// imageLookupTTL: which image is the newest is only asked when a launch config has none. With a
+	// few minutes, all pools of a roll-out of many clusters get the same.
 	imageLookupTTL = 5 * time.Minute
 	// imageTTL: an image's properties never change, but it can be deregistered, which launch
 	// configs check every eight minutes.
@@ -22,7 +22,7 @@ const (
 	templateVersionTTL = 15 * time.Minute
 	// eksClusterTTL: endpoint, certificate authority and network of an EKS cluster stay for its life.
 	eksClusterTTL = 12 * time.Hour
-	// reservationTTL: people extend Capacity Blocks, and then wait for nodes.
+	// reservationTTL: users extend Capacity Blocks, and then wait for nodes.
 	reservationTTL = time.Minute
 	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not
 	// in the cache.

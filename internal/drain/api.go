@@ -21,7 +21,7 @@ type API interface {
 	EachNode(ctx context.Context, visit func(*corev1.Node) bool) error
 	// Node returns a Node. The error is NotFound if there is none.
 	Node(ctx context.Context, name string) (*corev1.Node, error)
-	// Cordon makes a Node unschedulable.
+	// Cordon marks a Node as unschedulable.
 	Cordon(ctx context.Context, name string) error
 	// Uncordon applies an UncordonPatch to a Node. The error is Invalid if one of its tests fails.
 	Uncordon(ctx context.Context, name string, patch []byte) error
@@ -37,16 +37,15 @@ type Deleter interface {
 	Delete(ctx context.Context, pod *corev1.Pod, gracePeriod int64) error
 }
 
-// CordonedAnnotation marks the Nodes that Slipway made unschedulable, so that it makes no others
-// schedulable again.
+// CordonedAnnotation marks the Nodes that Slipway cordoned, so that it uncordons no others.
 const CordonedAnnotation = "slipway.infrastructure.cluster.x-k8s.io/cordoned"
 
-// CordonPatch is the strategic merge patch that makes a Node unschedulable. The taint that follows
-// is the node lifecycle controller's.
+// CordonPatch is the strategic merge patch that cordons a Node. The taint that follows is the node
+// lifecycle controller's.
 const CordonPatch = `{"metadata":{"annotations":{"` + CordonedAnnotation + `":"true"}},"spec":{"unschedulable":true}}`
 
-// UncordonPatch returns the JSON patch that makes the Node of an instance schedulable, unless
-// another one made it unschedulable or it is another instance's.
+// UncordonPatch returns the JSON patch that uncordons the Node of an instance, unless another
+// controller or a user cordoned it, or it is another instance's.
 func UncordonPatch(providerID string) []byte {
 	annotation := "/metadata/annotations/" + strings.ReplaceAll(CordonedAnnotation, "/", "~1")
 	patch, err := json.Marshal([]map[string]any{

@@ -51,8 +51,8 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestDrainsAreCounted holds that a drain reports what becomes of its evictions, and needs nobody
-// to report to.
+// TestDrainsAreCounted holds that a drain reports the results of its evictions, and works without a
+// reporter.
 func TestDrainsAreCounted(t *testing.T) {
 	t.Parallel()
 	api := Clientset(fake.NewClientset(node("True"), pod("a"), pod("b")))

@@ -102,9 +102,9 @@ func cordon(ctx context.Context, api API, node *corev1.Node) error {
 	return nil
 }
 
-// Uncordon makes the Node of an instance schedulable again if Slipway made it unschedulable. A Node
-// that is gone, that now belongs to another instance, or that another controller or a user
-// cordoned, is left as it is. Uncordon reports whether it changed the Node.
+// Uncordon uncordons the Node of an instance if Slipway cordoned it. A Node that is gone, that now
+// belongs to another instance, or that another controller or a user cordoned, is left as it is.
+// Uncordon reports whether it changed the Node.
 func Uncordon(ctx context.Context, api API, name, providerID string) (bool, error) {
 	err := api.Uncordon(ctx, name, UncordonPatch(providerID))
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
@@ -130,7 +130,7 @@ func verdictOf(err error, pod *corev1.Pod) verdict {
 	case err == nil:
 		return verdict{accepted: true}
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return verdict{} // it is gone, or is looked at again
+		return verdict{} // it is gone, or is checked again
 	case apierrors.IsTooManyRequests(err):
 		return verdict{budget: budgetOf(err, pod.Namespace)}
 	case errors.As(err, &refusal):

@@ -255,7 +255,7 @@ func TestLookCordonsOnce(t *testing.T) {
 	}
 }
 
-// TestUncordon holds that a node is made schedulable again that was cordoned here, and no other.
+// TestUncordon holds that a node that was cordoned here is uncordoned, and no other.
 func TestUncordon(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -1,7 +1,7 @@
 // Package drain empties Kubernetes nodes: it decides which pods of a node leave, in what order, and
-// which may stay, and asks for their eviction so that PodDisruptionBudgets are honoured. It never
-// waits. Each look at a node cordons it, asks for what can be asked for now, and says how far the
-// node is; whoever calls comes back. It knows neither AWS nor pools.
+// which may stay, and asks for their eviction so that PodDisruptionBudgets are honored. It never
+// waits. Each pass over a node cordons it, asks for the evictions that are possible now, and
+// reports how far the node is; the caller comes back. It knows neither AWS nor pools.
 package drain
 
 import (
@@ -54,8 +54,8 @@ const (
 	completes
 )
 
-// fateOf follows kubectl drain and Cluster API's drain of Machines, except that it asks nobody's
-// leave for pods with local storage or without a controller: the instance goes in any case.
+// fateOf follows kubectl drain and Cluster API's drain of Machines, except that it needs no
+// confirmation for pods with local storage or without a controller: the instance goes in any case.
 func fateOf(pod *corev1.Pod, unreachable bool) fate {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

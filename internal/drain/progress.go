@@ -14,7 +14,7 @@ type Progress struct {
 	Node string
 	// Empty is true if nothing is left on it that has to leave.
 	Empty bool
-	// Gone is true if there is no such Node, or one of another instance: nobody saw it empty.
+	// Gone is set if there is no such Node, or one of another instance: it was not seen empty.
 	Gone bool
 	// Ending are pods that leave within their grace period, those among them whose eviction was
 	// just accepted.

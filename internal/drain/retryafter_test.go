@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An eviction that the API server refuses with Retry-After returns at once, and is sent once.
+// TestEvictionsAreNotRepeated holds that an eviction that the API server refuses with Retry-After
+// returns at once, and is sent once.
 func TestEvictionsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int32

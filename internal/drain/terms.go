@@ -7,10 +7,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Terms are on which a node is drained. The zero value waits for evictions without end.
+// Terms holds the terms on which a node is drained. The zero value waits for evictions forever.
 type Terms struct {
-	// Protects reports whether a pod is left alone until it ends or the deadline comes; nil for
-	// none. On a node whose kubelet gives no sign, no pod is.
+	// Protects reports whether a pod is left alone until it finishes or the deadline comes; nil for
+	// none. On a node whose kubelet is unresponsive, no pod is.
 	Protects func(*corev1.Pod) bool
 	// Deadline is when the instance is terminated whatever is left; zero for never. Before it pods
 	// are deleted, so that each has its own grace period.

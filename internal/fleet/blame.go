@@ -6,12 +6,12 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Blame is what an error of a launch is about. It decides what is left alone because of the error,
-// and for whom.
+// Blame says what an error of a launch is about. It decides which offerings or templates are
+// avoided because of the error, and by which provisioners.
 type Blame string
 
 const (
-	// BlameOffering is for an instance type in a zone that AWS does not sell now, to anybody in the
+	// BlameOffering is for an instance type in a zone that AWS does not sell now to the whole
 	// account: capacity and quotas of instances.
 	BlameOffering Blame = "Offering"
 	// BlameSubnet is for a subnet that has no free address, or does not exist. Others in its zone may do.
@@ -21,7 +21,8 @@ const (
 	BlameTemplate Blame = "Template"
 	// BlameMissingTemplate is for a launch template, or a version, that does not exist.
 	BlameMissingTemplate Blame = "MissingTemplate"
-	// BlameAccount is for what the caller may not do, and for quotas other than those of instances.
+	// BlameAccount is for what the caller may not do, and for quotas other than quotas of
+	// instances.
 	BlameAccount Blame = "Account"
 	// BlameSpot is for the service-linked role of Spot, which the account lacks and the caller may
 	// not create. No Spot Instance can be launched in the account; On-Demand Instances can.

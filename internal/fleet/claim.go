@@ -31,8 +31,7 @@ func (*NotOwnedError) WaitsForUser() bool { return true }
 
 // Check returns nil if the instance's tags prove the claim, and a *NotOwnedError otherwise. The
 // mark of another cluster never does. An instance without a mark, which an earlier release
-// launched, is proven by the name of its launch: that is random, and known to nobody but its
-// cluster.
+// launched, is proven by the name of its launch: that is random, and only its cluster knows it.
 func (c Claim) Check(instance Instance) error {
 	mark, launch := instance.Tags[infrav1.TagClusterUID], instance.Tags[TagLaunch]
 	switch {

@@ -1,7 +1,7 @@
-// Package fleet launches, finds and ends the instances of just-in-time nodes. A launch is one
-// instant fleet: EC2 chooses among offerings, answers with the instances that it launched and with
-// what it had none of, and takes a repeated call for the same one. It knows nothing of pods and of
-// Nodes.
+// Package fleet launches, finds, and terminates the instances of just-in-time nodes. A launch is
+// one instant fleet: EC2 chooses among offerings, answers with the instances that it launched and
+// with the offerings that it had none of, and treats a repeated call as the same one. The package
+// knows neither pods nor Nodes.
 package fleet
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// EC2 is what of EC2 this package calls.
+// EC2 has the calls of EC2 that this package uses.
 type EC2 interface {
 	ec2.DescribeInstancesAPIClient
 	ec2.DescribeInstanceStatusAPIClient
@@ -60,7 +60,7 @@ type Request struct {
 	Name string
 	// ClusterUID identifies the cluster that launches. The fleet, its instances, and their volumes
 	// are marked with it. It is empty for a launch that an earlier release recorded: that release
-	// may have made the call already, without the mark.
+	// may have sent the call already, without the mark.
 	ClusterUID string
 	// TemplateID and Version are what is launched from.
 	TemplateID string
@@ -97,7 +97,7 @@ type Instance struct {
 	Tags  map[string]string
 }
 
-// Ends is true for an instance that is gone, or on its way out.
+// Ends reports whether an instance is gone, or on its way out.
 func (i Instance) Ends() bool {
 	return i.State == string(ec2types.InstanceStateNameShuttingDown) || i.State == string(ec2types.InstanceStateNameTerminated)
 }
@@ -107,13 +107,13 @@ func (i Instance) Stopped() bool {
 	return i.State == string(ec2types.InstanceStateNameStopping) || i.State == string(ec2types.InstanceStateNameStopped)
 }
 
-// Ended is the instance as it is once it has ended.
+// Ended returns the instance as it is once it has terminated.
 func (i Instance) Ended() Instance {
 	i.State = string(ec2types.InstanceStateNameTerminated)
 	return i
 }
 
-// Failure is why EC2 did not launch an instance of an offering.
+// Failure holds why EC2 did not launch an instance of an offering.
 type Failure struct {
 	Offering
 	// Blame is what the failure is about.
@@ -122,7 +122,7 @@ type Failure struct {
 	Code, Message string
 }
 
-// Launch makes the call.
+// Launch sends the call.
 func (f *Fleets) Launch(ctx context.Context, request Request) (Launched, error) {
 	output, err := f.ec2.CreateFleet(ctx, input(request))
 	if err != nil {
@@ -201,7 +201,7 @@ func input(r Request) *ec2.CreateFleetInput {
 	return in
 }
 
-// read is EC2's answer in ours.
+// read converts EC2's answer.
 func read(r Request, output *ec2.CreateFleetOutput) Launched {
 	zones := map[string]string{}
 	for _, offering := range r.Offerings {
@@ -245,7 +245,8 @@ func offeringOf(answer *ec2types.LaunchTemplateAndOverridesResponse) Offering {
 	}
 }
 
-// OfLaunch are the instances of a launch that EC2 knows, ended ones among them while EC2 remembers them.
+// OfLaunch returns the instances of a launch that EC2 knows, including terminated ones while EC2
+// remembers them.
 func (f *Fleets) OfLaunch(ctx context.Context, name string) ([]Instance, error) {
 	found, err := f.matching(ctx, ec2types.Filter{Name: awssdk.String("tag:" + TagLaunch), Values: aws.FilterValues(name)})
 	if err != nil {
@@ -254,7 +255,7 @@ func (f *Fleets) OfLaunch(ctx context.Context, name string) ([]Instance, error) 
 	return slices.Collect(maps.Values(found)), nil
 }
 
-// OfCluster are all instances of a cluster's provisioners, by id, but for those that have ended.
+// OfCluster returns all instances of a cluster's provisioners, by ID, except for terminated ones.
 func (f *Fleets) OfCluster(ctx context.Context, cluster string) (map[string]Instance, error) {
 	found, err := f.matching(ctx,
 		ec2types.Filter{Name: awssdk.String("tag:" + TagCluster), Values: aws.FilterValues(cluster)},
@@ -265,10 +266,11 @@ func (f *Fleets) OfCluster(ctx context.Context, cluster string) (map[string]Inst
 	return found, nil
 }
 
-// DescribeBatch is how many instances one call describes by a filter (AWS: EC2 "Filtering", 200 values).
+// DescribeBatch is the number of instances that one call describes by a filter (AWS: EC2
+// "Filtering", 200 values).
 const DescribeBatch = 200
 
-// Describe are those of the instances that EC2 knows, by id.
+// Describe returns the instances that EC2 knows, by ID.
 func (f *Fleets) Describe(ctx context.Context, ids []string) (map[string]Instance, error) {
 	all := map[string]Instance{}
 	for batch := range slices.Chunk(ids, DescribeBatch) {
@@ -322,7 +324,7 @@ func tagList(tags map[string]string) []ec2types.Tag {
 	return list
 }
 
-// Probe makes the cheapest call that shows whether EC2 answers.
+// Probe sends the cheapest call that shows whether EC2 answers.
 func (f *Fleets) Probe(ctx context.Context) error {
 	_, err := f.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{
 		Filters: []ec2types.Filter{{Name: awssdk.String("instance-id"), Values: []string{"i-00000000000000000"}}},

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// What the default world has (awssim/world/default.yaml).
+// The content of the default world (awssim/world/default.yaml).
 const (
 	region  = "us-east-1"
 	account = "123456789012"
@@ -77,7 +77,7 @@ func (p *place) request(name string, nodes int32) fleet.Request {
 	}
 }
 
-// claimOf is what the tags of a request's instances prove.
+// claimOf returns the claim that the tags of a request's instances prove.
 func claimOf(launch string) fleet.Claim {
 	return fleet.Claim{ClusterUID: "uid", Cluster: "c", Launch: launch}
 }
@@ -91,7 +91,7 @@ func (p *place) launch(request fleet.Request) fleet.Launched {
 	return launched
 }
 
-// running are the instances that AWS holds and that have not ended.
+// running returns the instances that AWS holds and that have not terminated.
 func (p *place) running() []awssim.Instance {
 	return slices.DeleteFunc(p.sim.Instances(account, region), func(i awssim.Instance) bool {
 		return i.State.Name == ec2types.InstanceStateNameShuttingDown || i.State.Name == ec2types.InstanceStateNameTerminated
@@ -158,8 +158,8 @@ func TestInstancesAreWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestShortages holds that what EC2 had none of is said beside what it launched, in words that tell
-// a shortage from a mistake.
+// TestShortages holds that the offerings that EC2 had none of are reported in addition to what it
+// launched, and that the message distinguishes a shortage from a mistake.
 func TestShortages(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -323,7 +323,7 @@ func TestManyAreDescribedInBatches(t *testing.T) {
 }
 
 // TestNamesAreOfOneCluster holds that a launch by the same name in another cluster is another
-// launch, and that one which an earlier release recorded is the launch that it made.
+// launch, and that a launch which an earlier release recorded is the one that it sent.
 func TestNamesAreOfOneCluster(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

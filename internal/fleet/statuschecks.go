@@ -10,7 +10,7 @@ import (
 )
 
 // Impaired returns the IDs of the running instances in the account and region that fail an EC2
-// status check, whoever launched them. An instance whose host fails is among them: its instance
+// status check, whatever launched them. An instance whose host fails is among them: its instance
 // status check fails together with the system status check (AWS: EC2 user guide, "Status checks for
 // Amazon EC2 instances", which names "Failed system status checks" as the first cause of failed
 // instance status checks).

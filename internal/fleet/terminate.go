@@ -11,12 +11,13 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// terminateBatch is how many instances one call terminates (AWS: API_TerminateInstances, at most 1,000).
+// terminateBatch is the number of instances that one call terminates (AWS: API_TerminateInstances,
+// at most 1,000).
 const terminateBatch = 500
 
-// Terminate ends an instance, as EC2 described it, if its tags prove the claim. Else the error is a
-// *NotOwnedError. An instance that is gone already is no error. Instances that are to end while a
-// call is under way are ended together by the next one.
+// Terminate terminates an instance, as EC2 described it, if its tags prove the claim. Otherwise the
+// error is a *NotOwnedError. An instance that is gone already is no error. Instances that wait
+// while a call is under way are terminated together by the next one.
 func (f *Fleets) Terminate(ctx context.Context, instance Instance, claim Claim) error {
 	if err := claim.Check(instance); err != nil {
 		return err
@@ -33,7 +34,7 @@ func (f *Fleets) Terminate(ctx context.Context, instance Instance, claim Claim) 
 	}
 }
 
-// terminateAll ends the instances that wait, batch after batch, until none is left.
+// terminateAll terminates the instances that wait, batch after batch, until none is left.
 func (f *Fleets) terminateAll(ctx context.Context) {
 	for {
 		batch := f.terminations.take(terminateBatch)
@@ -47,8 +48,8 @@ func (f *Fleets) terminateAll(ctx context.Context) {
 		slices.Sort(ids)
 		err := f.terminate(ctx, slices.Compact(ids))
 		for _, one := range batch {
-			// EC2 ends none of the instances if it refuses one of them. What is wrong with that one
-			// is not to keep the others.
+			// EC2 terminates none of the instances if it refuses one of them. One faulty instance
+			// must not keep the others.
 			if err != nil && len(batch) > 1 && refused(err) {
 				one.answer <- f.terminate(ctx, []string{one.id})
 				continue
@@ -77,20 +78,20 @@ func (f *Fleets) terminate(ctx context.Context, ids []string) error {
 	return fmt.Errorf("terminating %d instances: %w", len(ids), err)
 }
 
-// terminations are the instances that wait to be ended. It is safe for concurrent use.
+// terminations holds the instances that wait to be terminated. It is safe for concurrent use.
 type terminations struct {
 	mu      sync.Mutex
 	waiting []termination
-	// led is true while a caller makes the calls.
+	// led reports that a caller is sending the calls.
 	led bool
 }
 
-// termination is one instance that is to end.
+// termination is one instance that waits to be terminated.
 type termination struct {
 	id string
 	// answer has room for one.
 	answer chan error
-	// leads has the caller make the calls, for others too.
+	// leads has the caller send the calls, for others too.
 	leads bool
 }
 

@@ -38,8 +38,9 @@ func (h *held) TerminateInstances(ctx context.Context, in *ec2.TerminateInstance
 	return h.EC2.TerminateInstances(ctx, in, options...)
 }
 
-// Instances that are to end while a call is under way are ended by one further call. One that EC2
-// refuses to end keeps none of the others.
+// TestTerminationsAreMadeTogether holds that instances that wait while a call is under way are
+// terminated by one further call. An instance that EC2 refuses to terminate keeps none of the
+// others.
 func TestTerminationsAreMadeTogether(t *testing.T) {
 	t.Parallel()
 	for _, protected := range []bool{false, true} {
@@ -88,8 +89,8 @@ func TestTerminationsAreMadeTogether(t *testing.T) {
 	}
 }
 
-// An instance of another cluster is refused before anything is asked of EC2, and does not reach the
-// call of others.
+// TestForeignInstancesAreNotTerminated holds that an instance of another cluster is refused before
+// EC2 is called, and does not reach the call of others.
 func TestForeignInstancesAreNotTerminated(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

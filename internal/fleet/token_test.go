@@ -3,7 +3,7 @@ package fleet
 import "testing"
 
 // TestClientToken holds that a launch which an earlier release recorded keeps its token, and that
-// any other is told apart by its cluster.
+// the token of any other depends on its cluster.
 func TestClientToken(t *testing.T) {
 	t.Parallel()
 	if token := clientToken(Request{Name: "one"}); token != "one" {

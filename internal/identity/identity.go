@@ -1,7 +1,7 @@
-// Package identity finds out as whom AWS is called for a cluster: it reads the identity that the
+// Package identity resolves the AWS credentials for a cluster: it reads the identity that the
 // cluster names, with the ones that it is chained to and the Secret with its keys, and makes sure
 // at every link that the cluster's namespace may use it. The kinds and what they mean are CAPA's.
-// It calls nothing in AWS: what it returns is for package aws to make credentials of.
+// It does not call AWS: package aws turns its result into credentials.
 package identity
 
 import (
@@ -37,7 +37,8 @@ const DefaultSecretNamespace = "capa-system"
 
 // Error says that an identity cannot be used, and what to do.
 type Error struct {
-	// Reason is that of the condition, one of IdentityNotFound, IdentityNotAllowed and IdentityInvalid.
+	// Reason is the reason of the condition, one of IdentityNotFound, IdentityNotAllowed, and
+	// IdentityInvalid.
 	Reason  string
 	Message string
 }
@@ -98,8 +99,8 @@ type Link struct {
 	source   *capav1.AWSIdentityReference
 }
 
-// Chain returns an identity and those that it gets its credentials from, the last of which needs no
-// other. It does not ask who may use them.
+// Chain returns an identity and the identities that it gets its credentials from. The last one
+// needs no other. It does not check which namespaces may use them.
 func (r *Resolver) Chain(ctx context.Context, identity aws.Identity) ([]Link, error) {
 	var chain []Link
 	for {
@@ -132,7 +133,8 @@ func (r *Resolver) read(ctx context.Context, identity aws.Identity) (Link, error
 	link := Link{Identity: identity}
 	switch identity.Kind {
 	case aws.IdentityController:
-		// CAPA has one, so that nobody gives a namespace the controllers' credentials by another name.
+		// CAPA has one, so that a namespace does not get the controllers' credentials under another
+		// name.
 		if identity.Name != capav1.AWSClusterControllerIdentityName {
 			return link, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("the only %s is called %q, not %q: set the name in identityRef",
 				identity.Kind, capav1.AWSClusterControllerIdentityName, identity.Name)}

@@ -106,7 +106,7 @@ func reasonOf(t *testing.T, err error) string {
 	return unusable.Reason
 }
 
-// Every shape of allowedNamespaces decides as CAPA does.
+// TestAllowedNamespaces holds that every shape of allowedNamespaces decides as CAPA does.
 func TestAllowedNamespaces(t *testing.T) {
 	t.Parallel()
 	selects := func(labels map[string]string) metav1.LabelSelector { return metav1.LabelSelector{MatchLabels: labels} }

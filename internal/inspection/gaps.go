@@ -22,7 +22,8 @@ const (
 // Consumers are all of them.
 var Consumers = []Consumer{AWSMachinePool, AWSManagedMachinePool, Provisioner}
 
-// Gap is what a version lacks for a consumer, or has that the consumer cannot launch from.
+// Gap describes something that a version lacks for a consumer, or has that the consumer cannot
+// launch from.
 type Gap struct {
 	Lack
 	Consumer Consumer
@@ -31,8 +32,8 @@ type Gap struct {
 	Blocking bool
 }
 
-// Blocking is the first gap for which a consumer can launch nothing, "" if there is none. What the
-// consumer gives itself is passed by, by member.
+// Blocking returns the first gap for which a consumer can launch nothing, "" if there is none. It
+// ignores the given members, which the consumer sets itself.
 func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
 	for _, gap := range gaps {
 		if gap.Consumer == consumer && gap.Blocking && !slices.Contains(given, gap.Member) {
@@ -42,9 +43,9 @@ func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
 	return ""
 }
 
-// ForNobody is the first gap for which no consumer can launch anything, whatever it gives itself:
-// something that the version names does not exist, or cannot go together. Both are empty if there
-// is none.
+// ForNobody returns the first gap for which no consumer can launch anything, whatever it sets
+// itself: something that the version names does not exist, or cannot go together. Both are empty if
+// there is none.
 func ForNobody(gaps []Gap) (member, message string) {
 	for _, gap := range gaps {
 		everybody := !slices.ContainsFunc(Consumers, func(consumer Consumer) bool {
@@ -66,7 +67,7 @@ type rule struct {
 	warning   bool
 }
 
-// gaps are by consumer, and for each in the order of the rules.
+// gaps returns the gaps by consumer, and for each in the order of the rules.
 func gaps(contents *launchtemplate.Contents, facts *Facts) []Gap {
 	var rules []rule
 	for _, lack := range facts.NotFound {
@@ -89,7 +90,7 @@ func gaps(contents *launchtemplate.Contents, facts *Facts) []Gap {
 
 func only(consumers ...Consumer) []Consumer { return consumers }
 
-// instanceRules are about image, type and user data.
+// instanceRules returns the rules about image, type, and user data.
 func instanceRules(c *launchtemplate.Contents, facts *Facts) []rule {
 	image, instanceType := facts.Image, facts.InstanceType
 	mismatch := image != nil && instanceType != nil && !slices.Contains(instanceType.Architectures, image.Architecture)
@@ -114,11 +115,11 @@ func instanceRules(c *launchtemplate.Contents, facts *Facts) []rule {
 	}
 }
 
-// marketRules are about how instances are bought.
+// marketRules returns the rules about how instances are bought.
 func marketRules(c *launchtemplate.Contents) []rule {
 	block := c.Market == "capacity-block"
 	return []rule{
-		// AWS: API_CreateFleet and Auto Scaling make one-time requests of their own.
+		// AWS: API_CreateFleet and Auto Scaling create one-time requests of their own.
 		{c.LastingSpot, "InstanceMarketOptions", "its Spot request is persistent, has an end, or does not terminate what is interrupted: only one-time requests are made for nodes",
 			only(AWSMachinePool, Provisioner), false},
 		{block, "InstanceMarketOptions", "it launches into a Capacity Block, which is for pools", only(Provisioner), false},
@@ -130,7 +131,7 @@ func marketRules(c *launchtemplate.Contents) []rule {
 	}
 }
 
-// placeRules are about where instances are launched.
+// placeRules returns the rules about where instances are launched.
 func placeRules(c *launchtemplate.Contents) []rule {
 	return []rule{
 		// EC2: "The parameter groupName cannot be used with the parameter subnet".
@@ -146,8 +147,8 @@ func placeRules(c *launchtemplate.Contents) []rule {
 	}
 }
 
-// nodegroupRules are what EKS refuses of a template (AWS: launch-templates (EKS),
-// API_LaunchTemplateSpecification).
+// nodegroupRules returns the rules about what EKS refuses in a template (AWS: launch-templates
+// (EKS), API_LaunchTemplateSpecification).
 func nodegroupRules(c *launchtemplate.Contents) []rule {
 	nodegroup := only(AWSManagedMachinePool)
 	return []rule{

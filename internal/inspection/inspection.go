@@ -19,39 +19,40 @@ const OnDemand = "on-demand"
 // using-systems-manager-parameters).
 const ParameterPrefix = "resolve:ssm:"
 
-// bottlerocketData is the device that has Bottlerocket's containers, beside the root device
+// bottlerocketData is the device that has Bottlerocket's containers, in addition to the root device
 // (Bottlerocket: "Default Volumes").
 const bottlerocketData = "/dev/xvdb"
 
-// Facts are what is known of the things that a version names.
+// Facts holds what is known about the things that a version names.
 type Facts struct {
-	// Image that the version leads to; nil if it names none, or one that is not to be had.
+	// Image that the version leads to; nil if it names none, or one that is not available.
 	Image *discovery.Image
-	// RootDeviceName is that of an image that somebody else chooses.
+	// RootDeviceName is the root device of an image that the consumer chooses.
 	RootDeviceName string
-	// InstanceType that the version names; nil if it names none, or one that is not to be had.
+	// InstanceType that the version names; nil if it names none, or one that is not available.
 	InstanceType *discovery.InstanceType
 	// Subnets that the version's network interfaces are in.
 	Subnets []discovery.Subnet
-	// NotFound are things that the version names and that are not to be had: nobody can launch from it.
+	// NotFound are things that the version names and that are not available: it cannot be launched
+	// from.
 	NotFound []Lack
 }
 
 // Lack is a thing that is not there, or that is and should not be.
 type Lack struct {
-	// Member of the launch template data, in EC2's words, such as ImageId.
+	// Member of the launch template data, by EC2's name, such as ImageId.
 	Member string
 	// Message says what is wrong, and what to do.
 	Message string
 }
 
-// Resolved is what a version comes to.
+// Resolved holds what a version resolves to.
 type Resolved struct {
 	// ImageID is the image, and ImageParameter the Systems Manager parameter that leads to it now,
 	// if one does.
 	ImageID, ImageParameter string
-	// Architecture of the image as EC2 writes it: x86_64 or arm64. Without an image it is that of
-	// the instance type.
+	// Architecture of the image as EC2 writes it: x86_64 or arm64. Without an image it is the
+	// architecture of the instance type.
 	Architecture string
 	// OperatingSystem of the image as kubernetes.io/os has it: linux or windows. Without an image
 	// it is empty.
@@ -65,8 +66,8 @@ type Resolved struct {
 	Market string
 	// SecurityGroups are ids, or names where the version gives those.
 	SecurityGroups []string
-	// SubnetIDs are those that the version fixes, and Zones the availability zones that it can be
-	// launched in; empty if whoever launches chooses.
+	// SubnetIDs are the subnets that the version fixes, and Zones the availability zones that it
+	// can be launched in; empty if the consumer chooses.
 	SubnetIDs, Zones []string
 	// InstanceProfile is a name or an ARN.
 	InstanceProfile string
@@ -74,8 +75,8 @@ type Resolved struct {
 	EphemeralStorageGiB int64
 	// UserDataBytes is the size of the user data before base64.
 	UserDataBytes int
-	// JoinsByToken says that the user data has a bootstrap token of kubeadm, which ends a day after
-	// it was made, unless somebody said otherwise.
+	// JoinsByToken says that the user data has a bootstrap token of kubeadm, which expires a day
+	// after it was created, unless it was created with another lifetime.
 	JoinsByToken bool
 	// Gaps are what the version lacks for its consumers.
 	Gaps []Gap
@@ -114,8 +115,8 @@ func Inspect(contents launchtemplate.Contents, facts Facts) Resolved {
 	return resolved
 }
 
-// ephemeralStorage is the size of the volume that has containers and their logs: the root device,
-// but for Bottlerocket, which has one for them.
+// ephemeralStorage returns the size of the volume that has containers and their logs: the root
+// device, except for Bottlerocket, which has a volume for them.
 func ephemeralStorage(volumes []launchtemplate.Volume, image *discovery.Image, device string) int64 {
 	size := int32(0)
 	if image != nil {
@@ -139,7 +140,7 @@ func ephemeralStorage(volumes []launchtemplate.Volume, image *discovery.Image, d
 // bootstrapToken as kubeadm and kube-apiserver write it (Kubernetes: "Authenticating with Bootstrap Tokens").
 var bootstrapToken = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
-// joinsByToken finds a token in plain user data. What is compressed is not looked into.
+// joinsByToken finds a token in plain user data. It does not search compressed data.
 func joinsByToken(userData []byte) bool {
 	return bytes.Contains(userData, []byte("kubeadm")) && bootstrapToken.Match(userData)
 }

@@ -115,7 +115,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// What a consumer gives itself is no gap of its template.
+// TestBlocking holds that a member that a consumer sets itself is no gap of its template.
 func TestBlocking(t *testing.T) {
 	t.Parallel()
 	contents, facts := whole()

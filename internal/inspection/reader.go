@@ -60,8 +60,8 @@ func (r Reader) Read(ctx context.Context, reference Reference) (Version, error) 
 // Forget has a launch template and its versions read anew: EC2 said that one of them is gone.
 func (r Reader) Forget(id string) { r.discovery.ForgetLaunchTemplate(id) }
 
-// NumberOf is the number that a version of a template stands for. The error is a
-// *discovery.InvalidQueryError for what is no version.
+// NumberOf returns the number that a version of a template stands for. The error is a
+// *discovery.InvalidQueryError for an invalid version.
 func NumberOf(template launchtemplate.Template, version string) (int64, error) {
 	switch version {
 	case Latest:
@@ -93,8 +93,8 @@ func (r Reader) ReadVersion(ctx context.Context, template launchtemplate.Templat
 	return Version{Template: template, Number: number, Fingerprints: data.Fingerprints(), Resolved: resolved}, nil
 }
 
-// Resolve says what contents come to. The root device is that of an image that somebody else
-// chooses, empty if nobody does, or it is not known.
+// Resolve returns what contents resolve to. The root device is the one of the image that the
+// consumer chooses, empty if it chooses none, or it is not known.
 func (r Reader) Resolve(ctx context.Context, contents launchtemplate.Contents, rootDevice string) (Resolved, error) {
 	facts, err := r.Facts(ctx, contents)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r Reader) Facts(ctx context.Context, contents launchtemplate.Contents) (Fa
 	return facts, nil
 }
 
-// note takes an error that says that something is not to be had for a fact, and returns any other.
+// note takes an error about something that is not available as a fact, and returns any other.
 func (f *Facts) note(member string, err error) error {
 	var notFound *discovery.NotFoundError
 	var invalid *discovery.InvalidQueryError

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/inspection"
 )
 
-// What the default world has (awssim/world/default.yaml).
+// The content of the default world (awssim/world/default.yaml).
 const (
 	region    = "us-east-1"
 	group     = "sg-0c1000000000000ab"
@@ -29,7 +29,7 @@ const (
 	parameter = "/aws/service/bottlerocket/aws-k8s-1.32/arm64/latest/image_id"
 )
 
-// rig is a simulated AWS with templates of somebody, and a reader.
+// rig is a simulated AWS with foreign templates, and a reader.
 type rig struct {
 	*testing.T
 	inspection.Reader
@@ -48,7 +48,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{T: t, Reader: inspection.NewReader(discovery.New(clients, clock)), sim: sim, clock: clock, clients: clients}
 }
 
-// template makes a template of the given versions, as somebody else would, and returns its id.
+// template creates a template of the given versions, outside Slipway, and returns its ID.
 func (r *rig) template(name string, versions ...*ec2types.RequestLaunchTemplateData) string {
 	r.Helper()
 	made, err := r.clients.EC2.CreateLaunchTemplate(r.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: &name, LaunchTemplateData: versions[0]})
@@ -73,7 +73,7 @@ func (r *rig) calls() map[string]int {
 	return counted
 }
 
-// all is a version that says everything that is told, with an image behind a parameter.
+// all returns a version that sets everything that is reported, with an image behind a parameter.
 func all() *ec2types.RequestLaunchTemplateData {
 	return &ec2types.RequestLaunchTemplateData{
 		ImageId: awssdk.String("resolve:ssm:" + parameter), InstanceType: "m6g.large",
@@ -165,7 +165,8 @@ func TestReadVersions(t *testing.T) {
 	}
 }
 
-// A version outlives what it names. That is told of the version, and is no failure to read it.
+// TestReadWhatIsGone holds that a version that names something that is gone can be read, and that
+// this is reported for the version.
 func TestReadWhatIsGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -189,7 +190,7 @@ func TestReadWhatIsGone(t *testing.T) {
 	if version.Architecture != "arm64" {
 		t.Errorf("without the image the architecture is %q, want the instance type's", version.Architecture)
 	}
-	// Who moves a version is seen within a minute.
+	// A change of the default version is seen within a minute.
 	if _, err := r.clients.EC2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &id, LaunchTemplateData: all()}); err != nil {
 		t.Fatal(err)
 	}

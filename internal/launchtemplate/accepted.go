@@ -10,10 +10,10 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Accepted are versions that count as a config although no fingerprint of theirs says so: those
-// that CAPA made of a template that was taken over, and those of a template that somebody deleted,
-// whose descriptions are gone with it. It is kept in a tag of the template, so that nothing but AWS
-// is needed to know it.
+// Accepted holds versions that count as a config although they have no fingerprint of it: versions
+// of a template that was taken over which CAPA created, and versions of a deleted template, whose
+// descriptions are gone with it. It is kept in a tag of the template, so that AWS alone is enough
+// to know it.
 type Accepted struct {
 	// Config is the fingerprint that they count as.
 	Config string
@@ -86,7 +86,7 @@ func Lost(templateID, config string, versions []infrav1.LaunchTemplateVersionSta
 		if version.ConfigFingerprint != config {
 			continue
 		}
-		// Only neighbours make a range: what lies between others may have been anything.
+		// Only neighbors form a range: versions between others may have been anything.
 		if last := len(accepted.Versions) - 1; last >= 0 && accepted.Versions[last].First == version.Number+1 {
 			accepted.Versions[last].First = version.Number
 			continue

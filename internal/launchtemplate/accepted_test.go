@@ -73,8 +73,8 @@ func TestNothingAcceptedIsNoTag(t *testing.T) {
 	}
 }
 
-// TestLost holds that of a template that was deleted the versions with the config are accepted, and
-// no others.
+// TestLost holds that the versions of a deleted template that have the config are accepted, and no
+// others.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	other := strings.Repeat("f", 32)

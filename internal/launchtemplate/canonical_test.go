@@ -23,7 +23,7 @@ func canonicalText(t rapid.TB, value any) string {
 	return text
 }
 
-// requestData draws launch template data with any of all members set.
+// anyData draws launch template data with any of all members set.
 var anyData = rapid.Custom(func(t *rapid.T) *ec2types.RequestLaunchTemplateData {
 	data := &ec2types.RequestLaunchTemplateData{}
 	fill(t, reflect.ValueOf(data).Elem(), "data")
@@ -108,8 +108,8 @@ func converted[T any](t rapid.TB, from any) *T {
 	return into
 }
 
-// The response of EC2 has the canonical form of the request, so that a version that somebody else
-// made can be compared.
+// TestRequestsAndAnswersAreEqual holds that the response of EC2 has the canonical form of the
+// request, so that a version that Slipway did not create can be compared.
 func TestRequestsAndAnswersAreEqual(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,8 +127,9 @@ func TestRequestsAndAnswersAreEqual(t *testing.T) {
 	})
 }
 
-// A member that only answers have would make every version of somebody else look different from
-// what is wanted. If this fails for a newer SDK, decide whether the member says what a node is.
+// TestMembersOfAnswersAlone fails for a member that only answers have: it would make every version
+// that Slipway did not create look different from the wanted one. If this fails for a newer SDK,
+// decide whether the member describes a node.
 func TestMembersOfAnswersAlone(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -199,7 +200,8 @@ func reverse(list reflect.Value) {
 	}
 }
 
-// The order of everything else may mean something: the first network interface is the primary one.
+// TestOrderElsewhereIsRelevant holds that the order of everything else counts: the first network
+// interface is the primary one.
 func TestOrderElsewhereIsRelevant(t *testing.T) {
 	t.Parallel()
 	ordered := map[string]bool{}
@@ -226,8 +228,8 @@ func TestOrderElsewhereIsRelevant(t *testing.T) {
 	}
 }
 
-// A member that a newer SDK has and nobody sets is invisible, and so is an empty list or structure
-// in place of none.
+// TestWhatIsNotSetIsInvisible holds that a member that a newer SDK has and that is not set is
+// invisible, and so is an empty list or structure in place of none.
 func TestWhatIsNotSetIsInvisible(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -259,7 +261,8 @@ func TestWhatIsNotSetIsInvisible(t *testing.T) {
 	}
 }
 
-// Every value that is set counts, false and 0 among them: they were asked for.
+// TestEveryValueThatIsSetIsVisible holds that every value that is set counts, false and 0 among
+// them: they were asked for.
 func TestEveryValueThatIsSetIsVisible(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -46,7 +46,7 @@ func ChangesBetween(old, present Data) []string {
 	return found
 }
 
-// bootstrapChanged is all that is ever said of bootstrap data.
+// bootstrapChanged is the only message about bootstrap data.
 const bootstrapChanged = "bootstrap data changed"
 
 // path describes the position of a value in the data, for messages.

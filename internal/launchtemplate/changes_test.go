@@ -25,7 +25,7 @@ func before() (infrav1.AWSLaunchConfigSpec, launchtemplate.Resolved) {
 		}
 }
 
-// made is the data of a version with the input, as EC2 gives it back.
+// made returns the data of a version with the input, as EC2 gives it back.
 func (r *rig) made(input launchtemplate.Input) launchtemplate.Data {
 	r.Helper()
 	version, seen, _, err := r.templates.Ensure(r.Context(), launchtemplate.Wanted{

@@ -27,8 +27,9 @@ type Contents struct {
 	LastingSpot bool
 	// CapacityReservation is the id of a Capacity Reservation, or the ARN of a group of them.
 	CapacityReservation string
-	// SecurityGroupIDs are those of the instance and of all its interfaces, and SubnetIDs those of
-	// the interfaces, sorted. SecurityGroupNames are of groups that are named.
+	// SecurityGroupIDs are the security groups of the instance and of all its interfaces, and
+	// SubnetIDs the subnets of the interfaces, sorted. SecurityGroupNames are the groups that are
+	// given by name.
 	SecurityGroupIDs, SecurityGroupNames, SubnetIDs []string
 	// InterfaceIDs are network interfaces that exist already, which one instance at a time can have.
 	InterfaceIDs []string

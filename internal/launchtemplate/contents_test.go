@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// The data that is sent and the data that EC2 then returns have the same contents.
+// TestContentsOfInputAndOfVersion holds that the data that is sent and the data that EC2 then
+// returns have the same contents.
 func TestContentsOfInputAndOfVersion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

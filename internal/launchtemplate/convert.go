@@ -17,8 +17,8 @@ func templateOf(template *ec2types.LaunchTemplate) Template {
 	}
 }
 
-// versionOf reads a version. One whose description carries no fingerprints gets them from its data:
-// somebody else made it.
+// versionOf reads a version. A version whose description carries no fingerprints gets them from its
+// data: Slipway did not create it.
 func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
 	number := awssdk.ToInt64(version.VersionNumber)
 	fingerprints, ours := ParseDescription(awssdk.ToString(version.VersionDescription))

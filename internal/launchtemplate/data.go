@@ -39,8 +39,8 @@ func (i Input) withoutUserData() *ec2types.RequestLaunchTemplateData {
 	return &clone
 }
 
-// Data reads one version. It is for what fingerprints do not tell: how two versions differ, and to
-// make an old config again.
+// Data reads one version. It is for questions that fingerprints do not answer: how two versions
+// differ, and how to restore an old config.
 func (t *Templates) Data(ctx context.Context, id string, number int64) (Data, error) {
 	output, err := t.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateId: &id, Versions: []string{strconv.FormatInt(number, 10)},
@@ -58,7 +58,7 @@ func (t *Templates) Data(ctx context.Context, id string, number int64) (Data, er
 	return Data{template: id, version: version, data: output.LaunchTemplateVersions[0].LaunchTemplateData}, nil
 }
 
-// DataOf returns the data of a version that was made of an input, as EC2 answers it.
+// DataOf returns the data of a version that was created from an input, as EC2 answers it.
 func DataOf(templateID string, version Version, input Input) Data {
 	answer := &ec2types.ResponseLaunchTemplateData{}
 	copySet(reflect.ValueOf(answer).Elem(), reflect.ValueOf(input.sent).Elem())

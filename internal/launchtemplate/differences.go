@@ -60,8 +60,8 @@ func settingsOf(data any, encoded string) (Settings, error) {
 	return settings, nil
 }
 
-// leaveOutIdle takes out of a tree what says nothing of a node: the tags by which CAPA knows again
-// what bootstrap data a version has, and what is EC2's default and can have no other (AWS:
+// leaveOutIdle removes from a tree what does not affect a node: the tags by which CAPA recognizes
+// the bootstrap data of a version, and settings that can only have EC2's default (AWS:
 // API_LaunchTemplateInstanceMetadataOptionsRequest, HttpProtocolIpv6;
 // API_LaunchTemplateEnclaveOptionsRequest).
 func leaveOutIdle(tree map[string]any) {

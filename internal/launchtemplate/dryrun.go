@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// DryRun asks EC2 whether it would launch an instance from a version with the given input, in a
-// subnet: that of the instance, and of its interfaces without one. It launches nothing. The error
-// is EC2's reason why not, or why it could not say.
+// DryRun asks EC2 whether it would launch an instance from a version with the given input. The
+// subnet is used for the instance and for its interfaces without one. It launches nothing. The
+// error is EC2's reason why not, or why it could not answer.
 func (t *Templates) DryRun(ctx context.Context, id string, version int64, input Input, subnetID string) error {
 	request := &ec2.RunInstancesInput{
 		DryRun: awssdk.Bool(true), MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),

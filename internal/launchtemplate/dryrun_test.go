@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// A dry run reports errors that EC2 does not report for a version that it stores, and launches
-// nothing.
+// TestDryRun holds that a dry run reports errors that EC2 does not report for a version that it
+// stores, and launches nothing.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	const subnet = "subnet-0b2000000000000aa"

@@ -63,7 +63,7 @@ func TestFalseEncryptionIsLeftOut(t *testing.T) {
 	if err := r.templates.DryRun(t.Context(), old.TemplateID(), 1, input, "subnet-0b2000000000000aa"); err != nil {
 		t.Errorf("the version cannot be launched: %v", err)
 	}
-	// What is handed back to CAPA is found again.
+	// A version that is handed back to CAPA is found again.
 	back, err := input.ForCAPA(launchtemplate.CAPAForm{InstanceType: "m5.large"})
 	if err != nil {
 		t.Fatal(err)

@@ -29,8 +29,8 @@ type Fingerprints struct {
 	Data string
 }
 
-// description is the form of a version's description. The number is that of the form, and of the
-// canonical form that Config is taken over.
+// description matches a version's description. Its number versions both this form and the canonical
+// form that Config is computed from.
 var description = regexp.MustCompile(`^slipway/1 config=([0-9a-f]{32}) bootstrap=([0-9a-f]{32})(?: image=([0-9a-f]{16}))?(?: data=([a-z0-9./-]{1,100}))?$`)
 
 // Description returns the fingerprints as a version's description, in at most 221 of the 255
@@ -46,8 +46,8 @@ func (f Fingerprints) Description() string {
 	return text
 }
 
-// ParseDescription reads fingerprints back from a version's description. It is false for a version
-// that somebody else made.
+// ParseDescription reads fingerprints from a version's description. It returns false for a version
+// that Slipway did not create.
 func ParseDescription(text string) (Fingerprints, bool) {
 	parts := description.FindStringSubmatch(text)
 	if parts == nil {
@@ -98,8 +98,8 @@ var sets = map[string]bool{
 	"TagSpecifications": true, "Tags": true, "BlockDeviceMappings": true,
 }
 
-// answersOnly are members that EC2 adds to its answers and nobody can ask for, by type and name:
-// how far a setting has come, and who operates the template. They do not describe a node.
+// answersOnly are members that EC2 adds to its answers and that no request can have, by type and
+// name: the progress of a setting, and the operator of the template. They do not describe a node.
 var answersOnly = map[string]bool{
 	"LaunchTemplateInstanceMetadataOptions.State": true,
 	"InstanceIpv6Address.IsPrimaryIpv6":           true,
@@ -165,8 +165,8 @@ func canonicalList(value reflect.Value, member string) any {
 		tree := canonicalTree(value.Index(i), "")
 		text, err := json.Marshal(tree)
 		if err != nil {
-			// Trees are made of strings, numbers, booleans, maps and lists alone: there is nothing
-			// that JSON cannot write.
+			// Trees hold only strings, numbers, booleans, maps, and lists: JSON can write all of
+			// them.
 			panic(fmt.Sprintf("canonical form of %s: %v", member, err))
 		}
 		items = append(items, item{tree, string(text)})

@@ -71,7 +71,8 @@ func TestTokensAreMasked(t *testing.T) {
 	}
 }
 
-// What userdata.Render makes of bootstrap data, small or large, has the fingerprints of the data itself.
+// TestRenderedUserDataKeepsFingerprints holds that the output of userdata.Render for bootstrap
+// data, small or large, has the fingerprints of the data itself.
 func TestRenderedUserDataKeepsFingerprints(t *testing.T) {
 	t.Parallel()
 	large := []byte("#cloud-config\n" + strings.Repeat("# a line that compresses well\n", 2000))
@@ -87,8 +88,8 @@ func TestRenderedUserDataKeepsFingerprints(t *testing.T) {
 	}
 }
 
-// Anybody can put anything into a version. It must be readable, because it is listed together with
-// Slipway's own versions.
+// TestForeignUserData holds that any version can be read, because foreign versions are listed
+// together with Slipway's own.
 func TestForeignUserData(t *testing.T) {
 	t.Parallel()
 	bomb := packed(t, make([]byte, 8<<20), gzip.BestCompression)
@@ -183,7 +184,8 @@ func TestImageKey(t *testing.T) {
 	}
 }
 
-// No two lists of parts have the same hash because of where they are cut.
+// TestHashSeparatesParts holds that two lists of parts that are cut at different places have
+// different hashes.
 func TestHashSeparatesParts(t *testing.T) {
 	t.Parallel()
 	lists := [][]string{{"ab", "c"}, {"a", "bc"}, {"abc"}, {"abc", ""}, {"", "abc"}, {"1:a,", ""}, {}}

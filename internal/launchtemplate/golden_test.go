@@ -24,8 +24,8 @@ import (
 // writeMissing writes golden files that do not exist. There is no flag that changes one.
 var writeMissing = flag.Bool("write-missing", false, "write golden files for new cases of testdata/fingerprints")
 
-// goldenCase is a file of testdata/fingerprints: an AWSLaunchConfig's spec as somebody stored it,
-// and what was resolved for it.
+// goldenCase is a file of testdata/fingerprints: an AWSLaunchConfig's spec as it may be stored, and
+// what was resolved for it.
 type goldenCase struct {
 	Spec     map[string]any `json:"spec"`
 	Resolved struct {
@@ -38,7 +38,7 @@ type goldenCase struct {
 	} `json:"resolved"`
 }
 
-// TestFingerprintsNeverChange compares fingerprints with those of earlier releases.
+// TestFingerprintsNeverChange compares fingerprints with the fingerprints of earlier releases.
 //
 // A golden file must never be changed, nor deleted. Nodes are replaced when their fingerprint is
 // another than the wanted one, so a change here rolls every node of every user on the day that they
@@ -74,7 +74,7 @@ func TestFingerprintsNeverChange(t *testing.T) {
 	}
 }
 
-// Golden files without a case would go unnoticed.
+// TestGoldenFilesHaveCases fails for golden files without a case, which would go unnoticed.
 func TestGoldenFilesHaveCases(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/fingerprints/*.golden")

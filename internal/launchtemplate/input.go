@@ -34,7 +34,7 @@ type Resolved struct {
 	Tags map[string]string
 	// Interfaces are what spec.networkInterfaces leads to, in its order.
 	Interfaces []Interface
-	// TokensRequired has IMDS want session tokens where the spec says nothing of IMDS.
+	// TokensRequired has IMDS require session tokens where the spec does not mention IMDS.
 	TokensRequired bool
 }
 
@@ -58,8 +58,8 @@ type Input struct {
 	text string
 }
 
-// NewInput makes the request from a spec and what was resolved for it. It is the only function that
-// does, so there is no second list of fields: what it sets is what the fingerprints cover.
+// NewInput builds the request from a spec and what was resolved for it. No other function does, so
+// there is no second list of fields: the fingerprints cover exactly what it sets.
 func NewInput(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) (Input, error) {
 	return newInput(requestData(spec, resolved), resolved)
 }
@@ -72,7 +72,7 @@ func newInput(data *ec2types.RequestLaunchTemplateData, resolved Resolved) (Inpu
 	bootstrap := awssdk.ToString(data.UserData)
 	if len(resolved.Bootstrap) > 0 {
 		bootstrap = base64.StdEncoding.EncodeToString(resolved.Bootstrap)
-		// What a node is does not depend on how it comes by its bootstrap data.
+		// The way in which a node gets its bootstrap data does not affect what it is.
 		fetched, err := fingerprintsOf(data, bootstrap)
 		if err != nil {
 			return Input{}, err
@@ -161,9 +161,9 @@ func fingerprintsOf(data any, encoded string) (Fingerprints, error) {
 	}, nil
 }
 
-// plainUserData decodes user data, and unpacks it if it is compressed: what a node reads does not
-// depend on how well it was packed. What does not unpack is taken as it is: a version that somebody
-// else broke must not stand in the way of making a better one.
+// plainUserData decodes user data, and unpacks it if it is compressed: the compression does not
+// affect what a node reads. Data that cannot be unpacked is taken as it is: a broken version must
+// not prevent Slipway from creating a better one.
 func plainUserData(encoded string) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {

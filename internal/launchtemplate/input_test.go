@@ -184,7 +184,8 @@ func TestEveryFieldIsSent(t *testing.T) {
 	}
 }
 
-// A field that is in neither table does nothing and nobody said why.
+// TestEveryFieldIsAccountedFor fails for a field that is in neither table: it would have no effect,
+// without a reason.
 func TestEveryFieldIsAccountedFor(t *testing.T) {
 	t.Parallel()
 	want := leavesOf(reflect.TypeFor[infrav1.AWSLaunchConfigSpec](), "")
@@ -317,8 +318,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A client token admits no other request than the first that it was used for, so what makes one
-// token must make one request.
+// TestEqualTextIsEqualRequest holds that whatever yields one client token yields one request: a
+// token admits only the request that it was first used for.
 func TestEqualTextIsEqualRequest(t *testing.T) {
 	t.Parallel()
 	one, other := base(), base()
@@ -335,7 +336,7 @@ func TestEqualTextIsEqualRequest(t *testing.T) {
 	}
 }
 
-// Building a request from a spec must not change the spec.
+// TestRequestLeavesSpecAlone holds that building a request from a spec does not change the spec.
 func TestRequestLeavesSpecAlone(t *testing.T) {
 	t.Parallel()
 	spec, values := base(), resolved()
@@ -355,8 +356,9 @@ func TestRequestLeavesSpecAlone(t *testing.T) {
 	}
 }
 
-// How a node comes by its bootstrap data is no part of what it is: keeping the data elsewhere makes
-// a version and rolls nothing, and a rotated token makes none where the template holds a pointer.
+// TestPointers holds that the way in which a node gets its bootstrap data does not affect what it
+// is: keeping the data elsewhere creates a version and rolls nothing, and a rotated token creates
+// no version where the template holds a pointer.
 func TestPointers(t *testing.T) {
 	t.Parallel()
 	const one, two = "#cloud-config\ntoken: abcdef.0123456789abcdef\n", "#cloud-config\ntoken: ghijkl.0123456789abcdef\n"

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate/templateleaves"
 )
 
-// A new release of the SDK may have members that nobody can set: this says which. Add a case, or
-// the reason why there is none.
+// TestEveryLeafOfTheSDKIsSettable fails for members that cannot be set, which a new release of the
+// SDK may have. Add a case, or the reason why there is none.
 func TestEveryLeafOfTheSDKIsSettable(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -122,7 +122,8 @@ func setByCases(t *testing.T) []string {
 	return sortedUnique(found)
 }
 
-// The order in which a spec lists what EC2 takes as sets, or by its place, is no part of a node.
+// TestOrderMakesNoOtherNode holds that the order of what EC2 takes as sets, or by its place, does
+// not affect a node.
 func TestOrderMakesNoOtherNode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, one, other string }{
@@ -147,7 +148,8 @@ func TestOrderMakesNoOtherNode(t *testing.T) {
 	}
 }
 
-// EC2 takes security groups with the instance or with its interfaces, never both.
+// TestInterfacesHaveTheGroups holds that EC2 takes security groups with the instance or with its
+// interfaces, never both.
 func TestInterfacesHaveTheGroups(t *testing.T) {
 	t.Parallel()
 	spec, values := base(), resolved()
@@ -173,7 +175,8 @@ func TestInterfacesHaveTheGroups(t *testing.T) {
 	}
 }
 
-// Session tokens are required of new configs, and of all who use EC2's words without saying otherwise.
+// TestTokens holds that session tokens are required in new configs, and in all configs with EC2's
+// fields that do not say otherwise.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -40,9 +40,9 @@ func (o CreateTemplate) run(ctx context.Context, t *Templates, seen Observation)
 	return Answer{Version: version, Warning: warningText(output.Warning)}, seen.with(template, version), nil
 }
 
-// run creates the version. The client token has the data and no more, so that the same data is one
-// version whatever was seen of the template: EC2 repeats its answer after a lost one, while reads
-// lag behind, and for a version that an observation lacks.
+// run creates the version. The client token depends only on the data, so that the same data is one
+// version whatever was observed of the template: EC2 repeats its answer after a lost one, while
+// reads lag behind, and for a version that an observation lacks.
 func (o CreateVersion) run(ctx context.Context, t *Templates, seen Observation) (Answer, Observation, error) {
 	if err := ownedBy(o.Owner, *seen.Template); err != nil {
 		return Answer{}, Observation{}, err
@@ -66,8 +66,8 @@ func (o CreateVersion) run(ctx context.Context, t *Templates, seen Observation) 
 	after := seen.with(*seen.Template, version)
 	after.Answered = version.Number
 	if o.Beside && version.Number <= seen.newestVersion() {
-		// EC2 repeated an earlier answer. What was seen may lack the version because it was not
-		// visible yet, or because somebody deleted it.
+		// EC2 repeated an earlier answer. The observation may lack the version because it was not
+		// visible yet, or because it was deleted outside Slipway.
 		exists, err := t.versionExists(ctx, o.TemplateID, version.Number)
 		if err != nil {
 			return answer, Observation{}, err
@@ -89,8 +89,8 @@ func (o SetDefault) run(ctx context.Context, t *Templates, seen Observation) (An
 	_, err := t.ec2.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: &o.TemplateID, DefaultVersion: &version})
 	switch {
 	case isVersionNotFound(err) && seen.Answered == o.Number:
-		// EC2 took the request for a repeat of an earlier one, and answered with a version that
-		// somebody deleted since.
+		// EC2 took the request for a repeat of an earlier one, and answered with a version that was
+		// deleted since.
 		return Answer{}, seen.withoutAnswered(), nil
 	case err != nil:
 		return Answer{}, Observation{}, fmt.Errorf("making version %s the default of launch template %q: %w", version, o.TemplateID, err)
@@ -146,14 +146,14 @@ func isVersionNotFound(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound"
 }
 
-// mostOperations bounds the operations of one call. Each version that somebody deleted and that EC2 answers
-// with takes two.
+// mostOperations bounds the operations of one call. Each deleted version that EC2 answers with
+// takes two.
 const mostOperations = 50
 
-// Ensure makes the template and the wanted version exist and the version the default, by as few
-// calls as that takes: none when all is so. It returns the wanted version, and the observation as
-// it is afterwards. After an error the observation is no longer known, and the change is what was
-// made before the error.
+// Ensure ensures that the template and the wanted version exist and that the version is the
+// default, by as few calls as possible: none when nothing differs. It returns the wanted version,
+// and the observation afterwards. After an error the observation is no longer known, and the change
+// holds what was created before the error.
 func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
 	var change Change
 	_, existed := seen.Newest(wanted.Input.Fingerprints)

@@ -42,13 +42,13 @@ type CreateVersion struct {
 	Owner, TemplateID string
 	Input             Input
 	// After is zero, or the number of a version that EC2 returned and that no longer exists. It
-	// makes the request another one.
+	// changes the client token of the request.
 	After int64
-	// Beside is true for a version that does not become the default.
+	// Beside is set for a version that does not become the default.
 	Beside bool
 }
 
-// SetDefault makes a version the default.
+// SetDefault sets the default version.
 type SetDefault struct {
 	Owner, TemplateID string
 	Number            int64
@@ -56,8 +56,8 @@ type SetDefault struct {
 	From int64
 }
 
-// SetTags sets tags of a template. Adopt is true for a template that is not the owner's yet, and
-// that the tags make the owner's.
+// SetTags sets tags of a template. Adopt is set for a template that is not the owner's yet, and
+// that the tags assign to the owner.
 type SetTags struct {
 	Owner, TemplateID string
 	Tags              map[string]string
@@ -88,9 +88,9 @@ func (o RemoveTags) String() string {
 	return fmt.Sprintf("remove tags %s of launch template %s", strings.Join(slices.Sorted(maps.Keys(o.Tags)), ", "), o.TemplateID)
 }
 
-// Plan returns the operations that make the wanted template and version exist, and the version the
-// default, in order: none if all is so. It is a pure function. What follows from an answer of EC2
-// is not among them: after an operation the plan is made again.
+// Plan returns the operations that create the wanted template and version and set the default
+// version, in order: none if nothing differs. It is a pure function. It does not anticipate answers
+// of EC2: the caller plans again after an operation.
 func (w Wanted) Plan(seen Observation) ([]Operation, error) {
 	if seen.Template == nil {
 		name, free := w.freeName(seen.Taken)
@@ -122,8 +122,8 @@ func (w Wanted) Plan(seen Observation) ([]Operation, error) {
 	return append(versions, tags...), nil
 }
 
-// PlanBeside returns the operations that make a version with the wanted config exist, whatever its
-// bootstrap data, and leave the default version as it is. The template must exist.
+// PlanBeside returns the operations that create a version with the wanted config, whatever its
+// bootstrap data, unless one exists. The default version stays as it is. The template must exist.
 func (w Wanted) PlanBeside(seen Observation) ([]Operation, error) {
 	if err := ownedBy(w.Owner, *seen.Template); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (w Wanted) tagOperations(template Template) []Operation {
 
 // Change describes what one call of Ensure changed.
 type Change struct {
-	// TemplateCreated is the id of the template, VersionCreated the number of the version; both are
-	// zero when nothing was made.
+	// TemplateCreated is the ID of the template, VersionCreated the number of the version; both are
+	// zero when nothing was created.
 	TemplateCreated string
 	VersionCreated  int64
 	// Warning contains the warnings about data that EC2 accepted.

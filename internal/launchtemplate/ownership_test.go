@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// Nothing of a template without the owner's tag is changed or deleted, whatever a caller believes
-// to have seen.
+// TestNothingIsWrittenWithoutTheOwnerTag holds that a template without the owner's tag is neither
+// changed nor deleted, whatever a caller believes to have seen.
 func TestNothingIsWrittenWithoutTheOwnerTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -56,7 +56,8 @@ func TestNothingIsWrittenWithoutTheOwnerTag(t *testing.T) {
 	}
 }
 
-// A template that was proven is tagged before anything else of it is written.
+// TestAdoptionBeginsWithTheOwnerTag holds that a template that was proven is tagged before any
+// other write to it.
 func TestAdoptionBeginsWithTheOwnerTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,8 +84,8 @@ func TestAdoptionBeginsWithTheOwnerTag(t *testing.T) {
 	r.wrote("CreateTags", "CreateLaunchTemplateVersion", "ModifyLaunchTemplate")
 }
 
-// An object that is created again with the same name and spec gets a template of its own, although
-// EC2 was sent the same content before.
+// TestTokenCoversTheObject holds that an object that is created again with the same name and spec
+// gets a template of its own, although EC2 was sent the same content before.
 func TestTokenCoversTheObject(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

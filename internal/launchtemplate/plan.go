@@ -25,8 +25,8 @@ type Version struct {
 	Default      bool
 	ImageID      string
 	Created      time.Time
-	// Foreign is true for a version that somebody else made. The next two fields are only known for
-	// such a version.
+	// Foreign is set for a version that Slipway did not create. The next two fields are only known
+	// for such a version.
 	Foreign bool
 	// MadeByCAPA is true if it is CAPA who did.
 	MadeByCAPA bool
@@ -41,12 +41,11 @@ type Observation struct {
 	Versions []Version
 	// Taken are the candidate names that templates of other owners have.
 	Taken []string
-	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says:
-	// without their images.
+	// Recorded is set if the versions come from a record, and not from AWS: without their images.
 	Recorded bool
-	// Answered is the number of a version that is known from EC2's answer to a request alone, and
-	// Vanished that of one that EC2 answered with and then did not know; zero for none. Both are
-	// known only until the template is observed again.
+	// Answered is the number of a version that is only known from EC2's answer to a request, and
+	// Vanished the number of a version that EC2 answered with and then did not know; zero for none.
+	// Both are known only until the template is observed again.
 	Answered, Vanished int64
 }
 
@@ -152,7 +151,7 @@ func (o Observation) ImageFor(imageKey string) (string, bool) {
 	return "", false
 }
 
-// NewestForeign returns the newest version that somebody else made, up to a number.
+// NewestForeign returns the newest version that Slipway did not create, up to a number.
 func (o Observation) NewestForeign(through int64) (Version, bool) {
 	for _, version := range newestFirst(o.Versions) {
 		if version.Foreign && version.Number <= through {
@@ -201,8 +200,8 @@ func (w Wanted) freeName(taken []string) (string, bool) {
 // NewestFirst returns the versions, the newest first.
 func (o Observation) NewestFirst() []Version { return newestFirst(o.Versions) }
 
-// IsOf reports whether the observation was made of this template as it is now: with the same latest
-// and default version.
+// IsOf reports whether the observation is of this template as it is now: with the same latest and
+// default version.
 func (o Observation) IsOf(template Template) bool {
 	return o.Template != nil && o.Template.ID == template.ID &&
 		o.Template.LatestVersion == template.LatestVersion && o.Template.DefaultVersion == template.DefaultVersion
@@ -214,7 +213,7 @@ func newestFirst(versions []Version) []Version {
 	return sorted
 }
 
-// with returns the observation after a version was made, without asking AWS again.
+// with returns the observation after a version was created, without asking AWS again.
 func (o Observation) with(template Template, version Version) Observation {
 	versions := slices.DeleteFunc(slices.Clone(o.Versions), func(v Version) bool { return v.Number == version.Number })
 	template.LatestVersion = max(template.LatestVersion, version.Number)

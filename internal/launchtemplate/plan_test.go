@@ -250,8 +250,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// An observation is shared with others, and so are its versions and tags: what comes after a call
-// is another one.
+// TestObservationsAreNotChanged holds that a call returns a new observation and leaves the one that
+// it got, its versions, and its tags as they are, because observations are shared.
 func TestObservationsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	made := func() Observation {

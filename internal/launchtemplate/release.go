@@ -99,8 +99,8 @@ func (o Observation) Released(input Input) (int64, bool, error) {
 	return last.Number, last.Foreign && last.Fingerprints.Config == wanted.Config && last.Fingerprints.Bootstrap == wanted.Bootstrap, nil
 }
 
-// Release makes a version in CAPA's form the newest, unless it is, and returns its number and the
-// observation afterwards. The default version stays.
+// Release creates a version in CAPA's form, unless the newest is one, and returns its number and
+// the observation afterwards. The default version stays.
 func (t *Templates) Release(ctx context.Context, owner string, input Input, seen Observation) (int64, Observation, error) {
 	if err := ownedBy(owner, *seen.Template); err != nil {
 		return 0, Observation{}, err

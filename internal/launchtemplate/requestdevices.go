@@ -57,8 +57,8 @@ func blockDeviceMapping(mapping *infrav1.BlockDeviceMapping) ec2types.LaunchTemp
 	}
 	if ebs := mapping.EBS; ebs != nil {
 		request.Ebs = &ec2types.LaunchTemplateEbsBlockDeviceRequest{
-			// A volume that nobody deletes is paid for when its instance is long gone: keeping it
-			// has to be asked for.
+			// A volume that is not deleted is paid for long after its instance is gone: keeping it
+			// must be requested.
 			DeleteOnTermination: awssdk.Bool(ebs.DeleteOnTermination == nil || *ebs.DeleteOnTermination),
 			EbsCardIndex:        ebs.EBSCardIndex,
 			Encrypted:           ebs.Encrypted,

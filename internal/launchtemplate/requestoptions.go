@@ -166,8 +166,8 @@ func placement(spec *infrav1.Placement) *ec2types.LaunchTemplatePlacementRequest
 	}
 }
 
-// tagSpecifications tag instances and volumes in any case, and other resources where the spec names
-// them: a launch fails on tags of a Spot request that it does not make (AWS:
+// tagSpecifications tags instances and volumes in any case, and other resources where the spec
+// names them: a launch fails on tags of a Spot request that it does not create (AWS:
 // API_LaunchTemplateTagSpecificationRequest).
 func tagSpecifications(tags map[string]string, own []infrav1.TagSpecification) []ec2types.LaunchTemplateTagSpecificationRequest {
 	byType := map[ec2types.ResourceType]map[string]string{ec2types.ResourceTypeInstance: tags, ec2types.ResourceTypeVolume: tags}

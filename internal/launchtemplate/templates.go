@@ -89,7 +89,8 @@ func (t *Templates) Tagged(ctx context.Context, key, value string) (map[string]T
 	return found, nil
 }
 
-// One returns the template of an id, or else of a name, whoever owns it; nil if there is none.
+// One returns the template with an ID, or else with a name, whatever its owner; nil if there is
+// none.
 func (t *Templates) One(ctx context.Context, id, name string) (*Template, error) {
 	input := &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{name}}
 	if id != "" {
@@ -229,8 +230,8 @@ func (t *Templates) Delete(ctx context.Context, owner string, template Template)
 	return nil
 }
 
-// VersionsRunning returns the versions of a template that instances run which have not ended,
-// whoever launched them.
+// VersionsRunning returns the versions of a template that instances run which have not terminated,
+// whatever launched them.
 func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]bool, error) {
 	// EC2 tags every instance with the template and version that it was launched from (AWS:
 	// launch-template-restrictions, system tags).

@@ -104,8 +104,8 @@ func (r *rig) observe(wanted launchtemplate.Wanted) launchtemplate.Observation {
 	return seen
 }
 
-// ensure makes what is wanted exist, and checks that the observation afterwards is what another
-// look shows, and that another time nothing is written.
+// ensure calls Ensure, and checks that a new observation equals the one that it returned, and that
+// another call writes nothing.
 func (r *rig) ensure(wanted launchtemplate.Wanted) (launchtemplate.Version, launchtemplate.Change) {
 	r.Helper()
 	version, after, change, err := r.templates.Ensure(r.Context(), wanted, r.observe(wanted))
@@ -129,7 +129,7 @@ func (r *rig) ensure(wanted launchtemplate.Wanted) (launchtemplate.Version, laun
 	return version, change
 }
 
-// wrote checks which writing calls were made since the log was cleared.
+// wrote checks which writing calls were sent since the log was cleared.
 func (r *rig) wrote(want ...string) {
 	r.Helper()
 	var got []string
@@ -210,8 +210,8 @@ func TestEnsureMovesDefaultBack(t *testing.T) {
 	}
 }
 
-// What EC2 stored is what was asked for, so versions can be identified by their data as well as by
-// their description.
+// TestFingerprintsOfStoredData holds that the data that EC2 stores has the fingerprints of the
+// request, so versions can be identified by their data as well as by their description.
 func TestFingerprintsOfStoredData(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -225,7 +225,7 @@ func TestFingerprintsOfStoredData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The same data under a description of somebody else.
+	// The same data under a foreign description.
 	data := described.LaunchTemplateVersions[0].LaunchTemplateData
 	_, err = r.ec2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateName: awssdk.String("pool"), SourceVersion: awssdk.String("1"), VersionDescription: awssdk.String("by hand"),
@@ -244,8 +244,8 @@ func TestFingerprintsOfStoredData(t *testing.T) {
 	}
 }
 
-// An answer that is lost leaves it open whether the call had its effect. The next pass must find
-// out or repeat it, and double nothing.
+// TestLostAnswers holds that the next pass finds out about a call whose answer was lost, or repeats
+// it, and doubles nothing.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, place := range []awssim.Place{awssim.Before, awssim.AfterEffect} {
@@ -343,7 +343,8 @@ func TestNamesTaken(t *testing.T) {
 	}
 }
 
-// A name that was free when it was checked may be taken now.
+// TestNameTakenMeanwhile holds that a name that was free when it was checked, and is taken now, is
+// an error to retry soon, and that the next pass takes another name.
 func TestNameTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -389,8 +390,8 @@ func templateLost(r *rig) {
 	r.ensure(wanted)
 }
 
-// A version that somebody deleted is made again when it is wanted again, although the request for
-// it was made before.
+// TestVersionLost holds that a deleted version is created again when it is wanted again, although
+// the request for it was sent before.
 func TestVersionLost(t *testing.T) {
 	t.Parallel()
 	whateverTokensDo(t, versionLost)
@@ -415,12 +416,14 @@ func versionLost(r *rig) {
 	}
 }
 
-// TestSameDataIsOneVersion makes the same data a wish again after something kept a version from being seen.
+// TestSameDataIsOneVersion requests the same data again after something kept a version from being
+// seen.
 func TestSameDataIsOneVersion(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason string
-		// unseen makes a version with the data of large, and returns what is seen of the template afterwards.
+		// unseen creates a version with the data of large, and returns what is seen of the template
+		// afterwards.
 		unseen func(r *rig, large launchtemplate.Wanted, before launchtemplate.Observation) launchtemplate.Observation
 	}{
 		{"another version was made from an observation that lacks it", func(r *rig, _ launchtemplate.Wanted, before launchtemplate.Observation) launchtemplate.Observation {
@@ -497,7 +500,8 @@ func addAfterDeletion(r *rig) {
 	r.hasVersions(small, 1, 3, 4)
 }
 
-// beside makes a version with the wanted config exist, and leaves the default version as it is.
+// beside ensures that a version with the wanted config exists, and leaves the default version as it
+// is.
 func (r *rig) beside(ctx context.Context, wanted launchtemplate.Wanted, seen launchtemplate.Observation) (launchtemplate.Version, error) {
 	for range 10 {
 		plan, err := wanted.PlanBeside(seen)
@@ -597,7 +601,7 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := r.observe(wanted)
-	// Somebody moved the default since: EC2 refuses to delete it, and deletes the rest.
+	// The default was moved since: EC2 refuses to delete it, and deletes the rest.
 	if _, err := r.ec2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: awssdk.String("pool"), DefaultVersion: awssdk.String("1")}); err != nil {
 		t.Fatal(err)
 	}
@@ -740,8 +744,8 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// Another look-up that leads to the same image is another request under another description: it
-// must not come under the token of the first.
+// TestTokenCoversDescription holds that another look-up that leads to the same image has another
+// token: it is another request, with another description.
 func TestTokenCoversDescription(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -1,7 +1,7 @@
 // Package leadership keeps a process from writing with a lease that another process may have taken
-// over. Leader election ends a process that cannot renew its lease, but only once its timers run:
-// one that was stopped, or whose machine was frozen, resumes in the middle of its work. So whoever
-// writes asks for the age of the lease first.
+// over. Leader election stops a process that cannot renew its lease, but only once its timers run:
+// a process that was stopped, or whose machine was frozen, resumes in the middle of its work. So
+// every writer asks for the age of the lease first.
 package leadership
 
 import (
@@ -49,7 +49,7 @@ func realTime() reading {
 	return reading{wall: now.Round(0), monotonic: now.Sub(started)}
 }
 
-// Lease knows when the lease of this process was last renewed. A nil Lease is that of a process
+// Lease knows when the lease of this process was last renewed. A nil Lease belongs to a process
 // without leader election, which may always write.
 type Lease struct {
 	limit time.Duration
@@ -123,9 +123,9 @@ func (w *watched) Create(ctx context.Context, record resourcelock.LeaderElection
 	return w.write(record, func() error { return w.Interface.Create(ctx, record) })
 }
 
-// Update implements resourcelock.Interface. The end of a process cuts off a renewal whose answer it
-// does not wait for, and which can take effect all the same. The lease that is given back then
-// conflicts with it, so it is read and given back once more.
+// Update implements resourcelock.Interface. When a process exits, it cuts off a renewal whose
+// answer it does not wait for, and which can take effect all the same. The lease that is given back
+// then conflicts with it, so it is read and given back again.
 func (w *watched) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	update := func() error { return w.Interface.Update(ctx, record) }
 	err := w.write(record, update)

@@ -114,8 +114,8 @@ func TestLeaseIsNotHeld(t *testing.T) {
 	r.want("after it was given back", false)
 }
 
-// TestLeaseOfAnotherIsNotGivenBack holds that a process which resumes does not end the leadership
-// of the one that took over.
+// TestLeaseOfAnotherIsNotGivenBack holds that a process which resumes does not take the leadership
+// from the one that took over.
 func TestLeaseOfAnotherIsNotGivenBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

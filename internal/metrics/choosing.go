@@ -35,7 +35,7 @@ var (
 		"Pods that the choice of nodes that is under way is about; 0 if none is.", nil, nil)
 )
 
-// choices are the metrics of how nodes are chosen for pods, and of what pods wait for.
+// choices holds the metrics about how nodes are chosen for pods, and what pods wait for.
 type choices struct {
 	duration prometheus.Histogram
 	sizes    *prometheus.HistogramVec

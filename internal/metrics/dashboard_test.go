@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
-// description of a metric, as client_golang prints it: the only way that it tells a name and the labels.
+// description matches a metric as client_golang prints it: there is no other way to get its name
+// and labels.
 var description = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
 // served are the metrics that the manager serves, with their labels.

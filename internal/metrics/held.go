@@ -46,10 +46,10 @@ type Held struct {
 	Clock  clock.PassiveClock
 	// Short returns the offerings that AWS had none of.
 	Short func() []Offering
-	// Pods returns those of the cluster.
+	// Pods returns the pods of the cluster.
 	Pods func(context.Context) ([]*corev1.Pod, error)
-	// Waiting returns since when the pod that has waited for longest is seen pending, of those that
-	// are not bound and of those that do not run; zero if there is none.
+	// Waiting returns since when the longest waiting pod has been seen pending, both of the pods
+	// that are not bound and of the pods that do not run; zero if there is none.
 	Waiting func() (unbound, unstarted time.Time)
 }
 

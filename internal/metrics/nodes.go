@@ -49,7 +49,7 @@ type nodes struct {
 	held          held
 
 	mu sync.Mutex
-	// counted are nodes whose disruption was counted, ended those whose end was.
+	// counted are nodes whose disruption was counted, ended the nodes whose deletion was.
 	counted, ended map[string]bool
 }
 
@@ -135,7 +135,7 @@ func (p *Progress) NodeReplacing(node *provisioningv1.ProvisionedNode, reason st
 	p.nodes.disruptions.WithLabelValues(node.Spec.Provisioner, reason).Inc()
 }
 
-// NodeDisrupted counts a node that Slipway ends, for a reason, unless it was counted already.
+// NodeDisrupted counts a node that Slipway deletes, for a reason, unless it was counted already.
 func (p *Progress) NodeDisrupted(node *provisioningv1.ProvisionedNode, reason string) {
 	if p == nil {
 		return
@@ -159,7 +159,8 @@ func (p *Progress) NodeGone(name string) {
 	delete(p.nodes.ended, name)
 }
 
-// NodeEnded records how long a node that is gone lived, and how long the stages of its end took, once.
+// NodeEnded records how long a node that is gone lived, and how long the stages of its deletion
+// took, once.
 func (p *Progress) NodeEnded(node *provisioningv1.ProvisionedNode, now time.Time) {
 	if p == nil {
 		return
@@ -216,7 +217,7 @@ func (p *Progress) Interrupted(kind string) {
 	}
 }
 
-// NodeStarted records when a node came to a stage of its start. A node whose pods nobody saw
+// NodeStarted records when a node reached a stage of its start. A node whose pods were not seen
 // pending is not counted.
 func (p *Progress) NodeStarted(node *provisioningv1.ProvisionedNode, stage string, now time.Time) {
 	if p == nil {

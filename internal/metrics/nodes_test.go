@@ -273,8 +273,8 @@ func TestNodesThatShouldLeave(t *testing.T) {
 	)
 }
 
-// TestOfferings holds what is served of the offerings that nodes are of and of those that are
-// short, and that a region's thousands are not.
+// TestOfferings holds which metrics are served about offerings that have nodes and about offerings
+// that are short, and that a region's thousands are not.
 func TestOfferings(t *testing.T) {
 	t.Parallel()
 	node := func(name, instanceType string) *provisioningv1.ProvisionedNode {

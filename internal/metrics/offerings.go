@@ -34,8 +34,8 @@ func (o Offering) compare(other Offering) int {
 	return cmp.Or(cmp.Compare(o.InstanceType, other.InstanceType), cmp.Compare(o.Zone, other.Zone), cmp.Compare(o.CapacityType, other.CapacityType))
 }
 
-// describeOfferings describes the offerings that nodes are of, and those that are short. If there
-// are too many, those that most nodes are of come first.
+// describeOfferings describes the offerings that have nodes, and the offerings that are short. If
+// there are too many, the offerings with the most nodes come first.
 func describeOfferings(nodes []provisioningv1.ProvisionedNode, short []Offering, price func(instanceType, zone, capacityType string) float64, gauge func(*prometheus.Desc, float64, ...string)) {
 	counts, lacking, shortages := map[Offering]int{}, map[Offering]bool{}, map[[2]string]int{}
 	types := map[string]*provisioningv1.ProvisionedResources{}

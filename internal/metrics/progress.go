@@ -60,13 +60,13 @@ func subjectOf(object client.Object) subject {
 	return subject{kindOf(object), client.ObjectKeyFromObject(object)}
 }
 
-// edit is one that no version has been made for yet.
+// edit is an edit that has no version yet.
 type edit struct {
 	generation int64
 	seen       time.Time
 }
 
-// NewProgress makes the metrics, registered nowhere.
+// NewProgress returns the metrics, registered nowhere.
 func NewProgress() *Progress {
 	return &Progress{
 		milestones: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -98,9 +98,9 @@ func (p *Progress) Read(reader client.Reader) {
 	}
 }
 
-// Milestone counts an event on an object. A roll-out's milestone that is told twice in the same
-// words, because a pass read an object from before the other's status was written, is one: the
-// words name the refresh.
+// Milestone counts an event on an object. A milestone of a roll-out that is reported twice with the
+// same note, because a pass read an object from before the other's status was written, counts once:
+// the note names the refresh.
 func (p *Progress) Milestone(object client.Object, reason, note string) {
 	if p == nil {
 		return
@@ -163,8 +163,8 @@ func (p *Progress) Versioned(object client.Object, created bool, now time.Time) 
 }
 
 // Failed returns the failure that was last warned about under a type of condition since that was
-// True, and remembers this one. An edit makes a condition Unknown for a moment, and what it was
-// before is in no status then.
+// True, and remembers this one. After an edit the condition is briefly Unknown, and no status holds
+// what it was before.
 func (p *Progress) Failed(object client.Object, condition metav1.Condition) (metav1.Condition, bool) {
 	if p == nil {
 		return metav1.Condition{}, false

@@ -82,7 +82,8 @@ func TestMilestones(t *testing.T) {
 	none.Read(nil)
 }
 
-// The clock runs from when an edit is first seen to when its version exists, however many passes lie between.
+// TestEditToVersion holds that the clock runs from when an edit is first seen to when its version
+// exists, however many passes lie between.
 func TestEditToVersion(t *testing.T) {
 	t.Parallel()
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }

@@ -64,8 +64,8 @@ func measure(nodes []provisioningv1.ProvisionedNode, members []corev1.Node, pods
 	return sums
 }
 
-// resourcesOf returns the resources that Nodes of Provisioners have, those that all Nodes have
-// first, up to the limit.
+// resourcesOf returns the resources that Nodes of Provisioners have, up to the limit. Resources
+// that all Nodes have come first.
 func resourcesOf(members []corev1.Node, of map[string]string) map[corev1.ResourceName]bool {
 	all := map[corev1.ResourceName]bool{}
 	for i := range members {

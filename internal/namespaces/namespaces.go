@@ -1,5 +1,5 @@
-// Package namespaces tells which namespaces a list or a selector allows: of identities, and of what
-// is shared between namespaces.
+// Package namespaces decides which namespaces a list or a selector allows: for identities, and for
+// what is shared between namespaces.
 package namespaces
 
 import (
@@ -17,7 +17,7 @@ import (
 // ErrSelector is in the chain of errors about a selector that no one can use.
 var ErrSelector = errors.New("the selector can not be used")
 
-// Allowed is true for a namespace that the list names or the selector selects. The rules are
+// Allowed reports whether the list names a namespace or the selector selects it. The rules are
 // CAPA's: without a list and a selector all are allowed; a selector that is there and empty selects
 // none.
 func Allowed(ctx context.Context, reader client.Reader, list []string, selector *metav1.LabelSelector, namespace string) (bool, error) {

@@ -2,7 +2,8 @@ package nodegroup
 
 import ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-// advice is what helps against what EKS says is wrong, where that does not say it itself (AWS: API_Issue).
+// advice says what helps against a problem that EKS reports, where EKS does not say it itself (AWS:
+// API_Issue).
 var advice = map[ekstypes.NodegroupIssueCode]string{
 	ekstypes.NodegroupIssueCodeAutoScalingGroupNotFound:              "somebody deleted EKS's Auto Scaling group: delete the pool and make it again",
 	ekstypes.NodegroupIssueCodeAutoScalingGroupInvalidConfiguration:  "somebody changed EKS's Auto Scaling group: undo it",
@@ -22,5 +23,5 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 	ekstypes.NodegroupIssueCodeClusterUnreachable:                    "EKS can not reach the cluster's API server, or may not read it",
 }
 
-// Advice is what helps against a health issue, empty where EKS says it itself.
+// Advice returns what helps against a health issue, empty where EKS says it itself.
 func Advice(code string) string { return advice[ekstypes.NodegroupIssueCode(code)] }

@@ -21,11 +21,12 @@ type Desired struct {
 	// Owner is the value of the ownership tag, and UID identifies the object that asks: one that
 	// was created again under its name is another.
 	Owner, UID string
-	// RoleARN is that of the nodes' IAM role.
+	// RoleARN is the ARN of the nodes' IAM role.
 	RoleARN string
 	// RoleName is the role's that the user gave, empty for a role of the pool's own.
 	RoleName string
-	// SubnetIDs are sorted. Of a node group that there is already, they are those that the user named by id.
+	// SubnetIDs are sorted. For an existing node group, they are only the subnets that the user
+	// named by ID.
 	SubnetIDs []string
 
 	// Template is what instances launch from, nil for a node group without a launch template, and
@@ -35,10 +36,10 @@ type Desired struct {
 	// edits settle, or the template is not ready.
 	Held bool
 
-	// KubernetesVersion is a minor one, such as 1.34; empty for the cluster's. ClusterVersion is
-	// that of the control plane, empty if it is not known. ReleaseVersion is that of the EKS image;
-	// empty for the newest when one is chosen. None of them is for a node group with an image of
-	// its own.
+	// KubernetesVersion is a minor version, such as 1.34; empty for the cluster's. ClusterVersion
+	// is the version of the control plane, empty if it is not known. ReleaseVersion is the version
+	// of the EKS image; empty for the newest when one is chosen. None of them is for a node group
+	// with an image of its own.
 	KubernetesVersion, ClusterVersion, ReleaseVersion string
 	// OwnImage is true if the launch template names the image.
 	OwnImage bool
@@ -52,7 +53,8 @@ type Desired struct {
 	// Force replaces nodes whose pods cannot be evicted.
 	Force bool
 
-	// Bounds and Capacity are the sizes; what is nil is left to whoever else decides it.
+	// Bounds and Capacity are the sizes; a size that is nil is decided elsewhere, such as by an
+	// autoscaler.
 	Bounds   Bounds
 	Capacity *int32
 	Settings Settings
@@ -62,13 +64,13 @@ type Desired struct {
 	RetiredTags []string
 }
 
-// LeavingSizes is the same, with the sizes left to whoever else decides them.
+// LeavingSizes returns the same, without the sizes: they are decided elsewhere.
 func (d Desired) LeavingSizes() Desired {
 	d.Bounds, d.Capacity = Bounds{}, nil
 	return d
 }
 
-// Template is what instances should be launched from.
+// Template names what instances should be launched from.
 type Template struct {
 	ID      string
 	Version int64
@@ -84,15 +86,15 @@ type Template struct {
 type RemoteAccess struct {
 	KeyName        string
 	SecurityGroups []string
-	// Named are those of the groups that the pool names itself.
+	// Named are the security groups that the pool names itself.
 	Named []string
 }
 
 // Bounds are the sizes that a node group may have.
 type Bounds struct{ Min, Max *int32 }
 
-// Settings are what UpdateNodegroupConfig changes beside sizes, with AWS's default in place of what
-// a pool leaves out. So two node groups have the same settings if these are the same.
+// Settings holds what UpdateNodegroupConfig changes in addition to sizes. EKS's defaults stand for
+// fields that a pool leaves out. So two node groups have the same settings if these are the same.
 type Settings struct {
 	Labels map[string]string
 	Taints []Taint // sorted
@@ -105,14 +107,14 @@ type Settings struct {
 // Taint is a node's, with EKS's word for its effect.
 type Taint struct{ Key, Value, Effect string }
 
-// UpdateConfig is how nodes are replaced. One of the numbers is 0.
+// UpdateConfig says how nodes are replaced. One of the numbers is 0.
 type UpdateConfig struct {
 	MaxUnavailable, MaxUnavailablePercentage int32
 	// Strategy is DEFAULT or MINIMAL.
 	Strategy string
 }
 
-// Repair is what is done about nodes that are not healthy. A number of 0 is EKS's default.
+// Repair says how unhealthy nodes are repaired. A number of 0 is EKS's default.
 type Repair struct {
 	Enabled                                               bool
 	MaxParallelCount, MaxParallelPercentage               int32
@@ -120,7 +122,7 @@ type Repair struct {
 	Overrides                                             []RepairOverride // sorted
 }
 
-// RepairOverride is what is done about one condition of a node.
+// RepairOverride says what to do about one condition of a node.
 type RepairOverride struct {
 	Condition, Reason, Action string
 	WaitMinutes               int32
@@ -137,18 +139,18 @@ type WarmPool struct {
 // noPrepared is the number of prepared instances where nothing is said.
 const noPrepared = -1
 
-// DefaultSettings are those of a node group of which nothing is said (AWS:
+// DefaultSettings returns the settings of a node group whose pool sets none (AWS:
 // API_NodegroupUpdateConfig, API_NodeRepairConfig, API_WarmPoolConfig).
 func DefaultSettings() Settings {
 	return Settings{Update: UpdateConfig{MaxUnavailable: 1, Strategy: string(ekstypes.NodegroupUpdateStrategiesDefault)}}
 }
 
-// DefaultWarmPool is a warm pool of which nothing is said but that there is one.
+// DefaultWarmPool returns a warm pool that is enabled and has no other settings.
 func DefaultWarmPool() WarmPool {
 	return WarmPool{Enabled: true, Prepared: noPrepared, State: string(ekstypes.WarmPoolStateStopped)}
 }
 
-// settingsOf are those that AWS says a node group has.
+// settingsOf returns the settings of a node group as AWS describes it.
 func settingsOf(group *ekstypes.Nodegroup) Settings {
 	settings := DefaultSettings()
 	if len(group.Labels) > 0 {
@@ -189,7 +191,7 @@ func settingsOf(group *ekstypes.Nodegroup) Settings {
 	return settings
 }
 
-// Sorted are the settings in the order in which they are compared.
+// Sorted returns the settings in the order in which they are compared.
 func (s Settings) Sorted() Settings {
 	s.Taints, s.Repair.Overrides = slices.Clone(s.Taints), slices.Clone(s.Repair.Overrides)
 	s.sort()
@@ -215,7 +217,7 @@ func (d Desired) Key() string {
 	return digest(32, config, d.KubernetesVersion, d.ReleaseVersion, fmt.Sprint(d.OwnImage, d.Force), text(d.Settings))
 }
 
-// text is a value as JSON, in which the keys of maps are sorted.
+// text returns a value as JSON, in which the keys of maps are sorted.
 func text(value any) string {
 	written, err := json.Marshal(value)
 	if err != nil {
@@ -224,7 +226,7 @@ func text(value any) string {
 	return string(written)
 }
 
-// digest is the beginning of a hash of texts.
+// digest returns the beginning of a hash of texts.
 func digest(length int, parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {

@@ -8,12 +8,12 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// fixedDiffers says what the node group has otherwise than is asked for that EKS cannot change: no
-// field of UpdateNodegroupConfig or UpdateNodegroupVersion holds it (AWS:
-// API_UpdateNodegroupConfig, API_UpdateNodegroupVersion; EKS user guide, launch-templates). Nobody
-// can ask for that in an edit, because the API server refuses it; a node group that is taken over
-// may be so. What is not asked for is as it is. A template of another id has an obstacle of its
-// own.
+// fixedDiffers returns the differences from the desired node group that EKS cannot change: no field
+// of UpdateNodegroupConfig or UpdateNodegroupVersion holds it (AWS: API_UpdateNodegroupConfig,
+// API_UpdateNodegroupVersion; EKS user guide, launch-templates). An edit cannot ask for such a
+// change, because the API server refuses it; a node group that is taken over may have such
+// differences. Settings that the pool leaves out are not compared. A template with another ID has
+// an obstacle of its own.
 func fixedDiffers(desired Desired, seen Nodegroup) []string {
 	var reasons []string
 	differs := func(what, has, wanted string) {
@@ -45,8 +45,8 @@ func fixedDiffers(desired Desired, seen Nodegroup) []string {
 	return reasons
 }
 
-// switchesImage is true where the launch template's next version would bring an image of its own to
-// a node group of EKS's, or take it away.
+// switchesImage reports whether the launch template's next version would bring an image of its own
+// to a node group of EKS's, or take it away.
 func switchesImage(desired Desired, seen Nodegroup) bool {
 	return desired.Template != nil && seen.AMIType != "" && desired.OwnImage != seen.OwnImage()
 }
@@ -76,12 +76,12 @@ func (a *RemoteAccess) text() string {
 	return "by key " + orNone(a.KeyName) + " from " + set(a.SecurityGroups)
 }
 
-// set is a list of which the order says nothing.
+// set returns the text of a list whose order does not matter.
 func set(values []string) string {
 	return "[" + strings.Join(slices.Sorted(slices.Values(values)), " ") + "]"
 }
 
-// optionalSet is empty for a list that is not given.
+// optionalSet does the same as set, but returns "" for a list that is not given.
 func optionalSet(values []string) string {
 	if len(values) == 0 {
 		return ""

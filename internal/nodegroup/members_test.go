@@ -6,7 +6,7 @@ import (
 	"github.com/slipway-project/slipway/internal/sdkmembers"
 )
 
-// byID is why launch templates have no name in requests.
+// byID explains why launch templates have no name in requests.
 const byID = "launch templates are named by id"
 
 // TestEveryMemberIsDecided fails when the SDK has a member that no managed pool can set, until

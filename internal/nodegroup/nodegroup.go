@@ -1,5 +1,5 @@
 // Package nodegroup keeps one EKS managed node group as a pool wants it: desired state → requests
-// (pure), the reasons for a change in words, and the decision what the single next update is,
+// (pure), human-readable reasons for a change, and the decision what the single next update is,
 // because EKS does one at a time. It knows the AWS side of a node group, and nothing of the
 // Kubernetes objects that ask for it.
 package nodegroup
@@ -23,13 +23,15 @@ type Nodegroup struct {
 	Cluster, Name, ARN string
 	// Status is EKS's, such as ACTIVE.
 	Status string
-	// LaunchTemplateID and Version are what the node group was told to launch from; both are empty
-	// for one without a template. EKS launches from a copy of its own.
+	// LaunchTemplateID and Version are the launch template and version that the node group was
+	// given; both are empty for a node group without a template. EKS launches from a copy of its
+	// own.
 	LaunchTemplateID, LaunchTemplateName string
 	Version                              int64
 	// KubernetesVersion is a minor one, such as 1.34.
 	KubernetesVersion string
-	// ReleaseVersion is that of the EKS image, or the id of an image of the launch template's.
+	// ReleaseVersion is the version of the EKS image, or the ID of an image that the launch
+	// template names.
 	ReleaseVersion        string
 	AMIType, CapacityType string
 	InstanceTypes         []string
@@ -50,7 +52,7 @@ type Nodegroup struct {
 	Modified         time.Time
 }
 
-// Sizes are those of a node group.
+// Sizes holds the sizes of a node group.
 type Sizes struct{ Min, Max, Desired int32 }
 
 // Issue is something that EKS says is wrong with a node group.
@@ -71,40 +73,41 @@ const (
 	StatusDegraded     = string(ekstypes.NodegroupStatusDegraded)
 )
 
-// Busy is true while EKS is doing something with the node group, and would refuse everything else.
+// Busy reports whether EKS is working on the node group, and would refuse everything else.
 func (n *Nodegroup) Busy() bool {
 	return slices.Contains([]string{StatusCreating, StatusUpdating, StatusDeleting}, n.Status)
 }
 
-// Works is true for a node group that has been made: its nodes work, whatever else goes on.
+// Works reports whether a node group has been created: its nodes work, whatever else goes on.
 func (n *Nodegroup) Works() bool {
 	return slices.Contains([]string{StatusActive, StatusUpdating, StatusDegraded}, n.Status)
 }
 
-// OwnImage is true for a node group whose image its launch template names.
+// OwnImage reports whether the launch template of a node group names its image.
 func (n *Nodegroup) OwnImage() bool { return n.AMIType == string(ekstypes.AMITypesCustom) }
 
-// OfCapacityBlock is true for a node group whose instances run in a Capacity Block.
+// OfCapacityBlock reports whether the instances of a node group run in a Capacity Block.
 func (n *Nodegroup) OfCapacityBlock() bool {
 	return n.CapacityType == string(ekstypes.CapacityTypesCapacityBlock)
 }
 
-// OwnedBy is true for a node group with the owner's tag.
+// OwnedBy reports whether a node group has the owner's tag.
 func (n *Nodegroup) OwnedBy(owner string) bool { return n.Tags[infrav1.TagManagedMachinePool] == owner }
 
-// Has is true if EKS says that something of that code is wrong with the node group.
+// Has reports whether the node group has a health issue with a code.
 func (n *Nodegroup) Has(code string) bool {
 	return slices.ContainsFunc(n.Issues, func(issue Issue) bool { return issue.Code == code })
 }
 
-// LaunchesFail is true while EKS says that EC2 does not give the node group the instances that it asks for.
+// LaunchesFail reports whether, according to EKS, EC2 does not give the node group the instances
+// that it asks for.
 func (n *Nodegroup) LaunchesFail() bool {
 	return slices.ContainsFunc([]ekstypes.NodegroupIssueCode{
 		ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, ekstypes.NodegroupIssueCodeInstanceLimitExceeded, ekstypes.NodegroupIssueCodeInsufficientFreeAddresses,
 	}, func(code ekstypes.NodegroupIssueCode) bool { return n.Has(string(code)) })
 }
 
-// nodegroupOf reads what AWS says of a node group.
+// nodegroupOf converts AWS's description of a node group.
 func nodegroupOf(group *ekstypes.Nodegroup) Nodegroup {
 	seen := Nodegroup{
 		Cluster: awssdk.ToString(group.ClusterName), Name: awssdk.ToString(group.NodegroupName), ARN: awssdk.ToString(group.NodegroupArn),
@@ -145,7 +148,7 @@ type Update struct {
 	ID string
 	// Type and Status are EKS's, such as VersionUpdate and InProgress.
 	Type, Status string
-	// Reason is why it failed, in EKS's words.
+	// Reason is EKS's message about why it failed.
 	Reason  string
 	Created time.Time
 }

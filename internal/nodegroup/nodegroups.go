@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// Reader is what of EKS seeing node groups needs.
+// Reader has the calls of EKS that describe node groups.
 type Reader interface {
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 	DescribeUpdate(context.Context, *eks.DescribeUpdateInput, ...func(*eks.Options)) (*eks.DescribeUpdateOutput, error)
@@ -23,7 +23,7 @@ type Reader interface {
 	eks.ListUpdatesAPIClient
 }
 
-// Writer is what of EKS keeping node groups needs.
+// Writer has the calls of EKS that create, update, and delete node groups.
 type Writer interface {
 	CreateNodegroup(context.Context, *eks.CreateNodegroupInput, ...func(*eks.Options)) (*eks.CreateNodegroupOutput, error)
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
@@ -58,8 +58,8 @@ func (n *Nodegroups) Describe(ctx context.Context, cluster, name string) (*Nodeg
 	return &seen, nil
 }
 
-// OwnedBy returns the node groups of an EKS cluster that have the owner's tag, the oldest first,
-// without those whose names are already known. It returns none for a cluster that does not exist.
+// OwnedBy returns the node groups of an EKS cluster that have the owner's tag, the oldest first. It
+// leaves out names that are already known. It returns none for a cluster that does not exist.
 func (n *Nodegroups) OwnedBy(ctx context.Context, cluster, owner string, known func(name string) bool) ([]*Nodegroup, error) {
 	var owned []*Nodegroup
 	pages := eks.NewListNodegroupsPaginator(n.api, &eks.ListNodegroupsInput{ClusterName: &cluster})
@@ -90,7 +90,7 @@ func (n *Nodegroups) OwnedBy(ctx context.Context, cluster, owner string, known f
 	return owned, nil
 }
 
-// Create makes the node group. Lost is the ARN of one of that name that was there before, empty for none.
+// Create creates the node group. Lost is the ARN of a deleted one of that name, empty for none.
 func (n *Nodegroups) Create(ctx context.Context, desired Desired, name, lost string) (*Nodegroup, error) {
 	output, err := n.api.CreateNodegroup(ctx, createInput(desired, name, lost))
 	if err != nil {
@@ -100,7 +100,7 @@ func (n *Nodegroups) Create(ctx context.Context, desired Desired, name, lost str
 	return &made, nil
 }
 
-// UpdateConfig begins a change of the configuration of a node group that was seen a moment ago.
+// UpdateConfig begins a change of the configuration of a node group that was just described.
 func (n *Nodegroups) UpdateConfig(ctx context.Context, change ConfigChange, seen Nodegroup) (Update, error) {
 	output, err := n.api.UpdateNodegroupConfig(ctx, configInput(change, seen))
 	if err != nil {
@@ -109,7 +109,7 @@ func (n *Nodegroups) UpdateConfig(ctx context.Context, change ConfigChange, seen
 	return updateOf(output.Update), nil
 }
 
-// UpdateVersion begins the replacement of the nodes of a node group that was seen a moment ago.
+// UpdateVersion begins the replacement of the nodes of a node group that was just described.
 func (n *Nodegroups) UpdateVersion(ctx context.Context, change VersionChange, seen Nodegroup) (Update, error) {
 	output, err := n.api.UpdateNodegroupVersion(ctx, versionInput(change, seen))
 	if err != nil {
@@ -118,7 +118,7 @@ func (n *Nodegroups) UpdateVersion(ctx context.Context, change VersionChange, se
 	return updateOf(output.Update), nil
 }
 
-// Update returns an update of a node group, nil if EKS does not know it any more.
+// Update returns an update of a node group, nil if EKS no longer knows it.
 func (n *Nodegroups) Update(ctx context.Context, seen Nodegroup, id string) (*Update, error) {
 	output, err := n.api.DescribeUpdate(ctx, &eks.DescribeUpdateInput{Name: &seen.Cluster, NodegroupName: &seen.Name, UpdateId: &id})
 	if aws.IsNotFound(err) {
@@ -131,11 +131,11 @@ func (n *Nodegroups) Update(ctx context.Context, seen Nodegroup, id string) (*Up
 	return &update, nil
 }
 
-// mostUpdates is how many updates are looked at to find the one that runs.
+// mostUpdates bounds how many updates are read to find the one that runs.
 const mostUpdates = 20
 
 // Running returns the update of a node group that is under way, nil if none is. It is for an update
-// whose id is not known: one of somebody else's, or one whose answer was lost. EKS does not say in
+// whose ID is not known: Slipway did not start it, or the answer was lost. EKS does not document in
 // which order it lists updates.
 func (n *Nodegroups) Running(ctx context.Context, seen Nodegroup) (*Update, error) {
 	pages := eks.NewListUpdatesPaginator(n.api, &eks.ListUpdatesInput{Name: &seen.Cluster, NodegroupName: &seen.Name})
@@ -161,7 +161,7 @@ func (n *Nodegroups) Running(ctx context.Context, seen Nodegroup) (*Update, erro
 	return nil, nil
 }
 
-// EnsureTags sets the tags that differ and removes those that retired. It says whether there was
+// EnsureTags sets the tags that differ and removes the retired ones. It reports whether there was
 // anything to do.
 func (n *Nodegroups) EnsureTags(ctx context.Context, desired Desired, seen Nodegroup) (bool, error) {
 	stale, retired := tagdiff.Stale(desired.Tags, seen.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, seen.Tags)

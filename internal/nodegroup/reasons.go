@@ -58,7 +58,7 @@ func taintsDiffer(desired, seen []Taint) []string {
 	return reasons
 }
 
-// String is the taint as kubectl writes it.
+// String returns the taint as kubectl writes it.
 func (t Taint) String() string { return fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect) }
 
 func (u UpdateConfig) text() string {

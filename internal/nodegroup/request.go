@@ -10,12 +10,12 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// tokenLength is that of client request tokens.
+// tokenLength is the length of client request tokens.
 const tokenLength = 64
 
 // createInput returns the request for a new node group. AWS answers a token that it has seen with
-// what it made then, even if that was deleted since. So the token differs for each object that asks
-// and for each node group of the name that was lost.
+// the node group that it created then, even if that was deleted since. So the token differs for
+// each object that asks and for each node group of the name that was lost.
 func createInput(desired Desired, name, lost string) *eks.CreateNodegroupInput {
 	settings := desired.Settings.Sorted()
 	input := &eks.CreateNodegroupInput{
@@ -47,7 +47,8 @@ func createInput(desired Desired, name, lost string) *eks.CreateNodegroupInput {
 	return input
 }
 
-// newSizes are those of a new node group: bounds that nobody gave are as narrow as its size allows.
+// newSizes returns the sizes of a new node group: bounds that are not given are as narrow as its
+// size allows.
 func newSizes(desired Desired) *ekstypes.NodegroupScalingConfig {
 	size := int32(1)
 	if desired.Capacity != nil {
@@ -66,7 +67,7 @@ func newSizes(desired Desired) *ekstypes.NodegroupScalingConfig {
 	return &ekstypes.NodegroupScalingConfig{MinSize: &least, MaxSize: &most, DesiredSize: &size}
 }
 
-// configInput is the request for a change of the configuration of a node group as it was seen.
+// configInput returns the request for a change of the configuration of a node group as it was seen.
 func configInput(change ConfigChange, seen Nodegroup) *eks.UpdateNodegroupConfigInput {
 	input := &eks.UpdateNodegroupConfigInput{ClusterName: &seen.Cluster, NodegroupName: &seen.Name}
 	if sizes := change.Sizes; sizes != nil {
@@ -89,8 +90,8 @@ func configInput(change ConfigChange, seen Nodegroup) *eks.UpdateNodegroupConfig
 	return input
 }
 
-// versionInput is the request for nodes that are launched from something else. It has no sizes: EKS
-// goes by those that the group has then.
+// versionInput returns the request for nodes that are launched from something else. It has no
+// sizes: EKS goes by the sizes that the group has then.
 func versionInput(change VersionChange, seen Nodegroup) *eks.UpdateNodegroupVersionInput {
 	input := &eks.UpdateNodegroupVersionInput{
 		ClusterName: &seen.Cluster, NodegroupName: &seen.Name, Force: change.Force,
@@ -103,9 +104,9 @@ func versionInput(change VersionChange, seen Nodegroup) *eks.UpdateNodegroupVers
 	return input
 }
 
-// updateToken makes a request that is repeated because its answer was lost the same one, and a
-// request that is repeated because its update failed another one: every update changes when the
-// node group was modified, and each attempt has a number.
+// updateToken returns the same token for a request that is repeated because its answer was lost,
+// and another token for a request that is repeated because its update failed: every update changes
+// when the node group was modified, and each attempt has a number.
 func updateToken(seen Nodegroup, attempt, request string) string {
 	return digest(tokenLength, "update", seen.ARN, attempt, seen.Modified.UTC().Format("2006-01-02T15:04:05.000000000"), request)
 }

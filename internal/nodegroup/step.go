@@ -16,7 +16,7 @@ type ConfigChange struct {
 	Sizes *Scaling
 	// Settings are nil if they stay.
 	Settings *Settings
-	// Reasons say what changes, in words.
+	// Reasons describe the changes to a user.
 	Reasons []string
 	// For identifies what the change is for, over time, and Attempt the object that asks and how
 	// often it was tried before.
@@ -29,7 +29,7 @@ type Scaling struct {
 	Desired  *int32
 }
 
-// VersionChange is an update of what nodes are launched from. It replaces all nodes.
+// VersionChange is an update of the version that nodes are launched from. It replaces all nodes.
 type VersionChange struct {
 	// TemplateID and TemplateVersion are empty for a node group without a launch template.
 	TemplateID      string
@@ -40,19 +40,19 @@ type VersionChange struct {
 	// Rollback identifies the step back to the previous minor version of Kubernetes, empty for a
 	// change that takes none.
 	Rollback string
-	// Reasons say why, in words.
+	// Reasons explain the changes to a user.
 	Reasons []string
 	// For identifies what the change is for, over time, and Attempt the object that asks and how
 	// often it was tried before.
 	For, Attempt string
 }
 
-// Obstacle is why something that is wanted cannot be done by an update of the node group.
+// Obstacle classifies why a wanted change cannot be done by an update of the node group.
 type Obstacle string
 
 // The obstacles.
 const (
-	// TemplateGone: the node group was made from another launch template, and EKS cannot give it
+	// TemplateGone: the node group was created from another launch template, and EKS cannot give it
 	// this one (AWS: API_UpdateNodegroupVersion).
 	TemplateGone Obstacle = "TemplateGone"
 	// Downgrade: the node group has a newer Kubernetes version, and EKS does not take it back to
@@ -65,7 +65,7 @@ const (
 	// BlockInUse: nodes run in a Capacity Block, and EKS updates the node group of one only while
 	// it has none (AWS: EKS user guide, capacity-blocks-mng).
 	BlockInUse Obstacle = "BlockInUse"
-	// Fixed: the node group was made otherwise than is asked for in something that EKS cannot change.
+	// Fixed: the node group differs from the desired one in something that EKS cannot change.
 	Fixed Obstacle = "Fixed"
 )
 
@@ -74,7 +74,8 @@ const (
 type Step struct {
 	Config  *ConfigChange
 	Version *VersionChange
-	// Due says, in words, which nodes' replacement is wanted, whether or not it begins now; empty if none is.
+	// Due describes which nodes' replacement is wanted, whether or not it begins now; empty if none
+	// is.
 	Due []string
 	// After is when to try again what failed a while ago; 0 for nothing.
 	After time.Duration
@@ -92,7 +93,7 @@ type Attempt struct {
 	// For is what it was begun for: a change's.
 	For    string
 	Failed bool
-	// Attempts is how many failed in a row, and Ended when the last did.
+	// Attempts counts how many failed in a row, and Ended is when the last did.
 	Attempts int
 	Ended    time.Time
 	// Refusal is EKS's answer to a step back that it did not begin.
@@ -112,14 +113,13 @@ func (a Attempt) Refused(rollback, refusal string, now time.Time) Attempt {
 }
 
 const (
-	// retryAfter is how long after an update that failed the same one is begun again, so that a
-	// person can see it. EKS itself tries for 15 minutes or more. It doubles with each attempt, up
-	// to retryAtMost.
+	// retryAfter is the time after which a failed update is begun again, so that a user can see it.
+	// EKS itself tries for 15 minutes or more. It doubles with each attempt, up to retryAtMost.
 	retryAfter  = 5 * time.Minute
 	retryAtMost = 2 * time.Hour
 )
 
-// BackOff is the time to wait after so many attempts in a row.
+// BackOff returns the time to wait after so many attempts in a row.
 func BackOff(attempts int) time.Duration {
 	wait := retryAfter
 	for range attempts - 1 {
@@ -128,7 +128,8 @@ func BackOff(attempts int) time.Duration {
 	return wait
 }
 
-// wait is how long to wait before a change is tried again. What failed says nothing of something else.
+// wait returns how long to wait before a change is tried again. A failure does not delay another
+// change.
 func (a Attempt) wait(change string, now time.Time) time.Duration {
 	if !a.Failed || a.For != change {
 		return 0
@@ -144,7 +145,7 @@ func (a Attempt) next(object, change string) string {
 	return object + "/" + strconv.Itoa(a.Attempts)
 }
 
-// Grows is true for a change of the configuration that adds nodes.
+// Grows reports whether a change of the configuration adds nodes.
 func (s Step) Grows(seen Nodegroup) bool {
 	return s.Config != nil && s.Config.Sizes != nil && s.Config.Sizes.Desired != nil && *s.Config.Sizes.Desired > seen.Sizes.Desired
 }
@@ -162,7 +163,8 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 		step.Due = version.Reasons
 	}
 	if version != nil && seen.OfCapacityBlock() {
-		// An empty node group is filled from the new version alone: another update could empty it no more.
+		// An empty node group is filled from the new version only: another update could not empty
+		// it further.
 		if seen.Sizes.Desired == 0 {
 			desired = desired.LeavingSizes()
 		} else {
@@ -202,7 +204,7 @@ func (s *Step) obstructed(obstacle Obstacle, format string, values ...any) {
 	s.Obstacle, s.Message = obstacle, fmt.Sprintf(format, values...)
 }
 
-// configChange is what differs of sizes and, unless they are held, of settings.
+// configChange returns the differences of sizes and, unless they are held, of settings.
 func (s *Step) configChange(desired Desired, seen Nodegroup) *ConfigChange {
 	change := &ConfigChange{}
 	if sizes, reasons := s.sizes(desired, seen.Sizes); len(reasons) > 0 {
@@ -219,8 +221,9 @@ func (s *Step) configChange(desired Desired, seen Nodegroup) *ConfigChange {
 	return change
 }
 
-// sizes are what the sizes should be, with what differs. A size that an autoscaler chose is moved
-// into the bounds and else left alone: EKS refuses bounds that exclude it (CAPA issue 5746).
+// sizes returns the sizes that the node group should have, and the differences. A size that an
+// autoscaler chose is moved into the bounds and else left alone: EKS refuses bounds that exclude it
+// (CAPA issue 5746).
 func (s *Step) sizes(desired Desired, seen Sizes) (*Scaling, []string) {
 	wanted := Scaling{Min: seen.Min, Max: seen.Max}
 	if desired.Bounds.Min != nil {
@@ -252,7 +255,7 @@ func (s *Step) sizes(desired Desired, seen Sizes) (*Scaling, []string) {
 	return &wanted, reasons
 }
 
-// versionChange is what nodes should be launched from, if that is not what the node group has.
+// versionChange returns what nodes should be launched from, if that is not what the node group has.
 func (s *Step) versionChange(desired Desired, seen Nodegroup, refused Attempt, now time.Time) *VersionChange {
 	change := &VersionChange{Force: desired.Force}
 	if !s.templateChange(change, desired, seen) {
@@ -267,7 +270,7 @@ func (s *Step) versionChange(desired Desired, seen Nodegroup, refused Attempt, n
 	config := ""
 	if desired.Template != nil {
 		config = desired.Template.Config
-		// The version is told again with whatever else changes: EKS would take the template's
+		// The version is sent again with whatever else changes: EKS would take the template's
 		// default version else (AWS: API_LaunchTemplateSpecification).
 		change.TemplateID, change.TemplateVersion = desired.Template.ID, desired.Template.Version
 	} else if seen.LaunchTemplateID != "" {
@@ -311,8 +314,8 @@ func (t *Template) why(version int64) string {
 }
 
 // imageChange notes another Kubernetes version, by one minor version at a time (EKS takes no larger
-// step), or another release of it. What does not change is told too: without a version EKS would
-// take that of the control plane, and without a release the newest (AWS:
+// step), or another release of it. Values that do not change are sent too: without a version EKS
+// would take the version of the control plane, and without a release the newest (AWS:
 // API_UpdateNodegroupVersion).
 func (s *Step) imageChange(change *VersionChange, desired Desired, seen Nodegroup, refused Attempt, now time.Time) {
 	change.KubernetesVersion, change.ReleaseVersion = seen.KubernetesVersion, seen.ReleaseVersion
@@ -360,11 +363,11 @@ func (s *Step) rollback(change *VersionChange, desired Desired, seen Nodegroup, 
 	return true
 }
 
-// kubernetesRelease is a release that begins with the Kubernetes version, as those of Amazon Linux
-// and Windows do; Bottlerocket's have a number of their own.
+// kubernetesRelease matches a release that begins with the Kubernetes version, as the releases of
+// Amazon Linux and Windows do; Bottlerocket's have a number of their own.
 var kubernetesRelease = regexp.MustCompile(`^1\.(\d+)(\.\d+)?-20\d\d`)
 
-// releaseOf is true for a release that the step to a minor version may go to: one of that version,
+// releaseOf reports whether the step to a minor version may go to a release: one of that version,
 // or any that does not say, once the wanted version is reached.
 func releaseOf(release string, target, wanted int) bool {
 	if match := kubernetesRelease.FindStringSubmatch(release); match != nil {

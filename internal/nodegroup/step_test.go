@@ -62,7 +62,7 @@ func TestNext(t *testing.T) {
 		last    func(Step) Attempt
 		// refused is the step back that EKS refused.
 		refused func(Step) Attempt
-		// config and version are what changes, in words; obstacle is what is in the way.
+		// config and version describe the changes; obstacle is what is in the way.
 		config, version string
 		obstacle        Obstacle
 		after           time.Duration

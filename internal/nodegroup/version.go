@@ -50,7 +50,8 @@ func AheadOf(wanted, cluster string) bool {
 	return minorOf(cluster) != 0 && minorOf(wanted) > minorOf(cluster)
 }
 
-// Minor is the minor version, such as 1.34, of a Kubernetes version, such as v1.34.2; empty if there is none.
+// Minor returns the minor version, such as 1.34, of a Kubernetes version, such as v1.34.2; empty if
+// there is none.
 func Minor(version string) string {
 	if minor := minorOf(version); minor != 0 {
 		return fmt.Sprintf("1.%d", minor)
@@ -58,7 +59,7 @@ func Minor(version string) string {
 	return ""
 }
 
-// minorOf is the 34 of v1.34.2; 0 if there is none.
+// minorOf returns the 34 of v1.34.2; 0 if there is none.
 func minorOf(version string) int {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(parts) < 2 || parts[0] != "1" {

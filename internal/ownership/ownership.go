@@ -19,15 +19,14 @@ import (
 const ClusterAnnotation = "slipway.infrastructure.cluster.x-k8s.io/cluster"
 
 // RegionAnnotation holds the AWS region that an object's resources are in. It is written together
-// with the finalizer, before anything is made in AWS, so that deletion finds its way when the
+// with the finalizer, before anything is created in AWS, so that deletion finds its way when the
 // cluster objects are gone and status was lost in a move.
 const RegionAnnotation = "slipway.infrastructure.cluster.x-k8s.io/region"
 
-// IdentityAnnotation holds as whom AWS was called when something was last made there: the kind and
-// name of an identity, such as AWSClusterRoleIdentity/tenant, or the kind alone for the
-// controller's own credentials of a cluster that names no identity. It is written with
-// RegionAnnotation, and deletion goes by it. People may set it on an object that is being deleted
-// whose identity is gone.
+// IdentityAnnotation holds the identity that AWS was last called with to create something: its kind
+// and name, such as AWSClusterRoleIdentity/tenant, or the kind alone for the controller's own
+// credentials of a cluster that names no identity. It is written with RegionAnnotation, and
+// deletion goes by it. Users may set it on an object that is being deleted whose identity is gone.
 const IdentityAnnotation = "slipway.infrastructure.cluster.x-k8s.io/identity"
 
 // AccountAnnotation holds the AWS account of that identity, where it is known: the controller does

@@ -32,8 +32,8 @@ type thing struct {
 	foreign bool
 	// may lists the changes that a policy allows by declaration; docs/permissions.md names them.
 	may []string
-	// policies, boundary and trusted are a role's: what is attached, and whether somebody outside
-	// may assume it.
+	// policies, boundary, and trusted are a role's: what is attached, and whether an outside
+	// principal may assume it.
 	policies []string
 	boundary string
 	trusted  bool
@@ -127,8 +127,8 @@ var taggers = map[string][2]string{
 	"parameter": {"ssm:AddTagsToResource", "ssm:RemoveTagsFromResource"},
 }
 
-// changes are the other actions that change or use things, of which nothing is asked but the thing;
-// deletions end with the thing, or with what runs in it.
+// changes are the other actions that change or use things, which need only the thing itself;
+// deletions delete the thing, or what runs in it.
 var (
 	changes = map[string][]string{
 		"template": {"ec2:CreateFleet", "ec2:CreateLaunchTemplateVersion", "ec2:ModifyLaunchTemplate", "ec2:RunInstances"},

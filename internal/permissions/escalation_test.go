@@ -34,8 +34,7 @@ func (f *search) allowed(candidates []call) []call {
 	})
 }
 
-// on returns the calls that are allowed on a thing. Those on one that does not exist are those that
-// create it.
+// on returns the calls that are allowed on a thing. Calls on a thing that does not exist create it.
 func (f *search) on(t thing) []call {
 	key := t.kind + t.key()
 	found, known := f.tried[key]
@@ -90,9 +89,9 @@ func (f *search) from(start []thing) []string {
 	return nil
 }
 
-// harms reports whether a call changes, uses or deletes what is foreign, or leaves somebody outside
-// with a role that may do more than nodes may. Nodes' permissions are the holder's anyway, because
-// it starts nodes.
+// harms reports whether a call changes, uses, or deletes a foreign resource, or leaves an outside
+// principal with a role that may do more than nodes may. Nodes' permissions are the holder's
+// anyway, because it starts nodes.
 func harms(required string) func(call) bool {
 	return func(c call) bool {
 		if c.on.foreign && !slices.ContainsFunc(c.on.may, func(action string) bool { return strings.HasPrefix(c.name, action) }) {
@@ -181,8 +180,8 @@ func world(scope Scope, features []Feature) []thing {
 	add("instance", arnOf("ec2", "instance/i-plain"), true, nil)
 	add("instance", arnOf("ec2", "instance/i-red"), scoped, map[string]string{fleet.TagCluster: "red"})
 	add("instance", arnOf("ec2", "instance/i-owned"), true, map[string]string{infrav1.TagMachinePool: "default/blue/x"})
-	// Bootstrap data of another cluster, of a config that has the name of this one, and of somebody
-	// else; messages of others.
+	// Bootstrap data of another cluster, of a config that has the name of this one, and of another
+	// owner; foreign messages.
 	for kind, prefix := range map[string]string{"parameter": arnOf("ssm", "parameter/slipway/"), "object": "arn:aws:s3:::data/node/slipway/"} {
 		hash := strings.Repeat("0", 32)
 		add(kind, prefix+"default/red/x/"+hash, scoped, nil)
@@ -195,8 +194,8 @@ func world(scope Scope, features []Feature) []thing {
 	return all
 }
 
-// launches returns the changes that a policy allows by declaration: launch templates that nobody's
-// Slipway owns can be launched from.
+// launches returns the changes that a policy allows by declaration: launch templates without a
+// Slipway owner can be launched from.
 func launches(kind string, tags map[string]string) []string {
 	if kind != "template" || tags[owners[kind]] != "" {
 		return nil
@@ -262,9 +261,9 @@ func scopes() map[string]Scope {
 }
 
 // TestNoSequenceReachesForeignResources searches the policies of all features, with and without
-// Adoption, for sequences of up to four calls that change, use or delete a resource of somebody
-// else's. The policies of fewer features allow less (TestFewerFeaturesAllowLess), so there is no
-// such sequence for them either.
+// Adoption, for sequences of up to four calls that change, use, or delete a foreign resource. The
+// policies of fewer features allow less (TestFewerFeaturesAllowLess), so there is no such sequence
+// for them either.
 func TestNoSequenceReachesForeignResources(t *testing.T) {
 	t.Parallel()
 	for what, scope := range scopes() {
@@ -314,7 +313,7 @@ func TestFewerFeaturesAllowLess(t *testing.T) {
 }
 
 // TestSearchFindsEscalations holds that the search finds what policies of an earlier form let their
-// holder do: tag what is somebody else's, and then delete it.
+// holder do: tag a foreign resource, and then delete it.
 func TestSearchFindsEscalations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/tag-anything.json")
@@ -426,7 +425,7 @@ func loosen(t *testing.T, policies []iampolicy.Policy, sid, key string) {
 	t.Fatalf("there is no statement %s", sid)
 }
 
-// TestOwnersStay holds that nobody takes Slipway's owner tag from what is its own, nor changes it,
+// TestOwnersStay holds that no call takes Slipway's owner tag from its resources, nor changes it,
 // unless the policy is for Adoption, which gives things back to CAPA. A role may be left to another
 // pool of the same clusters.
 func TestOwnersStay(t *testing.T) {

@@ -1,11 +1,11 @@
 // Package permissions owns what Slipway may do in AWS: a table of the actions that each feature
-// needs, and of the resources and conditions that bound them. The IAM policies that
-// `slipway iam policy` prints, and those in docs/permissions.md, are generated from it. It is pure.
+// needs, and of the resources and conditions that bound them. The IAM policies that `slipway iam
+// policy` prints, and those in docs/permissions.md, are generated from it. It is pure.
 //
 // A policy allows changes only to resources that carry Slipway's owner tag, and allows that tag
 // only on resources that are being created, or that the feature adoption covers. So its holder
-// cannot first tag and then change a resource of somebody else;
-// TestNoSequenceReachesForeignResources searches for sequences that could.
+// cannot first tag and then change a foreign resource; TestNoSequenceReachesForeignResources
+// searches for sequences that could.
 package permissions
 
 import (
@@ -113,8 +113,9 @@ type Scope struct {
 	// the cluster of a provisioner. EKSClusters are the names of EKS clusters, and Nodegroups
 	// patterns of the names of node groups in them that Slipway owns; DefaultNodegroups if empty.
 	Clusters, EKSClusters, Nodegroups []string
-	// RolePaths are the IAM paths of roles that Slipway creates, where nobody else may create
-	// roles. If empty, they are those of the clusters under noderole.DefaultPath.
+	// RolePaths are the IAM paths of roles that Slipway creates. No other principal should be able
+	// to create roles there. If empty, they are the paths of the clusters under
+	// noderole.DefaultPath.
 	RolePaths []string
 	// PermissionsBoundary is the ARN of the policy that every role that Slipway creates must have
 	// as its permissions boundary.
@@ -199,7 +200,7 @@ func Policies(scope Scope, features ...Feature) ([]Document, error) {
 	return all, nil
 }
 
-// version is that of the language of policies.
+// version is the version of the policy language.
 const version = "2012-10-17"
 
 func statements(scope Scope, features []Feature) []Statement {
@@ -402,8 +403,8 @@ func ParseFeature(name string) (Feature, error) {
 var names = regexp.MustCompile(`^[A-Za-z0-9_.+=,@-]{1,100}$`)
 
 // Check fails for a scope that no resource could be in, or whose names would change the meaning of
-// a policy. Roles, parameters, queues and ARNs may have IAM's wildcards; the names of clusters may
-// not, because keys of tags are made from them.
+// a policy. Roles, parameters, queues, and ARNs may have IAM's wildcards; the names of clusters may
+// not, because keys of tags are built from them.
 func (s Scope) Check() error {
 	if partitions := []string{"", "aws", "aws-cn", "aws-us-gov"}; !slices.Contains(partitions, s.Partition) {
 		return fmt.Errorf("partition %q is not one of aws, aws-cn, aws-us-gov", s.Partition)

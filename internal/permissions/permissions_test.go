@@ -67,7 +67,7 @@ func TestTableIsWhatIsCalled(t *testing.T) {
 	}
 }
 
-// callsIn are the permissions for the requests that a file makes: values of the SDK's input types.
+// callsIn returns the permissions for the requests in a file: values of the SDK's input types.
 func callsIn(file *ast.File) []string {
 	var found []string
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -346,7 +346,7 @@ func TestScopeIsChecked(t *testing.T) {
 	}
 }
 
-// write makes the documented policies anew.
+// write rewrites the documented policies.
 var write = flag.Bool("write", false, "write the policies into docs/permissions.md")
 
 const (
@@ -354,7 +354,7 @@ const (
 	begin, end = "<!-- begin: go test ./internal/permissions -write -->\n", "<!-- end -->\n"
 )
 
-// TestPoliciesAreDocumented holds that the document has each feature's policy as it is made.
+// TestPoliciesAreDocumented holds that the document has each feature's policy as it is generated.
 func TestPoliciesAreDocumented(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(documented)
@@ -418,7 +418,8 @@ func blocks(t *testing.T, text *strings.Builder, features []Feature) {
 	}
 }
 
-// TestNothingIsMadeWithoutTags takes every action that makes something to a request without Slipway's tags.
+// TestNothingIsMadeWithoutTags tries every action that creates something with a request without
+// Slipway's tags.
 func TestNothingIsMadeWithoutTags(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ action, resource, tag string }{

@@ -35,7 +35,7 @@ func needs(features ...Feature) func(actions ...string) grant {
 	return func(actions ...string) grant { return grant{actions, features} }
 }
 
-// What each kind of pool needs, and what several do.
+// The permissions that each kind of pool needs, and the permissions that several need.
 var (
 	machine  = needs(MachinePools)
 	managed  = needs(ManagedPools)
@@ -92,13 +92,13 @@ func eksClusters(s Scope) []string {
 	return s.regional("eks", resources...)
 }
 
-// instanceRoles returns the roles that instances of machine pools may have: CAPA's default, and
-// those that are named.
+// instanceRoles returns the roles that instances of machine pools may have: CAPA's default, and the
+// named roles.
 func instanceRoles(s Scope) []string {
 	return s.roles(append([]string{"nodes" + roleSuffix}, s.NodeRoles...)...)
 }
 
-// roleSuffix ends the names of the roles that clusterawsadm creates (CAPA:
+// roleSuffix is the suffix of the names of the roles that clusterawsadm creates (CAPA:
 // cloudformation/bootstrap, DefaultNameSuffix).
 const roleSuffix = ".cluster-api-provider-aws.sigs.k8s.io"
 
@@ -143,8 +143,8 @@ func nodegroupRoles(s Scope) []string {
 	return slices.Concat(newRoles(s), s.roles(append([]string{"eks-nodegroup" + roleSuffix}, s.NodeRoles...)...))
 }
 
-// nodePolicies returns the ARNs of what may be attached to roles that Slipway creates. Anything
-// else would give nodes, and so Slipway, more permissions than it has itself.
+// nodePolicies returns the ARNs of the policies that may be attached to roles that Slipway creates.
+// Anything else would give nodes, and so Slipway, more permissions than it has itself.
 func nodePolicies(s Scope) []string {
 	return slices.Concat(noderole.NodePolicies(cmp.Or(s.Partition, "*")), s.NodePolicies)
 }
@@ -195,8 +195,8 @@ func ownedByCAPA(tag, prefix string) func(Scope) Condition {
 // clusters if it names any. The value of the tag is the cluster's name.
 func ofProvisioner(s Scope) Condition { return s.provisioned("ResourceTag") }
 
-// forProvisioner returns a condition for fleets and instances that a request marks as those of a
-// provisioner, in the scope's clusters if it names any.
+// forProvisioner returns a condition for fleets and instances that a request marks as a
+// provisioner's, in the scope's clusters if it names any.
 func forProvisioner(s Scope) Condition { return s.provisioned("RequestTag") }
 
 func (s Scope) provisioned(kind string) Condition {
@@ -219,7 +219,7 @@ func given(key string, values ...string) func(Scope) Condition {
 
 // withBoundary requires a role to have, or to get, the scope's permissions boundary. IAM has no
 // condition key for trust policies: the path, this, and the policies that may be attached are what
-// bounds a role whoever may assume it.
+// bounds a role, whatever principal may assume it.
 func withBoundary(condition func(Scope) Condition) func(Scope) Condition {
 	return func(s Scope) Condition {
 		if s.PermissionsBoundary == "" {
@@ -270,7 +270,8 @@ var rules = []rule{
 		when: given("ec2:CreateAction", "CreateFleet", "CreateLaunchTemplate", "RunInstances"),
 	},
 	{
-		// Auto Scaling and EKS ask for ec2:RunInstances of whoever has them launch from a template.
+		// Auto Scaling and EKS require ec2:RunInstances of a caller that has them launch from a
+		// template.
 		sid: "KeepTemplates", on: templates, when: owned(infrav1.TagLaunchConfig),
 		grants: []grant{
 			both("ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions", "ec2:ModifyLaunchTemplate"),
@@ -291,8 +292,8 @@ var rules = []rule{
 		when: func(s Scope) Condition { return defaultTemplates("ResourceTag")(s).otherKeys(infrav1.TagLaunchConfig) },
 	},
 	{
-		// A template with an owner tag is Slipway's. KeepTemplates and KeepNodeTemplates say of
-		// which clusters it may be.
+		// A template with an owner tag is Slipway's. KeepTemplates and KeepNodeTemplates restrict
+		// the clusters that it may be of.
 		sid: "LaunchFromOtherTemplates", on: templates,
 		when:   func(Scope) Condition { return Condition{}.unowned(infrav1.TagLaunchConfig) },
 		grants: []grant{needs(ExistingTemplates, JustInTimeNodes)("ec2:RunInstances"), nodes("ec2:CreateFleet")},
@@ -437,12 +438,13 @@ var rules = []rule{
 		},
 	},
 	{
-		// CAPA marks its roles with the cluster's name, or with that of the EKS cluster.
+		// CAPA marks its roles with the cluster's name, or with the name of the EKS cluster.
 		sid: "AdoptRoles", on: derivedRoles, each: Scope.anyCluster, when: ownedByCAPA(infrav1.TagManagedMachinePool, infrav1.TagKubernetesClusterPrefix),
 		grants: []grant{adoption("iam:TagRole")},
 	},
 	{
-		// EC2 asks for ssm:GetParameters of whoever launches from a template that names a parameter.
+		// EC2 requires ssm:GetParameters of a caller that launches from a template that names a
+		// parameter.
 		sid: "FindImages", grants: []grant{needs(ImageParameters, JustInTimeNodes)("ssm:GetParameter"), nodes("ssm:GetParameters")},
 		on: func(s Scope) []string {
 			public := Scope{Partition: s.Partition, Region: s.Region} // AWS's own belong to no account

@@ -70,7 +70,7 @@ func (w *World) build(clients *aws.Clients) {
 	w.Collector = &provisionednode.Collector{Client: w.Client, Live: w.Client, Fleets: fleets, Clock: clock, ClusterUID: uid, Interval: intervals.Rest}
 }
 
-// joining is how nodes of the cluster join.
+// joining says how nodes of the cluster join.
 type joining struct{ version string }
 
 // Version implements defaults.Cluster.

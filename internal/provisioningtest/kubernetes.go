@@ -125,7 +125,7 @@ func (w *World) evict(namespace, name string) error {
 }
 
 // refuses reports whether the API server evicts a pod only if a PodDisruptionBudget allows a
-// disruption, and it allows none. Budgets count for running pods, and for those that are not ready
+// disruption, and it allows none. Budgets count for running pods, and for pods that are not ready
 // while the budget has too few healthy pods, unless its policy is AlwaysAllow (Kubernetes:
 // registry/core/pod/storage, eviction.go).
 func refuses(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {

@@ -1,6 +1,6 @@
 // Package provisioningtest runs the controllers of just-in-time nodes for tests: their real
 // Reconcile functions, against controller-runtime's in-memory API server and the simulated AWS, on
-// one clock that stands still. Nothing runs beside the test: it says when pods come, time passes,
+// one clock that stands still. Nothing runs by itself: the test says when pods come, time passes,
 // Nodes join, and a controller restarts.
 package provisioningtest
 
@@ -134,7 +134,7 @@ func before(see func(body []byte), answer http.Handler) http.Handler {
 	})
 }
 
-// Main runs the tests of a package with garbage collected rarely: they make much of it, and need
+// Main runs the tests of a package with garbage collected rarely: they produce much of it, and need
 // little memory.
 func Main(m *testing.M) {
 	debug.SetGCPercent(400)
@@ -203,7 +203,7 @@ func (w *World) Advance(d time.Duration) {
 	}
 }
 
-// Observe is a sweep of the instances of all ProvisionedNodes, and a poll of their status checks.
+// Observe sweeps the instances of all ProvisionedNodes, and polls their status checks.
 func (w *World) Observe() {
 	w.Helper()
 	if err := w.Nodes.Checks.Poll(w.Context()); err != nil && !w.Faulty {
@@ -229,7 +229,7 @@ func (w *World) Observe() {
 	}
 }
 
-// Collect is two passes of the collector, the second of which terminates what the first found.
+// Collect runs two passes of the collector; the second terminates what the first found.
 func (w *World) Collect() {
 	w.Helper()
 	for range 2 {
@@ -246,7 +246,7 @@ func (w *World) reconcile(name string, reconcile func(ctx context.Context, reque
 	}
 }
 
-// fingerprint is another whenever an object is.
+// fingerprint returns a text that changes whenever an object does.
 func (w *World) fingerprint() string {
 	var text strings.Builder
 	for _, list := range []client.ObjectList{&provisioningv1.ProvisionerList{}, &provisioningv1.ProvisionedNodeList{}, &corev1.NodeList{}, &corev1.PodList{}} {
@@ -258,14 +258,14 @@ func (w *World) fingerprint() string {
 	return text.String()
 }
 
-// Instances returns those that have not ended, by id.
+// Instances returns the instances that have not terminated, by ID.
 func (w *World) Instances() []awssim.Instance {
 	return slices.DeleteFunc(w.Sim.Instances(Account, Region), func(i awssim.Instance) bool {
 		return i.State.Name == ec2types.InstanceStateNameShuttingDown || i.State.Name == ec2types.InstanceStateNameTerminated
 	})
 }
 
-// Calls counts the calls of an action by Slipway, those that failed included.
+// Calls counts the calls of an action by Slipway, including failed ones.
 func (w *World) Calls(action string) int {
 	count := 0
 	for _, call := range w.Sim.Calls() {

@@ -1,6 +1,6 @@
-// Package sdkmembers compares the members of the AWS SDK's request types with those that Slipway's
-// requests set. Tests use it, so that a member that a new release of the SDK adds fails them until
-// somebody decides about it.
+// Package sdkmembers compares the members of the AWS SDK's request types with the members that
+// Slipway's requests set. Tests use it, so that a member that a new release of the SDK adds fails
+// them until it is decided about.
 package sdkmembers
 
 import (
@@ -72,9 +72,9 @@ func set(value reflect.Value, path string) []string {
 	}
 }
 
-// Undecided says about which leaves of a request type nothing is decided: those that no request
-// sets and that have no reason why not, reasons for leaves that a request sets, and reasons for
-// none. A reason for a member holds for the leaves below it too.
+// Undecided returns the leaves of a request type that nothing is decided about: leaves that no
+// request sets and that have no reason why not, reasons for leaves that a request sets, and reasons
+// for none. A reason for a member holds for the leaves below it too.
 func Undecided(reasons map[string]string, requests ...any) []string {
 	isSet := map[string]bool{}
 	for _, request := range requests {

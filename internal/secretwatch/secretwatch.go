@@ -23,16 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// DefaultInterval is how often each Secret is looked at. The kubeadm bootstrap provider replaces a
-// join token when less than half of its life is left, for which it looks each third of it: of 15
-// minutes some five are left then, and two and a half at least (Cluster API: bootstrap/kubeadm,
-// shouldRotate).
+// DefaultInterval is the interval at which each Secret is read. The kubeadm bootstrap provider
+// replaces a join token when less than half of its life is left, which it checks each third of it:
+// of 15 minutes some five are left then, and two and a half at least (Cluster API:
+// bootstrap/kubeadm, shouldRotate).
 const DefaultInterval = time.Minute
 
-// patience is how long one look may take, in real time.
+// patience bounds how long one read may take, in real time.
 const patience = 10 * time.Second
 
-// Watcher looks at the Secrets that objects name. It is a source of a controller.
+// Watcher polls the Secrets that objects name. It is a source of a controller.
 type Watcher struct {
 	reader   client.Reader
 	clock    clock.Clock
@@ -45,8 +45,8 @@ type Watcher struct {
 	known map[types.NamespacedName]string
 }
 
-// New returns a watcher that looks at nothing yet. The reader reads past any cache, which would
-// list and hold all Secrets.
+// New returns a watcher without Secrets. The reader reads past any cache, which would list and hold
+// all Secrets.
 func New(reader client.Reader, clk clock.Clock, interval time.Duration) *Watcher {
 	return &Watcher{
 		reader: reader, clock: clk, interval: interval,
@@ -54,7 +54,7 @@ func New(reader client.Reader, clk clock.Clock, interval time.Duration) *Watcher
 	}
 }
 
-// Start implements source.Source. It looks until the context ends.
+// Start implements source.Source. It polls until the context is done.
 func (w *Watcher) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +63,7 @@ func (w *Watcher) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 	return nil
 }
 
-// Watch makes changes of the Secret wake the object, instead of those of a Secret that it named earlier.
+// Watch has changes of the Secret wake the object, in place of the Secret that it named earlier.
 func (w *Watcher) Watch(object, secret types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +80,7 @@ func (w *Watcher) Read(object types.NamespacedName, version string) {
 	w.known[object] = version
 }
 
-// Forget ends an object's interest.
+// Forget removes an object's interest.
 func (w *Watcher) Forget(object types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *Watcher) Forget(object types.NamespacedName) {
 	delete(w.known, object)
 }
 
-// run looks at all Secrets, rests, and looks again.
+// run polls all Secrets, rests, and polls again.
 func (w *Watcher) run(ctx context.Context) {
 	for {
 		select {
@@ -102,9 +102,9 @@ func (w *Watcher) run(ctx context.Context) {
 	}
 }
 
-// look wakes the objects whose Secrets have changed. One at a time is asked for, so that many are
-// no burst. A failure that may be of one Secret alone keeps no other from being looked at; any
-// other ends the round.
+// look wakes the objects whose Secrets have changed. It reads one at a time, so that many are no
+// burst. A failure that may concern one Secret alone does not prevent the others from being read;
+// any other failure stops the round.
 func (w *Watcher) look(ctx context.Context) error {
 	var refused error
 	for _, secret := range w.secrets() {
@@ -121,7 +121,7 @@ func (w *Watcher) look(ctx context.Context) error {
 	return refused
 }
 
-// secrets are those that objects name, in a stable order.
+// secrets returns the Secrets that objects name, in a stable order.
 func (w *Watcher) secrets() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,8 @@ func (w *Watcher) secrets() []types.NamespacedName {
 	return slices.Compact(named)
 }
 
-// version is the resource version of a Secret, "" if there is none. What the Secret holds is not asked for.
+// version returns the resource version of a Secret, "" if there is none. It does not read the
+// content of the Secret.
 func (w *Watcher) version(ctx context.Context, secret types.NamespacedName) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

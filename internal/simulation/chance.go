@@ -2,17 +2,17 @@ package simulation
 
 import "math/rand/v2"
 
-// chance makes the choices of a schedule. Choices are made by one goroutine at a time, in an order
-// that the choices before determine.
+// chance draws the choices of a schedule. One goroutine at a time draws them, in an order that the
+// choices before determine.
 type chance struct{ *rand.Rand }
 
-// newChance makes the choices of one step of a schedule. Each step has its own, so that one can be
-// left out and the others stay as they are.
+// newChance returns the choices of one step of a schedule. Each step has its own, so that one can
+// be left out and the others stay as they are.
 func newChance(seed uint64, step int) chance {
 	return chance{rand.New(rand.NewPCG(seed, 0x510b+uint64(step)<<16))} //nolint:gosec // a schedule is no secret
 }
 
-// happens is true with a probability.
+// happens returns true with a probability.
 func (c chance) happens(probability float64) bool {
 	return probability > 0 && c.Float64() < probability
 }
@@ -20,7 +20,7 @@ func (c chance) happens(probability float64) bool {
 // pick returns one of the options, which must not be empty.
 func pick[T any](c chance, options ...T) T { return options[c.IntN(len(options))] }
 
-// Faults are the probabilities that a call of the process ends in each way.
+// Faults holds the probabilities of each result of a call of the process.
 type Faults struct {
 	// Refused calls have no effect and fail with an error of the server: AWS throttles, the API
 	// server is unavailable.
@@ -29,9 +29,10 @@ type Faults struct {
 	Unsent float64
 	// Lost calls have their effect, and fail as if they had none.
 	Lost float64
-	// Crash is the probability that the process ends right before a call, and that it ends right after.
+	// Crash is the probability that the process crashes right before a call, and that it crashes
+	// right after.
 	Crash float64
-	// Interlude is the probability that somebody else acts right before a call.
+	// Interlude is the probability that the user or another controller acts right before a call.
 	Interlude float64
 }
 
@@ -45,7 +46,7 @@ func drawFaults(c chance) Faults {
 	}
 }
 
-// fate is how a call ends.
+// fate names the result of a call.
 type fate int
 
 const (

@@ -26,18 +26,18 @@
 // after its effect, be throttled, or be the last one before the process crashes; and the user may
 // act, or a watch event arrive, in the middle of a pass (chance.go).
 //
-// In the second phase, there are no more faults. Everything is delivered and reconciled until the
+// In the second phase, faults no longer occur. Everything is delivered and reconciled until the
 // process has written nothing for minutes. Then the pool must be as its spec says, and the process
-// must write nothing more.
+// must not write again.
 //
 // # What must hold
 //
-// The invariants are in invariants.go, and those of drains in drains.go: some hold after each call,
-// others at the end.
+// The invariants are in invariants.go, and the invariants of drains in drains.go: some hold after
+// each call, others at the end.
 //
 // That the invariants are strict enough is shown by mutants (mutants_test.go) and flaws
-// (flaws_test.go): mistakes that are made on purpose in the source of the product, or at the edges
-// of the process, each of which some schedule must notice.
+// (flaws_test.go): deliberate mistakes in the source of the product, or at the edges of the
+// process. Some schedule must notice each of them.
 //
 // Run uses the real clock where the product does, to space descriptions and retries. It must
 // therefore be called in a bubble of testing/synctest, in which waiting takes no time.

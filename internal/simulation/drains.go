@@ -25,10 +25,10 @@ const (
 )
 
 const (
-	// drainSlack is how long a drain may take beyond its time limit: until a failed call is tried
-	// again, or a new process has taken over.
+	// drainSlack bounds how long a drain may take beyond its time limit: until a failed call is
+	// tried again, or a new process has taken over.
 	drainSlack = 8 * time.Minute
-	// sinceWhole is how much earlier than it was a drain may be recorded to have begun: times are
+	// sinceWhole bounds how much earlier a drain may be recorded to begin than it did: times are
 	// recorded in whole seconds.
 	sinceWhole = time.Second
 )
@@ -94,7 +94,7 @@ func (w *World) undrained(id string, ended *instance) {
 	}
 }
 
-// overdue returns for how long the drain of an instance's node should have ended, without faults.
+// overdue returns for how long the drain of an instance's node has been overdue, without faults.
 func (w *World) overdue(id string) time.Duration {
 	if w.faultless.IsZero() {
 		return 0

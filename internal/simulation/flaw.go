@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Flaw is a mistake that a process makes, on purpose: at its edges, so that it stays the same
-// mistake however the product is written. The invariants must notice each. The zero Flaw is none.
+// Flaw is a deliberate mistake of a process: at its edges, so that it stays the same mistake
+// however the product is written. The invariants must notice each. The zero Flaw is none.
 type Flaw struct {
 	// Request changes what the process asks of AWS.
 	Request func(action string, form url.Values)
@@ -31,8 +31,8 @@ type Flaw struct {
 	Deaf string
 	// NoCordons has nodes not cordoned, and Deletes has pods deleted rather than evicted.
 	NoCordons, Deletes bool
-	// NoSweeps, NoSecrets, NoReturns and NoRetries have the process not look at AWS by itself, not
-	// look at Secrets, not come back when a pass asked for it, and not try again what failed.
+	// NoSweeps, NoSecrets, NoReturns, and NoRetries prevent the process from polling AWS, polling
+	// Secrets, coming back when a pass asked for it, and retrying failures.
 	NoSweeps, NoSecrets, NoReturns, NoRetries bool
 }
 
@@ -88,7 +88,7 @@ func (f Flaw) result(result reconcile.Result, err error) (reconcile.Result, erro
 	return result, err
 }
 
-// never is when what a flaw leaves out is due.
+// never is the delay of work that a flaw leaves out.
 const never = 1000 * time.Hour
 
 // answer is one that AWS gave, which a process remembers.

@@ -31,7 +31,7 @@ func (c *gatedClient) call(verb string, object runtime.Object, name string, chan
 	}, func() error { return apierrors.NewServiceUnavailable("the API server is restarting") })
 }
 
-// answerOf says how a write ended, for the trace.
+// answerOf describes the result of a write, for the trace.
 func answerOf(object runtime.Object, err error) string {
 	if err != nil {
 		return string(apierrors.ReasonForError(err)) + " " + err.Error()

@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// instanceStart is how long an instance takes until it is in service, with some to spare.
+// instanceStart is the time that an instance takes until it is in service, with some to spare.
 const instanceStart = time.Minute
 
 // The invariants of every schedule. The first ones hold at each moment, and the others once faults
@@ -58,19 +58,19 @@ func (v *ViolationError) Error() string { return v.Cause.Error() }
 // Unwrap returns what was found.
 func (v *ViolationError) Unwrap() error { return v.Cause }
 
-// configuration is what of a spec decides whether an instance must be replaced. The user changes
-// nothing else that does.
+// configuration holds the fields of a spec that decide whether an instance must be replaced. The
+// user changes no other such field.
 type configuration struct {
 	instanceType string
 	volumeSize   int64
 }
 
-// facts are what an observer of the API server and of AWS knows, whatever any process believes.
+// facts holds what an observer of the API server and of AWS knows, whatever any process believes.
 type facts struct {
 	clock clock.PassiveClock
 	// asked are the configurations that the spec has asked for, one after the other.
 	asked []asked
-	// unsettled is true while an edit is made that is taken back before anybody can see it.
+	// unsettled is set during an edit that is taken back before it becomes visible.
 	unsettled bool
 	// surplus is how many instances the pool was asked to have fewer: which ones go is for AWS to choose.
 	surplus int
@@ -81,11 +81,11 @@ type facts struct {
 	// deleting is true once the pool is deleted.
 	deleting bool
 	tokens   int
-	// instances are those of the pool's group, by id.
+	// instances are the instances of the pool's group, by ID.
 	instances map[string]*instance
 	// drains are when the drains of nodes began, by instance.
 	drains map[string]time.Time
-	// foreign describes what belongs to somebody else; empty if there is nothing.
+	// foreign describes the foreign resources; empty if there are none.
 	foreign string
 }
 
@@ -100,7 +100,7 @@ type instance struct {
 	template string
 	version  int64
 	launched time.Time
-	// excused is true if somebody ended the instance, or its group.
+	// excused is set if the user terminated the instance, or deleted its group.
 	excused bool
 	ended   bool
 }
@@ -109,7 +109,7 @@ func newFacts(clk clock.PassiveClock) facts {
 	return facts{clock: clk, instances: map[string]*instance{}, drains: map[string]time.Time{}}
 }
 
-// running are the ids of instances that have not ended.
+// running returns the IDs of instances that have not terminated.
 func (f *facts) running() []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(f.instances)) {
@@ -166,15 +166,16 @@ func (w *World) instanceChanged(ctx context.Context, event awssim.Event) {
 	}
 }
 
-// join has the node of an instance join the workload cluster. An instance that AWS was told to go
-// on terminating shuts down before its node joins: nobody could drain that any more.
+// join has the node of an instance join the workload cluster. If AWS has been allowed to go on
+// terminating an instance, it shuts down before its node joins: the node could no longer be
+// drained.
 func (w *World) join(ctx context.Context, id string) {
 	state, err := w.lifecycleState(ctx, id)
 	if err != nil {
 		w.violate(NoPanic, "%w", err)
 		return
 	}
-	// The instance may have ended while it was described.
+	// The instance may have terminated while it was described.
 	if state != "Terminating:Proceed" && !w.facts.instances[id].ended {
 		w.trace.detail("node %s joins", id)
 		w.workload.join(id)
@@ -192,7 +193,7 @@ func (w *World) instanceLaunched(ctx context.Context, id string) error {
 		tags[*tag.Key] = *tag.Value
 	}
 	if tags[infrav1.TagMachinePool] == "" && tags["aws:autoscaling:groupName"] == poolName && w.facts.foreign == "" && len(w.facts.asked) == 0 {
-		return nil // somebody else's, before the pool exists
+		return nil // a foreign one, before the pool exists
 	}
 	number, err := strconv.ParseInt(tags["aws:ec2launchtemplate:version"], 10, 64)
 	if err != nil {
@@ -211,7 +212,7 @@ func (w *World) instanceLaunched(ctx context.Context, id string) error {
 	return nil
 }
 
-// configurationIn is what a version launches.
+// configurationIn returns the configuration that a version launches.
 func configurationIn(data *ec2types.ResponseLaunchTemplateData) configuration {
 	found := configuration{instanceType: string(data.InstanceType)}
 	for _, device := range data.BlockDeviceMappings {
@@ -222,9 +223,9 @@ func configurationIn(data *ec2types.ResponseLaunchTemplateData) configuration {
 	return found
 }
 
-// replacedForNothing checks an instance that ends: somebody ended it, there are to be fewer, or the
-// spec has asked for something else since it began. Even then, a refresh must spare an instance
-// that ran what the group launches.
+// replacedForNothing checks an instance that terminates: the user terminated it, the pool shrinks,
+// or the spec has asked for something else since it began. Even then, a refresh must spare an
+// instance that ran what the group launches.
 func (w *World) replacedForNothing(id string, ended *instance) {
 	if ended.excused || w.facts.deleting {
 		return
@@ -244,8 +245,8 @@ func (w *World) replacedForNothing(id string, ended *instance) {
 	w.violate(NothingInVain, "instance %s was replaced, though nothing else than what it runs (%s, %d GB) was asked for since it was launched", id, ended.instanceType, ended.volumeSize)
 }
 
-// otherAsked reports whether the spec has asked for another configuration than that of an instance
-// since it was launched.
+// otherAsked reports whether the spec has asked for a configuration other than the instance's since
+// it was launched.
 func (f *facts) otherAsked(one *instance) bool {
 	for i, asked := range f.asked {
 		past := i < len(f.asked)-1 && f.asked[i+1].from.Before(one.launched)
@@ -285,9 +286,9 @@ func (w *World) afterCall(ctx context.Context, action string) {
 	}
 }
 
-// noteSpared notes which instances a refresh must spare: those that run what the group launches
-// when it is started. The refresh replaces them all the same once the group launches something
-// else.
+// noteSpared notes which instances a refresh must spare: the instances that run what the group
+// launches when it is started. The refresh replaces them all the same once the group launches
+// something else.
 func (w *World) noteSpared(ctx context.Context, started bool) error {
 	groups, err := w.ownedGroups(ctx)
 	if err != nil || len(groups) == 0 || groups[0].LaunchTemplate == nil || w.violation != nil {
@@ -335,9 +336,8 @@ func (w *World) atMostOne(ctx context.Context) error {
 	return nil
 }
 
-// twins checks that the newest version of the pool's template differs from the one before: in what
-// the user or the bootstrap provider changes, and in the description, which has the fingerprints of
-// what it holds.
+// twins checks that the newest version of the pool's template differs from the one before, in what
+// the user or the bootstrap provider changes, and in the description, which has its fingerprints.
 func (w *World) twins(ctx context.Context) error {
 	templates, err := w.ownedTemplates(ctx)
 	if err != nil || len(templates) == 0 {
@@ -360,8 +360,8 @@ func (w *World) twins(ctx context.Context) error {
 	return nil
 }
 
-// versionsInUse checks that what runs can still be launched: the version of the group, and that of
-// each instance unless somebody deleted the pool.
+// versionsInUse checks that what runs can still be launched: the version of the group, and the
+// version of each instance unless the user deleted the pool.
 func (w *World) versionsInUse(ctx context.Context) error {
 	groups, err := w.ownedGroups(ctx)
 	if err != nil {
@@ -406,7 +406,7 @@ func (w *World) versionsInUse(ctx context.Context) error {
 	return nil
 }
 
-// foreignUnchanged checks what belongs to somebody else.
+// foreignUnchanged checks the foreign resources.
 func (w *World) foreignUnchanged(ctx context.Context) {
 	if w.facts.foreign == "" {
 		return
@@ -456,7 +456,7 @@ func (w *World) unsettledDeletion(ctx context.Context) error {
 	return nil
 }
 
-// unsettledPool says what of a pool is not as its spec says.
+// unsettledPool returns how a pool differs from its spec.
 func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool) error {
 	machinePool := &clusterv1.MachinePool{}
 	if err := w.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
@@ -546,7 +546,7 @@ func (w *World) unpruned(ctx context.Context, pool *infrav1.AWSMachinePool) erro
 	return nil
 }
 
-// ownedGroups are the pool's, but those that are being deleted.
+// ownedGroups returns the pool's groups, except for groups that are being deleted.
 func (w *World) ownedGroups(ctx context.Context) ([]asgtypes.AutoScalingGroup, error) {
 	found, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
 		Filters: []asgtypes.Filter{{Name: ptr.To("tag:" + infrav1.TagMachinePool), Values: []string{owner}}},
@@ -567,7 +567,7 @@ func (w *World) ownedTemplates(ctx context.Context) ([]ec2types.LaunchTemplate, 
 	return found.LaunchTemplates, nil
 }
 
-// owner is the value of the ownership tags of what belongs to the pool.
+// owner is the value of the ownership tags of the pool's resources.
 const owner = namespace + "/" + clusterName + "/" + poolName
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }

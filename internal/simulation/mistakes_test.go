@@ -20,11 +20,11 @@ var (
 	noticesFlag = flag.Int("notices", 0, "run so many schedules at most, until one notices the mistake in the product that is run")
 )
 
-// mistakePatience is how long a product with a mistake may take until everything is as it must be.
-// A schedule that takes the product longer without the mistake does not count.
+// mistakePatience is the time that a product with a mistake may take until everything is as it must
+// be. A schedule that takes the product longer without the mistake does not count.
 const mistakePatience = time.Hour
 
-// finding is how a mistake was noticed.
+// finding holds how a mistake was noticed.
 type finding struct {
 	after     uint64
 	invariant string
@@ -132,7 +132,8 @@ func TestWithRow(t *testing.T) {
 	}
 }
 
-// Every mistake that the documentation lists exists, and breaks the rule that it says.
+// TestTableListsMistakes holds that every mistake that the documentation lists exists, and breaks
+// the rule that the table names.
 func TestTableListsMistakes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/simulation.md")

@@ -25,7 +25,7 @@ type mutant struct {
 // edit replaces a text that occurs once in a file.
 type edit struct{ file, is, becomes string }
 
-// mutants are mistakes that somebody might make, or has made.
+// mutants are plausible mistakes, or actual mistakes of the past.
 var mutants = []mutant{
 	{"take somebody else's group for the pool's", "only the owner tag says whose a group is", []edit{{
 		"internal/autoscalinggroup/groups.go", "case exists && candidate.OwnedBy(owner):", "case exists:",
@@ -96,7 +96,7 @@ var mutants = []mutant{
 	}}},
 }
 
-// source returns the file of an edit with the edit made.
+// source returns the file of an edit with the edit applied.
 func (e edit) source(t *testing.T, before string) string {
 	t.Helper()
 	if before == "" {
@@ -122,7 +122,8 @@ func (m mutant) sources(t *testing.T) map[string]string {
 	return changed
 }
 
-// Each mutant can be made of the source as it is. With -mutants N each is caught within N schedules.
+// TestMutants holds that each mutant can be created from the source as it is. With -mutants N each
+// is caught within N schedules.
 func TestMutants(t *testing.T) {
 	for _, one := range mutants {
 		t.Run(one.name, func(t *testing.T) {
@@ -145,7 +146,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// All mutants together compile, so that none of them is noticed for want of a variable.
+// TestMutantsCompile holds that all mutants together compile, so that none is noticed only because
+// of an unused variable.
 func TestMutantsCompile(t *testing.T) {
 	t.Parallel()
 	sources, packages := map[string]string{}, map[string]bool{}
@@ -163,8 +165,8 @@ func TestMutantsCompile(t *testing.T) {
 	}
 }
 
-// overlay writes sources next to each other, and returns the file that has the go command take them
-// for those of the product.
+// overlay writes sources next to each other, and returns the file that has the go command use them
+// in place of the product's sources.
 func overlay(t *testing.T, sources map[string]string) string {
 	t.Helper()
 	replace := map[string]string{}

@@ -50,8 +50,8 @@ type process struct {
 	manager  *stillManager
 	registry *clouds.Registry
 	secrets  *secretWatch
-	// cloud is what was swept last, and swept when. AWS changed last at changed, and unhear ends
-	// the watch of that.
+	// cloud is the cloud that was swept last, and swept is when. AWS changed last at changed, and
+	// unhear stops watching for changes.
 	cloud          *clouds.Cloud
 	swept, changed time.Time
 	unhear         func()
@@ -59,7 +59,7 @@ type process struct {
 	answers map[string]answer
 	// dead is true from the moment of a crash: no call of the process reaches anything.
 	dead bool
-	// sweep and poll are when AWS is swept next, and when Secrets are looked at.
+	// sweep and poll are when AWS is swept next, and when Secrets are polled.
 	sweep, poll time.Time
 }
 
@@ -105,7 +105,7 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 	return p, p.manager.start(p.ctx) //nolint:contextcheck // watches live as long as the process
 }
 
-// stop ends the process.
+// stop stops the process.
 func (p *process) stop() {
 	p.dead = true
 	p.end()
@@ -170,8 +170,8 @@ func (p *process) next() time.Time {
 	return soonest
 }
 
-// nextSweep returns when AWS is swept next with something to look at. A sweep with nothing to look
-// at changes nothing.
+// nextSweep returns when AWS is swept next with something to describe. A sweep with nothing to
+// describe changes nothing.
 func (p *process) nextSweep() time.Time {
 	if p.cloud == nil {
 		return p.sweep
@@ -189,7 +189,8 @@ func (p *process) nextSweep() time.Time {
 	return due
 }
 
-// sweepAnyway is how long after a sweep AWS is swept again though nothing is known to have changed in it.
+// sweepAnyway is the time after a sweep when AWS is swept again though nothing is known to have
+// changed in it.
 const sweepAnyway = time.Minute
 
 // sawAll reports whether the last sweep saw AWS as it still is, so that another one would change
@@ -202,7 +203,7 @@ func (p *process) sawAll() bool {
 	return p.swept.After(p.changed.Add(lag)) && p.swept.After(w.lastWrite.Add(lag))
 }
 
-// tick sweeps AWS and looks at Secrets if it is time to.
+// tick sweeps AWS and polls Secrets if it is time to.
 func (p *process) tick() {
 	now := p.world.clock.Now()
 	if !now.Before(p.sweep) && !p.sawAll() {

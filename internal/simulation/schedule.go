@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// steps is how many events the first phase of a schedule has at most.
+	// steps bounds the number of events in the first phase of a schedule.
 	steps = 160
 	// rest is for how long nothing must have been written before the second phase looks whether
 	// everything is as it must be, patience how long that may take, and quiet for how long nothing
@@ -22,7 +22,7 @@ const (
 	rest     = 10 * time.Minute
 	patience = 4 * time.Hour
 	quiet    = 30 * time.Minute
-	// tooMany is how often something may be reconciled without that time passes.
+	// tooMany bounds how often something may be reconciled while no time passes.
 	tooMany = 1000
 )
 
@@ -33,7 +33,7 @@ type Options struct {
 	Seed  uint64
 	// Skip are the steps of the first phase that are left out.
 	Skip map[int]bool
-	// Flaw is a mistake that the process makes; none if empty.
+	// Flaw is the mistake of the process; none if empty.
 	Flaw Flaw
 	// Patience is how long it may take after the last fault until everything is as it must be; zero
 	// for as long as the product may take by the time limits that it has.
@@ -42,14 +42,14 @@ type Options struct {
 	Trace io.Writer
 }
 
-// Result is what became of a schedule.
+// Result holds the result of a schedule.
 type Result struct {
-	// Hash is that of the trace.
+	// Hash is the hash of the trace.
 	Hash string
 	// Events is how many lines the trace has, and Passed how much time passed in the schedule.
 	Events int
 	Passed time.Duration
-	// Steps is how many steps the first phase has, with those that were left out.
+	// Steps is the number of steps of the first phase, including steps that were left out.
 	Steps int
 	// Violation says which invariant did not hold; nil if all did.
 	Violation error
@@ -137,7 +137,7 @@ func (w *World) step(ctx context.Context) error {
 	return nil
 }
 
-// interlude is what somebody else does in the middle of a pass.
+// interlude has the user or another controller act in the middle of a pass.
 func (w *World) interlude() {
 	if pending := w.pending(); len(pending) > 0 && w.chance.happens(0.5) {
 		if err := w.deliver(pick(w.chance, pending...), w.trace.detail); err != nil {
@@ -153,8 +153,8 @@ func (w *World) interlude() {
 	}
 }
 
-// wait lets time pass: until something happens by itself as a rule, or for longer, as if the
-// process had been held up.
+// wait lets time pass: usually until something happens by itself, or for longer, as if the process
+// had been held up.
 func (w *World) wait() error {
 	to := w.next()
 	if w.chance.happens(0.3) {
@@ -251,7 +251,8 @@ func (w *World) settle(ctx context.Context) error {
 	}
 }
 
-// lookAnyway is when the world is looked at again though nothing is known to have changed in it.
+// lookAnyway is the interval at which the world is checked again though nothing is known to have
+// changed in it.
 const lookAnyway = 5 * time.Minute
 
 // whenChanged returns look, which repeats its answer for as long as nothing has changed in the API

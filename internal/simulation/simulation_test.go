@@ -36,7 +36,7 @@ var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 	return apiserver.NewKinds(scheme, definitions)
 })
 
-// TestMain has garbage collected rarely: a schedule makes much of it, and needs little memory.
+// TestMain has garbage collected rarely: a schedule produces much of it, and needs little memory.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800)
 	m.Run()
@@ -54,13 +54,14 @@ func run(t *testing.T, options simulation.Options) (result simulation.Result) {
 		if result, err = simulation.Run(t.Context(), options); err != nil {
 			t.Errorf("seed %d: %v", options.Seed, err)
 		}
-		// A description that nobody waits for any longer may be spaced from the one before: let it end.
+		// A description that no caller waits for any longer may be spaced from the one before: let
+		// it finish.
 		time.Sleep(time.Minute)
 	})
 	return result
 }
 
-// Every invariant holds in every schedule.
+// TestSimulation holds that every invariant holds in every schedule.
 func TestSimulation(t *testing.T) {
 	if *seedFlag >= 0 {
 		result := run(t, simulation.Options{Seed: uint64(*seedFlag), Trace: os.Stdout})
@@ -91,7 +92,7 @@ func TestSimulation(t *testing.T) {
 	t.Log(rate)
 }
 
-// progress is how many schedules were run, and how fast.
+// progress counts how many schedules were run, and how fast.
 type progress struct {
 	began time.Time
 
@@ -128,7 +129,7 @@ func minimized(t *testing.T, seed uint64, steps int) string {
 	return trace.String()
 }
 
-// TestMinimize leaves out all steps but those that it takes.
+// TestMinimize leaves out all steps that are not needed.
 func TestMinimize(t *testing.T) {
 	t.Parallel()
 	tries := 0
@@ -141,7 +142,7 @@ func TestMinimize(t *testing.T) {
 	}
 }
 
-// The same seed gives the same schedule.
+// TestSameSeedSameTrace holds that the same seed gives the same schedule.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {

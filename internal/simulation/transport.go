@@ -18,10 +18,10 @@ var (
 // transport carries requests to the simulated AWS. It is the HTTP client of the SDK.
 type transport struct {
 	sim *awssim.Simulator
-	// gate decides the fate of each call. It is nil for those who act for the simulation: nothing
-	// goes wrong for them, and they see AWS as it is, however far its reads lag.
+	// gate decides the fate of each call. It is nil for the clients of the simulation itself:
+	// nothing goes wrong for them, and they see AWS as it is, however far its reads lag.
 	gate *gate
-	// seen is told of each call that AWS has answered, and of its status.
+	// seen is notified of each call that AWS has answered, and of its status.
 	seen func(action string, status int, code string)
 }
 
@@ -111,13 +111,13 @@ func throttlingCode(action string, request *http.Request) string {
 	return "RequestLimitExceeded"
 }
 
-// gate is what every call of a process passes.
+// gate is passed by every call of a process.
 type gate struct {
 	world   *World
 	process *process
 }
 
-// call makes a call with the fate that the schedule has for it. Refuse has the server refuse it.
+// call runs a call with the fate that the schedule has for it. Refuse has the server refuse it.
 func (g *gate) call(name string, changes bool, do, refuse func() error) error {
 	w := g.world
 	if g.process.dead {
@@ -156,5 +156,5 @@ func (g *gate) call(name string, changes bool, do, refuse func() error) error {
 	}
 }
 
-// silent drops an error that the caller never hears of.
+// silent drops an error that does not reach the caller.
 func silent(error) error { return nil }

@@ -19,11 +19,11 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// deed is something that a user does in Kubernetes, or somebody in AWS. It describes itself for the
+// deed is an action of a user in Kubernetes, or of an operator in AWS. It describes itself for the
 // trace, and is empty if there was nothing to do.
 type deed func(ctx context.Context, w *World) (string, error)
 
-// deeds are what may happen to a pool.
+// deeds are the actions that may happen to a pool.
 var deeds = []deed{
 	changeInstanceType, changeInstanceType, changeVolume, changeReplicas, rotateToken, rotateToken, label,
 	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deleteGroup, deletePool,
@@ -150,7 +150,7 @@ func deleteGroup(ctx context.Context, w *World) (string, error) {
 	return "somebody deletes the Auto Scaling group " + *owned[0].AutoScalingGroupName, err
 }
 
-// createForeign creates a group and a template of somebody else's with the name that the pool's would get.
+// createForeign creates a foreign group and template with the name that the pool's would get.
 func (w *World) createForeign(ctx context.Context) error {
 	images, err := w.person.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
 		{Name: ptr.To("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.36.3-*"}}, {Name: ptr.To("architecture"), Values: []string{"x86_64"}},
@@ -178,7 +178,7 @@ func (w *World) createForeign(ctx context.Context) error {
 	return err
 }
 
-// describeForeign is what somebody else's group and template are.
+// describeForeign describes the foreign group and template.
 func (w *World) describeForeign(ctx context.Context) (string, error) {
 	groups, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{poolName}})
 	if err != nil {

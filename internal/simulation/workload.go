@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// podStart is how long a pod takes until it is ready, and podEnd how long an evicted one takes
-	// to terminate.
+	// podStart is the time that a pod takes until it is ready, and podEnd the time that an evicted
+	// one takes to terminate.
 	podStart = 5 * time.Second
 	podEnd   = 10 * time.Second
 )
@@ -28,7 +28,7 @@ const (
 type workloadCluster struct {
 	clock *simclock.Clock
 	nodes map[string]*corev1.Node
-	// pods are those of the Deployment, by name. A pod without a node is pending.
+	// pods are the pods of the Deployment, by name. A pod without a node is pending.
 	pods map[string]*pod
 	// replicas is how many pods the Deployment has, spare how many of them the budget lets be
 	// missing, and created how many were created.
@@ -76,7 +76,8 @@ func (c *workloadCluster) join(id string) {
 	c.bind()
 }
 
-// leave removes the node of an instance that has ended, with its pods. The Deployment replaces them.
+// leave removes the node of an instance that has terminated, with its pods. The Deployment replaces
+// them.
 func (c *workloadCluster) leave(id string) {
 	delete(c.nodes, id)
 	maps.DeleteFunc(c.pods, func(_ string, one *pod) bool { return one.Spec.NodeName == id })
@@ -110,7 +111,7 @@ func (c *workloadCluster) on(id string) []corev1.Pod {
 	return pods
 }
 
-// missing is how many pods are not ready.
+// missing returns how many pods are not ready.
 func (c *workloadCluster) missing() int {
 	ready := 0
 	for _, one := range c.pods {
@@ -154,7 +155,7 @@ func (c *workloadCluster) node(name string) (*corev1.Node, error) {
 	return node, nil
 }
 
-// unsettled says what of the cluster is not as it must be at rest.
+// unsettled returns how the cluster differs from its state at rest.
 func (c *workloadCluster) unsettled(running []string) error {
 	if len(c.nodes) != len(running) {
 		return fmt.Errorf("%d instances run, and the workload cluster has %d nodes", len(running), len(c.nodes))

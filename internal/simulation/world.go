@@ -30,7 +30,7 @@ const (
 	clusterName = "prod"
 	poolName    = "workers"
 	secretName  = "workers-bootstrap"
-	// subnet and securityGroup are those of the simulated AWS's default world.
+	// subnet and securityGroup are in the simulated AWS's default world.
 	subnet        = "subnet-0b2000000000000aa"
 	securityGroup = "sg-0c1000000000000ab"
 )
@@ -42,8 +42,8 @@ const (
 	staleBy    = 12
 )
 
-// begin is when every schedule begins. It is in the middle of a second, because the API server
-// keeps whole ones.
+// begin is the time at which every schedule begins. It is in the middle of a second, because the
+// API server keeps whole ones.
 var begin = time.Date(2026, time.November, 23, 10, 0, 0, 700_000_000, time.UTC)
 
 // World is everything that a schedule is about.
@@ -70,12 +70,13 @@ type World struct {
 	process *process
 	// prepared is the number of the last write before the first process started.
 	prepared uint64
-	// writes counts the calls of processes that change something, and lastWrite is when the last was made.
+	// writes counts the calls of processes that change something, and lastWrite is when the last
+	// was sent.
 	writes    int
 	lastWrite time.Time
 
 	facts facts
-	// faultless is since when there are no more faults.
+	// faultless is the time since when faults no longer occur.
 	faultless time.Time
 	// violation is the first invariant that did not hold.
 	violation error
@@ -87,8 +88,8 @@ type person struct {
 	groups *autoscaling.Client
 }
 
-// newWorld returns a world with a cluster, a pool, a group and a template of somebody else's that
-// have the name that the pool's would get, and a process that has just started.
+// newWorld returns a world with a cluster, a pool, a foreign group and template that have the name
+// that the pool's would get, and a process that has just started.
 func newWorld(ctx context.Context, options Options) (*World, error) {
 	seed := options.Seed
 	w := &World{kinds: options.Kinds, clock: simclock.New(begin, 0), chance: newChance(seed, 0), flaw: options.Flaw, patience: options.Patience}
@@ -125,7 +126,7 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 	return w, err
 }
 
-// close ends everything that belongs to the world.
+// close stops everything that belongs to the world.
 func (w *World) close() {
 	if w.process != nil {
 		w.process.stop()
@@ -185,10 +186,10 @@ func (w *World) createObjects(ctx context.Context) error {
 	return nil
 }
 
-// tokenText is the nth join token.
+// tokenText returns the nth join token.
 func tokenText(token int) string { return fmt.Sprintf("abcdef.%016d", token) }
 
-// bootstrapData is a Secret's with the nth join token.
+// bootstrapData returns the content of a Secret with the nth join token.
 func bootstrapData(token int) map[string][]byte {
 	return map[string][]byte{"format": []byte("cloud-config"), "value": fmt.Appendf(nil,
 		"#cloud-config\nruncmd:\n- kubeadm join 10.0.0.1:6443 --token %s --discovery-token-unsafe-skip-ca-verification\n", tokenText(token))}

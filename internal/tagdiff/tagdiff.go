@@ -1,8 +1,8 @@
-// Package tagdiff compares the tags that an AWS resource should have with those that it has. It is
-// pure, and knows no service: tags are the same everywhere in AWS, only the calls differ.
+// Package tagdiff compares the tags that an AWS resource should have with the tags that it has. It
+// is pure, and knows no service: tags are the same everywhere in AWS, only the calls differ.
 package tagdiff
 
-// Stale are the tags to set, because they are missing or have another value.
+// Stale returns the tags to set, because they are missing or have another value.
 func Stale(wanted, seen map[string]string) map[string]string {
 	stale := map[string]string{}
 	for key, value := range wanted {
@@ -13,8 +13,8 @@ func Stale(wanted, seen map[string]string) map[string]string {
 	return stale
 }
 
-// Retired are the tags to remove: of the keys that were set earlier, those that are no longer
-// wanted and still there. Tags of others stay.
+// Retired returns the tags to remove: the keys that were set earlier, are no longer wanted, and are
+// still there. Foreign tags stay.
 func Retired(keys []string, wanted, seen map[string]string) map[string]string {
 	retired := map[string]string{}
 	for _, key := range keys {

@@ -36,8 +36,9 @@ func allocated(run func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestMaskedBombs holds that what is unpacked of all compressed pieces of bootstrap data together
-// is bounded, also of those that hold further ones, and that what fits is masked all the same.
+// TestMaskedBombs holds that the unpacked size of all compressed pieces of bootstrap data together
+// is bounded, also for pieces that hold further ones, and that data that fits is masked all the
+// same.
 func TestMaskedBombs(t *testing.T) {
 	const budget = 256 << 10
 	zeros := gzipped(t, make([]byte, 32<<10))

@@ -12,7 +12,7 @@ func files(count int, content string) string {
 }
 
 // TestBounds holds that bootstrap data which unpacks to more than is searched is refused, and that
-// the search ends there.
+// the search stops there.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	plain := func(n int) []byte { return bytes.Repeat([]byte("lorem ipsum "), n/12) }

@@ -93,7 +93,7 @@ func (m *masker) dataURLs(text []byte, depth int) (regions, edits []edit) {
 	return regions, edits
 }
 
-// urlEnd finds where a URL ends that begins at start and whose content begins at from: at white
+// urlEnd returns where a URL stops that begins at start and whose content begins at from: at white
 // space, at a double quote (escaped or not), or at a single quote if it does not stand in double
 // quotes, because a URL may contain one.
 func urlEnd(text []byte, start, from int) int {
@@ -111,8 +111,9 @@ func urlEnd(text []byte, start, from int) int {
 	return end
 }
 
-// percentDecode undoes percent-encoding (RFC 3986, section 2.1); what is no valid escape stands for
-// itself. The offsets are where every decoded byte begins in the source, and the source's end.
+// percentDecode undoes percent-encoding (RFC 3986, section 2.1); an invalid escape stands for
+// itself. The offsets are where every decoded byte begins in the source, and the length of the
+// source.
 func percentDecode(source []byte) (decoded []byte, offsets []int) {
 	for i := 0; i < len(source); {
 		offsets = append(offsets, i)

@@ -10,13 +10,13 @@ import (
 	"sort"
 )
 
-// A join token says nothing about what a node is: kubeadm's live for minutes, and Cluster API
-// writes a new one into the bootstrap data of a machine pool long before the old one ends. Two
+// A join token does not affect what a node is: kubeadm's tokens live for minutes, and Cluster API
+// writes a new one into the bootstrap data of a machine pool long before the old one expires. Two
 // renderings of one bootstrap config differ in the token, and in what follows from it: how YAML
-// quotes it, and how gzip packs it. Masked takes just that out.
+// quotes it, and how gzip packs it. Masked removes exactly that.
 const (
-	// Placeholders have the form of what they stand for, so that masking masked data changes
-	// nothing, and nothing but a token can become one.
+	// Placeholders have the form of the tokens that they replace, so that masking masked data
+	// changes nothing, and nothing but a token can become one.
 	tokenMask = "xxxxxx.xxxxxxxxxxxxxxxx"
 	keyMask   = "0000000000000000000000000000000000000000000000000000000000000000"
 
@@ -26,7 +26,7 @@ const (
 	// maxUnpacked bounds what is unpacked of one compressed stream, in bytes.
 	maxUnpacked = 4 << 20
 	// maxUnpackedInAll bounds how much is unpacked from all compressed streams in bootstrap data: a
-	// Secret has room for hundreds of compression bombs, each of which may hold hundreds again.
+	// Secret has room for hundreds of compression bombs, and each may hold hundreds again.
 	maxUnpackedInAll = 3 * maxUnpacked
 	// maxSearched bounds what is searched in all pieces together, as unpacked and decoded: the
 	// search is much slower than unpacking.
@@ -82,13 +82,13 @@ func placesOf(fields, flags, value, mask, word string) []place {
 
 // Masked returns bootstrap data with every short-lived join secret replaced by a placeholder, to
 // determine whether two renderings create the same node. Everything else is returned byte for byte,
-// but for the encodings around a secret, over which it spreads: a compressed piece that holds one
-// is returned with the same content but not compressed (the result may not depend on the release of
-// a compression library either), and base64 that holds one is padded.
+// except for the encodings around a secret, over which it spreads: a compressed piece that holds
+// one is returned with the same content but not compressed (the result may not depend on the
+// release of a compression library either), and base64 that holds one is padded.
 //
-// Secrets are found in plain text, and inside base64, percent-encoded and gzip-compressed pieces:
+// Secrets are found in plain text, and inside base64, percent-encoded, and gzip-compressed pieces:
 // cloud-init's write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of
-// the cluster's CA stays: it is part of what the node is. The format makes no difference: either
+// the cluster's CA stays: it is part of what the node is. The format does not matter: either
 // language may carry the other's encodings.
 //
 // Data that CheckBounds refuses is searched up to the bounds, and returned as it is from there on.
@@ -127,7 +127,7 @@ type masker struct {
 	budget int
 	// searched is how many bytes were searched.
 	searched int
-	// exceeded is true once a piece was left out because of what others hold.
+	// exceeded is set once a piece was left out because of the size of others.
 	exceeded bool
 }
 
@@ -164,7 +164,7 @@ func (m *masker) pieceEdits(data []byte, depth int) []edit {
 	return []edit{{start: 0, end: len(data), replacement: storedGzip(masked)}}
 }
 
-// edit replaces the bytes from start to end.
+// edit replaces a range of bytes.
 type edit struct {
 	start, end  int
 	replacement []byte
@@ -224,8 +224,8 @@ func maskPlain(text []byte) []edit {
 		if !bytes.Contains(text, []byte(p.word)) {
 			continue
 		}
-		// A match takes the character after it, which may be the one before the next: go on from
-		// the secret's end.
+		// A match takes the character after it, which may be the one before the next: go on after
+		// the secret.
 		for from := 0; from < len(text); {
 			match := p.pattern.FindSubmatchIndex(text[from:])
 			if match == nil {
@@ -271,7 +271,8 @@ type base64Block struct {
 	separator []byte
 }
 
-// readBlock extends the line from start to end over the lines after it that belong to the same base64.
+// readBlock extends the line between start and end over the following lines that belong to the same
+// base64.
 func readBlock(text []byte, start, end int) base64Block {
 	block := base64Block{start: start, end: end, digits: slices.Clone(text[start:end])}
 	width := end - start

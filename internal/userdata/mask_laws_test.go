@@ -29,7 +29,7 @@ func pack(data []byte, level int, unix int64) []byte {
 	return packed.Bytes()
 }
 
-// tokens: those that YAML takes for numbers among them.
+// tokens, including tokens that YAML reads as numbers.
 var tokens = rapid.OneOf(
 	rapid.StringMatching(`[a-z0-9]{6}\.[a-z0-9]{16}`),
 	rapid.StringMatching(`[0-9]{6}\.[0-9]{16}`),

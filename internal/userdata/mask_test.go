@@ -288,7 +288,7 @@ func TestMaskedCloudConfigOfKubeadm(t *testing.T) {
 	}
 }
 
-// Data that contains no secret, or cannot be read, stays as it is.
+// TestMaskedLeavesAlone holds that data that contains no secret, or cannot be read, stays as it is.
 func TestMaskedLeavesAlone(t *testing.T) {
 	t.Parallel()
 	secret := []byte(joinConfiguration(token))
@@ -343,8 +343,8 @@ func TestStoredGzip(t *testing.T) {
 	}
 }
 
-// What is masked goes into fingerprints by which nodes are rolled: a release that changes one of
-// these rolls every pool.
+// TestMaskedIsStable holds that masked data does not change between releases: it goes into the
+// fingerprints that decide about roll-outs, so a change rolls every pool.
 func TestMaskedIsStable(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{

@@ -119,7 +119,8 @@ func single(data []byte) (part, error) {
 	return part{}, refused("EK16", "the bootstrap data is nothing that a node reads: begin it with #cloud-config or #!, write a NodeConfig, or give a MIME multi-part message")
 }
 
-// nodeConfigFields are those of a NodeConfig that a node needs (nodeadm: api/v1alpha1, ClusterDetails).
+// nodeConfigFields are the fields of a NodeConfig that a node needs (nodeadm: api/v1alpha1,
+// ClusterDetails).
 type nodeConfigFields struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`

@@ -9,7 +9,7 @@ import (
 // Family is a family of images whose nodes read user data in one way.
 type Family string
 
-// The families of Amazon EKS images. An image of nobody knows what is the empty Family.
+// The families of Amazon EKS images. The empty Family is for an image whose family is unknown.
 const (
 	FamilyAmazonLinux2    Family = "AmazonLinux2"
 	FamilyAmazonLinux2023 Family = "AmazonLinux2023"
@@ -57,7 +57,7 @@ type EKSCluster struct {
 
 // Nodegroup says for which nodes of an EKS managed node group user data is rendered.
 type Nodegroup struct {
-	// Family of the image; empty if nobody knows, which only an image of one's own can be.
+	// Family of the image; empty if it is unknown, which only happens for custom images.
 	Family Family
 	// OwnImage says that the launch template has the image. Then EKS adds nothing to user data,
 	// which has to be complete; else EKS merges user data into its own (AWS: launch-templates,
@@ -66,9 +66,9 @@ type Nodegroup struct {
 	Cluster  EKSCluster
 }
 
-// RenderNodegroup makes user data of bootstrap data, which may be empty: user data is empty then
-// where EKS sees to it, and is generated where the image is one's own. Equal arguments give equal
-// bytes.
+// RenderNodegroup renders user data from bootstrap data, which may be empty: user data is empty
+// then where EKS provides it, and is generated where the image is a custom one. Equal arguments
+// give equal bytes.
 //
 // The error is a *NodegroupDataError, a *TooLargeError or an *UnknownFormatError.
 func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, error) {

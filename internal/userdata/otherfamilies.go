@@ -18,7 +18,7 @@ func completeTOML(c EKSCluster) []byte {
 }
 
 // unsupportedTOML are the forms that TOML has and EKS does not merge (AWS: launch-templates,
-// "Bottlerocket user data"), but for those of arrays.
+// "Bottlerocket user data"), except for the forms of arrays.
 var unsupportedTOML = []struct {
 	pattern *regexp.Regexp
 	what    string

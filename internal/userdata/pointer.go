@@ -70,10 +70,10 @@ func fetch(command string) []byte {
 // advanced parameters).
 const ParameterLimit = 8192
 
-// PackParameter makes the value of a parameter of bootstrap data: compressed, because a parameter
-// is small, and in base64, because its value is text that must not hold what kubeadm's templates
-// do, double braces (AWS: PutParameter, Value). Equal data give equal values. The error is a
-// *TooLargeError or an *EmptyError.
+// PackParameter returns the value of a parameter of bootstrap data: compressed, because a parameter
+// is small, and in base64, because its value is text that must not hold double braces, which
+// kubeadm's templates contain (AWS: PutParameter, Value). Equal data give equal values. The error
+// is a *TooLargeError or an *EmptyError.
 func PackParameter(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, &EmptyError{}

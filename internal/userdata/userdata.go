@@ -46,7 +46,7 @@ type Rendered struct {
 	Gzipped bool
 }
 
-// Render makes user data of bootstrap data. Equal data give equal bytes.
+// Render renders user data from bootstrap data. Equal data give equal bytes.
 //
 // Cloud-config that is too large is compressed, which cloud-init undoes by itself (cloud-init:
 // User-data formats, "gzip compressed content"). Data that fits is left as it is, so that users can

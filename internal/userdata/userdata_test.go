@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// noise is text that compression does not make smaller than about three quarters.
+// noise is text that compression does not shrink to less than about three quarters.
 func noise(n int) []byte {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	random := rand.New(rand.NewPCG(1, 2))

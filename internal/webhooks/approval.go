@@ -12,8 +12,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// approvalOnPool is approval for a pool, whose versions are its launch config's. A launch config
-// that cannot be read holds nobody up.
+// approvalOnPool checks an approval on a pool, whose versions are its launch config's. It admits
+// the approval if the launch config cannot be read.
 func approvalOnPool(ctx context.Context, reader client.Reader, before, pool client.Object, reference *infrav1.LaunchConfigReference) error {
 	if !newApproval(before, pool) {
 		return nil
@@ -30,7 +30,7 @@ func approvalOnPool(ctx context.Context, reader client.Reader, before, pool clie
 	return approval(before, pool, config)
 }
 
-// newApproval reports whether an update approves a version. What was approved before is not checked
+// newApproval reports whether an update approves a version. An earlier approval is not checked
 // again: every later update would be refused once the version is deleted.
 func newApproval(before, after client.Object) bool {
 	approved := after.GetAnnotations()[infrav1.ApprovedVersionAnnotation]

@@ -6,7 +6,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// launchConfigRules are those of what an AWSLaunchConfig has beside awsLaunchTemplate.
+// launchConfigRules are the rules about fields that an AWSLaunchConfig has in addition to
+// awsLaunchTemplate.
 var launchConfigRules = map[string]func(spec *infrav1.AWSLaunchConfigSpec) string{
 	"DP2":  kernelIsOld,
 	"EK35": consoleShowsOneInterface,
@@ -40,7 +41,7 @@ func kernelIsOld(spec *infrav1.AWSLaunchConfigSpec) string {
 	return fmt.Sprintf("spec.%s: for paravirtual images alone, which no current instance type runs; AWS recommends images that bring their own kernel", listed(given))
 }
 
-// configMetadataIsOff is metadataIsOff for options in EC2's words.
+// configMetadataIsOff does the same as metadataIsOff, for options with EC2's values.
 func configMetadataIsOff(spec *infrav1.AWSLaunchConfigSpec) string {
 	options := spec.MetadataOptions
 	if options == nil || options.HTTPEndpoint != infrav1.InstanceMetadataDisabled {

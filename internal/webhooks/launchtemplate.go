@@ -6,7 +6,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// launchTemplateRules are those that hold wherever a launch template is described. They get the path of it.
+// launchTemplateRules are the rules that hold wherever a launch template is described. They get the
+// path of it.
 var launchTemplateRules = map[string]func(path string, template *infrav1.AWSLaunchTemplate) string{
 	"MD2":  metadataIsOff,
 	"SL10": imagesHaveEnded,

@@ -12,13 +12,13 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// subject is a pool and what is known beside it.
+// subject is a pool and its surroundings.
 type subject struct {
 	pool *infrav1.AWSMachinePool
 	wanted
 }
 
-// wanted is what the MachinePool of a pool asks for.
+// wanted holds what the MachinePool of a pool asks for.
 type wanted struct {
 	// machinePool refers to the pool; nil if there is none yet.
 	machinePool *clusterv1.MachinePool
@@ -55,8 +55,8 @@ func machinePoolWarnings(s subject) []string {
 	return said
 }
 
-// replicas are what the MachinePool asks for, and whether anybody knows: an external autoscaler's
-// are not the MachinePool's to say.
+// replicas returns the replicas of the MachinePool, and whether they are known: an external
+// autoscaler's are not the MachinePool's to say.
 func (s wanted) replicas() (int32, bool) {
 	if s.machinePool == nil || s.machinePool.Spec.Replicas == nil {
 		return 0, false
@@ -119,8 +119,8 @@ func rebalancesWell(s subject) string {
 	return "spec.capacityRebalance: with spotAllocationStrategy lowest-price replacements are likely to be interrupted too: use price-capacity-optimized"
 }
 
-// asksForSpot is whether instances may be Spot Instances; where a policy has a distribution, AWS's
-// default is On-Demand alone.
+// asksForSpot reports whether instances may be Spot Instances; where a policy has a distribution,
+// AWS's default is On-Demand alone.
 func asksForSpot(spec *infrav1.AWSMachinePoolSpec) bool {
 	if mixed := spec.MixedInstancesPolicy; mixed != nil {
 		return mixed.InstancesDistribution != nil && ptr.Deref(mixed.InstancesDistribution.OnDemandPercentageAboveBaseCapacity, 100) < 100
@@ -129,7 +129,7 @@ func asksForSpot(spec *infrav1.AWSMachinePoolSpec) bool {
 	return template != nil && (template.MarketType == infrav1.MarketTypeSpot || template.SpotMarketOptions != nil)
 }
 
-// rolls are the preferences of refreshes, unless there are none.
+// rolls returns the preferences of refreshes, and whether refreshes are enabled.
 func (s subject) rolls() (infrav1.RefreshPreferences, bool) {
 	preferences := ptr.Deref(s.pool.Spec.RefreshPreferences, infrav1.RefreshPreferences{})
 	return preferences, !preferences.Disable
@@ -273,7 +273,7 @@ func policiesCanDecide(s subject) string {
 
 func sorted[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }
 
-// listed is the names in a sentence.
+// listed joins the names as in a sentence.
 func listed(names []string) string {
 	slices.Sort(names)
 	if len(names) < 2 {

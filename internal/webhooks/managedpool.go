@@ -9,7 +9,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// managedSubject is a managed pool and what is known beside it.
+// managedSubject is a managed pool and its surroundings.
 type managedSubject struct {
 	pool *infrav1.AWSManagedMachinePool
 	wanted

@@ -28,8 +28,8 @@ type warningCase struct {
 	says    string // empty: no warning at all
 }
 
-// warningCases are pools that are warned of and their neighbors that are not. Replicas are those of
-// the MachinePool; there is none if nil.
+// warningCases are pools with a warning and their neighbors without one. Replicas are the replicas
+// of the MachinePool; there is none if nil.
 var warningCases = []warningCase{
 	{rule: "AS10", reason: "within bounds", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](3)},
 	{rule: "AS10", reason: "above", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](4), says: `asks for 4 replicas, which is not within 1 and 3`},

@@ -55,8 +55,8 @@ func (m *machinePools) ValidateCreate(ctx context.Context, pool *infrav1.AWSMach
 	return machinePoolWarnings(subject{pool: pool, wanted: wanted{machinePoolOf(ctx, m.reader, "AWSMachinePool", pool)}}), nil
 }
 
-// ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not
-// warned: the controller writes provider IDs.
+// ValidateUpdate implements admission.Validator. It does not warn if no field that users write has
+// changed: the controller writes provider IDs.
 func (m *machinePools) ValidateUpdate(ctx context.Context, before, pool *infrav1.AWSMachinePool) (admission.Warnings, error) {
 	if err := approvalOnPool(ctx, m.reader, before, pool, pool.Spec.LaunchConfigRef); err != nil {
 		return nil, err
@@ -72,15 +72,15 @@ func (*machinePools) ValidateDelete(context.Context, *infrav1.AWSMachinePool) (a
 	return nil, nil
 }
 
-// written is the part of the spec that is people's.
+// written returns the fields of the spec that users write.
 func written(pool *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolSpec {
 	spec := pool.Spec.DeepCopy()
 	spec.ProviderID, spec.ProviderIDList = "", nil
 	return spec
 }
 
-// machinePoolOf is the MachinePool that refers to the pool. There is none yet while manifests are
-// applied, and nil then; nor is a failed read a reason to hold anybody up.
+// machinePoolOf returns the MachinePool that refers to the pool. It returns nil if there is none,
+// as while manifests are applied, and if the read fails: that must not delay a request.
 func machinePoolOf(ctx context.Context, reader client.Reader, kind string, pool client.Object) *clusterv1.MachinePool {
 	all := &clusterv1.MachinePoolList{}
 	if err := reader.List(ctx, all, client.InNamespace(pool.GetNamespace())); err != nil {
@@ -107,7 +107,8 @@ func (m *managedPools) ValidateCreate(ctx context.Context, pool *infrav1.AWSMana
 	}), nil
 }
 
-// ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not warned.
+// ValidateUpdate implements admission.Validator. It does not warn if no field that users write has
+// changed.
 func (m *managedPools) ValidateUpdate(ctx context.Context, before, pool *infrav1.AWSManagedMachinePool) (admission.Warnings, error) {
 	if err := approvalOnPool(ctx, m.reader, before, pool, pool.Spec.LaunchConfigRef); err != nil {
 		return nil, err
@@ -128,7 +129,8 @@ func (*managedPools) ValidateDelete(context.Context, *infrav1.AWSManagedMachineP
 // launchConfigs answers for AWSLaunchConfigs.
 type launchConfigs struct{}
 
-// ValidateCreate implements admission.Validator. What a pool's controller writes was said at the pool.
+// ValidateCreate implements admission.Validator. It does not warn about a config that a pool's
+// controller writes: the pool had the warning.
 func (launchConfigs) ValidateCreate(_ context.Context, config *infrav1.AWSLaunchConfig) (admission.Warnings, error) {
 	if metav1.GetControllerOf(config) != nil {
 		return nil, nil

@@ -16,17 +16,18 @@ import (
 	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
-// What a server may make of three bytes of JSON, `{},`, in memory is a whole Container or Node if
-// it is decoded into Kubernetes's types. So lists are decoded object by object as they are read,
-// what is not needed of an object stays text, and nothing is kept but the fields that draining
-// reads.
+// Three bytes of JSON, `{},`, become a whole Container or Node in memory if they are decoded into
+// Kubernetes's types. So lists are decoded object by object as they are read, what is not needed of
+// an object stays text, and nothing is kept but the fields that draining reads.
 const (
-	// longestItem is how long an object may be: etcd stores at most 1.5 MiB, and Nodes and pods are
-	// a fraction of that.
+	// longestItem bounds the length of an object: etcd stores at most 1.5 MiB, and Nodes and pods
+	// are a fraction of that.
 	longestItem = 1 << 20
-	// longestContinue is far beyond the tokens that API servers make, which hold the name of an object.
+	// longestContinue is far beyond the tokens that API servers create, which hold the name of an
+	// object.
 	longestContinue = 8 << 10
-	// longestName is that of an object, and longestText bounds what else is kept: provider ids and UIDs.
+	// longestName bounds the name of an object, and longestText the other texts that are kept:
+	// provider IDs and UIDs.
 	longestName = 253
 	longestText = 512
 	// mostNodes and mostPods bound what is taken of a cluster, and of a node (the kubelet's default
@@ -196,7 +197,7 @@ func eachElement(array json.RawMessage, visit func(*json.Decoder) (bool, error))
 	return nil
 }
 
-// portion is a reader that fails once more than a number of bytes was read since it was renewed.
+// portion is a reader that fails when more than a number of bytes was read since it was renewed.
 type portion struct {
 	io.Reader
 	left int

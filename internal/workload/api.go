@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-project/slipway/internal/drain"
 )
 
-// API is what draining asks of a workload cluster, whose answers are not trusted. It implements
-// drain.API. What it returns has only the fields that draining reads.
+// API holds the calls of draining to a workload cluster, whose answers are not trusted. It
+// implements drain.API. The results have only the fields that draining reads.
 type API struct{ client *rest.RESTClient }
 
 var _ drain.API = &API{}
 
-// page is how many objects one list asks for: some megabytes of Nodes, which may have to cross a
-// slow network uncompressed.
+// page is the number of objects that one list asks for: some megabytes of Nodes, which may have to
+// cross a slow network uncompressed.
 const page = 200
 
 // statuses decodes the answers that refuse something, and nothing else: client-go would decode
@@ -146,10 +146,10 @@ func readPage(ctx context.Context, request *rest.Request, visit func(*json.Decod
 	return readList(body, visit)
 }
 
-// most is how much of an answer that nobody needs is read, so that its connection can be used again.
+// most bounds how much of an unused answer is read, so that its connection can be used again.
 const most = 64 << 10
 
-// send makes a request of whose answer only a refusal matters.
+// send sends a request whose answer only matters if it is a refusal.
 func send(ctx context.Context, request *rest.Request) error {
 	body, err := request.MaxRetries(0).Stream(ctx)
 	if err != nil {

@@ -63,7 +63,7 @@ func newCalls(most, mostInOne int) *calls {
 	return &calls{most: most, mostInOne: mostInOne, inOne: map[string]int{}}
 }
 
-// begin reports whether another call may be made, which end ends.
+// begin reports whether another call may begin. The caller must call end after it.
 func (c *calls) begin(namespace string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,7 +43,7 @@ func repeat(w io.Writer, text string, most int) {
 // endless is more than what is accepted of anything.
 const endless = 128 << 20
 
-// bomb is a list of empty Nodes without end, compressed to some hundred kilobytes.
+// bomb is an endless list of empty Nodes, compressed to some hundred kilobytes.
 func bomb(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -57,8 +57,8 @@ func bomb(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// TestHostileAnswers has a tenant's API server answer with what takes memory, or never ends, and
-// measures what that takes of the manager.
+// TestHostileAnswers has a tenant's API server send answers that take memory, or are endless, and
+// measures how much memory the manager takes.
 func TestHostileAnswers(t *testing.T) {
 	packed := bomb(t)
 	for _, row := range []struct {
@@ -141,7 +141,8 @@ func TestHostileAnswers(t *testing.T) {
 			if words := Explain(err); err == nil || !strings.Contains(words, row.want) || len(words) > 2*longestMessage {
 				t.Errorf("error %v, explained as %.600q", err, words)
 			}
-			// What is taken from the system grows with what is held, and not with what is read and dropped.
+			// Memory from the system grows with what is held, and not with what is read and
+			// dropped.
 			if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 64<<20 {
 				t.Errorf("the heap grew by %d MiB", grown>>20)
 			}
@@ -211,8 +212,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestCallsAreBounded holds that what is under way for one namespace leaves room for others, and
-// that a call that has ended makes room.
+// TestCallsAreBounded holds that the calls under way for one namespace leave room for others, and
+// that a finished call frees its room.
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	underWay := newCalls(3, 2)

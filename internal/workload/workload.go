@@ -1,9 +1,9 @@
 // Package workload reaches the API servers of workload clusters, by the kubeconfig Secret that
-// Cluster API's contract says every Cluster has. Both the kubeconfig and the server belong to a
-// tenant. A kubeconfig cannot make this process run a program, read a file, or connect to its own
-// machine, and a server cannot make it hold more than a little memory, follow a redirect, or wait.
-// Each call has a deadline and is never repeated by the client, a server that does not answer is
-// left alone for a while, and only a few calls are under way at a time.
+// every Cluster has according to Cluster API's contract. Both the kubeconfig and the server belong
+// to a tenant. A kubeconfig cannot make this process run a program, read a file, or connect to its
+// own machine, and a server cannot make it hold more than a little memory, follow a redirect, or
+// wait. Each call has a deadline and is never repeated by the client, a server that does not answer
+// is left alone for a while, and only a few calls are under way at a time.
 package workload
 
 import (
@@ -34,9 +34,9 @@ import (
 )
 
 const (
-	// callLimit is how long one call may take.
+	// callLimit bounds how long one call may take.
 	callLimit = 5 * time.Second
-	// silence is how long a cluster that gave no answer is left alone.
+	// silence is the time for which a cluster that gave no answer is left alone.
 	silence = 20 * time.Second
 	// secretSuffix and secretKey say where the kubeconfig is (Cluster API: contracts/control-plane,
 	// "Cluster kubeconfig management").
@@ -49,11 +49,11 @@ const (
 	longestHeader = 64 << 10
 	// mostClients bounds how many clients are kept. Tenants choose how many clusters they have.
 	mostClients = 500
-	// renewAfter is how long a client is used. Then it is dropped, so that those of clusters that
-	// are gone do not stay.
+	// renewAfter is the time for which a client is used. Then it is dropped, so that the clients of
+	// deleted clusters do not stay.
 	renewAfter = 15 * time.Minute
-	// callsInNamespace and callsInAll bound how many calls are under way at a time, each of which
-	// may hold some megabytes and, at worst, a worker.
+	// callsInNamespace and callsInAll bound how many calls are under way at a time. Each may hold
+	// some megabytes and, at worst, a worker.
 	callsInNamespace = 8
 	callsInAll       = 32
 )
@@ -95,7 +95,7 @@ func Explain(err error) string {
 	return "the workload cluster's API server does not answer"
 }
 
-// longestMessage is how much is repeated of what an API server says.
+// longestMessage bounds how much of an API server's message is repeated.
 const longestMessage = 500
 
 func shortened(message string) string {
@@ -123,7 +123,7 @@ type Clusters struct {
 	entries *bounded.Map[types.NamespacedName, *entry]
 }
 
-// entry is a cluster's client and the kubeconfig that it was made from.
+// entry is a cluster's client and the kubeconfig that it was created from.
 type entry struct {
 	digest [sha256.Size]byte
 	api    *API
@@ -181,7 +181,7 @@ func (c *Clusters) Forget(cluster types.NamespacedName) { c.entries.Delete(clust
 // Close drops all clients, and the connections that nothing uses.
 func (c *Clusters) Close() { c.entries.Clear() }
 
-// connect makes a client. It calls nothing.
+// connect creates a client. It sends no request.
 func (c *Clusters) connect(namespace string, kubeconfig []byte) (*entry, error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
@@ -213,8 +213,8 @@ func (c *Clusters) connect(namespace string, kubeconfig []byte) (*entry, error) 
 	return &entry{api: &API{client: api}, health: state, transport: authenticated}, nil
 }
 
-// transport returns the connections to an API server. They are not those of client-go, which keeps
-// every transport that it ever made, and decompresses.
+// transport returns the connections to an API server. It does not use client-go's transports:
+// client-go keeps every transport that it ever created, and decompresses.
 func (c *Clusters) transport(config *rest.Config) (*http.Transport, error) {
 	target, err := c.target(config.Host)
 	if err != nil {

@@ -144,7 +144,7 @@ func TestClientFollowsTheSecret(t *testing.T) {
 	}
 }
 
-// TestNoWay holds that what nobody can use is said, without addresses.
+// TestNoWay holds that an unusable kubeconfig is reported, without addresses.
 func TestNoWay(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

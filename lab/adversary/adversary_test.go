@@ -16,12 +16,12 @@ var (
 )
 
 const (
-	// remembered is how many moves are printed with a failure.
+	// remembered is the number of moves that are printed with a failure.
 	remembered = 40
-	// checkEvery is how many moves are made between two looks at what must not have changed.
+	// checkEvery is the number of moves between two checks of the invariants.
 	checkEvery = 25
-	// growth is how much more memory, in bytes, the process may hold after the moves than before:
-	// it holds the API server and the simulated AWS too.
+	// growth bounds how much more memory, in bytes, the process may hold after the moves than
+	// before: it holds the API server and the simulated AWS too.
 	growth = 512 << 20
 )
 

@@ -118,8 +118,8 @@ var creations = map[string]string{
 	"CreateLaunchTemplate": "LaunchTemplateName", "CreateAutoScalingGroup": "AutoScalingGroupName", "CreateNodegroup": "NodegroupName", "CreateRole": "RoleName",
 }
 
-// creates returns the resource that a call creates. What PutParameter and PutObject overwrite is
-// among what the call touches.
+// creates returns the resource that a call creates. Resources that PutParameter and PutObject
+// overwrite are among what the call touches.
 func (c *call) creates() (resource, bool) {
 	switch output := c.Output.(type) {
 	case *ec2.CreateLaunchTemplateOutput:
@@ -210,7 +210,7 @@ func (c *call) touchesData() (touched []resource) {
 	return touched
 }
 
-// summary is what a person needs to know of the call.
+// summary describes the call to a reader.
 func (c *call) summary() string {
 	var texts []string
 	for _, r := range c.touches() {

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-project/slipway/lab/fleet"
 )
 
-// attacker makes a tenant's random moves, and keeps a list of them.
+// attacker plays a tenant's random moves, and keeps a list of them.
 type attacker struct {
 	*tenant
 	random *rand.Rand
@@ -41,8 +41,8 @@ type move struct {
 	do     func(a *attacker) error
 }
 
-// moves are the grammar. The first group creates objects, the second makes them lie, the third
-// takes them away, and the last one is honest work.
+// moves are the grammar. The first group creates objects, the second falsifies them, the third
+// deletes them, and the last one is honest work.
 var moves = []move{
 	{"create a launch config", 8, (*attacker).createConfig},
 	{"create a machine pool", 8, (*attacker).createPool},
@@ -67,7 +67,7 @@ var moves = []move{
 	{"honest work", 10, (*attacker).work},
 }
 
-// play makes one random move and returns its description.
+// play plays one random move and returns its description.
 func (a *attacker) play() string {
 	total := 0
 	for _, move := range moves {
@@ -144,7 +144,7 @@ func (a *attacker) foreign(kind string) string {
 	return pick(a, names)
 }
 
-// groupARN returns the ARN of a group of somebody else's.
+// groupARN returns the ARN of a foreign group.
 func (a *attacker) groupARN() string {
 	arns := []string{a.victim.groupARN, "arn:aws:autoscaling:us-east-1:000000000000:autoScalingGroup:x:autoScalingGroupName/x"}
 	for _, number := range a.other().numbers {
@@ -156,7 +156,7 @@ func (a *attacker) groupARN() string {
 	return pick(a, arns)
 }
 
-// instance returns the id of an instance of somebody else's.
+// instance returns the ID of a foreign instance.
 func (a *attacker) instance() string {
 	ids := slices.Clone(a.victim.instances)
 	for _, instance := range a.Cloud.AWS.Instances(a.other().account, a.Cloud.Region()) {
@@ -178,7 +178,7 @@ func (a *attacker) name() string {
 	}
 }
 
-// hostile returns a hostile object of the kind, or nil.
+// hostileOf returns a hostile object of the kind, or nil.
 func hostileOf[T client.Object](a *attacker, list client.ObjectList) (T, error) {
 	var none T
 	if err := a.user.List(a.Context(), list, client.InNamespace(a.namespace), client.HasLabels{hostile}); err != nil {
@@ -257,7 +257,7 @@ func (a *attacker) eksCluster() string {
 	return pick(a, []string{a.victim.cluster, a.other().namespace + "_" + managed + "-control-plane", a.namespace + "_" + managed + "-control-plane", "junk"})
 }
 
-// nodegroup returns the name of a node group of somebody else's.
+// nodegroup returns the name of a foreign node group.
 func (a *attacker) nodegroup() string {
 	_, name, _ := strings.Cut(a.foreign(kindNodegroup), "/")
 	return name

@@ -34,7 +34,8 @@ func (n *tenant) config(name string) *infrav1.AWSLaunchConfig {
 	return config
 }
 
-// pool is a machine pool that works, with what core Cluster API creates beside it.
+// pool is a machine pool that works, together with the objects that core Cluster API creates for
+// it.
 func (n *tenant) pool(name string) (*infrav1.AWSMachinePool, []client.Object) {
 	pool := &infrav1.AWSMachinePool{ObjectMeta: n.meta(name, rogue), Spec: infrav1.AWSMachinePoolSpec{
 		MaxSize: 3, Subnets: []infrav1.AWSResourceReference{{ID: ptr.To(subnet)}}, AWSLaunchTemplate: &infrav1.AWSLaunchTemplate{InstanceType: "t3.large"},
@@ -100,7 +101,8 @@ func (n *tenant) impersonate() error {
 	return report(n, &clusterv1.Cluster{}, third, func(twin *clusterv1.Cluster) { twin.Status.Initialization = cluster.Status.Initialization })
 }
 
-// located returns the annotations with which Slipway finds what is to be deleted, for a cluster of any name.
+// located returns the annotations with which Slipway finds the resources to delete, for a cluster
+// of any name.
 func (n *tenant) located(cluster string) map[string]string {
 	name := string(n.identity.Kind)
 	if n.identity.Name != "default" {
@@ -162,7 +164,7 @@ func (n *tenant) clear() {
 	})
 }
 
-// patience is how long a hostile object may take to go by itself.
+// patience is the time that a hostile object may take to go by itself.
 const patience = 10 * time.Minute
 
 // change edits an object as the tenant's user.

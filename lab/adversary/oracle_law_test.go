@@ -124,7 +124,7 @@ func TestOracle(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
 		name, reason string
-		// call is made by both tenants; want is what is wrong with it when it is made by the one
+		// call is sent by both tenants; want is what is wrong with it when it is sent by the one
 		// that does not own what it names.
 		call func(ctx context.Context, r *rig, config aws.Config) error
 		want string
@@ -205,8 +205,8 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// TestOracleKnowsTheCaller holds that the oracle finds a call that is made with the wrong
-// credentials or in the name of somebody else.
+// TestOracleKnowsTheCaller holds that the oracle finds a call that is sent with the wrong
+// credentials or in the name of another tenant.
 func TestOracleKnowsTheCaller(t *testing.T) {
 	t.Parallel()
 	describe := func(ctx context.Context, config aws.Config) error {

@@ -15,11 +15,12 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// owner names the party that a resource was created for, or that a call is made for.
+// owner names the party that a resource was created for, or that a call is for.
 type owner string
 
 const (
-	// nobody is the party of a call that the oracle cannot attribute, and of resources of the account itself.
+	// nobody is the party of a call that the oracle cannot attribute, and of resources of the
+	// account itself.
 	nobody owner = ""
 	// capa is the third cluster, which Cluster API Provider AWS runs.
 	capa owner = "capa"
@@ -66,7 +67,7 @@ func (v violation) String() string {
 	return fmt.Sprintf("%s %s: %s", v.at.Format(time.TimeOnly), v.call, v.why)
 }
 
-// recentCalls is how many calls are printed with a failure.
+// recentCalls is the number of calls that are printed with a failure.
 const recentCalls = 25
 
 func newOracle(cloud *awssim.Simulator, tagsOf func(account, name string) map[string]string) *oracle {
@@ -81,7 +82,8 @@ func (o *oracle) watch() error {
 	return err
 }
 
-// judge attributes what a call created, and records a violation if the call was not the caller's to make.
+// judge attributes the resources that a call created, and records a violation if the caller was not
+// entitled to the call.
 func (o *oracle) judge(c *awssim.FaultContext) {
 	if strings.Contains(c.Principal, testerKey) {
 		return
@@ -123,8 +125,8 @@ func (*oracle) foreign(holder, caller owner) bool {
 	return holder != nobody && holder != caller
 }
 
-// caller returns the party that a call is made for: by its role, and by the namespace of the
-// reconcile that it belongs to. The two must agree.
+// caller returns the party that a call is for: by its role, and by the namespace of the reconcile
+// that it belongs to. The two must agree.
 func (o *oracle) caller(c *awssim.FaultContext) (owner, []string) {
 	o.mu.Lock()
 	byNamespace := o.parties[o.namespace]
@@ -281,7 +283,7 @@ func (o *oracle) counted() string {
 	return strings.Join(texts, ", ")
 }
 
-// short is the part of a principal's ARN that tells it apart.
+// short returns the distinctive part of a principal's ARN.
 func short(principal string) string {
 	parts := strings.Split(principal, ":")
 	return parts[len(parts)-1]

@@ -11,14 +11,14 @@ import (
 )
 
 // sink is the manager's log. controller-runtime gives each reconcile a logger with the namespace of
-// the object, in the context that every call to AWS is made with: so the namespace of a call can be
-// told without a word of the product. It keeps errors that say that a reconcile panicked.
+// the object, in the context of every call to AWS: so the namespace of a call is known without help
+// from the product. It keeps errors about reconciles that panicked.
 type sink struct {
 	*journal
 	namespace string
 }
 
-// journal is what all loggers of a manager share.
+// journal holds what all loggers of a manager share.
 type journal struct {
 	mu     sync.Mutex
 	panics []string

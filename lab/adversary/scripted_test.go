@@ -23,7 +23,7 @@ type attack struct {
 	after func(n *tenant) error
 }
 
-// target is what an attack goes for: something of the third cluster, or of the other tenant.
+// target is a resource that an attack goes for, of the third cluster or of the other tenant.
 type target struct {
 	template, templateName, group, groupARN string
 }

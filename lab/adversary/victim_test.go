@@ -27,7 +27,8 @@ import (
 // third is the name of the cluster that Cluster API Provider AWS runs, in the account of the tenants.
 const third = "third"
 
-// victim is what Cluster API Provider AWS created for the third cluster. Nothing of it changes by itself.
+// victim holds the resources that Cluster API Provider AWS created for the third cluster. None of
+// them changes by itself.
 type victim struct {
 	*world
 	template, templateName, group, groupARN string

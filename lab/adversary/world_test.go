@@ -37,7 +37,7 @@ import (
 func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{WithoutPools: true}) }
 
 const (
-	// rate makes simulated minutes take fractions of a second, on a machine that keeps up.
+	// rate lets simulated minutes pass in fractions of a second, on a machine that keeps up.
 	rate = 120
 	// testerKey begins the access keys that tests call AWS with.
 	testerKey = "AKIATESTER0000"
@@ -45,11 +45,11 @@ const (
 	subnet    = "subnet-0b2000000000000aa"
 	// version is the Kubernetes version of the EKS clusters.
 	version = fleet.ManagedVersion
-	// self and managed are the clusters of each tenant whose objects nobody attacks with, the
+	// self and managed are the clusters of each tenant whose objects are not used for attacks, the
 	// second one on EKS; rogue and rogueManaged are for attacks. Both tenants use the same names.
 	self, managed, rogue, rogueManaged = "prod", "eks", "staging", "lab"
-	// managedPool is the number of the honest pool on EKS, and ownPool that of the first honest
-	// pool whose name the other tenant does not use.
+	// managedPool is the number of the honest pool on EKS, and ownPool the number of the first
+	// honest pool whose name the other tenant does not use.
 	managedPool, ownPool = 2, 3
 )
 
@@ -79,7 +79,8 @@ type world struct {
 	manager *lab.RunningManager
 	tenants []*tenant
 	victim  *victim
-	// victims counts those that there were: a test that finds one harmed goes on with another.
+	// victims counts the victims that there were: a test that finds one harmed goes on with
+	// another.
 	victims int
 }
 
@@ -128,7 +129,7 @@ func newWorld(t *testing.T, chosen layout) *world {
 	return w
 }
 
-// abandon takes away what the product reconciles, once its manager has ended: the manager of the
+// abandon removes what the product reconciles, once its manager has stopped: the manager of the
 // next world serves all namespaces.
 func (w *world) abandon() {
 	ctx := context.WithoutCancel(w.Context())
@@ -150,7 +151,7 @@ func (w *world) abandon() {
 	}
 }
 
-// must ends the test for an error of the test's own doing.
+// must fails the test for an error of the test itself.
 func (w *world) must(err error) {
 	w.Helper()
 	if err != nil {
@@ -229,7 +230,7 @@ func shape(i int, pool *infrav1.AWSMachinePool) {
 	}
 }
 
-// newUser returns a client with the rights of somebody who may do anything in the tenant's namespace.
+// newUser returns a client with the rights of a user who may do anything in the tenant's namespace.
 func (n *tenant) newUser() client.Client {
 	n.Helper()
 	config, err := n.Lab.Management.ServiceAccountConfig(n.Context(), n.namespace, "user")

@@ -21,7 +21,7 @@ import (
 
 // Options say what to measure.
 type Options struct {
-	// Pools is how many there are, and Managed makes them AWSManagedMachinePools.
+	// Pools is the number of pools; with Managed they are AWSManagedMachinePools.
 	Pools   int
 	Managed bool
 	// Command runs the controller, with the laboratory's variables in its environment. Own is true for Slipway's.
@@ -29,10 +29,11 @@ type Options struct {
 	Own     bool
 	// CRDs are directories of definitions that take the place of Slipway's.
 	CRDs []string
-	// Latency is how long AWS takes to answer; Throttling makes it refuse what is beyond its documented rates.
+	// Latency is the time that AWS takes to answer; with Throttling it refuses calls beyond its
+	// documented rates.
 	Latency    time.Duration
 	Throttling bool
-	// Unbounded has Slipway know of no request rates, as in an account that AWS gave higher ones.
+	// Unbounded has Slipway assume no request rates, as in an account that AWS gave higher ones.
 	Unbounded bool
 	// Storage is where pools keep their bootstrap data; in launch templates if empty.
 	Storage infrav1.BootstrapStorage
@@ -46,13 +47,14 @@ type Options struct {
 	Log, Progress io.Writer
 }
 
-// Phase is what one thing cost.
+// Phase holds the cost of one phase.
 type Phase struct {
 	Name string
-	// Took is real time. Hours are those that passed on a stepped clock, zero for none.
+	// Took is real time. Hours is the time that passed on a stepped clock, zero for none.
 	Took  time.Duration
 	Hours int
-	// Calls to AWS by action, and Requests to the API server by verb and resource, those of the laboratory itself among them.
+	// Calls to AWS by action, and Requests to the API server by verb and resource, including the
+	// laboratory's own.
 	Calls, Requests map[string]int
 	// LabCPU is what the laboratory used: API server, etcd, Cluster API's webhooks and the simulated AWS.
 	LabCPU time.Duration
@@ -61,13 +63,14 @@ type Phase struct {
 	Memory int64
 	// Anonymous is the part of Memory that is not the program's file.
 	Anonymous int64
-	// Answered is how long what people wait for took, where that is not the whole phase: the slowest edit, the last answer after a start.
+	// Answered is the time until the result that users wait for, where that is not the whole phase:
+	// the slowest edit, the last answer after a start.
 	Answered time.Duration
 	// Note says more.
 	Note string
 }
 
-// Total is the number of calls.
+// Total returns the number of calls.
 func (p Phase) Total() int {
 	total := 0
 	for _, count := range p.Calls {
@@ -76,12 +79,12 @@ func (p Phase) Total() int {
 	return total
 }
 
-// hourly is what a pool of so many cost in an hour of a stepped clock.
+// hourly returns the calls of one of so many pools in an hour of a stepped clock.
 func (p Phase) hourly(pools int) float64 {
 	return float64(p.Total()) / float64(max(p.Hours, 1)) / float64(pools)
 }
 
-// Result is what one run measured.
+// Result holds the measurements of one run.
 type Result struct {
 	Options Options
 	Phases  []Phase
@@ -97,7 +100,7 @@ const (
 // garbage is the garbage collector's target of this process, in percent: with a thousand pools it takes some 3 GB. With few pools the same memory allows for the second.
 const garbage, garbageOfFew = 200, 800
 
-// patience is how long any one thing may take.
+// patience bounds how long any one step may take.
 const patience = 20 * time.Minute
 
 // bench is one run.
@@ -109,13 +112,14 @@ type bench struct {
 	// standing is true once the clock stands but for steps.
 	standing bool
 	process  *process
-	subject  string // of what is measured, in messages
+	subject  string // names the measured thing in messages
 	result   Result
 }
 
 // Run measures everything that the options ask for.
 func Run(ctx context.Context, options Options) (_ Result, err error) {
-	// What is measured is a process of its own. The less this one takes of the CPUs that they share, the better.
+	// The measured controller is a process of its own. The less this one takes of the CPUs that
+	// they share, the better.
 	target := garbage
 	if options.Pools <= some {
 		target = garbageOfFew
@@ -180,7 +184,7 @@ func (b *bench) say(format string, values ...any) {
 	_, _ = fmt.Fprintf(b.Progress, format+"\n", values...) // progress is worth no failure
 }
 
-// measure runs one phase, which may add to what is known of it.
+// measure runs one phase, which may add to its measurements.
 func (b *bench) measure(ctx context.Context, name string, do func(*Phase) error) error {
 	requests, err := b.requests(ctx)
 	if err != nil {
@@ -220,7 +224,7 @@ func (b *bench) calls() map[string]int {
 	return counts
 }
 
-// count is how often an action succeeded.
+// count returns how often an action succeeded.
 func (b *bench) count(action string) int {
 	count := 0
 	for _, call := range b.lab.Cloud.AWS.Calls() {

@@ -18,7 +18,7 @@ type goal struct {
 	of func(Result) (measured string, met bool)
 }
 
-// kind is which pools a goal is about.
+// kind says which pools a goal is about.
 type kind int
 
 const (
@@ -27,7 +27,7 @@ const (
 	both
 )
 
-// has is true for pools that a goal of the kind is about.
+// has reports whether a goal of the kind is about some pools.
 func (k kind) has(options Options) bool {
 	return k == both || (k == managed) == options.Managed
 }
@@ -95,7 +95,7 @@ func ofPhase(name string, of func(Result, Phase) (string, bool)) func(Result) (s
 	}
 }
 
-// seconds are those of a duration, "" if that does not count.
+// seconds formats a duration in seconds, "" if it does not count.
 func seconds(counts bool, took time.Duration) string {
 	if !counts {
 		return ""

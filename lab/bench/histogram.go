@@ -59,7 +59,7 @@ func (h *Histogram) plus(other *Histogram) *Histogram {
 	return sum
 }
 
-// AtMost is the smallest bucket bound that a share of all values does not exceed, in seconds.
+// AtMost returns the smallest bucket bound that a share of all values does not exceed, in seconds.
 func (h *Histogram) AtMost(share float64) float64 {
 	for i, count := range h.Counts {
 		if float64(count) >= share*float64(h.Count) {

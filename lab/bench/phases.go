@@ -15,20 +15,22 @@ import (
 )
 
 const (
-	// often is how often the world is looked at where it costs nothing, seldom where it is a list of a thousand objects.
+	// often is the interval of checks where they cost nothing, seldom where a check is a list of a
+	// thousand objects.
 	often, seldom = 10 * time.Millisecond, 200 * time.Millisecond
-	// asleep is how long nothing may be called until a controller counts as at rest. A node group that EKS is doing something with is looked at every fifteen
-	// seconds.
+	// asleep is the time without a call after which a controller counts as at rest. A node group
+	// that EKS is working on is described every fifteen seconds.
 	asleep, asleepManaged = 5 * time.Second, 20 * time.Second
-	// idleWindow is how long laboratory and controller must use less than a tenth of a CPU until they count as started, idleAtMost how long that is
-	// waited for.
+	// idleWindow is the time for which laboratory and controller must use less than a tenth of a
+	// CPU until they count as started, idleAtMost the longest wait for that.
 	idleWindow, idleAtMost = 2 * time.Second, 30 * time.Second
-	// edits are how many pools are edited one by one.
+	// edits is the number of pools that are edited one by one.
 	edits = 5
 )
 
-// idle waits until laboratory and controller have done what they do after their start: an API server publishes schemas for some seconds after it is
-// ready. On a machine where that cannot be told, or that has no rest, it waits no longer than it usually takes.
+// idle waits until laboratory and controller have completed their start: an API server publishes
+// schemas for some seconds after it is ready. On a machine where their CPU time is unknown, or that
+// is never idle, it waits no longer than it usually takes.
 func (b *bench) idle(ctx context.Context) error {
 	began, used, since := time.Now(), ownCPU()+b.process.cpu(), time.Now()
 	return await(ctx, seldom, "coming to rest after the start", func() error {
@@ -69,7 +71,7 @@ func (b *bench) create(ctx context.Context) error {
 			return err
 		}
 		applied := time.Since(began)
-		// Listing a thousand pools five times a second would leave no time to those who work on them.
+		// Listing a thousand pools five times a second would leave no time for the controllers.
 		err := await(ctx, max(seldom, time.Duration(b.Pools)*time.Millisecond), "creating", func() error {
 			creation := "CreateAutoScalingGroup"
 			if b.Managed {
@@ -95,7 +97,7 @@ func (b *bench) create(ctx context.Context) error {
 	return b.rest(ctx)
 }
 
-// unready is how many pools are not ready.
+// unready returns how many pools are not ready.
 func (b *bench) unready(ctx context.Context) (int, error) {
 	if b.Managed {
 		pools, err := b.fleet.ManagedPools(ctx)
@@ -105,7 +107,8 @@ func (b *bench) unready(ctx context.Context) (int, error) {
 	return len(slices.DeleteFunc(pools, func(pool infrav1.AWSMachinePool) bool { return pool.Status.Ready })), err
 }
 
-// asleep is how long nothing may be called until the controller counts as at rest. While the clock stands nothing more becomes due.
+// asleep returns the time without a call after which the controller counts as at rest. While the
+// clock stands nothing more becomes due.
 func (b *bench) asleep() time.Duration {
 	if b.Managed && !b.standing {
 		return asleepManaged
@@ -127,7 +130,7 @@ func (b *bench) rest(ctx context.Context) error {
 	})
 }
 
-// editOne measures from an edit to the version that it makes, as AWS has answered.
+// editOne measures from an edit to the version that results, as AWS has answered.
 func (b *bench) editOne(ctx context.Context) error {
 	return b.measure(ctx, oneEdit, func(phase *Phase) error {
 		var took []time.Duration
@@ -182,7 +185,7 @@ func (b *bench) editAll(ctx context.Context) error {
 	return b.rest(ctx)
 }
 
-// restart measures a controller that starts beside pools that need nothing.
+// restart measures a controller that starts while the pools need nothing.
 func (b *bench) restart(ctx context.Context) error {
 	b.keepReconciles(ctx)
 	if err := b.process.stop(); err != nil {
@@ -215,13 +218,15 @@ func (b *bench) restart(ctx context.Context) error {
 	})
 }
 
-// keepReconciles takes down what the controller says of its passes, before it ends.
+// keepReconciles records the controller's metrics about its passes, before it stops.
 func (b *bench) keepReconciles(ctx context.Context) {
 	b.result.Reconciles = b.result.Reconciles.plus(b.process.reconciles(ctx))
 }
 
-// quietHour measures an hour in which nothing happens, three of managed pools: a node group is looked at every hour and a half. Slipway's manager runs inside this
-// process for it, on a clock that is stepped from sweep to sweep; another controller is watched for a while, and what it does is scaled to an hour.
+// quietHour measures an hour in which nothing happens, three of managed pools: a node group is
+// described every hour and a half. Slipway's manager runs inside this process for it, on a clock
+// that is stepped from sweep to sweep; another controller is watched for a while, and its calls are
+// scaled to an hour.
 func (b *bench) quietHour(ctx context.Context) error {
 	b.keepReconciles(ctx)
 	if err := b.process.stop(); err != nil {
@@ -275,7 +280,8 @@ func (b *bench) quietHour(ctx context.Context) error {
 	return errors.Join(err, manager.Stop())
 }
 
-// hurry is how much faster than real time EKS rolls node groups out when nothing is measured.
+// hurry is the factor by which EKS rolls node groups out faster than in real time when nothing is
+// measured.
 const hurry = 60
 
 // settle waits until the manager in this process is at rest, and EKS has done with every node group that was edited before.

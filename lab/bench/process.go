@@ -16,18 +16,20 @@ import (
 	"time"
 )
 
-// grace is how long a controller may take to end.
+// grace is the time that a controller may take to stop.
 const grace = 15 * time.Second
 
-// clockTicks are those of /proc/PID/stat in a second (proc(5): sysconf(_SC_CLK_TCK), 100 on all of Linux's architectures).
+// clockTicks is the number of ticks of /proc/PID/stat in a second (proc(5): sysconf(_SC_CLK_TCK),
+// 100 on all of Linux's architectures).
 const clockTicks = 100
 
 // process is the controller.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
-	err     error // valid once it has ended
-	// metrics is the address of its metrics, profiler that of its profiles; empty if it serves none.
+	err     error // valid once it has exited
+	// metrics is the address of its metrics, profiler the address of its profiles; empty if it
+	// serves none.
 	metrics, profiler string
 }
 
@@ -74,7 +76,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// stop ends the controller in good order. One that has ended before is an error, once.
+// stop stops the controller in good order. One that has exited before is an error, once.
 func (p *process) stop() error {
 	if p == nil || p.command == nil {
 		return nil
@@ -87,7 +89,7 @@ func (p *process) stop() error {
 	default:
 	}
 	p.command = nil
-	_ = command.Process.Signal(syscall.SIGTERM) // it may end at this moment
+	_ = command.Process.Signal(syscall.SIGTERM) // it may exit at this moment
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -108,15 +110,15 @@ func (p *process) read(file string) string {
 func readProcess(process, file string) string {
 	content, err := os.ReadFile(filepath.Join("/proc", process, file)) // #nosec G304 -- the kernel's own, of a process of ours
 	if err != nil {
-		return "" // not Linux, or it has ended: nothing is known
+		return "" // not Linux, or it has exited: nothing is known
 	}
 	return string(content)
 }
 
-// cpu is the time that the process has used so far, zero if that is not known.
+// cpu returns the time that the process has used so far, zero if that is not known.
 func (p *process) cpu() time.Duration { return cpuOf(p.read("stat")) }
 
-// ownCPU is that of this process, the laboratory's.
+// ownCPU returns the time that this process, the laboratory, has used so far.
 func ownCPU() time.Duration { return cpuOf(readProcess("self", "stat")) }
 
 func cpuOf(stat string) time.Duration {
@@ -125,13 +127,14 @@ func cpuOf(stat string) time.Duration {
 	if !found || len(parts) < 13 {
 		return 0
 	}
-	// utime and stime are fields 14 and 15 of all, of which the first two are cut off.
+	// utime and stime are fields 14 and 15; the first two fields are cut off.
 	user, _ := strconv.ParseInt(parts[11], 10, 64)
 	system, _ := strconv.ParseInt(parts[12], 10, 64)
 	return time.Duration(user+system) * time.Second / clockTicks
 }
 
-// memory is the resident set, zero if that is not known; anonymous what of it is not the program's own file, which the kernel can drop and read again.
+// memory returns the resident set, zero if that is not known; anonymous returns the part of it that
+// is not the program's own file, which the kernel can drop and read again.
 func (p *process) memory() int64    { return p.size("VmRSS:") }
 func (p *process) anonymous() int64 { return p.size("RssAnon:") }
 
@@ -145,7 +148,7 @@ func (p *process) size(name string) int64 {
 	return 0
 }
 
-// reconciles are how long the process's passes took, nil if it does not say.
+// reconciles returns how long the process's passes took, nil if it does not report that.
 func (p *process) reconciles(ctx context.Context) *Histogram {
 	return p.histogram(ctx, "controller_runtime_reconcile_time_seconds")
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// profile begins to profile this process, if profiles are asked for. What it returns ends that, and takes a profile of the controller's heap.
+// profile begins to profile this process, if profiles are asked for. The returned function stops
+// that, and takes a profile of the controller's heap.
 func (b *bench) profile(ctx context.Context, phase string) (func() error, error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil

@@ -32,7 +32,8 @@ type ProvisionerOptions struct {
 	Command []string
 	// Latency is how long AWS takes to answer.
 	Latency time.Duration
-	// Alone is how many pods come one after the other, each so long after the last one's launch: Apart. What comes within two seconds of a launch may be the next of many
+	// Alone is the number of pods that come one after the other, each so long after the last one's
+	// launch: Apart. A pod that comes within two seconds of a launch may be the next of many
 	// (internal/provisioning/launching).
 	Alone int
 	Apart time.Duration
@@ -44,7 +45,7 @@ type ProvisionerOptions struct {
 	Profiles string
 }
 
-// ProvisionerResult is what was measured.
+// ProvisionerResult holds the measurements of a Provisioner.
 type ProvisionerResult struct {
 	Options ProvisionerOptions
 	// Waits are how long pods that came alone waited for the call that launches their node, until AWS had it.
@@ -101,7 +102,8 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) (_ Provisio
 	return result, nil
 }
 
-// provisionedWorld is the default world with all instance types that a region has, whose private subnets and nodes' security group are the cluster's.
+// provisionedWorld returns the default world with all instance types that a region has, whose
+// private subnets and nodes' security group are the cluster's.
 func provisionedWorld() *world.World {
 	w := *world.Default()
 	w.InstanceTypes = world.Catalogue()
@@ -126,7 +128,7 @@ func provisionedWorld() *world.World {
 	return &w
 }
 
-// prepareProvisioner makes the Provisioner.
+// prepareProvisioner creates the Provisioner.
 func (b *bench) prepareProvisioner(ctx context.Context) error {
 	provisioner := &provisioningv1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: provisioned}}
 	provisioner.Spec.Cluster.Name, provisioner.Spec.Cluster.Endpoint = provisioned, "https://api.example.com:6443"
@@ -212,7 +214,8 @@ func (b *bench) comeTogether(ctx context.Context, result *ProvisionerResult) err
 	})
 }
 
-// launched is how many nodes there are, beside some, once no more come. If they are as many as are launched in a minute, that is after the next minute's.
+// launched returns how many nodes were launched in addition to the given number, once no further
+// ones come. If they are as many as are launched in a minute, that is after the next minute's.
 func (b *bench) launched(ctx context.Context, beside int) (int, error) {
 	last, since := 0, time.Now()
 	err := await(ctx, seldom, "the last launches", func() error {
@@ -231,7 +234,7 @@ func (b *bench) launched(ctx context.Context, beside int) (int, error) {
 	return last, err
 }
 
-// wait makes a pod that the scheduler found no node for.
+// wait creates a pod that the scheduler found no node for.
 func (b *bench) wait(ctx context.Context, pod *corev1.Pod) error {
 	pod.UID = ""
 	pod.Spec.Containers[0].Image = "none"

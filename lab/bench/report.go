@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Markdown is the results as a table for each run.
+// Markdown returns the results as a table for each run.
 func Markdown(results []Result) string {
 	var text strings.Builder
 	if slices.ContainsFunc(results, func(result Result) bool { return result.Options.Own }) {
@@ -40,10 +40,10 @@ func Markdown(results []Result) string {
 	return text.String()
 }
 
-// backlog is how many pods the goal is about.
+// backlog is the number of pods that the goal is about.
 const backlog = 20000
 
-// ProvisionerMarkdown is what was measured of a Provisioner as tables.
+// ProvisionerMarkdown returns the measurements of a Provisioner as tables.
 func ProvisionerMarkdown(result *ProvisionerResult) string {
 	var text strings.Builder
 	text.WriteString("| goal | measured | |\n|---|---|---|\n")
@@ -76,7 +76,8 @@ func ProvisionerMarkdown(result *ProvisionerResult) string {
 	return text.String()
 }
 
-// streamRow is the row of the goal that pods which keep coming cost little more than the same pods at once.
+// streamRow returns the row of the goal that pods which keep coming cost little more than the same
+// pods at once.
 func streamRow(stream, once Launched, waits *Histogram) string {
 	more, median := stream.USD/once.USD-1, "unknown"
 	if waits != nil {

@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// requests are how many requests the API server has answered so far, whoever sent them, by verb and resource. Those that last (watches), those that no object is
-// about, and the leases of who leads are left out.
+// requests returns how many requests the API server has answered so far, from any client, by verb
+// and resource. It leaves out long-running requests (watches), requests about no object, and the
+// leases of leaders.
 func (b *bench) requests(ctx context.Context) (map[string]int, error) {
 	clients, err := kubernetes.NewForConfig(b.lab.RESTConfig())
 	if err != nil {
@@ -24,7 +25,8 @@ func (b *bench) requests(ctx context.Context) (map[string]int, error) {
 	return readRequests(string(text)), nil
 }
 
-// label is one of a metric, in Prometheus's text format. No value of those that are read has a quote in it.
+// label matches one label of a metric, in Prometheus's text format. The values that are read have
+// no quotes in them.
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
 // readRequests reads the API server's metric of requests.
@@ -52,7 +54,7 @@ func readRequests(text string) map[string]int {
 	return requests
 }
 
-// since is how many more there are than before.
+// since returns how many more there are than before.
 func since(now, before map[string]int) map[string]int {
 	more := map[string]int{}
 	for what, count := range now {

@@ -22,14 +22,14 @@ const (
 	streamTime = time.Minute
 )
 
-// Launched is what was launched for some pods.
+// Launched holds what was launched for some pods.
 type Launched struct {
 	Nodes int
 	// USD is what the nodes cost in an hour, on demand.
 	USD float64
 }
 
-// streamPods are pods of 30 sizes without wishes.
+// streamPods returns pods of 30 sizes without wishes.
 func streamPods() []*corev1.Pod { return workload.Diverse(5 * streamed)[:streamed] }
 
 // comeInStream measures pods that keep coming for a minute, and the same pods when they all wait as the program starts.
@@ -85,7 +85,7 @@ func (l Launched) String() string {
 	return fmt.Sprintf("%d nodes were launched, at %.2f USD an hour", l.Nodes, l.USD)
 }
 
-// cost waits until no more nodes are launched, and returns what there are.
+// cost waits until no further nodes are launched, and returns the existing ones.
 func (b *bench) cost(ctx context.Context) (Launched, error) {
 	if err := await(ctx, seldom, "the first node", func() error {
 		if b.count("CreateFleet") == 0 {

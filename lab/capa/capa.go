@@ -1,5 +1,5 @@
 // Package capa stands for Cluster API Provider AWS v2.13.0 in tests of how pools come from it and
-// go back to it: it makes a pool's launch template and Auto Scaling group with the requests that
+// go back to it: it creates a pool's launch template and Auto Scaling group with the requests that
 // CAPA sends, leaves the marks on the pool that CAPA leaves, and decides what CAPA would do with
 // what it finds. It is written from a reading of CAPA's code
 // (pkg/cloud/services/ec2/launchtemplate.go, autoscaling/autoscalinggroup.go,
@@ -109,7 +109,7 @@ func (p Provider) withSecret(ctx context.Context, o objects) (objects, error) {
 	return o, p.Client.Get(ctx, client.ObjectKey{Namespace: p.Key.Namespace, Name: *name}, o.secret)
 }
 
-// over are the cluster's tags, and the pool's over them.
+// over returns the cluster's tags, and the pool's over them.
 func over(cluster, pool map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, cluster)
@@ -117,7 +117,7 @@ func over(cluster, pool map[string]string) map[string]string {
 	return tags
 }
 
-// tags are those of everything that CAPA makes for a pool.
+// tags returns the tags of everything that CAPA creates for a pool.
 func (o objects) tags() map[string]string {
 	tags := map[string]string{"Name": o.name}
 	maps.Copy(tags, o.asked)
@@ -134,8 +134,8 @@ func hash(data []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// userData is the bootstrap data, or for Ignition with the cluster's object store a config that
-// points to an object of it, which is written at each pass (CAPA: launchtemplate.go; s3.go,
+// userData returns the bootstrap data, or for Ignition with the cluster's object store a config
+// that points to an object of it, which is written at each pass (CAPA: launchtemplate.go; s3.go,
 // CreateForMachinePool).
 func (p Provider) userData(ctx context.Context, o objects) ([]byte, error) {
 	bootstrap := o.secret.Data["value"]
@@ -159,7 +159,7 @@ func (p Provider) userData(ctx context.Context, o objects) ([]byte, error) {
 	}})
 }
 
-// data is that of a version.
+// data returns the data of a version.
 func (p Provider) data(ctx context.Context, o objects) (*ec2types.RequestLaunchTemplateData, error) {
 	userData, err := p.userData(ctx, o)
 	if err != nil {
@@ -209,7 +209,8 @@ func (p Provider) image(o objects) string {
 	return p.ImageID
 }
 
-// securityGroups are the cluster's own for nodes and those that the pool names by id.
+// securityGroups returns the cluster's own groups for nodes and the groups that the pool names by
+// ID.
 func (o objects) securityGroups() []string {
 	ids := slices.Clone(o.groups)
 	for _, group := range o.spec.AdditionalSecurityGroups {
@@ -218,7 +219,7 @@ func (o objects) securityGroups() []string {
 	return ids
 }
 
-// metadata are the options with the defaults of CAPA's CRD.
+// metadata returns the options with the defaults of CAPA's CRD.
 func metadata(options *infrav1.InstanceMetadataOptions) *infrav1.InstanceMetadataOptions {
 	if options == nil {
 		return nil
@@ -247,7 +248,7 @@ func tagList(tags map[string]string) []ec2types.Tag {
 	return list
 }
 
-// CreateTemplate makes the pool's launch template and returns its id.
+// CreateTemplate creates the pool's launch template and returns its ID.
 func (p Provider) CreateTemplate(ctx context.Context) (string, error) {
 	o, err := p.read(ctx)
 	if err != nil {
@@ -271,7 +272,7 @@ func (p Provider) createTemplate(ctx context.Context, o objects) (string, error)
 	return *made.LaunchTemplate.LaunchTemplateId, nil
 }
 
-// CreateVersion makes a version as the pool is now, as a rotated token has CAPA do.
+// CreateVersion creates a version of the pool as it is now, as CAPA does for a rotated token.
 func (p Provider) CreateVersion(ctx context.Context) error {
 	o, err := p.read(ctx)
 	if err != nil {
@@ -287,7 +288,7 @@ func (p Provider) CreateVersion(ctx context.Context) error {
 	return err
 }
 
-// CreateGroup makes the pool's Auto Scaling group in the subnets that the pool names by id.
+// CreateGroup creates the pool's Auto Scaling group in the subnets that the pool names by ID.
 func (p Provider) CreateGroup(ctx context.Context, templateID string) error {
 	o, err := p.read(ctx)
 	if err != nil {

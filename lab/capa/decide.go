@@ -18,18 +18,18 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Decision is what CAPA would do with a pool that it finds. Empty lists mean nothing.
+// Decision says what CAPA would do with a pool that it finds. Empty lists mean nothing.
 type Decision struct {
-	// Refresh are the reasons to make a version and replace every instance.
+	// Refresh are the reasons to create a version and replace every instance.
 	Refresh []string
-	// Version are the reasons to make a version alone.
+	// Version are the reasons only to create a version.
 	Version []string
 	// Group are the reasons to update the group, which replaces nothing.
 	Group []string
 }
 
-// Decide looks at the newest version of the template with the pool's name, at the group and at the
-// pool's marks, as CAPA does.
+// Decide reads the newest version of the template with the pool's name, the group, and the pool's
+// marks, as CAPA does.
 func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	var decision Decision
 	o, err := p.read(ctx)
@@ -50,8 +50,8 @@ func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	return decision, nil
 }
 
-// decideTemplate looks at the newest version of the template: the reasons to replace every
-// instance, and those to make a version alone.
+// decideTemplate reads the newest version of the template. It returns the reasons to replace every
+// instance, and the reasons only to create a version.
 func (p Provider) decideTemplate(ctx context.Context, o objects) (refresh, version []string, err error) {
 	found, err := ec2.NewFromConfig(p.AWS).DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateName: &o.name, Versions: []string{latest},
@@ -87,7 +87,7 @@ func (p Provider) decideTemplate(ctx context.Context, o objects) (refresh, versi
 	return refresh, version, nil
 }
 
-// retagged is true if the tags asked for are not those that the pool says were applied.
+// retagged reports whether the tags asked for differ from the tags that the pool lists as applied.
 func (o objects) retagged() (bool, error) {
 	applied := map[string]string{}
 	if text := o.annotations[lastAppliedTags]; text != "" {
@@ -98,7 +98,7 @@ func (o objects) retagged() (bool, error) {
 	return !maps.Equal(applied, o.asked), nil
 }
 
-// needsUpdate are the fields of the spec that differ from those read back from a version.
+// needsUpdate returns the fields of the spec that differ from the fields read back from a version.
 func (o objects) needsUpdate(data *ec2types.ResponseLaunchTemplateData) []string {
 	spec := o.spec
 	var reasons []string

@@ -33,7 +33,7 @@ const NodeRole = "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
 type Managed struct {
 	Provider
 
-	// Change changes the node group that CAPA makes, as if the pool had been edited since with
+	// Change changes the node group that CAPA creates, as if the pool had been edited since with
 	// CAPA's webhook switched off. It may be nil.
 	Change func(*eks.CreateNodegroupInput)
 }
@@ -72,15 +72,15 @@ func (m Managed) read(ctx context.Context) (managedObjects, error) {
 	return o, err
 }
 
-// nodegroupTags are those of the node group itself.
+// nodegroupTags returns the tags of the node group itself.
 func (o managedObjects) nodegroupTags() map[string]string {
 	tags := maps.Clone(o.asked)
 	tags["kubernetes.io/cluster/"+o.clusterName] = "owned"
 	return tags
 }
 
-// Create makes what CAPA makes for the pool, its launch template first if it has one, and leaves
-// its marks on the pool.
+// Create creates the resources that CAPA creates for the pool, its launch template first if it has
+// one, and leaves its marks on the pool.
 func (m Managed) Create(ctx context.Context, subnets ...string) error {
 	o, err := m.read(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m Managed) applyDefaults(ctx context.Context, pool *infrav1.AWSManagedMach
 	return m.Client.Patch(ctx, pool, client.MergeFrom(before))
 }
 
-// Nodegroup is the one that CAPA takes for the pool's.
+// Nodegroup returns the node group that CAPA takes for the pool's.
 func (m Managed) Nodegroup(ctx context.Context) (*ekstypes.Nodegroup, error) {
 	o, err := m.read(ctx)
 	if err != nil {
@@ -171,9 +171,9 @@ func (m Managed) Nodegroup(ctx context.Context) (*ekstypes.Nodegroup, error) {
 	return out.Nodegroup, nil
 }
 
-// Decide looks at the newest version of the template with CAPA's name, at the node group and at the
-// pool, as CAPA does. With a managed pool every version that CAPA makes replaces the instances,
-// because it tells the node group of it.
+// Decide reads the newest version of the template with CAPA's name, the node group, and the pool,
+// as CAPA does. With a managed pool every version that CAPA creates replaces the instances, because
+// it updates the node group to it.
 func (m Managed) Decide(ctx context.Context) (Decision, error) {
 	var decision Decision
 	o, err := m.read(ctx)

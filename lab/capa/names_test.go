@@ -9,15 +9,16 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestNamesAreCAPAs holds that node groups and node roles that nobody named are called what CAPA
-// calls them, however long their pool's name is.
+// TestNamesAreCAPAs holds that node groups and node roles without a name in the spec get CAPA's
+// names, however long their pool's name is.
 func TestNamesAreCAPAs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		namespace := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`).Draw(t, "namespace")
 		name := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,120}[a-z0-9])?`).Draw(t, "name")
 		cluster := rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,99}`).Draw(t, "cluster")
-		// The limits are those of CAPA's webhook for managed pools and of its services for EKS.
+		// The limits are the limits of CAPA's webhook for managed pools and of its services for
+		// EKS.
 		nodegroup, err := capaeks.GenerateEKSName(name, namespace, 64)
 		if err != nil {
 			t.Fatal(err)

@@ -1,14 +1,12 @@
-// Package clusterapi runs the Cluster API controllers inside the calling
-// process against an API server: core (Cluster, Machine, MachinePool, with the
-// cluster cache) and the kubeadm bootstrap provider, together with all their
-// admission and conversion webhooks and those of the kubeadm control plane
-// provider. It owns one controller-runtime manager for all of them, set up as
+// Package clusterapi runs the Cluster API controllers inside the calling process against an API
+// server: core (Cluster, Machine, MachinePool, with the cluster cache) and the kubeadm bootstrap
+// provider, together with all their admission and conversion webhooks and the webhooks of the
+// kubeadm control plane provider. It owns one controller-runtime manager for all of them, set up as
 // the providers' own commands set up theirs.
 //
-// Not run are the controllers for MachineSet, MachineDeployment,
-// MachineHealthCheck, ClusterResourceSet and KubeadmControlPlane: pools need
-// none of them. Their kinds and webhooks are there. Those for ClusterClass run
-// where they are asked for.
+// Not run are the controllers for MachineSet, MachineDeployment, MachineHealthCheck,
+// ClusterResourceSet and KubeadmControlPlane: pools need none of them. Their kinds and webhooks are
+// there. The controllers for ClusterClass run where they are asked for.
 package clusterapi
 
 import (
@@ -49,7 +47,7 @@ import (
 	"github.com/slipway-project/slipway/lab/crds"
 )
 
-// stopTimeout is how long reconciles under way may take to end.
+// stopTimeout bounds how long reconciles under way may take to finish.
 const stopTimeout = 2 * time.Second
 
 // NewScheme returns a scheme with Cluster API's kinds in all their versions and the Kubernetes
@@ -81,11 +79,11 @@ type Options struct {
 	// provider's own default.
 	BootstrapTokenTTL time.Duration
 	// WithoutPools leaves out the controllers of MachinePools and KubeadmConfigs, and keeps their
-	// webhooks: for whoever stands in for them, with more pools than they would manage in the time
-	// of a test.
+	// webhooks: for tests that do the work of these controllers, with more pools than they would
+	// manage in the time of a test.
 	WithoutPools bool
 	// WithoutClusterTopology leaves out the controllers of ClusterClasses and of the Clusters that
-	// are made from them.
+	// are created from them.
 	WithoutClusterTopology bool
 }
 
@@ -193,8 +191,8 @@ func startManager(ctx context.Context, opts Options, webhooks *webhookServer) (*
 		cancel: cancel, done: make(chan struct{}), shutDown: func() {},
 		httpClient: manager.GetHTTPClient(), webhooksBase: webhooks.base(),
 	}
-	// The connections to workload clusters outlive the manager unless they are told; the interface
-	// lacks the method.
+	// The connections to workload clusters outlive the manager unless they are shut down; the
+	// interface lacks the method.
 	if stoppable, ok := clusterCache.(interface{ Shutdown() }); ok {
 		running.shutDown = stoppable.Shutdown
 	}
@@ -222,8 +220,8 @@ func (r *Running) waitReady(ctx context.Context, manager ctrl.Manager) error {
 	return nil
 }
 
-// Stop ends the controllers, the webhooks and the connections to workload
-// clusters. The API server cannot accept Cluster API's kinds afterwards.
+// Stop stops the controllers, the webhooks, and the connections to workload clusters. The API
+// server cannot accept Cluster API's kinds afterwards.
 func (r *Running) Stop() error {
 	r.cancel()
 	r.shutDown()

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-project/slipway/lab/controlplane"
 )
 
-// Two rounds in one process: what one leaves behind must not keep the next from starting.
+// TestStartsAndStopsTwice runs two rounds in one process: the remains of one must not keep the next
+// from starting.
 func TestStartsAndStopsTwice(t *testing.T) {
 	controlplane.LogTo(nil)
 	for round := range 2 {

@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	// name is what the manager calls itself in metrics and user agents.
+	// name is the manager's name in metrics and user agents.
 	name = "slipway-laboratory-cluster-api"
-	// workers is how many objects each controller works on at once.
+	// workers is the number of objects that each controller works on at once.
 	workers = 10
 	// These are the defaults of Cluster API's own command (core/main.go).
 	remoteConnectionGracePeriod = 50 * time.Second
@@ -41,9 +41,9 @@ const (
 	clusterCacheQPS, clusterCacheBurst = 100, 200
 )
 
-// cacheOptions caches what core and the bootstrap provider cache between them: of Secrets only
-// those of clusters, and only the data of kubeconfigs and certificates. Cluster API's own
-// informers, which add metrics to this, can be made only once per process.
+// cacheOptions caches what core and the bootstrap provider cache between them: only the Secrets of
+// clusters, and only the data of kubeconfigs and certificates. Cluster API's own informers, which
+// add metrics to this, can be created only once per process.
 func cacheOptions() cache.Options {
 	ofClusters, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
 	utilruntime.Must(err)
@@ -69,9 +69,9 @@ func dropOtherSecretData(object any) (any, error) {
 	return object, nil
 }
 
-// clientOptions reads KubeadmConfigs past the cache. The bootstrap provider makes another join
-// token when its cache does not know yet of the one that it has just made, which tests that count
-// would notice now and then.
+// clientOptions reads KubeadmConfigs past the cache. The bootstrap provider creates another join
+// token when its cache does not know yet the one that it has just created, which would occasionally
+// disturb tests that count.
 func clientOptions() client.Options {
 	options := setup.ManagerClientOptions()
 	options.Cache.DisableFor = append(options.Cache.DisableFor, &bootstrapv1.KubeadmConfig{})

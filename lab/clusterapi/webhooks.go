@@ -57,7 +57,7 @@ func newWebhookServer(certificatePEM, keyPEM []byte) (*webhookServer, error) {
 	}, nil
 }
 
-// base is where the webhooks are served.
+// base returns the URL that serves the webhooks.
 func (s *webhookServer) base() string { return "https://" + s.listener.Addr().String() }
 
 func (s *webhookServer) close() error {
@@ -88,7 +88,7 @@ func (s *webhookServer) StartedChecker() healthz.Checker {
 	}
 }
 
-// Start implements webhook.Server: it serves until the context ends.
+// Start implements webhook.Server: it serves until the context is done.
 func (s *webhookServer) Start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.server.Close() }) // Serve reports what matters
 	defer stop()
@@ -139,9 +139,9 @@ func addWebhooks(manager ctrl.Manager, clusters clustercache.ClusterCache) error
 // understands, newest first.
 var contractVersions = []string{"v1beta2", "v1beta1"}
 
-// apiVersionGetter tells conversions which apiVersion a v1beta1 reference gets: the newest one that
-// the kind's definition, by its labels, declares for the newest contract (Cluster API: provider
-// contract, "API version labels").
+// apiVersionGetter returns the apiVersion that a v1beta1 reference gets in conversions: the newest
+// one that the kind's definition, by its labels, declares for the newest contract (Cluster API:
+// provider contract, "API version labels").
 func apiVersionGetter(reader client.Reader, mapping func(schema.GroupKind, ...string) (*meta.RESTMapping, error)) func(context.Context, schema.GroupKind) (string, error) {
 	return func(ctx context.Context, kind schema.GroupKind) (string, error) {
 		mapped, err := mapping(kind)

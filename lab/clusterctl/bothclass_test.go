@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// machineClass is a second class of pools beside that of managedClass: instances of an Auto Scaling
+// machineClass is a second class of pools in addition to managedClass: instances of an Auto Scaling
 // group that join the same EKS cluster.
 const machineClass = `
     - class: machines

@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// donor is a cluster of the laboratory's. What the providers that do not run here would do for the
-// one of the ClusterClass is taken from it.
+// donor is a cluster of the laboratory's. It supplies what the providers that do not run here would
+// do for the cluster of the ClusterClass.
 const donor = "donor"
 
-// TestClusterClass makes a cluster of a ClusterClass with a machine pool class, on Cluster API's
+// TestClusterClass creates a cluster of a ClusterClass with a machine pool class, on Cluster API's
 // own topology controller, and edits its template.
 func TestClusterClass(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func (w *world) keeps(pool *infrav1.AWSMachinePool, before int64) {
 	}
 }
 
-// clusterTemplate makes the template of the class's AWSCluster: the network of the donor.
+// clusterTemplate creates the template of the class's AWSCluster: the network of the donor.
 func (w *world) clusterTemplate() {
 	w.Helper()
 	source := &capav1.AWSCluster{}
@@ -120,8 +120,8 @@ func (w *world) provide(name string) {
 	}
 }
 
-// madeOf gives a cluster Secrets like the donor's, and waits until the topology controller has made
-// its infrastructure and control plane.
+// madeOf gives a cluster Secrets like the donor's, and waits until the topology controller has
+// created its infrastructure and control plane.
 func (w *world) madeOf(name string) *clusterv1.Cluster {
 	w.Helper()
 	secrets := &corev1.SecretList{}

@@ -1,10 +1,10 @@
-// Package clusterctl runs the real clusterctl, as the library that its command is made of, against
-// API servers of the laboratory. It owns a local repository with releases of Slipway, of Cluster
-// API and of Cluster API Provider AWS, all built from the manifests in their sources.
+// Package clusterctl runs the real clusterctl, as the library behind its command, against API
+// servers of the laboratory. It owns a local repository with releases of Slipway, of Cluster API
+// and of Cluster API Provider AWS, all built from the manifests in their sources.
 //
 // There are no pods in the laboratory. So cert-manager is installed by its definitions alone, and
-// the controllers of Cluster API run in the laboratory's process, where a management cluster made
-// by clusterctl has Deployments.
+// the controllers of Cluster API run in the laboratory's process, where a management cluster that
+// clusterctl initialized has Deployments.
 package clusterctl
 
 import (
@@ -23,27 +23,28 @@ import (
 	"github.com/slipway-project/slipway/lab/release"
 )
 
-// Versions of the releases in the repository. Those of the others are what go.mod has.
+// Versions of the releases in the repository. The versions of the others are in go.mod.
 const (
 	SlipwayVersion            = "v0.1.0"
 	ClusterAPIVersion         = "v1.14.2"
 	ClusterAPIProviderVersion = "v2.13.0"
 )
 
-// slipway is what clusterctl calls Slipway.
+// slipway is clusterctl's name for Slipway.
 const slipway = "slipway"
 
-// releasedFile is what Cluster API Provider AWS released, before anything was taken from it.
+// releasedFile is the file that Cluster API Provider AWS released, before anything was removed from
+// it.
 const releasedFile = "released.yaml"
 
 // provider is one of the repository.
 type provider struct {
 	name, kind, version, components string
-	// write makes the release in a directory.
+	// write writes the release into a directory.
 	write func(directory string) error
 }
 
-// label is the name of the provider's directory (clusterctl: local repositories).
+// label returns the name of the provider's directory (clusterctl: local repositories).
 func (p provider) label() string {
 	prefix, _, _ := strings.Cut(p.components, "-components")
 	if prefix == "core" {
@@ -58,8 +59,8 @@ type Repository struct {
 	Config string
 }
 
-// NewRepository makes a repository in directory. The root is where Slipway's sources are. The
-// variables are those that templates of clusters and components ask for.
+// NewRepository creates a repository in directory. The root is where Slipway's sources are. The
+// variables are the ones that templates of clusters and components ask for.
 func NewRepository(directory, root string, variables map[string]string) (*Repository, error) {
 	configuration := map[string]any{}
 	for name, value := range variables {
@@ -98,8 +99,8 @@ func (r *Repository) configuration(ctx context.Context) (config.Client, error) {
 	return configuration, nil
 }
 
-// Client is clusterctl with the repository. There is one configuration in a process: that of the
-// client that was made last.
+// Client returns clusterctl with the repository. There is one configuration in a process: the one
+// of the client that was created last.
 func (r *Repository) Client(ctx context.Context) (client.Client, error) {
 	return client.New(ctx, r.Config)
 }
@@ -156,8 +157,8 @@ func fromModule(module, base, components string) func(string) error {
 	}
 }
 
-// besidePools makes a release of Cluster API Provider AWS as a user makes one for use beside
-// Slipway: from the released components, with a kustomization of his own that takes in Slipway's
+// besidePools builds a release of Cluster API Provider AWS as a user builds one for use next to
+// Slipway: from the released components, with a kustomization of its own that includes Slipway's
 // component.
 func besidePools(root, directory string) error {
 	if err := fromModule(bundle.ClusterAPIProviderAWS, "config/default", releasedFile)(directory); err != nil {

@@ -23,16 +23,16 @@ import (
 // flavor is a template of a cluster with a pool.
 type flavor struct {
 	name, kubernetesVersion string
-	// pool is the kind of its pool, poolName its name beside that of the cluster.
+	// pool is the kind of its pool, poolName its name next to the cluster's.
 	pool, poolName string
-	// variables are those that a user must or may set.
+	// variables are the variables that a user must or may set.
 	variables []string
 	cluster   lab.ClusterOptions
 	// template says that the pool refers to an AWSLaunchConfigTemplate, which is there before the cluster.
 	template bool
 }
 
-// clusterName is what the tests call their clusters; each has a namespace of its own.
+// clusterName is the name of the tests' clusters; each has a namespace of its own.
 const clusterName = "production"
 
 var flavors = []flavor{
@@ -70,8 +70,8 @@ var flavors = []flavor{
 	},
 }
 
-// TestGenerate makes a cluster of each flavor as its documentation says, has Cluster API accept all
-// of it, and waits for the nodes of its pool.
+// TestGenerate generates a cluster of each flavor as its documentation says, has Cluster API accept
+// all of it, and waits for the nodes of its pool.
 func TestGenerate(t *testing.T) {
 	t.Parallel()
 	for _, flavor := range flavors {
@@ -136,9 +136,9 @@ func (w *world) haveTemplate() {
 	}
 }
 
-// applyGenerated applies what belongs to the pool. The laboratory has made the cluster itself,
+// applyGenerated applies what belongs to the pool. The laboratory has created the cluster itself,
 // under the same name, with the status that the controllers of Cluster API Provider AWS would
-// report: of that, the API server says whether it would take it.
+// report: for the cluster's objects, the API server only says whether it would accept them.
 func (w *world) applyGenerated(object unstructured.Unstructured) {
 	w.Helper()
 	options := []client.ApplyOption{client.FieldOwner("clusterctl-test"), client.ForceOwnership}
@@ -218,6 +218,6 @@ func (w *world) hasNodes(count int) error {
 // instanceTimes keep the order of things and cost little.
 const (
 	pending, boot, shuttingDown = 10 * time.Second, 20 * time.Second, 10 * time.Second
-	// rate makes simulated minutes take fractions of a second.
+	// rate lets simulated minutes pass in fractions of a second.
 	rate = 300
 )

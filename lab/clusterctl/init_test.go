@@ -28,11 +28,11 @@ import (
 	"github.com/slipway-project/slipway/lab/crds/bundle"
 )
 
-// TestInit makes a management cluster of nothing, as a user does: Cluster API, Cluster API Provider
-// AWS without its pools, and Slipway; and takes Slipway out again. The order of the two does not
-// matter: TestBesideClusterAPIProviderAWS holds that they share no object. It runs before the other
-// tests, because there is one log of API servers in a process, which is that of the laboratory
-// afterwards.
+// TestInit initializes a management cluster from nothing, as a user does: Cluster API, Cluster API
+// Provider AWS without its pools, and Slipway; and removes Slipway again. The order of the two does
+// not matter: TestBesideClusterAPIProviderAWS holds that they share no object. It runs before the
+// other tests, because there is one log of API servers in a process, which belongs to the
+// laboratory afterwards.
 func TestInit(t *testing.T) {
 	controlplane.LogTo(nil)
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir()})
@@ -75,8 +75,8 @@ func TestInit(t *testing.T) {
 	installed(t, c, "slipway-system", componentsOf(t, slipway))
 }
 
-// certManagerTested waits until what clusterctl made to try cert-manager is gone. It does not, and
-// waits ten minutes if it is in a hurry.
+// certManagerTested waits until the objects that clusterctl created to try cert-manager are gone.
+// clusterctl does not wait for that, and would wait ten minutes for them on the next call.
 func certManagerTested(t *testing.T, c client.Client) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -90,9 +90,9 @@ func certManagerTested(t *testing.T, c client.Client) {
 	}
 }
 
-// keptByDelete are the kinds that clusterctl delete leaves of every provider: definitions, with
-// everybody's objects, the namespace, and the roles of the whole cluster, whose names it takes for
-// another's if they do not begin with the namespace's.
+// keptByDelete are the kinds that clusterctl delete leaves of every provider: definitions, which
+// may have objects of users, the namespace, and the roles of the whole cluster, whose names it
+// takes for another's if they do not begin with the namespace's.
 var keptByDelete = sets.New("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding")
 
 // stayed holds that clusterctl delete takes Slipway, but for what it leaves of every provider, and
@@ -122,7 +122,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// componentsOf are the objects that clusterctl makes of a provider's components.
+// componentsOf returns the objects that clusterctl derives from a provider's components.
 func componentsOf(t *testing.T, provider string) []unstructured.Unstructured {
 	t.Helper()
 	components, err := clusterctl(t).GetProviderComponents(t.Context(), provider, clusterctlv1.InfrastructureProviderType, clusterctlclient.ComponentsOptions{})

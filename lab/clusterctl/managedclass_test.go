@@ -107,7 +107,7 @@ spec:
         replicas: 2
 `
 
-// TestClusterClassOfManagedPools makes an EKS cluster of a ClusterClass with a class of managed
+// TestClusterClassOfManagedPools creates an EKS cluster of a ClusterClass with a class of managed
 // pools, on Cluster API's own topology controller, down to the nodes of an EKS node group, and
 // edits the template of the pools.
 func TestClusterClassOfManagedPools(t *testing.T) {
@@ -170,9 +170,9 @@ func (w *world) managedPoolOf(cluster string, pool *infrav1.AWSManagedMachinePoo
 	return nil
 }
 
-// provideManaged does for an EKS cluster what Cluster API Provider AWS would, which does not run
+// provideManaged does for an EKS cluster the work of Cluster API Provider AWS, which does not run
 // here: infrastructure and control plane report what the donor's do, its EKS cluster is the
-// donor's, and the EKSConfigs of its pools have made bootstrap data.
+// donor's, and the EKSConfigs of its pools have bootstrap data.
 func (w *world) provideManaged(name string, pools int) {
 	w.Helper()
 	cluster := w.madeOf(name)

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-project/slipway/lab/crds"
 )
 
-// InstallCertManager installs what clusterctl and the components of providers need of cert-manager:
-// its definitions. Nobody makes certificates.
+// InstallCertManager installs the part of cert-manager that clusterctl and the components of
+// providers need: its definitions. No certificates are issued.
 func InstallCertManager(ctx context.Context, c client.Client) error {
 	set := &crds.Set{}
 	for kind, plural := range map[string]string{"Issuer": "issuers", "Certificate": "certificates"} {
@@ -75,8 +75,8 @@ func (r *Repository) Register(ctx context.Context, kubeconfig string, c client.C
 	return labelDefinitions(ctx, c)
 }
 
-// labelDefinitions sets the labels of definitions that clusterctl looks at: its own on all of them,
-// and that of Cluster API Provider AWS on its identities.
+// labelDefinitions sets the labels of definitions that clusterctl reads: its own on all of them,
+// and the label of Cluster API Provider AWS on its identities.
 func labelDefinitions(ctx context.Context, c client.Client) error {
 	var list apiextensionsv1.CustomResourceDefinitionList
 	if err := c.List(ctx, &list); err != nil {

@@ -35,7 +35,7 @@ const (
 	sharedName = "by-hand"
 )
 
-// byHand is a managed pool with a launch config that nobody owns.
+// byHand is a managed pool with a launch config without an owner.
 const byHand = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSLaunchConfig
@@ -224,7 +224,7 @@ func (w *world) writes() []string {
 	return writes
 }
 
-// picture is what a move must not change: the instances, and what Slipway says of them.
+// picture holds what a move must not change: the instances, and what Slipway reports about them.
 type picture struct {
 	Instances   []string
 	Pool        infrav1.AWSMachinePool
@@ -233,16 +233,15 @@ type picture struct {
 	Configs     []infrav1.AWSLaunchConfig
 }
 
-// ignored is what a move may change: what the API server gives an object, times, and what was told
-// of the past.
+// ignored lists what a move may change: fields that the API server sets, times, and reports about
+// the past.
 var ignored = cmp.Options{
 	cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "Generation", "CreationTimestamp", "ManagedFields"),
 	cmpopts.IgnoreFields(metav1.OwnerReference{}, "UID"),
 	cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime", "ObservedGeneration"),
 	cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type }),
 	cmpopts.IgnoreTypes(metav1.Time{}, &metav1.Time{}),
-	// What is known of the past, and nowhere written down but here: the last roll-out, and why
-	// versions were made.
+	// The history, which is recorded only here: the last roll-out, and why versions were created.
 	cmpopts.IgnoreTypes(&infrav1.RolloutStatus{}, &infrav1.NodegroupUpdateStatus{}),
 	cmpopts.IgnoreFields(infrav1.LaunchTemplateVersionStatus{}, "Reason"),
 	// The launches of before the move are lost with status.
@@ -250,7 +249,7 @@ var ignored = cmp.Options{
 	cmp.FilterPath(func(path cmp.Path) bool { return path.Last().String() == ".ObservedGeneration" }, cmp.Ignore()),
 }
 
-// take looks at a management cluster and at AWS.
+// take reads the state of a management cluster and of AWS.
 func (w *world) take(c client.Client) picture {
 	w.Helper()
 	taken := picture{}
@@ -278,7 +277,7 @@ func (w *world) get(c client.Client, object client.Object, name string) {
 	}
 }
 
-// nothingIn holds that a management cluster has no object of Slipway's any more.
+// nothingIn holds that no object of Slipway's is left in a management cluster.
 func (w *world) nothingIn(c client.Client) {
 	w.Helper()
 	for _, list := range []client.ObjectList{

@@ -20,8 +20,8 @@ import (
 
 const root = "../.."
 
-// variables are those of the templates, as a user sets them for the simulated AWS, and those that
-// Cluster API Provider AWS cannot be installed without.
+// variables are the variables of the templates, as a user sets them for the simulated AWS, and the
+// variables that Cluster API Provider AWS cannot be installed without.
 var variables = map[string]string{
 	"AWS_REGION": "us-east-1", "AWS_SSH_KEY_NAME": "default", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large", "AWS_NODE_MACHINE_TYPE": "t3.large",
 	"LAUNCH_CONFIG_TEMPLATE":     "nodes",
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 // clusters and no manager yet.
 type world struct{ *labtest.Env }
 
-// registered makes the laboratory known to clusterctl once.
+// registered registers the laboratory with clusterctl once.
 var registered sync.Once
 
 func newWorld(t *testing.T, clusters ...lab.ClusterOptions) *world {
@@ -73,7 +73,7 @@ func newWorld(t *testing.T, clusters ...lab.ClusterOptions) *world {
 	return w
 }
 
-// manage makes a laboratory a management cluster in which clusterctl has installed Slipway.
+// manage has clusterctl install Slipway in a laboratory, which becomes a management cluster.
 func manage(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	if err := repository(t).Register(t.Context(), l.Kubeconfig(), l.Client()); err != nil {
@@ -93,7 +93,7 @@ func manage(t *testing.T, l *lab.Lab) {
 	}
 }
 
-// repository makes the repository when the first test wants it.
+// repository creates the repository when the first test needs it.
 func repository(t *testing.T) *Repository {
 	t.Helper()
 	shared.Do(func() { shared.repository, shared.err = NewRepository(shared.directory, root, variables) })

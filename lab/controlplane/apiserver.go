@@ -31,13 +31,13 @@ type apiServer struct {
 	err      error // valid once done is closed
 }
 
-// startAPIServer builds an API server and begins to run it; waitReady tells when it serves.
+// startAPIServer builds an API server and begins to run it; waitReady waits until it serves.
 func startAPIServer(ctx context.Context, p *pki, etcdEndpoint, serviceRange string) (*apiServer, error) {
 	listener, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}
-	// The server outlives whatever context its start was bounded by; stop ends it.
+	// The server outlives the context that its start was bounded by; stop stops it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	run, err := buildAPIServer(ctx, listener, p, etcdEndpoint, serviceRange)
 	if err != nil {
@@ -117,7 +117,7 @@ func apiServerFlags(port int, p *pki, etcdEndpoint, serviceRange string) []strin
 		"--service-account-signing-key-file=" + p.file("service-account.key"),
 		"--service-cluster-ip-range=" + serviceRange,
 		"--authorization-mode=Node,RBAC",
-		// Nodes join with bootstrap tokens, as on a cluster made by kubeadm.
+		// Nodes join with bootstrap tokens, as on a kubeadm cluster.
 		"--enable-bootstrap-token-auth",
 		// There is no Service to keep endpoints for, and no second API server.
 		"--endpoint-reconciler-type=none",
@@ -165,8 +165,8 @@ func ready(ctx context.Context, client *http.Client, host string) bool {
 // address returns host:port.
 func (s *apiServer) address() string { return s.listener.Addr().String() }
 
-// stop asks the server to end. It closes its listener, which cuts every
-// connection, so that it does not wait for the watches of others.
+// stop stops the server. It closes its listener, which cuts every connection, so that it does not
+// wait for the watches of others.
 func (s *apiServer) stop(deadline time.Time) error {
 	s.cancel()
 	if err := waitUntil(deadline, s.done, "the API server"); err != nil {

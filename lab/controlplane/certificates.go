@@ -20,8 +20,8 @@ import (
 // certificateLifetime is far longer than any laboratory runs, and short enough to betray a forgotten file.
 const certificateLifetime = 30 * 24 * time.Hour
 
-// pki is what one control plane proves its identity with. kube-apiserver reads
-// its part from files in dir; everything else stays in memory.
+// pki holds what one control plane proves its identity with. kube-apiserver reads its part from
+// files in dir; everything else stays in memory.
 type pki struct {
 	dir                    string
 	caCertificate, caKey   []byte
@@ -31,9 +31,8 @@ type pki struct {
 // file returns the path of one of the files that newPKI wrote.
 func (p *pki) file(name string) string { return filepath.Join(p.dir, name) }
 
-// newPKI makes an authority, the API server's serving certificate, an
-// administrator's client certificate (group system:masters) and the key that
-// signs service account tokens.
+// newPKI creates an authority, the API server's serving certificate, an administrator's client
+// certificate (group system:masters), and the key that signs service account tokens.
 func newPKI(dir string) (*pki, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making %s: %w", dir, err)
@@ -121,7 +120,7 @@ func newAuthority(commonName string) (*authority, error) {
 	return a, nil
 }
 
-// sign makes a key and a certificate for it.
+// sign creates a key and a certificate for it.
 func (a *authority) sign(template *x509.Certificate) (certificatePEM, keyPEM []byte, err error) {
 	key, keyPEM, err := newKey()
 	if err != nil {
@@ -166,7 +165,7 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// NewAuthority makes a certificate authority and returns its certificate and private key as PEM.
+// NewAuthority creates a certificate authority and returns its certificate and private key as PEM.
 func NewAuthority(commonName string) (certificate, key []byte, err error) {
 	authority, err := newAuthority(commonName)
 	if err != nil {
@@ -175,9 +174,9 @@ func NewAuthority(commonName string) (certificate, key []byte, err error) {
 	return authority.certificatePEM, authority.keyPEM, nil
 }
 
-// ServingCertificate makes a self-made authority and a certificate for a TLS
-// server on the loopback interface, all PEM: what an in-process webhook server
-// needs, and the bundle that its callers trust it by.
+// ServingCertificate creates a new authority and a certificate for a TLS server on the loopback
+// interface, all PEM: what an in-process webhook server needs, and the bundle that its callers
+// trust it by.
 func ServingCertificate(commonName string) (caBundle, certificate, key []byte, err error) {
 	authority, err := newAuthority(commonName + "-ca")
 	if err != nil {

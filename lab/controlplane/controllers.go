@@ -26,24 +26,23 @@ import (
 )
 
 const (
-	// controllerWorkers is how many objects each controller works on at once.
+	// controllerWorkers is the number of objects that each controller works on at once.
 	controllerWorkers = 5
-	// discoveryInterval is how soon the garbage collector learns of a new CRD
-	// (30 s in kube-controller-manager; tests do not have that long).
+	// discoveryInterval is the time in which the garbage collector learns of a new CRD (30 s in
+	// kube-controller-manager; tests do not have that long).
 	discoveryInterval = time.Second
 	// namespaceResync is kube-controller-manager's default.
 	namespaceResync = 5 * time.Minute
-	// daemonBackoff is how long the pod of a DaemonSet that fails waits at most;
-	// kube-controller-manager's default.
+	// daemonBackoff bounds how long the failing pod of a DaemonSet waits; kube-controller-manager's
+	// default.
 	daemonBackoff = 15 * time.Minute
 )
 
-// controllers are those of kube-controller-manager that every API server needs
-// for its own objects to come and go: without the garbage collector nothing
-// with an owner ever goes, without the namespace controller no namespace does,
-// without the service account controller no Pod can be made, and without the
-// token cleaner bootstrap tokens outlive their expiry. Where there is a
-// scheduler, DaemonSets have their pods too: every node has less room by them.
+// controllers are the controllers of kube-controller-manager that every API server needs for its
+// own objects to come and go: without the garbage collector no object with an owner ever goes,
+// without the namespace controller no namespace does, without the service account controller no Pod
+// can be created, and without the token cleaner bootstrap tokens outlive their expiry. Where there
+// is a scheduler, DaemonSets have their pods too: every node has less room by them.
 type controllers struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -101,7 +100,7 @@ func (c *controllers) start(ctx context.Context, clients kubernetes.Interface, m
 	return nil
 }
 
-// startDaemonSets runs the controller that makes the pods of DaemonSets, one a Node that suits.
+// startDaemonSets runs the controller that creates the pods of DaemonSets, one per Node that suits.
 func (c *controllers) startDaemonSets(ctx context.Context, clients kubernetes.Interface) error {
 	shared := informers.NewSharedInformerFactory(clients, 0)
 	sets, err := daemon.NewDaemonSetsController(ctx, shared.Apps().V1().DaemonSets(), shared.Apps().V1().ControllerRevisions(), shared.Core().V1().Pods(),
@@ -138,7 +137,7 @@ func newGarbageCollector(ctx context.Context, clients kubernetes.Interface, meta
 
 func (c *controllers) run(f func()) { c.wg.Go(f) }
 
-// stop ends the controllers and waits for them.
+// stop stops the controllers and waits for them.
 func (c *controllers) stop(deadline time.Time) error {
 	c.cancel()
 	done := make(chan struct{})

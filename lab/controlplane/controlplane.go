@@ -29,20 +29,22 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// StopTimeout bounds how long Stop waits for the servers to end by themselves.
+// StopTimeout bounds how long Stop waits for the servers to stop by themselves.
 const StopTimeout = 5 * time.Second
 
 // Options says how to run a control plane. The zero value is usable.
 type Options struct {
 	// Name appears in the kubeconfig and in errors ("management", "workload"). Default "kubernetes".
 	Name string
-	// Dir is an existing directory under which the control plane makes its own one. Default: the system's.
+	// Dir is an existing directory under which the control plane creates its own one. Default: the
+	// system's.
 	Dir string
 	// Log receives etcd's log. The other servers log through klog. Default: discarded.
 	Log io.Writer
 	// ServiceClusterIPRange is the range of Service addresses. Default 10.0.0.0/24.
 	ServiceClusterIPRange string
-	// Scheduler runs kube-scheduler, so that pods are bound to Nodes, and has DaemonSets make their pods.
+	// Scheduler runs kube-scheduler, so that pods are bound to Nodes, and the controller that
+	// creates the pods of DaemonSets.
 	Scheduler bool
 }
 
@@ -107,9 +109,9 @@ func Start(ctx context.Context, opts Options) (_ *ControlPlane, err error) {
 	return c, nil
 }
 
-// Stop ends scheduler, controllers, API server and etcd, in this order, and
-// removes their files. Connections that clients left open are cut. It returns
-// within StopTimeout, with an error if something did not end in time.
+// Stop stops scheduler, controllers, API server, and etcd, in this order, and removes their files.
+// Connections that clients left open are cut. It returns within StopTimeout, with an error if
+// something did not stop in time.
 func (c *ControlPlane) Stop() error {
 	deadline := time.Now().Add(StopTimeout)
 	var errs []error
@@ -167,10 +169,9 @@ func (c *ControlPlane) Kubeconfig() ([]byte, error) {
 	return data, nil
 }
 
-// ServiceAccountConfig makes sure that the service account exists and returns
-// a configuration that acts as it, with a real token valid for an hour. A new
-// service account has no rights but those of every authenticated user, so
-// that RBAC rules can be tried from nothing.
+// ServiceAccountConfig makes sure that the service account exists and returns a configuration that
+// acts as it, with a real token valid for an hour. A new service account has only the rights of
+// every authenticated user, so that RBAC rules can be tried from nothing.
 func (c *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	token, err := c.ServiceAccountToken(ctx, namespace, name)
 	if err != nil {

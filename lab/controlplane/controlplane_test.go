@@ -62,7 +62,7 @@ func TestTwoControlPlanesStartWorkAndLeaveNothing(t *testing.T) {
 	for _, plane := range planes {
 		t.Run(plane.name, func(t *testing.T) { tryControlPlane(t, plane) })
 	}
-	openWatch(t, planes[0]) // a client that nobody closed must not delay the stop
+	openWatch(t, planes[0]) // an unclosed client must not delay the stop
 
 	addresses := make([]string, 0, len(planes))
 	for _, plane := range planes {
@@ -94,8 +94,8 @@ func TestTwoControlPlanesStartWorkAndLeaveNothing(t *testing.T) {
 	eventually(t, 10*time.Second, "goroutines were left", noServerGoroutines)
 }
 
-// noServerGoroutines looks for goroutines that serve, watch or store: those that would keep a port,
-// a file or a connection.
+// noServerGoroutines fails for goroutines that serve, watch, or store: they would keep a port, a
+// file, or a connection.
 func noServerGoroutines() error {
 	var profile strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {

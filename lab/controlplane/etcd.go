@@ -43,7 +43,7 @@ func startEtcd(ctx context.Context, dir string, log io.Writer) (*etcdServer, err
 
 func (e *etcdServer) endpoint() string { return "http://" + e.server.Clients[0].Addr().String() }
 
-// stop ends etcd. Its clients are gone by now, so that it need not be graceful to them.
+// stop stops etcd. Its clients are gone already, so it need not be graceful to them.
 func (e *etcdServer) stop(deadline time.Time) error {
 	done := make(chan struct{})
 	go func() {
@@ -53,7 +53,7 @@ func (e *etcdServer) stop(deadline time.Time) error {
 	return waitUntil(deadline, done, "etcd")
 }
 
-// waitUntil waits for done; past the deadline it says what did not end.
+// waitUntil waits for done; past the deadline it returns an error that says what did not stop.
 func waitUntil(deadline time.Time, done <-chan struct{}, what string) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()

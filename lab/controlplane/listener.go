@@ -38,7 +38,7 @@ func (l *cuttingListener) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isCut {
-		_ = accepted.Close() // nobody will speak on it; the caller sees that on its first read
+		_ = accepted.Close() // the connection stays silent; the caller sees that on its first read
 		return conn, nil
 	}
 	l.open[accepted] = struct{}{}

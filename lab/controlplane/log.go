@@ -14,9 +14,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// logOutput is where the process's klog and controller-runtime logs go. They
-// know one logger per process and ask not to be given another while in use, so
-// the logger is installed once and its output is exchanged.
+// logOutput is the destination of the process's klog and controller-runtime logs. They know one
+// logger per process and ask not to be given another while in use, so the logger is installed once
+// and its output is exchanged.
 var logOutput = &switchingWriter{out: io.Discard}
 
 // The API server's etcd clients have a logger of their own that knows only standard error, where it

@@ -16,7 +16,7 @@ import (
 )
 
 // schedulerServer is a running kube-scheduler with its default profile: the one that a cluster has
-// unless somebody configures another.
+// unless it is configured otherwise.
 type schedulerServer struct {
 	cancel context.CancelFunc
 	done   chan struct{}

@@ -6,7 +6,8 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// KubernetesVersion is the version of the API server: that of the module k8s.io/kubernetes that is linked in.
+// KubernetesVersion is the version of the API server, from the module k8s.io/kubernetes that is
+// linked in.
 const KubernetesVersion = "v1.36.3"
 
 // The API server reports the version that Kubernetes' own build sets with the

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// userData is what the kubeadm bootstrap provider writes for a worker, as far as it matters here.
+// userData is the data that the kubeadm bootstrap provider writes for a worker, as far as it
+// matters here.
 const userData = `## template: jinja
 #cloud-config
 write_files:

@@ -1,7 +1,7 @@
 // Package crashsweep proves that a crash loses nothing and doubles nothing: it runs what users do,
 // kills the manager at every call to AWS and at every write to the API server, before the effect,
-// after it and after the answer, starts another manager, and compares the world with that of a run
-// without a crash.
+// after it, and after the answer, starts another manager, and compares the world with the world of
+// a run without a crash.
 package crashsweep
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// Place is where in a call the manager dies.
+// Place says where in a call the manager dies.
 type Place string
 
 // The places of a call.
@@ -24,15 +24,15 @@ const (
 	BeforeEffect Place = "before the effect"
 	// AfterEffect: the request has its effect, and the answer never arrives.
 	AfterEffect Place = "after the effect"
-	// AfterAnswer: the answer arrives, and nothing can be done with it any more.
+	// AfterAnswer: the answer arrives, and nothing is done with it.
 	AfterAnswer Place = "after the answer"
 )
 
 // places are all of them.
 var places = []Place{BeforeEffect, AfterEffect, AfterAnswer}
 
-// Point is one place of the n-th call of a name. Counted by name, because how often AWS is looked
-// at in between depends on how busy the machine is.
+// Point is one place of the n-th call of a name. Calls are counted by name, because the number of
+// calls that read AWS in between depends on how busy the machine is.
 type Point struct {
 	Call  string
 	Nth   int
@@ -42,7 +42,8 @@ type Point struct {
 // String implements fmt.Stringer.
 func (p Point) String() string { return fmt.Sprintf("%s number %d %s", p.Call, p.Nth, p.Place) }
 
-// repeated is true for another look at what was looked at before: most runs look that often, and some do not.
+// repeated reports whether a call reads again what was read before: most runs read that often, and
+// some do not.
 func (p Point) repeated() bool { return p.Nth > 3 && strings.HasPrefix(p.Call, "AWS Describe") }
 
 // Crasher is a manager's way to the outside, through which it dies. A dead manager's requests are
@@ -69,14 +70,14 @@ func (c *Crasher) Arm(point Point) {
 	c.armed, c.point, c.calls = true, point, nil
 }
 
-// Calls are the calls that counted since Arm, in order.
+// Calls returns the calls that counted since Arm, in order.
 func (c *Crasher) Calls() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string(nil), c.calls...)
 }
 
-// Crashed is closed when the manager dies.
+// Crashed returns a channel that is closed when the manager dies.
 func (c *Crasher) Crashed() <-chan struct{} { return c.crashed }
 
 // Release lets the requests of a dead manager fail, so that what is left of it can be cleared away.
@@ -87,9 +88,9 @@ func (c *Crasher) WrapAWS(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: awsCall}
 }
 
-// WrapKubernetes wraps the transport to an API server, that of the management cluster or of a
-// workload cluster: writes count. Events do not: they are written by a broadcaster of their own, at
-// any time between the calls around them, and a crash there is a crash between those.
+// WrapKubernetes wraps the transport to an API server, of the management cluster or of a workload
+// cluster: writes count. Events do not: they are written by a broadcaster of their own, at any time
+// between the calls around them, and a crash there is a crash between those calls.
 func (c *Crasher) WrapKubernetes(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: kubernetesWrite}
 }
@@ -100,10 +101,10 @@ const unnamed = "AWS "
 // awsCall names a call by its action.
 func awsCall(request *http.Request) string { return unnamed + awssim.ActionOf(request) }
 
-// chance is what of a path is another in each run.
+// chance matches the parts of a path that differ in each run.
 var chance = regexp.MustCompile(`/namespaces/[^/]+|/i-[^/]+|/web-[^/]+|-t[0-9a-f]{5}$|-i-?[0-9a-f]{17}|(/provisionednodes|/nodes)/[^/]+`)
 
-// kubernetesWrite is empty for a request that does not count.
+// kubernetesWrite returns "" for a request that does not count.
 func kubernetesWrite(request *http.Request) string {
 	if request.Method == http.MethodGet || strings.Contains(request.URL.Path, "/events") {
 		return ""
@@ -173,7 +174,7 @@ func (c *Crasher) die() {
 	c.kill()
 }
 
-// kill makes the manager dead. The crasher is locked.
+// kill marks the manager as dead. The crasher is locked.
 func (c *Crasher) kill() {
 	if !c.dead {
 		c.dead = true
@@ -181,7 +182,7 @@ func (c *Crasher) kill() {
 	}
 }
 
-// hang holds a request of a dead manager until somebody clears it away.
+// hang holds a request of a dead manager until it is cleared away.
 func (c *Crasher) hang(request *http.Request) error {
 	select {
 	case <-request.Context().Done():

@@ -13,9 +13,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// unhurried is the clock's rate while nodes are drained: half an hour, after which AWS lets an
-// instance go that nobody speaks for, is a minute, and the minute after which a group with empty
-// nodes is deleted though it was not emptied is longer than any reconcile.
+// unhurried is the clock's rate while nodes are drained: half an hour, after which AWS releases an
+// instance without heartbeats, is a minute, and the minute after which a group with empty nodes is
+// deleted though it was not emptied is longer than any reconcile.
 const unhurried = 30
 
 var drainScenarios = []scenario{
@@ -58,7 +58,7 @@ func havePods(h *harness) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: h.env.Namespace, Name: fmt.Sprintf("web-%d", i)},
 			Spec: corev1.PodSpec{
 				NodeName: node.Name, Containers: []corev1.Container{{Name: "main", Image: "none"}},
-				// No kubelet confirms its end, so it has none to wait for.
+				// No kubelet confirms its termination, so it needs no grace period.
 				TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false),
 			},
 		}

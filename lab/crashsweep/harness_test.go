@@ -27,7 +27,7 @@ const (
 	poolName = "capa-mp-0"
 	// bucket is the cluster's, for bootstrap data.
 	bucket = "cluster-api-provider-aws-bootstrap"
-	// rate makes a simulated minute take a tenth of a second.
+	// rate lets a simulated minute pass in a tenth of a second.
 	rate = 600
 )
 

@@ -33,7 +33,7 @@ const (
 // onEKS is a cluster with an EKS control plane.
 var onEKS = lab.ClusterOptions{Managed: true, KubernetesVersion: "v1.34.0"}
 
-// managedScenarios are those of AWSManagedMachinePools.
+// managedScenarios are the scenarios of AWSManagedMachinePools.
 var managedScenarios = []scenario{
 	{
 		name:    "create a managed pool",
@@ -210,7 +210,8 @@ func unpauseManaged(h *harness) {
 	h.editManaged(func(pool *infrav1.AWSManagedMachinePool) { delete(pool.Annotations, clusterv1.PausedAnnotation) })
 }
 
-// loseManagedTemplate deletes the launch template that the node group was made from, as somebody else would.
+// loseManagedTemplate deletes the launch template that the node group was created from, outside
+// Slipway.
 func loseManagedTemplate(h *harness) {
 	pool, err := h.managed()
 	if err != nil {
@@ -275,7 +276,7 @@ func maintained(pool *infrav1.AWSManagedMachinePool) bool {
 	return pool.Status.Update == nil || pool.Status.Update.Status != "InProgress"
 }
 
-// successor ends the name of a node group that took the place of another.
+// successor matches the suffix of the name of a node group that took the place of another.
 var successor = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
 // addManaged adds what managed pools have, without the test's namespace in names.

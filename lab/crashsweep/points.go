@@ -11,10 +11,10 @@ import (
 	"strconv"
 )
 
-// Points are those of a scenario with these calls that this run of the tests does: most of them at
-// most, and one at least, chosen by the commit. SWEEP=all does all points, SWEEP=50 so many of each
-// scenario, and SWEEP_SEED chooses others than those of the commit. SWEEP_PART=2/5 does the second
-// of five parts of what would be done.
+// Points returns the points of a scenario with these calls that this run of the tests does: at
+// least one and at most as many as given, chosen by the commit. SWEEP=all does all points, SWEEP=50
+// so many of each scenario, and SWEEP_SEED chooses points other than the commit's. SWEEP_PART=2/5
+// does the second of five parts of what would be done.
 func Points(scenario string, calls []string, most int) []Point {
 	points := make([]Point, 0, len(calls)*len(places))
 	nth := map[string]int{}
@@ -40,7 +40,7 @@ func Points(scenario string, calls []string, most int) []Point {
 	return part(points[:min(max(most, 1), len(points))])
 }
 
-// part are the points of the part that is asked for: every so manieth.
+// part returns the points of the part that is asked for: every so manieth.
 func part(points []Point) []Point {
 	which, of := 0, 0
 	if _, err := fmt.Sscanf(os.Getenv("SWEEP_PART"), "%d/%d", &which, &of); err != nil || of < 1 {
@@ -55,7 +55,7 @@ func part(points []Point) []Point {
 	return parted
 }
 
-// commit is empty where there is no repository: then the same slice is done each time.
+// commit returns "" where there is no repository: then the same slice is done each time.
 func commit() string {
 	output, err := exec.Command("git", "rev-parse", "HEAD").Output()
 	if err != nil {

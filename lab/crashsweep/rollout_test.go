@@ -36,7 +36,8 @@ var rolloutScenarios = []scenario{
 		done: func(h *harness) error { return errors.Join(h.runs(typeAfter), h.ready(2)) },
 	},
 	{
-		// What runs the config that is gone back to differs by its token, so it is shielded.
+		// The config that is gone back to differs by its token from the version that runs, so it is
+		// shielded.
 		name: "rollback after a token rotation",
 		prepare: func(h *harness) {
 			haveHalf(h)

@@ -27,7 +27,7 @@ type scenario struct {
 	name string
 	// cluster is the one that the world has.
 	cluster lab.ClusterOptions
-	// prepare makes the world in which it is done. The manager does not die meanwhile.
+	// prepare sets up the world in which it is done. The manager does not die meanwhile.
 	prepare func(*harness)
 	// act is what the user does.
 	act func(*harness)
@@ -35,8 +35,8 @@ type scenario struct {
 	done func(*harness) error
 	// rate is the clock's from the act until all is done; the usual one if zero.
 	rate float64
-	// repeats is how many writing calls a crash may make necessary once more, besides the one in
-	// which the manager died.
+	// repeats is the number of writing calls that a crash may cause again, besides the one in which
+	// the manager died.
 	repeats int
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// sharingScenarios are of what comes to a pool from elsewhere: the template that it refers to, and
-// a move from another management cluster.
+// sharingScenarios are about what comes to a pool from elsewhere: the template that it refers to,
+// and a move from another management cluster.
 var sharingScenarios = []scenario{
 	{
 		name:    "template edit",
@@ -48,7 +48,7 @@ var sharingScenarios = []scenario{
 	},
 }
 
-// haveSharingPool has a pool at rest that refers to a template, of which each version is tried
+// haveSharingPool has a pool at rest that refers to a template, each version of which is tried
 // before it is launched.
 func haveSharingPool(h *harness) {
 	template := &infrav1.AWSLaunchConfigTemplate{}
@@ -62,7 +62,7 @@ func haveSharingPool(h *harness) {
 	h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
 }
 
-// haveMovedPool has a pool whose objects are as clusterctl leaves them in the target: made anew
+// haveMovedPool has a pool whose objects are as clusterctl leaves them in the target: recreated
 // without status, while the Cluster is paused.
 func haveMovedPool(h *harness) {
 	havePool(h)
@@ -107,7 +107,7 @@ func (h *harness) leave(object client.Object) {
 	})
 }
 
-// arrive makes an object anew.
+// arrive recreates an object.
 func (h *harness) arrive(object client.Object) {
 	h.Helper()
 	object.SetResourceVersion("")

@@ -75,7 +75,7 @@ func (h *harness) objects() string {
 	return text.String()
 }
 
-// released is nil for a pool that Slipway has nothing to do with any more.
+// released returns nil for a pool that Slipway no longer manages.
 func released(h *harness) error {
 	pool, err := h.pool()
 	if err != nil {

@@ -26,7 +26,7 @@ func TestCrashSweep(t *testing.T) {
 	for _, scenario := range all {
 		t.Run(scenario.name, func(t *testing.T) {
 			t.Parallel()
-			// A test of its own: what it started ends with it, rather than with the last of a
+			// A test of its own: what it started stops with it, rather than with the last of a
 			// thousand points.
 			var clean outcome
 			if !t.Run("clean", func(t *testing.T) { clean = runClean(t, scenario) }) {
@@ -45,7 +45,7 @@ func TestCrashSweep(t *testing.T) {
 	}
 }
 
-// outcome is what a run leaves behind.
+// outcome holds what a run leaves behind.
 type outcome struct {
 	// world is everything that exists in the end.
 	world World
@@ -65,7 +65,7 @@ func runClean(t *testing.T, scenario scenario) outcome {
 	crasher.Arm(Point{})
 	h.act(scenario)
 	h.env.Eventually("scenario "+scenario.name+" is done", func() error { return scenario.done(h) })
-	// What follows is looking at a world at rest.
+	// From here on the calls only read a world at rest.
 	calls := crasher.Calls()
 	if slices.Contains(calls, unnamed) {
 		t.Error("a call to AWS has no name: those of different kinds would be counted as one")

@@ -33,11 +33,12 @@ type World struct {
 	Roles      int
 	// Refreshes are instance refreshes, the newest first, by status.
 	Refreshes []string
-	// Instances are those that have not ended.
+	// Instances are the instances that have not terminated.
 	Instances []Instance
 	// Launched counts the instances that there ever were.
 	Launched int
-	// Nodes counts the nodes of the workload cluster, Cordoned those that take no pods, and Pods the pods.
+	// Nodes counts the nodes of the workload cluster, Cordoned the nodes that take no pods, and
+	// Pods the pods.
 	Nodes, Cordoned, Pods int
 	// Volumes counts the volumes.
 	Volumes int
@@ -96,7 +97,7 @@ func (h *harness) addTemplates(world *World) {
 	}
 }
 
-// versionTexts says of each version, oldest first, what it has in common with the one before:
+// versionTexts describes for each version, oldest first, what it has in common with the one before:
 // fingerprints differ between runs.
 func versionTexts(versions []ec2types.LaunchTemplateVersion) []string {
 	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return int(*a.VersionNumber - *b.VersionNumber) })
@@ -224,8 +225,8 @@ func conditionTexts(object interface{ GetConditions() []metav1.Condition }) []st
 	var texts []string
 	for _, condition := range object.GetConditions() {
 		if condition.Type == infrav1.NodesDrainedCondition && condition.Status == metav1.ConditionTrue {
-			// A pool of which nobody saw a node being drained has none, and a manager that was dead
-			// meanwhile did not see it.
+			// A pool whose drains were not observed has none, and a manager that was dead meanwhile
+			// did not observe them.
 			continue
 		}
 		texts = append(texts, condition.Type+"="+string(condition.Status)+"/"+condition.Reason)

@@ -222,12 +222,12 @@ func servedVersions(definition *apiextensionsv1.CustomResourceDefinition) int {
 	return served
 }
 
-// applyWorkers is how many definitions are on their way at once; the API server does its part one by one.
+// applyWorkers is the number of definitions that are sent at once; the API server does its part one
+// by one.
 const applyWorkers = 8
 
-// ApplyDefinitions creates the definitions of all sets, replacing those that
-// exist, and waits until the API server serves them. Of several with the same
-// name the last is taken.
+// ApplyDefinitions creates the definitions of all sets, replacing existing ones, and waits until
+// the API server serves them. Of several with the same name the last is taken.
 func ApplyDefinitions(ctx context.Context, c client.Client, sets ...*Set) error {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, set := range sets {
@@ -347,7 +347,7 @@ func (s *Set) ApplyWebhooks(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// put creates an object, or makes the existing one the same.
+// put creates an object, or updates the existing one to equal it.
 func put(ctx context.Context, c client.Client, object client.Object, kind string) error {
 	err := c.Create(ctx, object)
 	if apierrors.IsAlreadyExists(err) {

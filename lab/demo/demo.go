@@ -14,10 +14,11 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// stepDeadline is how long, real, a step may take.
+// stepDeadline is the real time that a step may take.
 const stepDeadline = 60 * time.Second
 
-// steady is how long, real, what is expected must be seen to count: over two minutes of simulated time.
+// steady is the real time for which the expected state must be seen to count: over two minutes of
+// simulated time.
 const steady = time.Second
 
 // step is one thing that a user does, and what is to follow from it.
@@ -26,12 +27,13 @@ type step struct {
 	title string
 	// act does it.
 	act func(context.Context, *stage) error
-	// expected is what should be seen, in words; see says what is seen, in the same words when all is well.
+	// expected describes what should be seen; see describes what is seen, in the same words when
+	// all is well.
 	expected string
 	see      func(context.Context, *stage) (string, error)
 }
 
-// result is what came of a step.
+// result holds the result of a step.
 type result struct {
 	step
 	seen string
@@ -79,7 +81,7 @@ func (s *stage) play(ctx context.Context, step step, out io.Writer) (result, err
 		if err != nil {
 			now = err.Error()
 		}
-		// What is seen last before the deadline counts, not that there is no time to look any more.
+		// The last state before the deadline counts, and not that the time to check has run out.
 		if now != seen && ctx.Err() == nil {
 			seen, since = now, time.Now()
 		}
@@ -99,7 +101,7 @@ func (s *stage) play(ctx context.Context, step step, out io.Writer) (result, err
 	}
 }
 
-// report prints what was expected beside what was seen, and the verdict.
+// report prints the expected state next to what was seen, and the verdict.
 func report(out io.Writer, results []result) (failures int) {
 	fmt.Fprintln(out)
 	for i, result := range results {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// ownTemplate is somebody's own launch template, with an image for x86_64.
+	// ownTemplate is a user's own launch template, with an image for x86_64.
 	ownTemplate = "web"
 	// choosy is a Provisioner whose nodes are from that template.
 	choosy = "web"
@@ -109,8 +109,8 @@ var justInTimeStory = []step{
 	},
 }
 
-// prepareNetwork gives the private subnets and the nodes' security group of the default world to
-// the cluster, as who makes a cluster does.
+// prepareNetwork tags the private subnets and the nodes' security group of the default world for
+// the cluster, as the creator of a cluster does.
 func (s *stage) prepareNetwork(ctx context.Context) error {
 	_, err := s.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
 		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", "sg-0c1000000000000ab"},
@@ -119,7 +119,7 @@ func (s *stage) prepareNetwork(ctx context.Context) error {
 	return err
 }
 
-// makeOwnTemplate makes a launch template that Slipway has no part in.
+// makeOwnTemplate creates a launch template that Slipway has no part in.
 func (s *stage) makeOwnTemplate(ctx context.Context) error {
 	image, err := ssm.NewFromConfig(s.lab.ManagerEnv(s.lab.Cloud).AWSConfig()).GetParameter(ctx, &ssm.GetParameterInput{Name: awssdk.String(imageParameter)})
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *stage) makeOwnTemplate(ctx context.Context) error {
 	return err
 }
 
-// provisioner is the example, for the laboratory's API server.
+// provisioner returns the example, for the laboratory's API server.
 func (s *stage) provisioner() string {
 	config := s.lab.Workload.RESTConfig()
 	return strings.NewReplacer(
@@ -143,7 +143,7 @@ func (s *stage) provisioner() string {
 	).Replace(examples.Provisioner)
 }
 
-// choosyProvisioner is the example with a launch template, and further lines.
+// choosyProvisioner returns the example with a launch template, and further lines.
 func (s *stage) choosyProvisioner(lines ...string) string {
 	text := strings.Replace(s.provisioner(), "name: default", "name: "+choosy, 1)
 	text += "  labels:\n    " + provisioningv1.LabelLaunchTemplateName + ": " + ownTemplate + "\n"
@@ -153,7 +153,7 @@ func (s *stage) choosyProvisioner(lines ...string) string {
 	return text
 }
 
-// createPods makes a pod for each name, with the node selector that it has. No two fit on one of
+// createPods creates a pod for each name, with the node selector that it has. No two fit on one of
 // the smallest nodes.
 func (s *stage) createPods(ctx context.Context, selectors map[string]map[string]string) error {
 	for name, selector := range selectors {
@@ -173,7 +173,7 @@ func (s *stage) createPods(ctx context.Context, selectors map[string]map[string]
 	return nil
 }
 
-// seePods says of each pod what it runs on, by the labels of its Node.
+// seePods describes for each pod what it runs on, by the labels of its Node.
 func seePods(ctx context.Context, s *stage) (string, error) {
 	pods := &corev1.PodList{}
 	if err := s.client.List(ctx, pods, client.InNamespace(namespace)); err != nil {
@@ -200,7 +200,7 @@ func seePods(ctx context.Context, s *stage) (string, error) {
 	return strings.Join(seen, ", "), nil
 }
 
-// seeEmptied looks for nodes that nobody needs any more.
+// seeEmptied describes the nodes that are no longer needed.
 func seeEmptied(ctx context.Context, s *stage) (string, error) {
 	left, err := s.left(ctx)
 	if err != nil {

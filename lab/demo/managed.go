@@ -74,7 +74,7 @@ func (s *stage) managed(ctx context.Context) (*infrav1.AWSManagedMachinePool, er
 	return pool, nil
 }
 
-// seeManaged says what the managed pool is, and of which type its instances are.
+// seeManaged describes the managed pool, and the types of its instances.
 func seeManaged(ctx context.Context, s *stage) (string, error) {
 	pool, err := s.managed(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func seeManaged(ctx context.Context, s *stage) (string, error) {
 	return fmt.Sprintf("%d nodes Ready, node group %s at template version %s, instances %s", ready, status.Nodegroup.Status, version, s.instanceTypes()), nil
 }
 
-// instanceTypes are those of all running instances.
+// instanceTypes returns the types of all running instances.
 func (s *stage) instanceTypes() string {
 	types := map[string]bool{}
 	for _, instance := range s.lab.Cloud.AWS.Instances(awssim.DefaultAccount, s.lab.Cloud.Region()) {

@@ -69,7 +69,8 @@ func (s *stage) template(ctx context.Context) (*infrav1.AWSLaunchConfigTemplate,
 	return template, nil
 }
 
-// seeShared says what was made from the template, and whether the pools that refer to it run that.
+// seeShared describes what was created from the template, and whether the pools that refer to it
+// run that.
 func seeShared(ctx context.Context, s *stage) (string, error) {
 	template, err := s.template(ctx)
 	if err != nil {

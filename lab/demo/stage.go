@@ -29,13 +29,14 @@ const (
 	poolName  = "capa-mp-0"
 )
 
-// stage is where the story is played: the user's clients, and what is remembered from one step to the next.
+// stage holds the setting of the story: the user's clients, and what is remembered from one step to
+// the next.
 type stage struct {
 	lab    *lab.Lab
 	client client.Client
 	ec2    *ec2.Client
 	groups *autoscaling.Client
-	// before are the instances that ran when the last edit was made.
+	// before are the instances that ran when the last edit was applied.
 	before []string
 	// refreshes is how many refreshes there had been then.
 	refreshes int
@@ -43,7 +44,7 @@ type stage struct {
 	newest int64
 	// oldToken is the join token that was rotated.
 	oldToken string
-	// refusal is what the API server said of an edit.
+	// refusal is the API server's message about an edit.
 	refusal string
 }
 
@@ -118,7 +119,7 @@ func (s *stage) carriesToken(ctx context.Context) (bool, error) {
 	return userData == base64.StdEncoding.EncodeToString(bootstrap) && !bytes.Contains(bootstrap, []byte(s.oldToken)), nil
 }
 
-// group is the pool's Auto Scaling group, nil if there is none.
+// group returns the pool's Auto Scaling group, nil if there is none.
 func (s *stage) group(ctx context.Context) (*asgtypes.AutoScalingGroup, error) {
 	output, err := s.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{poolName}})
 	if err != nil || len(output.AutoScalingGroups) == 0 {
@@ -146,7 +147,7 @@ func (s *stage) listRefreshes(ctx context.Context) ([]asgtypes.InstanceRefresh, 
 	return output.InstanceRefreshes, nil
 }
 
-// versions are the numbers of the template's versions, ascending.
+// versions returns the numbers of the template's versions, ascending.
 func (s *stage) versions(ctx context.Context) ([]int64, error) {
 	output, err := s.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: awssdk.String(poolName)})
 	if err != nil {
@@ -177,7 +178,8 @@ func (s *stage) readyNodes(ctx context.Context) (int, error) {
 	return ready, nil
 }
 
-// settled is true once the pool has acted on its spec and its instances all run what it asks for.
+// settled reports whether the pool has acted on its spec and its instances all run what it asks
+// for.
 func (s *stage) settled(ctx context.Context) (bool, error) {
 	pool, err := s.pool(ctx)
 	if err != nil {
@@ -198,7 +200,7 @@ func (s *stage) replaced(ctx context.Context) (int, error) {
 	return len(s.before) - len(slices.DeleteFunc(slices.Clone(s.before), func(id string) bool { return !slices.Contains(now, id) })), nil
 }
 
-// progress is one line about the pool, for a person who waits.
+// progress returns one line about the pool, for a user who waits.
 func (s *stage) progress(ctx context.Context) string {
 	pool, err := s.pool(ctx)
 	if err != nil {
@@ -221,7 +223,7 @@ func (s *stage) progress(ctx context.Context) string {
 	return line
 }
 
-// over are the states of a refresh that has ended (AWS: API_InstanceRefresh, Status).
+// over are the states of a finished refresh (AWS: API_InstanceRefresh, Status).
 var over = map[string]bool{"Successful": true, "Failed": true, "Cancelled": true, "RollbackSuccessful": true, "RollbackFailed": true}
 
 func deref(value *int32) int32 {

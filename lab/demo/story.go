@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-project/slipway/examples"
 )
 
-// story is what a user of machine pools does.
+// story is a sequence of actions of a user of machine pools.
 var story = []step{
 	{
 		title:    "Apply MachinePool, AWSMachinePool and KubeadmConfig",
@@ -173,7 +173,7 @@ func seeInstances(ctx context.Context, s *stage) (string, error) {
 	return fmt.Sprintf("%d new refresh%s, %d instances replaced, %s", started, plural, replaced, nodes), nil
 }
 
-// seeRollout is seeInstances, with the versions that the edit made.
+// seeRollout returns the same as seeInstances, with the versions that the edit created.
 func seeRollout(ctx context.Context, s *stage) (string, error) {
 	versions, err := s.versions(ctx)
 	if err != nil {
@@ -187,7 +187,8 @@ func seeRollout(ctx context.Context, s *stage) (string, error) {
 	return fmt.Sprintf("%d new version%s, %s", made, plural, instances), err
 }
 
-// seeRotation is seeInstances, with whether the newest version carries the token that nodes join with now.
+// seeRotation returns the same as seeInstances, with whether the newest version carries the token
+// that nodes join with now.
 func seeRotation(ctx context.Context, s *stage) (string, error) {
 	carried, err := s.carriesToken(ctx)
 	if err != nil {
@@ -200,7 +201,7 @@ func seeRotation(ctx context.Context, s *stage) (string, error) {
 	return "a version with the new token, " + instances, err
 }
 
-// seePruned is seeInstances, with how many versions are left.
+// seePruned returns the same as seeInstances, with how many versions are left.
 func seePruned(ctx context.Context, s *stage) (string, error) {
 	versions, err := s.versions(ctx)
 	if err != nil {
@@ -210,7 +211,8 @@ func seePruned(ctx context.Context, s *stage) (string, error) {
 	return fmt.Sprintf("%d versions left, %s", len(versions), instances), err
 }
 
-// seeVolumes is seeRollout, with the size of the root volumes that EC2 really made.
+// seeVolumes returns the same as seeRollout, with the size of the root volumes that EC2 really
+// created.
 func seeVolumes(ctx context.Context, s *stage) (string, error) {
 	seen, err := seeRollout(ctx, s)
 	if err != nil {

@@ -27,17 +27,17 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Target is where a journey is walked: a cluster that is ready, whose network and control plane
-// somebody else keeps.
+// Target is the place of a journey: a cluster that is ready, whose network and control plane are
+// managed elsewhere.
 type Target struct {
 	// Management reaches the management cluster, AWS the account that the cluster's machines are in.
 	Management client.Client
 	AWS        aws.Config
-	// Namespace and Cluster name the Cluster, KubernetesVersion is that of its nodes.
+	// Namespace and Cluster name the Cluster, KubernetesVersion is the version of its nodes.
 	Namespace, Cluster, KubernetesVersion string
-	// InstanceProfile is that of self-managed nodes.
+	// InstanceProfile is the instance profile of self-managed nodes.
 	InstanceProfile string
-	// Pool is the name of the pool that is made.
+	// Pool is the name of the pool that is created.
 	Pool string
 	// Patience is how long a step may take.
 	Patience time.Duration
@@ -45,7 +45,7 @@ type Target struct {
 	Poll time.Duration
 }
 
-// The instance types before and after the edit.
+// firstType and secondType are the instance types before and after the edit.
 const firstType, secondType = "t3.large", "m6i.large"
 
 // MachinePool walks a pool with an Auto Scaling group of its own.
@@ -98,11 +98,11 @@ func (target Target) objects() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Pool}
 }
 
-// kind is what the two kinds of pools differ in.
+// kind holds the differences between the two kinds of pools.
 type kind struct {
 	pool reconciling.Conditioned
 	name string
-	// bootstrap makes the user data, nil where EKS brings it.
+	// bootstrap creates the user data, nil where EKS brings it.
 	bootstrap client.Object
 	// state is a pool's launch template and the provider ids of its instances.
 	state func(client.Object) (template string, providerIDs []string)
@@ -187,8 +187,8 @@ func (w walker) eventually(reason string, see func() error) {
 	}
 }
 
-// runs is nil once the pool has rolled out its current spec, Cluster API has its node, and EC2 says
-// that it is of the type.
+// runs returns nil once the pool has rolled out its current spec, Cluster API has its node, and EC2
+// reports that it is of the type.
 func (w walker) runs(instanceType string) error {
 	machinePool := &clusterv1.MachinePool{}
 	if err := w.Management.Get(w.Context(), client.ObjectKeyFromObject(w.kind.pool), machinePool); err != nil {
@@ -218,7 +218,7 @@ func (w walker) runs(instanceType string) error {
 	return nil
 }
 
-// gone is nil once nothing is left of the pool.
+// gone returns nil once nothing is left of the pool.
 func (w walker) gone(template string) error {
 	err := w.Management.Get(w.Context(), client.ObjectKeyFromObject(w.kind.pool), w.kind.pool)
 	if !apierrors.IsNotFound(err) {

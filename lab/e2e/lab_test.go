@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// rate makes simulated minutes take fractions of a second.
+// rate lets simulated minutes pass in fractions of a second.
 const rate = 300
 
 func TestMain(m *testing.M) { labtest.Main(m) }

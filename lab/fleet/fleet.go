@@ -1,6 +1,6 @@
-// Package fleet makes many pools, for tests and benchmarks of what a thousand of them cost. It
+// Package fleet creates many pools, for tests and benchmarks of the cost of a thousand pools. It
 // stands in for Cluster API's controllers of machine pools and bootstrap data, which would take
-// longer than what is measured: it sets the owner reference, the cluster's label and the bootstrap
+// longer than what is measured: it sets the owner reference, the cluster's label, and the bootstrap
 // data's name as they would. Run it in a laboratory without them (lab.Options.WithoutPools).
 package fleet
 
@@ -20,11 +20,11 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// atOnce is how many requests the fleet has under way.
+// atOnce is the number of requests that the fleet has under way.
 const atOnce = 8
 
-// userData is bootstrap data that never changes and joins no cluster: nobody needs the machines to
-// become Nodes.
+// userData is bootstrap data that never changes and joins no cluster: the machines need not become
+// Nodes.
 const userData = "#cloud-config\nruncmd:\n  - echo pool %s\n"
 
 // Fleet is pools of one cluster, by number.
@@ -36,12 +36,12 @@ type Fleet struct {
 	Subnet string
 	// Replicas of each pool.
 	Replicas int32
-	// Managed makes AWSManagedMachinePools, which bring no bootstrap data: EKS has its own.
+	// Managed selects AWSManagedMachinePools, which bring no bootstrap data: EKS has its own.
 	Managed bool
-	// NoRefresh leaves it to somebody else to replace instances after an edit.
+	// NoRefresh leaves it to another controller to replace instances after an edit.
 	NoRefresh bool
-	// Shape makes a new AWSMachinePool other than the rest, UserData its bootstrap data; nil for
-	// pools that are all alike.
+	// Shape changes a new AWSMachinePool, UserData its bootstrap data; nil for pools that are all
+	// alike.
 	Shape    func(i int, pool *infrav1.AWSMachinePool)
 	UserData func(i int) string
 }
@@ -55,20 +55,21 @@ func StoreIn(storage infrav1.BootstrapStorage, pool *infrav1.AWSMachinePool) {
 	pool.Spec.BootstrapStorage, pool.Spec.AWSLaunchTemplate.IamInstanceProfile = storage, profile
 }
 
-// Name is the name of a pool, of its MachinePool and of everything else that is its.
+// Name returns the name of a pool, of its MachinePool, and of everything else that belongs to it.
 func Name(i int) string { return fmt.Sprintf("pool-%04d", i) }
 
-// Key is the pool's.
+// Key returns the pool's key.
 func (f *Fleet) Key(i int) client.ObjectKey {
 	return client.ObjectKey{Namespace: f.Namespace, Name: Name(i)}
 }
 
-// Create makes the pools from number first to one before end.
+// Create creates the pools from number first to one before end.
 func (f *Fleet) Create(ctx context.Context, first, end int) error {
 	return Each(first, end, func(i int) error { return f.create(ctx, i) })
 }
 
-// Each calls do with each number from first to one before end, several at once, and returns what failed.
+// Each calls do with each number from first to one before end, several at once, and returns what
+// failed.
 func Each(first, end int, do func(int) error) error {
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -137,7 +138,8 @@ func (f *Fleet) create(ctx context.Context, i int) error {
 	return nil
 }
 
-// createMachinePool makes that of a pool of a kind, with the name of its bootstrap data, empty for none.
+// createMachinePool creates the MachinePool of a pool of a kind, with the name of its bootstrap
+// data, empty for none.
 func (f *Fleet) createMachinePool(ctx context.Context, meta metav1.ObjectMeta, kind, version, data string) (*clusterv1.MachinePool, error) {
 	machinePool := &clusterv1.MachinePool{ObjectMeta: meta, Spec: clusterv1.MachinePoolSpec{
 		ClusterName: f.Cluster,
@@ -178,7 +180,7 @@ func (f *Fleet) Edit(ctx context.Context, i int, change func(*infrav1.AWSMachine
 	return nil
 }
 
-// MachinePool is that of a pool.
+// MachinePool returns the MachinePool of a pool.
 func (f *Fleet) MachinePool(ctx context.Context, name string) (*clusterv1.MachinePool, error) {
 	machinePool := &clusterv1.MachinePool{}
 	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, machinePool); err != nil {
@@ -229,7 +231,7 @@ func (f *Fleet) Rotate(ctx context.Context, i int, data string) error {
 	return nil
 }
 
-// Pools are all that there are.
+// Pools returns all pools.
 func (f *Fleet) Pools(ctx context.Context) ([]infrav1.AWSMachinePool, error) {
 	pools := &infrav1.AWSMachinePoolList{}
 	if err := f.Client.List(ctx, pools, client.InNamespace(f.Namespace)); err != nil {
@@ -238,7 +240,7 @@ func (f *Fleet) Pools(ctx context.Context) ([]infrav1.AWSMachinePool, error) {
 	return pools.Items, nil
 }
 
-// Configs are their launch configs.
+// Configs returns their launch configs.
 func (f *Fleet) Configs(ctx context.Context) ([]infrav1.AWSLaunchConfig, error) {
 	configs := &infrav1.AWSLaunchConfigList{}
 	if err := f.Client.List(ctx, configs, client.InNamespace(f.Namespace)); err != nil {

@@ -49,7 +49,7 @@ func (f *Fleet) EditManaged(ctx context.Context, i int, change func(*infrav1.AWS
 	return nil
 }
 
-// ManagedPools are all that there are.
+// ManagedPools returns all managed pools.
 func (f *Fleet) ManagedPools(ctx context.Context) ([]infrav1.AWSManagedMachinePool, error) {
 	pools := &infrav1.AWSManagedMachinePoolList{}
 	if err := f.Client.List(ctx, pools, client.InNamespace(f.Namespace)); err != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// groups is how many Auto Scaling groups the accounts of World may have, and how many node groups a
-// cluster of theirs.
+// groups is the number of Auto Scaling groups that the accounts of World may have, and of node
+// groups that a cluster of theirs may have.
 const groups = 5000
 
-// World is the default world, of accounts that have asked AWS for more Auto Scaling groups than the
-// 500 and more node groups than the 30 that it gives by default (AWS: ec2-auto-scaling-quotas, eks
-// service-quotas; both are adjustable).
+// World returns the default world, of accounts that have asked AWS for more Auto Scaling groups
+// than the 500 and more node groups than the 30 that it gives by default (AWS:
+// ec2-auto-scaling-quotas, eks service-quotas; both are adjustable).
 func World() *world.World {
 	raised := *world.Default()
 	raised.Quotas = maps.Clone(raised.Quotas)

@@ -25,12 +25,12 @@ import (
 type capasWorld struct {
 	*world
 	provider capa.Provider
-	// instances are those that CAPA launched.
+	// instances are the instances that CAPA launched.
 	instances []string
 }
 
-// newCAPAsWorld has the pool with two nodes, as CAPA leaves it. Before is done after the pool's
-// objects are there and before CAPA makes anything of them.
+// newCAPAsWorld has the pool with two nodes, as CAPA leaves it. Before runs after the pool's
+// objects are there and before CAPA creates anything from them.
 func newCAPAsWorld(t *testing.T, before func(*capasWorld), replacements ...string) *capasWorld {
 	t.Helper()
 	return capasPoolIn(newWorld(t), before, replacements...)
@@ -116,7 +116,7 @@ func (w *capasWorld) keeps(when string) {
 	}
 }
 
-// TestAdoption takes over what CAPA made, and runs it as any other pool from then on.
+// TestAdoption takes over a pool of CAPA's, and runs it as any other pool from then on.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -196,7 +196,7 @@ func TestAdoptionOfIgnition(t *testing.T) {
 }
 
 // TestAdoptionHoldsDifferences takes over a pool with an edit that CAPA never applied: it is shown,
-// and rolled when somebody says so.
+// and rolled when a user approves it.
 func TestAdoptionHoldsDifferences(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -295,7 +295,7 @@ func TestNamesakesAreNotAdopted(t *testing.T) {
 		name, reason string
 		prepare      func(*capasWorld)
 		message      string
-		// relent makes the pool adoptable.
+		// relent corrects the pool so that it can be adopted.
 		relent func(*capasWorld)
 	}{
 		{
@@ -366,13 +366,14 @@ func TestNamesakesAreNotAdopted(t *testing.T) {
 	}
 }
 
-// touchPool has the manager look at the pool again where there is no launch config yet.
+// touchPool has the manager reconcile the pool again where there is no launch config yet.
 func (w *world) touchPool() {
 	w.Helper()
 	w.annotate("touched", w.clock.Now().String())
 }
 
-// TestNamesakeIsNotDeleted deletes a pool while a group that is not certain to be its own bears its name.
+// TestNamesakeIsNotDeleted deletes a pool while a group that is not certain to be its own has its
+// name.
 func TestNamesakeIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -388,8 +389,8 @@ func TestNamesakeIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestAdoptionOfAGroupWithoutItsTemplate takes over a group whose template somebody deleted: CAPA
-// never mends that (its instances go on).
+// TestAdoptionOfAGroupWithoutItsTemplate takes over a group whose template was deleted: CAPA never
+// repairs that (its instances go on).
 func TestAdoptionOfAGroupWithoutItsTemplate(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -404,8 +405,7 @@ func TestAdoptionOfAGroupWithoutItsTemplate(t *testing.T) {
 	}
 }
 
-// TestScaleInAndOutOfAnAdoptedPool holds that the instances that come run the spec, and that those
-// that were there stay.
+// TestScaleOfAnAdoptedPool holds that new instances run the spec, and that the existing ones stay.
 func TestScaleOfAnAdoptedPool(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)

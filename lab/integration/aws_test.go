@@ -26,7 +26,7 @@ const (
 	tester = "AKIATESTER0000"
 )
 
-// awsConfig is that of a person, whose calls are told from the manager's.
+// awsConfig is the configuration of a user, whose calls can be distinguished from the manager's.
 func (w *world) awsConfig() aws.Config {
 	config := w.AWSConfig()
 	config.RetryMaxAttempts = 20 // faults that are for the manager hit the test too
@@ -39,13 +39,13 @@ func (w *world) awsConfig() aws.Config {
 func (w *world) ec2() *ec2.Client         { return ec2.NewFromConfig(w.awsConfig()) }
 func (w *world) asg() *autoscaling.Client { return autoscaling.NewFromConfig(w.awsConfig()) }
 
-// calls are those that the manager made.
+// calls returns the manager's calls.
 func (w *world) calls() []awssim.Call {
 	return slices.DeleteFunc(slices.Clone(w.Cloud.AWS.Calls()), func(call awssim.Call) bool { return strings.Contains(call.Principal, tester) })
 }
 
-// callsBesideLookUps are the manager's calls by action, without the look-ups that all pools share:
-// one that has aged is made again by whoever comes first.
+// callsBesideLookUps returns the manager's calls by action, without the look-ups that all pools
+// share: an old one is repeated for the first pool that needs it.
 func (w *world) callsBesideLookUps() []string {
 	var actions []string
 	for _, call := range w.calls() {
@@ -74,7 +74,7 @@ func isWrite(call awssim.Call) bool {
 	return !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Head") && !strings.HasPrefix(call.Action, "Get") && !strings.HasPrefix(call.Action, "List")
 }
 
-// count is how often an action of the manager's succeeded.
+// count returns how often an action of the manager's succeeded.
 func (w *world) count(action string) int {
 	count := 0
 	for _, call := range w.calls() {
@@ -119,7 +119,7 @@ func (w *world) rest() {
 	})
 }
 
-// running are the ids of instances that have not ended.
+// running returns the IDs of instances that have not terminated.
 func (w *world) running() []string {
 	var ids []string
 	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
@@ -157,13 +157,13 @@ func (w *world) template() ec2types.LaunchTemplate {
 	return templates[0]
 }
 
-// versions are those of the only template, the oldest first.
+// versions returns the versions of the only template, the oldest first.
 func (w *world) versions() []ec2types.LaunchTemplateVersion {
 	w.Helper()
 	return w.versionsOf(*w.template().LaunchTemplateId)
 }
 
-// versionsOf are those of a template, the oldest first.
+// versionsOf returns the versions of a template, the oldest first.
 func (w *world) versionsOf(template string) []ec2types.LaunchTemplateVersion {
 	w.Helper()
 	out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &template})
@@ -229,8 +229,8 @@ func (w *world) refreshes() []asgtypes.InstanceRefresh {
 	return out.InstanceRefreshes
 }
 
-// remains is nil once the account holds no template, group, running instance or volume but those
-// that are named.
+// remains returns nil once the account holds no template, group, running instance, or volume except
+// for the named ones.
 func (w *world) remains(names ...string) error {
 	for _, template := range w.templates() {
 		if !slices.Contains(names, *template.LaunchTemplateName) {

@@ -43,7 +43,7 @@ func newStorageWorld(t *testing.T) *world {
 	return newWorldWith(t, options{cluster: lab.ClusterOptions{Bucket: bucket}})
 }
 
-// stored are the names of what the account keeps of bootstrap data, by their last part.
+// stored returns the names of the bootstrap data that the account keeps, by their last part.
 func (w *world) stored() []string {
 	w.Helper()
 	var names []string
@@ -58,7 +58,7 @@ func (w *world) stored() []string {
 	return names
 }
 
-// untold fails if a version tells anybody a join token, or where there is none any more.
+// untold fails if a version contains a join token, or the location of one that is gone.
 func (w *world) untold() {
 	w.Helper()
 	for _, version := range w.versions() {
@@ -76,7 +76,7 @@ func (w *world) rotate(write string) {
 	if err := w.Lab.SwapBootstrapToken(w.Context(), w.key()); err != nil {
 		w.Fatal(err)
 	}
-	w.touch() // nobody looks at Secrets while the clock stands still
+	w.touch() // Secrets are not polled while the clock stands still
 	w.Eventually("the rotated token is written", func() error {
 		if w.count(write) == before {
 			return errors.New("nothing is written yet")
@@ -90,8 +90,9 @@ func (w *world) scale(replicas int32) {
 	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = &replicas })
 }
 
-// TestBootstrapStorage holds that bootstrap data outside of the template makes nodes, that a
-// rotation is one write and no call to EC2, and that a node of later joins with the token of then.
+// TestBootstrapStorage holds that nodes join with bootstrap data outside of the template, that a
+// rotation is one write and no call to EC2, and that a later node joins with the token of that
+// time.
 func TestBootstrapStorage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -198,7 +199,7 @@ func TestBootstrapDataLives(t *testing.T) {
 	}
 }
 
-// TestBootstrapStorageChanges holds that other storage makes a version and rolls nothing.
+// TestBootstrapStorageChanges holds that other storage creates a version and rolls nothing.
 func TestBootstrapStorageChanges(t *testing.T) {
 	t.Parallel()
 	w := newStorageWorld(t)
@@ -245,7 +246,7 @@ func TestBootstrapStorageRestart(t *testing.T) {
 }
 
 // TestBootstrapStorageRefusals holds what the conditions say where data cannot be kept as asked
-// for, and that it is made good by what they say.
+// for, and that following their advice resolves it.
 func TestBootstrapStorageRefusals(t *testing.T) {
 	t.Parallel()
 	// By bootstrapStorage the API server refuses it.

@@ -21,7 +21,8 @@ import (
 
 const privateSubnetA = "subnet-0b2000000000000aa"
 
-// TestCreatedInAWS holds all that a new pool makes in AWS against what the manifest asks for.
+// TestCreatedInAWS compares everything that a new pool creates in AWS with what the manifest asks
+// for.
 func TestCreatedInAWS(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, options{cluster: lab.ClusterOptions{AdditionalTags: map[string]string{"team": "cluster", "cost": "7"}}})
@@ -100,7 +101,7 @@ func TestCreatedInAWS(t *testing.T) {
 	}
 }
 
-// TestContractWithClusterAPI holds what core Cluster API reads, and what it makes of it.
+// TestContractWithClusterAPI holds what core Cluster API reads, and what it derives from it.
 func TestContractWithClusterAPI(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -44,8 +44,8 @@ func (w *world) gone() error {
 	return nil
 }
 
-// TestDeletion deletes a pool in different states, and wants nothing left in Kubernetes and AWS but
-// what is somebody else's.
+// TestDeletion deletes a pool in different states, and wants nothing left in Kubernetes and AWS
+// except for foreign objects.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -129,7 +129,8 @@ func TestDeletionWithoutCluster(t *testing.T) {
 	})
 }
 
-// TestPause holds that a paused pool is left alone, its deletion included, until it is not paused any more.
+// TestPause holds that a paused pool is left alone, its deletion included, until it is no longer
+// paused.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,8 +167,8 @@ func (w *world) pass(duration time.Duration) {
 	})
 }
 
-// callsDuring lets simulated time go by, and returns the calls that the manager made within it, not
-// those of what a late test adds to it.
+// callsDuring lets simulated time go by, and returns the calls that the manager sent within it,
+// without the calls of the time that a late test adds to it.
 func (w *world) callsDuring(duration time.Duration) []awssim.Call {
 	w.Helper()
 	w.Cloud.AWS.ClearCalls()
@@ -176,9 +177,9 @@ func (w *world) callsDuring(duration time.Duration) []awssim.Call {
 	return slices.DeleteFunc(w.calls(), func(call awssim.Call) bool { return call.Time.After(until) })
 }
 
-// countsDuring is how often the manager called each action while simulated time went by. Look-ups
-// that all pools share are left out: Cluster API writes its objects now and then, which wakes
-// pools, and a look-up that has aged by then is made again by whoever comes first.
+// countsDuring returns how often the manager called each action while simulated time went by.
+// Look-ups that all pools share are left out: Cluster API writes its objects now and then, which
+// wakes pools, and an old look-up is repeated for the first pool that needs it.
 func (w *world) countsDuring(duration time.Duration) map[string]int {
 	w.Helper()
 	counts := map[string]int{}
@@ -200,7 +201,7 @@ func (w *world) remove(object client.Object, name string) {
 	}
 }
 
-// forceAway deletes an object whose finalizers nobody in the laboratory, or nobody soon, takes off.
+// forceAway deletes an object whose finalizers are not removed in the laboratory, or not soon.
 func (w *world) forceAway(object client.Object, name string) {
 	w.Helper()
 	w.remove(object, name)
@@ -220,7 +221,7 @@ func (w *world) forceAway(object client.Object, name string) {
 	})
 }
 
-// foreignTemplate makes a launch template that belongs to somebody else.
+// foreignTemplate creates a launch template of another owner.
 func (w *world) foreignTemplate(name string) string {
 	w.Helper()
 	out, err := w.ec2().CreateLaunchTemplate(w.Context(), &ec2.CreateLaunchTemplateInput{

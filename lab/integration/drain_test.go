@@ -24,8 +24,8 @@ import (
 
 const (
 	drainHook = "slipway-drain"
-	// unhurried is the clock's rate while a drain is held up: half an hour, after which AWS lets an
-	// instance go that nobody speaks for, is a minute.
+	// unhurried is the clock's rate while a drain is held up: half an hour, after which AWS
+	// releases an instance without heartbeats, is a minute.
 	unhurried = 30
 )
 
@@ -73,7 +73,7 @@ func (w *world) runPod(name, node string, labels map[string]string, owner *metav
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name, Labels: labels},
 		Spec: corev1.PodSpec{
 			NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "none"}},
-			// No kubelet confirms its end, so it has none to wait for.
+			// No kubelet confirms its termination, so it needs no grace period.
 			TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false),
 		},
 	}
@@ -120,7 +120,7 @@ func (w *world) pods() []string {
 	return names
 }
 
-// cordoned is how many nodes take no pods.
+// cordoned returns how many nodes take no pods.
 func (w *world) cordoned() int {
 	count := 0
 	for _, node := range w.Nodes() {
@@ -171,7 +171,7 @@ func (w *world) awaitHeld() {
 }
 
 // TestScaleInDrains holds that an instance that leaves waits for its node's pods for as long as a
-// budget holds them, a new manager goes on where the old one ended, and pods that stay anyway do
+// budget holds them, a new manager goes on where the old one stopped, and pods that stay anyway do
 // not count.
 func TestScaleInDrains(t *testing.T) {
 	t.Parallel()
@@ -298,10 +298,10 @@ func TestDrainEnds(t *testing.T) {
 		reason  string
 		pool    []string
 		prepare func(*world)
-		// leave makes instances leave, gone is nil once they have.
+		// leave has instances leave, gone returns nil once they have.
 		leave func(*world)
 		gone  func(*world) error
-		// timesOut is whether the time limit ends it.
+		// timesOut is set if the time limit stops it.
 		timesOut bool
 	}{
 		{reason: "the time limit, in scale-in", pool: drainTimeout("2m"), leave: func(w *world) { w.scaleTo(1) },
@@ -341,7 +341,7 @@ func TestDrainEnds(t *testing.T) {
 				t.Errorf("pods %q are left, want both", left)
 			}
 			if row.timesOut {
-				w.awaitEvents("NodeDrainTimedOut") // events are written some time after what they tell of
+				w.awaitEvents("NodeDrainTimedOut") // events are written some time after what they report
 			} else if slices.Contains(w.events(), "NodeDrainTimedOut") {
 				t.Errorf("events %q", w.events())
 			}

@@ -19,16 +19,16 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestDrainEndsUnseen holds that people are told what became of a node's drain also where the
-// manager did not see its end: it was away, somebody else let the instance go, or AWS's answer was
+// TestDrainEndsUnseen holds that users learn the result of a node's drain also where the manager
+// did not see it finish: it was away, another caller released the instance, or AWS's answer was
 // lost.
 func TestDrainEndsUnseen(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason, timeout string
-		// end ends the drain of the instance that is held.
+		// end finishes the drain of the instance that is held.
 		end func(w *world, held string)
-		// event is what tells of it, and none of others does.
+		// event reports it, and no other event does.
 		event  string
 		others []string
 	}{
@@ -86,7 +86,7 @@ func (w *world) held() string {
 	return ""
 }
 
-// leaveToAWS has no manager run for longer than the hook holds an instance that nobody speaks for.
+// leaveToAWS has no manager run for longer than the hook holds an instance without heartbeats.
 func (w *world) leaveToAWS(string) {
 	w.Helper()
 	w.stopManager()
@@ -95,9 +95,9 @@ func (w *world) leaveToAWS(string) {
 	w.startManager()
 }
 
-// TestDeletionLooksAgain holds that a group is not ended with what runs on its nodes by a manager
-// that has just come back, though the time limit passed meanwhile: the nodes get a chance to be
-// drained, as far as somebody answers.
+// TestDeletionLooksAgain holds that a manager that has just come back does not delete a group with
+// what runs on its nodes, though the time limit passed meanwhile: the nodes get a chance to be
+// drained, as far as their API server answers.
 func TestDeletionLooksAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atRest is within what time a change by somebody else is mended: the interval of sweeps at rest,
-// and one of those in motion.
+// atRest is the time within which a change from outside is repaired: the interval of sweeps at
+// rest, and one of sweeps in motion.
 const atRest = 4*time.Minute + 5*time.Second
 
 // TestDrift changes, behind the manager's back, one thing at a time, and wants it repaired within a
@@ -95,7 +95,7 @@ func TestDrift(t *testing.T) {
 				}
 				return nil
 			},
-			2 * atRest, // templates are looked at half as often
+			2 * atRest, // templates are described half as often
 		},
 		{
 			"the template loses a tag",
@@ -178,7 +178,7 @@ func (w *world) deleteDrainHook() error {
 	return err
 }
 
-// awaitNotes waits until events said all of these words.
+// awaitNotes waits until the notes of events had all of these words.
 func (w *world) awaitNotes(words ...string) {
 	w.Helper()
 	w.Eventually("people were told in words", func() error {
@@ -213,7 +213,7 @@ func (w *world) groupAt(template, version string) error {
 }
 
 // TestInstanceDetached takes an instance out of the group: another takes its place, and the one
-// that left is nobody's.
+// that left is not managed.
 func TestInstanceDetached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,7 +20,7 @@ const (
 	controlPlaneProfile = "control-plane.cluster-api-provider-aws.sigs.k8s.io"
 )
 
-// edit is one change of awsLaunchTemplate, and how it is recognized in the version that it makes.
+// edit is one change of awsLaunchTemplate, and how it is recognized in the version that results.
 type edit struct {
 	reason string
 	change func(*infrav1.AWSMachinePool)
@@ -135,7 +135,7 @@ var edits = map[string][]edit{
 	},
 }
 
-// TestEditsOfTheLaunchTemplate holds that each edit makes one version with the right data and one
+// TestEditsOfTheLaunchTemplate holds that each edit creates one version with the right data and one
 // refresh, and replaces every instance.
 func TestEditsOfTheLaunchTemplate(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func (w *world) tagEdit() edit {
 	}}
 }
 
-// roll makes an edit and waits for what has to come of it.
+// roll applies an edit and waits for its effects.
 func (w *world) roll(edit edit) {
 	w.Helper()
 	before, versions, image := w.running(), w.numbers(), aws.ToString(w.latest().ImageId)
@@ -226,7 +226,7 @@ func TestPruning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.havePool("  minSize: 1\n", "  minSize: 1\n  versionsToKeep: 2\n")
-	// Instances of version 1 stay, because nobody replaces them.
+	// Instances of version 1 stay, because they are not replaced.
 	w.editPool(func(pool *infrav1.AWSMachinePool) {
 		pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: true}
 	})
@@ -250,7 +250,7 @@ func TestPruning(t *testing.T) {
 	w.awaitEvents("LaunchTemplateVersionsPruned")
 }
 
-// securityGroup makes one in the cluster's VPC.
+// securityGroup creates one in the cluster's VPC.
 func (w *world) securityGroup(name string) {
 	w.Helper()
 	_, err := w.ec2().CreateSecurityGroup(w.Context(), &ec2.CreateSecurityGroupInput{

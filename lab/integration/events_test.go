@@ -13,8 +13,8 @@ import (
 
 const eventQueue = "slipway-events"
 
-// TestTerminatedInstanceIsHeardOf has somebody end an instance while the clock stands still: no
-// sweep runs, and it is known all the same.
+// TestTerminatedInstanceIsHeardOf terminates an instance outside Slipway while the clock stands
+// still: no sweep runs, and it is noticed all the same.
 func TestTerminatedInstanceIsHeardOf(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, options{events: true})

@@ -18,10 +18,10 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// goldenTemplate is the launch template of somebody else's in these journeys.
+// goldenTemplate is the foreign launch template in these journeys.
 const goldenTemplate = "team/golden"
 
-// followTheirs makes the launch config of the pool's name, which follows a template of somebody else's.
+// followTheirs creates the launch config of the pool's name, which follows a foreign template.
 func (w *world) followTheirs(name string, existing infrav1.ExistingLaunchTemplate) {
 	w.Helper()
 	w.createObject(&infrav1.AWSLaunchConfig{
@@ -41,7 +41,7 @@ func (w *world) theirVersions() (templates []ec2types.LaunchTemplate, versions [
 	return templates, out.LaunchTemplateVersions
 }
 
-// moveTheirs makes another version of the template, as its owner would.
+// moveTheirs creates another version of the template, as its owner would.
 func (w *world) moveTheirs(data *ec2types.RequestLaunchTemplateData) {
 	w.Helper()
 	if _, err := w.ec2().CreateLaunchTemplateVersion(w.Context(), &ec2.CreateLaunchTemplateVersionInput{
@@ -63,9 +63,8 @@ func (w *world) follows(name string, version int64) error {
 	return nil
 }
 
-// TestExistingTemplateIsFollowed holds that a launch template of somebody else's is read, told of
-// and followed, that nothing of it is changed, what it costs at rest, and what is said when it is
-// gone.
+// TestExistingTemplateIsFollowed holds that a foreign launch template is read, reported, and
+// followed, that it is never changed, what it costs at rest, and what is reported when it is gone.
 func TestExistingTemplateIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -122,8 +121,8 @@ func TestExistingTemplateIsFollowed(t *testing.T) {
 	w.loseTheirs()
 }
 
-// expectIdle holds that what is followed costs a sweep's call and a look at its image at rest, and
-// nothing else.
+// expectIdle holds that a followed template costs a sweep's call and a description of its image at
+// rest, and nothing else.
 func (w *world) expectIdle() {
 	w.Helper()
 	w.pass(10 * time.Minute)
@@ -137,7 +136,7 @@ func (w *world) expectIdle() {
 	}
 }
 
-// loseTheirs holds what is said of a template that its owner deletes, that one of its name is
+// loseTheirs holds what is reported when the owner deletes the template, that one of its name is
 // followed afterwards, and that nothing goes with the launch config.
 func (w *world) loseTheirs() {
 	w.Helper()

@@ -22,7 +22,7 @@ import (
 
 const golden = "golden"
 
-// makeTheirs makes the template, as its owner would.
+// makeTheirs creates the template, as its owner would.
 func (w *world) makeTheirs(data *ec2types.RequestLaunchTemplateData) {
 	w.Helper()
 	if _, err := w.ec2().CreateLaunchTemplate(w.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(goldenTemplate), LaunchTemplateData: data}); err != nil {
@@ -30,9 +30,9 @@ func (w *world) makeTheirs(data *ec2types.RequestLaunchTemplateData) {
 	}
 }
 
-// TestPoolOfExistingTemplate holds that a pool launches from a template of somebody else's and
-// rolls when its owner moves the version, that an unfit version is told of and not launched, and
-// that nothing of the template is written, also when the pool goes.
+// TestPoolOfExistingTemplate holds that a pool launches from a foreign template and rolls when its
+// owner moves the version, that an unfit version is reported and not launched, and that nothing of
+// the template is written, also when the pool goes.
 func TestPoolOfExistingTemplate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,9 +112,8 @@ func (w *world) untouchedTheirs(templates []ec2types.LaunchTemplate, versions []
 	}
 }
 
-// TestManagedPoolOfExistingTemplate holds that a managed pool says what EKS would refuse of a
-// template of somebody else's, launches from it once that is mended, and follows its default
-// version.
+// TestManagedPoolOfExistingTemplate holds that a managed pool reports what EKS would refuse in a
+// foreign template, launches from it once that is corrected, and follows its default version.
 func TestManagedPoolOfExistingTemplate(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestStoryUnderFaults walks the whole story while AWS answers late, limits requests, fails and
-// drops connections: nothing is made twice.
+// TestStoryUnderFaults walks the whole story while AWS answers late, limits requests, fails, and
+// drops connections: nothing is created twice.
 func TestStoryUnderFaults(t *testing.T) {
 	t.Parallel()
 	writing := []string{
@@ -100,7 +100,7 @@ func (w *world) story() {
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
 }
 
-// state is what the account holds, read past lags and faults.
+// state returns what the account holds, read past lags and faults.
 func (w *world) state() []string {
 	w.Helper()
 	behavior := w.Cloud.AWS.Behavior()

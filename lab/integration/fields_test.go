@@ -31,7 +31,7 @@ const (
 	roleOne     = "arn:aws:iam::111122223333:role/one"
 )
 
-// inAWS is what AWS holds of a pool's group.
+// inAWS holds AWS's description of a pool's group.
 type inAWS struct {
 	asgtypes.AutoScalingGroup
 	hooks map[string]asgtypes.LifecycleHook
@@ -158,8 +158,8 @@ var fields = [][]field{
 		{"subnets[].filters[].values", func(*infrav1.AWSMachinePoolSpec) {}, func(g inAWS) bool { return *g.VPCZoneIdentifier == privateSubnetA }},
 	},
 	{
-		// All that can go, goes, and comes to nothing in AWS: the comparison with a pool made
-		// afresh holds that.
+		// Every field that can be removed is removed, and leaves nothing in AWS: the comparison
+		// with a recreated pool holds that.
 		{"", func(s *infrav1.AWSMachinePoolSpec) {
 			kept := *s.DeepCopy()
 			*s = infrav1.AWSMachinePoolSpec{
@@ -208,7 +208,7 @@ var fields = [][]field{
 	},
 }
 
-// theirArmImage and theirTemplate stand for what the test finds and makes.
+// theirArmImage and theirTemplate stand for what the test finds and creates.
 const theirArmImage, theirTemplate = "ami-00000000", "lt-00000000"
 
 // elsewhere are leaves whose effect is held by other tests, by what their paths begin with.
@@ -339,8 +339,8 @@ func TestEveryFieldHasARow(t *testing.T) {
 }
 
 // TestEveryField changes each field through the API server and finds its effect in AWS. In the end
-// the pool that went through all of it is as one that was made with the last spec, and what others
-// gave the group is still there.
+// the pool that went through all of it equals one that was created with the last spec, and what
+// others gave the group is still there.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -379,7 +379,7 @@ func TestEveryField(t *testing.T) {
 	})
 }
 
-// theirs are an image for arm64, and a launch template of somebody else's.
+// theirs returns an image for arm64, and a foreign launch template.
 func (w *world) theirs() (image, template string) {
 	w.Helper()
 	images, err := w.ec2().DescribeImages(w.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
@@ -418,7 +418,7 @@ func (w *world) attachTheirs() {
 	}
 }
 
-// detachTheirs takes it away, which fails if somebody else did.
+// detachTheirs detaches it, which fails if it was detached before.
 func (w *world) detachTheirs() {
 	w.Helper()
 	if seen := w.seen(poolName); seen.hooks[theirHook].LifecycleHookName == nil || !slices.Equal(seen.TargetGroupARNs, []string{theirTarget}) {
@@ -435,7 +435,7 @@ func (w *world) detachTheirs() {
 	}
 }
 
-// makeAfresh makes another pool with the present spec of the first.
+// makeAfresh creates another pool with the present spec of the first.
 func (w *world) makeAfresh() {
 	w.Helper()
 	spec := w.mustPool().Spec
@@ -458,7 +458,7 @@ func (w *world) makeAfresh() {
 	})
 }
 
-// seen is what AWS holds of the group of that name.
+// seen returns AWS's description of the group of that name.
 func (w *world) seen(name string) inAWS {
 	w.Helper()
 	groups, err := w.asg().DescribeAutoScalingGroups(w.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
@@ -476,8 +476,8 @@ func (w *world) seen(name string) inAWS {
 	return seen
 }
 
-// comparable is what AWS holds of a group, without what tells any two groups apart, and without
-// defaults that are said aloud.
+// comparable returns AWS's description of a group, without what differs between any two groups, and
+// without explicit defaults.
 func (w *world) comparable(name string) inAWS {
 	w.Helper()
 	seen := w.seen(name)

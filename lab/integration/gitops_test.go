@@ -22,9 +22,9 @@ import (
 // gitops is another field manager than the one that applied the manifests.
 const gitops = "gitops"
 
-// expectNoDifference holds that what a manifest has of Slipway's kinds, applied once more by
-// another manager, would change nothing: what kubectl diff shows, and what a GitOps controller
-// compares. The two ways are a server-side apply and a merge of the manifest into the object.
+// expectNoDifference holds that applying Slipway's kinds of a manifest again, by another manager,
+// would change nothing: this is what kubectl diff shows, and what a GitOps controller compares. The
+// two ways are a server-side apply and a merge of the manifest into the object.
 func (w *world) expectNoDifference(applied []*unstructured.Unstructured) {
 	w.Helper()
 	for _, manifest := range applied {
@@ -92,7 +92,7 @@ func (w *world) example(name string, replacements ...string) string {
 	return strings.NewReplacer(replacements...).Replace(string(content))
 }
 
-// TestApplyingAgainChangesNothing holds that Slipway writes nothing of what users write: neither of
+// TestApplyingAgainChangesNothing holds that Slipway writes no field that users write: neither of
 // pools, nor of their launch configs and templates, before and after an edit rolled out.
 func TestApplyingAgainChangesNothing(t *testing.T) {
 	t.Parallel()

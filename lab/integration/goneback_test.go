@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/lab/capa"
 )
 
-// failsHalfway edits the pool to a type whose refresh an alarm ends after the first instance, so
+// failsHalfway edits the pool to a type whose refresh an alarm stops after the first instance, so
 // that the pool goes back.
 func (w *world) failsHalfway() {
 	w.Helper()

@@ -19,7 +19,7 @@ import (
 )
 
 // launchTemplates generates launch templates that are accepted and that AWS can launch from, odd
-// but legal values among them: those that CAPA writes again and again, because AWS reads them back
+// but legal values among them: values that CAPA writes again and again, because AWS reads them back
 // otherwise.
 var launchTemplates = rapid.Custom(func(t *rapid.T) infrav1.AWSLaunchTemplate {
 	template := infrav1.AWSLaunchTemplate{
@@ -50,7 +50,7 @@ var launchTemplates = rapid.Custom(func(t *rapid.T) infrav1.AWSLaunchTemplate {
 	return template
 })
 
-// groupSpecs generates what a group has beside its launch template.
+// groupSpecs generates what a group has in addition to its launch template.
 var groupSpecs = rapid.Custom(func(t *rapid.T) infrav1.AWSMachinePoolSpec {
 	spec := infrav1.AWSMachinePoolSpec{
 		MixedInstancesPolicy: rapid.SampledFrom([]*infrav1.MixedInstancesPolicy{
@@ -128,9 +128,9 @@ func TestIdempotence(t *testing.T) {
 	})
 }
 
-// unmoved is for how long, in simulated time, the instances must have stood still before nothing is
-// taken to move them any more: Auto Scaling balances zones a while after a subnet or a weight
-// changed, which is no write of ours and changes status.
+// unmoved is the simulated time for which the instances must have stood still before they count as
+// settled: Auto Scaling balances zones a while after a subnet or a weight changed, which is no
+// write of ours and changes status.
 const unmoved = 10 * time.Minute
 
 // awaitInstances waits until AWS moves no instance, and status shows them as they are.

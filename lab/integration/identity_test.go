@@ -31,7 +31,8 @@ const (
 	externalID                                 = "agreed"
 )
 
-// newTenancy is a world where anybody may become the hub, and the hub alone, with an external id, the tenant.
+// newTenancy returns a world where any caller may become the hub, and only the hub, with an
+// external ID, the tenant.
 func newTenancy(t *testing.T) *world {
 	t.Helper()
 	return newWorldWith(t, options{roles: []awsworld.Role{
@@ -49,7 +50,7 @@ func (w *world) in(account string) *world {
 // identityName is the test's own: identities have no namespace.
 func (w *world) identityName(name string) string { return w.Namespace + "-" + name }
 
-// haveIdentity makes an identity, and has it taken away when the test ends.
+// haveIdentity creates an identity, and deletes it when the test finishes.
 func (w *world) haveIdentity(object client.Object) {
 	w.Helper()
 	if err := w.Client.Create(w.Context(), object); err != nil {
@@ -61,7 +62,7 @@ func here(w *world) *capav1.AllowedNamespaces {
 	return &capav1.AllowedNamespaces{NamespaceList: []string{w.Namespace}}
 }
 
-// role makes the identity of a role.
+// role creates the identity of a role.
 func (w *world) role(name, arn, external string, allowed *capav1.AllowedNamespaces, source *capav1.AWSIdentityReference) {
 	w.Helper()
 	object := &capav1.AWSClusterRoleIdentity{ObjectMeta: metav1.ObjectMeta{Name: w.identityName(name)}}
@@ -69,7 +70,7 @@ func (w *world) role(name, arn, external string, allowed *capav1.AllowedNamespac
 	w.haveIdentity(object)
 }
 
-// tenant makes the chain from the manager by the hub to the tenant.
+// tenant creates the chain from the manager by the hub to the tenant.
 func (w *world) tenant(allowed *capav1.AllowedNamespaces) {
 	w.Helper()
 	w.role("hub", hubRole, "", here(w), &capav1.AWSIdentityReference{Kind: capav1.ControllerIdentityKind, Name: "default"})
@@ -164,7 +165,8 @@ func TestRoleChain(t *testing.T) {
 	}
 }
 
-// TestForbiddenNamespace follows a pool whose namespace may not use its identity, then may, then may no more.
+// TestForbiddenNamespace follows a pool whose namespace may not use its identity, then may, then no
+// longer may.
 func TestForbiddenNamespace(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -229,7 +231,8 @@ func TestForbiddenNamespace(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return there.remains() })
 }
 
-// TestSecretRotated changes the key of a static identity, as its owner should, and as nobody should.
+// TestSecretRotated changes the key of a static identity, as its owner should, and in ways that are
+// mistakes.
 func TestSecretRotated(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -276,7 +279,7 @@ func TestSecretRotated(t *testing.T) {
 		}
 		return there.settled(2)
 	})
-	w.pass(5 * time.Minute) // until whoever goes by the Secret has looked at it
+	w.pass(5 * time.Minute) // until the Secret has been polled
 	// Its owner takes the old one away.
 	if _, err := w.Cloud.AWS.AddFault(awssim.Fault{Principal: oldKey, Code: "AuthFailure", Status: 401}); err != nil {
 		t.Fatal(err)
@@ -290,7 +293,7 @@ func TestSecretRotated(t *testing.T) {
 		t.Errorf("the old key was used %d times", calls)
 	}
 
-	// A key of another account is a mistake: everything would be made a second time there.
+	// A key of another account is a mistake: everything would be created a second time there.
 	setKey("AKIANEW0" + strangerAccount)
 	condition := w.awaitCondition(infrav1.ClusterInfrastructureReadyCondition, metav1.ConditionFalse, infrav1.IdentityInOtherAccountReason)
 	if !strings.Contains(condition.Message, strangerAccount) || !strings.Contains(condition.Message, tenantAccount) {
@@ -308,8 +311,8 @@ func TestSecretRotated(t *testing.T) {
 	}
 }
 
-// TestIdentityGoneBeforeItsPool deletes a pool whose identity was deleted first. It waits to be
-// told another one of the account.
+// TestIdentityGoneBeforeItsPool deletes a pool whose identity was deleted first. It waits for
+// another one of the account.
 func TestIdentityGoneBeforeItsPool(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -341,8 +344,8 @@ func TestIdentityGoneBeforeItsPool(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return there.remains() })
 }
 
-// TestRoleThatTrustsNobody holds that AWS's refusal becomes a condition, costs little, and ends by
-// itself when the role is put right in IAM.
+// TestRoleThatTrustsNobody holds that AWS's refusal becomes a condition, costs little, and goes by
+// itself when the role is corrected in IAM.
 func TestRoleThatTrustsNobody(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)

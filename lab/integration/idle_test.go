@@ -62,7 +62,7 @@ func TestIdleCost(t *testing.T) {
 	}
 }
 
-// resourceVersions are those of our objects.
+// resourceVersions returns the resource versions of our objects.
 func (w *world) resourceVersions() map[string]string {
 	w.Helper()
 	versions := map[string]string{}

@@ -63,7 +63,7 @@ func (w *world) publicImage() string {
 	return ""
 }
 
-// publish makes an image of the test's account.
+// publish creates an image of the test's account.
 func (w *world) publish(source, name string) string {
 	w.Helper()
 	out, err := w.ec2().CopyImage(w.Context(), &ec2.CopyImageInput{

@@ -21,8 +21,9 @@ import (
 )
 
 // TestEveryLeafIsStored holds that every member of EC2's launch template data, set and changed
-// through the API server, is in the version that AWS stores, and that each change makes one
-// version. Configs may name what the simulated AWS has not: EC2 stores such a version and warns.
+// through the API server, is in the version that AWS stores, and that each change creates one
+// version. Configs may name what the simulated AWS does not have: EC2 stores such a version and
+// warns.
 func TestEveryLeafIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

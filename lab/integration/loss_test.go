@@ -16,8 +16,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestTemplateLost deletes the template behind the manager's back. What its versions were is
-// remembered, so no instance is replaced, then or after a move.
+// TestTemplateLost deletes the template behind the manager's back. Its versions are remembered, so
+// no instance is replaced, then or after a move.
 func TestTemplateLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -53,15 +53,15 @@ func TestTemplateLost(t *testing.T) {
 	w.Eventually("the edit replaces both", func() error { return w.replaced(instances, 2) })
 }
 
-// TestTemplateLostWithStatus deletes the template while nobody remembers its versions: instances
-// cannot be told from any others then.
+// TestTemplateLostWithStatus deletes the template while no record of its versions exists: instances
+// then cannot be matched to the config.
 func TestTemplateLostWithStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.havePool()
 	// The instances run a second version: were it the first, EC2 would take the request for a new
-	// template for a repeat of that for the old one, by its client token, and its answer would tell
-	// that they run the same.
+	// template for a repeat of the old one's, by its client token, and its answer would show that
+	// they run the same.
 	first := w.running()
 	w.editType("m6i.large")
 	w.Eventually("the edit replaces both", func() error { return w.replaced(first, 2) })
@@ -96,8 +96,8 @@ func TestGroupLost(t *testing.T) {
 	w.awaitEvents("ASGLost")
 }
 
-// TestGroupLostInSight deletes the group and lets the manager see it go: what was shown as going is
-// still told as lost when it is gone.
+// TestGroupLostInSight deletes the group and lets the manager see it go: a group that was shown as
+// going is still reported as lost when it is gone.
 func TestGroupLostInSight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

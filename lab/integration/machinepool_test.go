@@ -6,7 +6,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestMachinePoolStory walks the main job: the manifest of seed 003 makes nodes, an edit rolls
+// TestMachinePoolStory walks the main job: the example's manifest leads to nodes, an edit rolls
 // them, deletion leaves nothing.
 func TestMachinePoolStory(t *testing.T) {
 	t.Parallel()

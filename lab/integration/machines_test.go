@@ -63,7 +63,7 @@ func (w *world) twins() error {
 	return nil
 }
 
-// haveControlPlane makes a Machine of the control plane, without which core does not count the
+// haveControlPlane creates a Machine of the control plane, without which core does not count the
 // cluster as one whose nodes are worth draining.
 func (w *world) haveControlPlane() {
 	w.Helper()
@@ -104,8 +104,8 @@ func (w *world) instanceOf(machine clusterv1.Machine) string {
 	return ""
 }
 
-// TestDeletingAMachine holds that the node of a deleted Machine is drained, its instance ends, and
-// another comes in its place.
+// TestDeletingAMachine holds that the node of a deleted Machine is drained, its instance
+// terminates, and another comes in its place.
 func TestDeletingAMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -138,7 +138,7 @@ func TestDeletingAMachine(t *testing.T) {
 }
 
 // TestShrinkingByMachines holds that a pool which shrinks loses the instances whose Machines were
-// chosen, and where none was those that AWS takes.
+// chosen, and where none was, the instances that AWS takes.
 func TestShrinkingByMachines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,8 +189,8 @@ func TestShrinkingByMachines(t *testing.T) {
 	}
 }
 
-// TestInstanceOfAMachineLost holds that the Machine of an instance goes that ended outside, and
-// that of its replacement comes.
+// TestInstanceOfAMachineLost holds that the Machine of an instance that terminated outside Slipway
+// goes, and that a Machine of its replacement comes.
 func TestInstanceOfAMachineLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -269,7 +269,7 @@ func metaOf(infra []infrav1.AWSMachinePoolMachine) []metav1.ObjectMeta {
 	return list
 }
 
-// nodeIDs tell a Node from one that was made anew under its name.
+// nodeIDs returns IDs that distinguish a Node from one that was recreated under its name.
 func nodeIDs(nodes []corev1.Node) []string {
 	var ids []string
 	for _, node := range nodes {

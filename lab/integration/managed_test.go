@@ -182,7 +182,8 @@ func (w *world) managedReplaced(before []string, replicas int) error {
 	return w.managedSettled(replicas)
 }
 
-// TestManagedCreated holds what a new managed pool makes in AWS against what the manifest asks for.
+// TestManagedCreated compares what a new managed pool creates in AWS with what the manifest asks
+// for.
 func TestManagedCreated(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -245,8 +246,8 @@ func TestManagedCreated(t *testing.T) {
 
 func roleIn(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
-// TestManagedEdits holds that edits in quick succession make one roll-out, that labels, taints and
-// sizes replace no node, and that the pool can be deleted.
+// TestManagedEdits holds that edits in quick succession lead to one roll-out, that labels, taints,
+// and sizes replace no node, and that the pool can be deleted.
 func TestManagedEdits(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -317,7 +318,7 @@ func (w *world) deleteManaged() {
 	})
 }
 
-// nodeRoles are the names of the roles that pools made under names of their own.
+// nodeRoles returns the names of the roles that pools created under names of their own.
 func (w *world) nodeRoles() []string {
 	w.Helper()
 	out, err := w.iam().ListRoles(w.Context(), &iam.ListRolesInput{})
@@ -377,7 +378,7 @@ func (w *world) upgradeControlPlane(version string) {
 	}
 }
 
-// TestManagedMended holds that a bad template makes an update fail, that it is not tried again at
+// TestManagedMended holds that an update to a bad template fails, that it is not tried again at
 // once, and that a good edit is rolled out at once.
 func TestManagedMended(t *testing.T) {
 	t.Parallel()

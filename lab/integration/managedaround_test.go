@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// managedGroup is the Auto Scaling group that EKS made for the pool.
+// managedGroup returns the Auto Scaling group that EKS created for the pool.
 func (w *world) managedGroup() asgtypes.AutoScalingGroup {
 	w.Helper()
 	seen, err := w.seenInEKS(managedName)
@@ -87,7 +87,7 @@ func TestManagedHooks(t *testing.T) {
 }
 
 // TestManagedWarmPool holds that a warm pool of the spec has instances ready, that a node comes
-// from it, that an edit changes it, and that it ends with its instances when it is taken away, all
+// from it, that an edit changes it, and that it goes with its instances when it is removed, all
 // without replacing a node.
 func TestManagedWarmPool(t *testing.T) {
 	t.Parallel()
@@ -143,8 +143,8 @@ func TestManagedWarmPool(t *testing.T) {
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 0})
 }
 
-// TestManagedRepair holds what EKS is told of node repair when it is set, changed and taken away:
-// each by one update that replaces no node.
+// TestManagedRepair holds EKS's node repair settings when they are set, changed, and removed: each
+// by one update that replaces no node.
 func TestManagedRepair(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

@@ -50,8 +50,8 @@ func (w *world) editBlockTemplate(edit func(*infrav1.AWSLaunchTemplate)) {
 }
 
 // TestManagedCapacityBlock walks a managed pool through the life of a Capacity Block: refused in
-// another zone, made before the block begins, filled when it does, not updated while it has nodes,
-// left alone when EKS empties it for the end, and moved to the next block.
+// another zone, created before the block begins, filled when it does, not updated while it has
+// nodes, left alone when EKS empties it before the block expires, and moved to the next block.
 func TestManagedCapacityBlock(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -127,7 +127,8 @@ func (w *world) scaleManaged(replicas int32) {
 	w.editManagedMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = &replicas })
 }
 
-// leaveBlock holds that nobody fills what EKS has emptied, and that the pool goes on in the next block.
+// leaveBlock holds that a node group that EKS has emptied is not filled, and that the pool goes on
+// in the next block.
 func (w *world) leaveBlock() {
 	w.Helper()
 	w.buyBlock(firstBlock, "us-east-1a", -time.Hour, 39*time.Minute)

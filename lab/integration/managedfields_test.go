@@ -152,8 +152,8 @@ var managedFields = [][]managedField{
 			}),
 	},
 	{
-		// All that can go, goes, and comes to nothing in AWS: the comparison with a pool made
-		// afresh holds that.
+		// Every field that can be removed is removed, and leaves nothing in AWS: the comparison
+		// with a recreated pool holds that.
 		{"", func(s *managedSpec) {
 			*s = managedSpec{
 				ProviderIDList: s.ProviderIDList, AMIType: s.AMIType, AMIVersion: s.AMIVersion, AvailabilityZones: s.AvailabilityZones, CapacityType: s.CapacityType,
@@ -166,8 +166,8 @@ var managedFields = [][]managedField{
 	},
 }
 
-// managedAtCreation are what EKS fixes when it makes a node group, each with pools that have it
-// from the beginning. That later changes are refused is held by the rules EK20 to EK23.
+// managedAtCreation are the fields that EKS fixes when it creates a node group, each with pools
+// that have it from the beginning. The rules EK20 to EK23 hold that later changes are refused.
 var managedAtCreation = map[string][]managedField{
 	"without-template": {
 		{"eksNodegroupName", func(s *managedSpec) {

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// The default world has one release of Amazon Linux 2023 for Kubernetes 1.34; newerImage makes the other.
+	// The default world has one release of Amazon Linux 2023 for Kubernetes 1.34; newerImage adds
+	// the other.
 	olderRelease = "1.34.0-20250903"
 	newerRelease = "1.34.1-20251103"
 	rootDevice   = "/dev/xvda"
@@ -58,8 +59,8 @@ func (w *world) hasEffect(name string, rows []managedField) error {
 	return nil
 }
 
-// comparableInEKS is what AWS holds of a managed pool, without what tells any two of them apart,
-// and without defaults that are said aloud.
+// comparableInEKS returns AWS's description of a managed pool, without what differs between any two
+// of them, and without explicit defaults.
 func (w *world) comparableInEKS(name string) (any, error) {
 	seen, err := w.seenInEKS(name)
 	if err != nil {
@@ -94,7 +95,7 @@ func (w *world) comparableInEKS(name string) (any, error) {
 }
 
 // TestEveryManagedField changes each field through the API server and finds its effect in AWS. The
-// pool that went through all of it is as one that is made with its last spec.
+// pool that went through all of it equals one that is created with its last spec.
 func TestEveryManagedField(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -128,8 +129,8 @@ func TestEveryManagedField(t *testing.T) {
 	}
 }
 
-// expectAsMadeAfresh makes another managed pool with the present spec of the first, and compares
-// what AWS holds of both.
+// expectAsMadeAfresh creates another managed pool with the present spec of the first, and compares
+// AWS's descriptions of both.
 func (w *world) expectAsMadeAfresh(name string) {
 	w.Helper()
 	w.makeManaged(name, &w.mustManaged().Spec)

@@ -121,7 +121,7 @@ func TestManagedImageLookedUp(t *testing.T) {
 	w.expectCounts(map[string]int{"CreateNodegroup": 1, "UpdateNodegroupVersion": 1})
 }
 
-// launchConfig makes a launch config that is no pool's.
+// launchConfig creates a launch config that is no pool's.
 func (w *world) launchConfig(name string, spec infrav1.AWSLaunchConfigSpec) {
 	w.Helper()
 	config := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: spec}
@@ -132,7 +132,7 @@ func (w *world) launchConfig(name string, spec infrav1.AWSLaunchConfigSpec) {
 
 // TestManagedLaunchConfigRef holds that two pools launch from the template of one launch config,
 // that an edit of it rolls both, and that it stays when they go. A config that no node group could
-// be made from is said to be none.
+// be created from is reported as such.
 func TestManagedLaunchConfigRef(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

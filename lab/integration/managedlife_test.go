@@ -59,13 +59,13 @@ func TestManagedIdle(t *testing.T) {
 	if most := hours * len(names); own > most {
 		t.Errorf("at rest, %d pools cost %d calls of their own in %d hours, want at most %d: %v", len(names), own, hours, most, counts)
 	}
-	// What is batched costs the same for a hundred pools.
+	// Batched calls cost the same for a hundred pools.
 	if sweeps := counts["DescribeAutoScalingGroups"] + counts["DescribeLaunchTemplates"]; sweeps > hours*(15+8)+4 {
 		t.Errorf("at rest, there were %d sweeps in %d hours: %v", sweeps, hours, counts)
 	}
 }
 
-// TestManagedTokenRotation holds that bootstrap data that differs by its join token alone makes a
+// TestManagedTokenRotation holds that bootstrap data that differs only by its join token creates a
 // version and replaces no node.
 func TestManagedTokenRotation(t *testing.T) {
 	t.Parallel()
@@ -128,8 +128,8 @@ func TestManagedAutoscaled(t *testing.T) {
 	w.Eventually("the size is within the bounds", replicas(2))
 }
 
-// TestManagedTemplateLost holds what becomes of a node group whose launch template somebody
-// deleted: the condition says it, and with the policy Replace a second node group takes its place.
+// TestManagedTemplateLost holds what happens to a node group whose launch template was deleted: the
+// condition reports it, and with the policy Replace a second node group takes its place.
 func TestManagedTemplateLost(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -155,7 +155,7 @@ func TestManagedTemplateLost(t *testing.T) {
 }
 
 // TestManagedBusyNeighbours holds that an edit gets its version within two seconds while fifty
-// other pools' node groups are being made.
+// other pools' node groups are being created.
 func TestManagedBusyNeighbours(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -201,8 +201,8 @@ func TestManagedBusyNeighbours(t *testing.T) {
 	}
 }
 
-// TestManagedAdopted holds that a node group and a launch template that CAPA made, by its names and
-// with its tags, are taken over without replacing a node, and that the next edit rolls it.
+// TestManagedAdopted holds that a node group and a launch template that CAPA created, by its names
+// and with its tags, are taken over without replacing a node, and that the next edit rolls it.
 func TestManagedAdopted(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -264,7 +264,7 @@ func TestManagedAdopted(t *testing.T) {
 	}
 }
 
-// TestManagedPruning holds that the version that a node group was made from is never pruned,
+// TestManagedPruning holds that the version that a node group was created from is never pruned,
 // however many newer ones there are and however few are kept.
 func TestManagedPruning(t *testing.T) {
 	t.Parallel()
@@ -310,8 +310,8 @@ func TestManagedPruning(t *testing.T) {
 	}
 }
 
-// TestManagedSecondManager holds that a manager that starts beside a pool at rest, or after a move
-// that dropped all status, changes nothing.
+// TestManagedSecondManager holds that a manager that starts while a pool is at rest, or after a
+// move that dropped all status, changes nothing.
 func TestManagedSecondManager(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

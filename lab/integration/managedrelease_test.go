@@ -151,7 +151,7 @@ func TestManagedThereAndBackAgain(t *testing.T) {
 
 			w.releaseManaged()
 			w.expectManagedIsCAPAs(provider)
-			// Slipway does nothing for it any more.
+			// Slipway no longer does anything for it.
 			w.Cloud.AWS.ClearCalls()
 			w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
 			w.rest()
@@ -225,8 +225,8 @@ func TestManagedReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestManagedFixedFields holds that what EKS cannot change of a node group that CAPA made is
-// compared with the spec, that the condition names what differs and the way out, and that
+// TestManagedFixedFields holds that the settings of a CAPA node group that EKS cannot change are
+// compared with the spec, that the condition names the differences and the way out, and that
 // everything else is kept up.
 func TestManagedFixedFields(t *testing.T) {
 	t.Parallel()

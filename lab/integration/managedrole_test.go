@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/noderole"
 )
 
-// TestManagedSharedRole holds that a role that the user named and that did not exist is made, that
-// another pool may have it too, and that it is deleted with the last of them: under nodes it stays
-// as it is.
+// TestManagedSharedRole holds that a role that the user named and that did not exist is created,
+// that another pool may have it too, and that it is deleted with the last of them: under nodes it
+// stays as it is.
 func TestManagedSharedRole(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

@@ -27,8 +27,8 @@ func (w *world) refusals() []string {
 }
 
 // TestManagedEditsDuringUpdate holds that edits while EKS replaces nodes are seen at once and
-// applied when it has ended, all of them by one update more, and that EKS is asked for nothing
-// meanwhile (CAPA issues 5672 and 5797).
+// applied when it has finished, all of them by one further update, and that EKS is asked for
+// nothing meanwhile (CAPA issues 5672 and 5797).
 func TestManagedEditsDuringUpdate(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -40,7 +40,7 @@ func TestManagedEditsDuringUpdate(t *testing.T) {
 	w.clock.SetRate(unhurried)
 	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
 	w.awaitManaged(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.RollingOutReason)
-	w.clock.SetRate(10) // the update is not to end meanwhile
+	w.clock.SetRate(10) // the update must not finish meanwhile
 
 	// Bootstrap data, template and labels: one update of nodes, not two or three.
 	w.editSecret("managed-bootstrap", func(data map[string][]byte) { data["value"] = []byte("#!/bin/bash\necho second\n") })
@@ -72,8 +72,8 @@ func TestManagedEditsDuringUpdate(t *testing.T) {
 	}
 }
 
-// TestManagedStrategies holds that Minimal ends nodes before it launches others, where Default
-// launches more first.
+// TestManagedStrategies holds that Minimal terminates nodes before it launches others, where
+// Default launches more first.
 func TestManagedStrategies(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -97,7 +97,7 @@ func TestManagedStrategies(t *testing.T) {
 	if count := most(infrav1.NodegroupUpdateStrategyDefault, "m5.xlarge"); count <= 2 {
 		t.Errorf("with Default there were never more than %d instances", count)
 	}
-	// The strategy is told before the update that it is for.
+	// The strategy is set before the update that it is for.
 	var updates []string
 	for _, call := range w.calls() {
 		if strings.HasPrefix(call.Action, "UpdateNodegroup") {

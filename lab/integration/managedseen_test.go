@@ -24,7 +24,7 @@ import (
 
 type managedSpec = infrav1.AWSManagedMachinePoolSpec
 
-// inEKS is what AWS holds of a managed pool.
+// inEKS holds AWS's description of a managed pool.
 type inEKS struct {
 	ekstypes.Nodegroup
 	// asg is EKS's Auto Scaling group, and launches what that launches from: a copy of the pool's template.
@@ -41,7 +41,7 @@ func (w *world) managedNamed(name string) (*infrav1.AWSManagedMachinePool, error
 	return pool, w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, pool)
 }
 
-// makeManaged makes a managed pool with a spec, and the example's MachinePool for it.
+// makeManaged creates a managed pool with a spec, and the example's MachinePool for it.
 func (w *world) makeManaged(name string, spec *managedSpec) {
 	w.Helper()
 	pool := &infrav1.AWSManagedMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: *spec.DeepCopy()}
@@ -53,7 +53,8 @@ func (w *world) makeManaged(name string, spec *managedSpec) {
 	w.Apply(strings.ReplaceAll(machinePool, managedName, name))
 }
 
-// seenInEKS is what AWS holds of the managed pool of that name, or why there is not all of it yet.
+// seenInEKS returns AWS's description of the managed pool of that name, or why it is not complete
+// yet.
 func (w *world) seenInEKS(name string) (seen inEKS, err error) {
 	pool, err := w.managedNamed(name)
 	if err != nil {
@@ -91,7 +92,7 @@ func (w *world) seenInEKS(name string) (seen inEKS, err error) {
 	return seen, err
 }
 
-// launchedBy is what an Auto Scaling group launches from.
+// launchedBy returns the data that an Auto Scaling group launches from.
 func (w *world) launchedBy(group *asgtypes.AutoScalingGroup) (*ec2types.ResponseLaunchTemplateData, error) {
 	template := group.LaunchTemplate
 	if group.MixedInstancesPolicy != nil {

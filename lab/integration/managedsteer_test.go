@@ -43,7 +43,7 @@ func (w *world) approve(version string) {
 	})
 }
 
-// managedAwaits is nil while the managed pool waits for the approval of a version, is made from
+// managedAwaits returns nil while the managed pool waits for the approval of a version, runs
 // another, and has replaced nothing.
 func (w *world) managedAwaits(pending int64, launched string, instances []string) error {
 	if err := waits(w.managedConfig(), w.mustManaged(), pending); err != nil {
@@ -55,7 +55,7 @@ func (w *world) managedAwaits(pending int64, launched string, instances []string
 	return equals(w.running(), instances)
 }
 
-// TestManagedApproval holds that rollout Manual makes the version of an edit, has EKS update
+// TestManagedApproval holds that rollout Manual creates the version of an edit, has EKS update
 // nothing until its number is approved, lets through what replaces no node, and forgets nothing
 // with its status.
 func TestManagedApproval(t *testing.T) {
@@ -141,7 +141,7 @@ func TestManagedPinned(t *testing.T) {
 	}
 }
 
-// TestManagedTemplateElsewhere holds that a managed pool is made from a template of another
+// TestManagedTemplateElsewhere holds that a managed pool is created from a template of another
 // namespace once that allows it, follows its edits, and keeps its nodes when it is gone.
 func TestManagedTemplateElsewhere(t *testing.T) {
 	t.Parallel()

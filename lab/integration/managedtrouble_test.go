@@ -22,9 +22,9 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestManagedDegraded holds that what EKS says is wrong with a node group becomes a condition in
-// words with what helps, that the group is kept as it is wanted meanwhile, and that the condition
-// goes when the fault does.
+// TestManagedDegraded holds that a problem that EKS reports for a node group becomes a
+// human-readable condition with what helps, that the group is kept as it is wanted meanwhile, and
+// that the condition goes when the fault does.
 func TestManagedDegraded(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -74,8 +74,8 @@ const (
 	valid   = "fedcba.fedcba9876543210"
 )
 
-// TestManagedCreateFailed holds that a node group that EKS could not make is said to be so in
-// words, and is made again for another spec at once.
+// TestManagedCreateFailed holds that a node group that EKS could not create is reported in a
+// human-readable condition, and is created again for another spec at once.
 func TestManagedCreateFailed(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -98,9 +98,9 @@ func TestManagedCreateFailed(t *testing.T) {
 	w.deleteManaged()
 }
 
-// TestManagedTokenExpired holds that other bootstrap data mends a node group whose nodes did not
-// join, though it differs by its token alone: one that could not be made, and one that could not be
-// updated.
+// TestManagedTokenExpired holds that other bootstrap data repairs a node group whose nodes did not
+// join, though it differs only by its token: one that could not be created, and one that could not
+// be updated.
 func TestManagedTokenExpired(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()

@@ -87,7 +87,7 @@ func TestManagedUpgrade(t *testing.T) {
 	})
 }
 
-// inManagedRelease is what AWS holds of the managed pool that a release may differ in.
+// inManagedRelease returns AWS's description of the managed pool, as far as releases may differ.
 func (w *world) inManagedRelease() storedManaged {
 	w.Helper()
 	group := w.nodegroup()
@@ -106,7 +106,7 @@ func (w *world) inManagedRelease() storedManaged {
 	return held
 }
 
-// recordManaged writes what this release makes of the example of a managed pool.
+// recordManaged writes the objects that this release creates from the example of a managed pool.
 func recordManaged(t *testing.T, release string) {
 	t.Helper()
 	w := storedWorld(t)
@@ -121,7 +121,7 @@ func recordManaged(t *testing.T, release string) {
 	w.writeRelease(filepath.Join(storedManagedPools, release+".json"), content, *content.Template.LaunchTemplateId)
 }
 
-// restoreManaged makes in AWS and in the API server what a release left there of a managed pool.
+// restoreManaged creates in AWS and in the API server what a release left there of a managed pool.
 func (w *world) restoreManaged(content string) storedManaged {
 	w.Helper()
 	content = w.here(content)
@@ -151,8 +151,8 @@ func (w *world) restoreManaged(content string) storedManaged {
 	return release
 }
 
-// writeManagedStatus has the managed pool and its config say of themselves what a release wrote.
-// Cluster API may write to the pool meanwhile.
+// writeManagedStatus writes the status of a release to the managed pool and its config. Cluster API
+// may write to the pool meanwhile.
 func (w *world) writeManagedStatus(release storedManaged) {
 	w.Helper()
 	w.Eventually("status is as the release wrote it", func() error {

@@ -32,7 +32,7 @@ func TestNamespaceDeletion(t *testing.T) {
 	if err := w.Client.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	// Both are looked at together: the one may be gone before the other says what is left.
+	// Both are checked together: the one may be gone before the other reports what is left.
 	var poolReported, managedReported bool
 	w.Eventually("the pools report that their groups are left", func() error {
 		var failures []error

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
-// foreigner is a template, its versions and a group that bear the pool's name and belong to somebody else.
+// foreigner is a template, its versions, and a group that have the pool's name and another owner.
 type foreigner struct {
 	Template ec2types.LaunchTemplate
 	Versions []ec2types.LaunchTemplateVersion
@@ -44,10 +44,10 @@ func (w *world) foreigner() foreigner {
 	return seen
 }
 
-// foreignOptions compare what the SDK says of templates and groups.
+// foreignOptions compare the SDK's descriptions of templates and groups.
 var foreignOptions = cmp.FilterPath(func(path cmp.Path) bool { return path.Last().String() == ".noSmithyDocumentSerde" }, cmp.Ignore())
 
-// TestForeignNames holds that what bears the pool's name and is somebody else's is never touched.
+// TestForeignNames holds that foreign resources with the pool's name are never touched.
 func TestForeignNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,8 +80,8 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-// TestAllNamesAreTaken holds that a pool that is left no name says so, and has one when somebody
-// else lets go of it.
+// TestAllNamesAreTaken holds that a pool without a free name says so, and has one when another
+// owner releases it.
 func TestAllNamesAreTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -110,8 +110,8 @@ func TestAllNamesAreTaken(t *testing.T) {
 	}
 }
 
-// TestForeignLaunchConfig holds that a config of the pool's name that somebody else wrote is a
-// condition, not a fight.
+// TestForeignLaunchConfig holds that a foreign config with the pool's name is a condition, not a
+// fight.
 func TestForeignLaunchConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

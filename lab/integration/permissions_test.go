@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-project/slipway/lab/underpolicy"
 )
 
-// journeyUnderPolicy is a journey whose manager has the policy of the default features and of those
-// that it needs beside them.
+// journeyUnderPolicy is a journey whose manager has the policy of the default features and of the
+// features that it needs in addition.
 type journeyUnderPolicy struct {
 	name     string
 	journey  func(*testing.T)
@@ -142,7 +142,7 @@ func policyOf(t *testing.T) (string, []permissions.Feature) {
 	return "", nil
 }
 
-// policies are those of features, in the account and region of a test.
+// policies returns the policies of features, in the account and region of a test.
 func policies(t *testing.T, scope permissions.Scope, features []permissions.Feature) []string {
 	t.Helper()
 	documents, err := underpolicy.Documents(scope, features)
@@ -157,7 +157,7 @@ func policies(t *testing.T, scope permissions.Scope, features []permissions.Feat
 func namedByTests(region string, eksClusters ...string) permissions.Scope {
 	return permissions.Scope{
 		Partition: "aws", Region: region, Clusters: []string{"capa"}, EKSClusters: eksClusters,
-		// Names of pools that say what theirs is to be, and those that follow from the namespaces of tests.
+		// Names of pools that specify them, and names that follow from the namespaces of tests.
 		Nodegroups: []string{"*_*", givenGroup}, RolePaths: []string{noderole.PathOf(noderole.DefaultPath, "capa"), "/nodes/"},
 		NodeRoles: []string{"shared-nodes", givenRole, infrav1.HashedNamePrefix + "*"}, HookRoles: []string{"one"}, NodePolicies: []string{ssmPolicy},
 		Bucket: bucket, Queue: eventQueue, IdentityRoles: []string{hubRole, tenantRole},
@@ -186,7 +186,7 @@ func hold(t *testing.T, env *labtest.Env, eksCluster string) {
 	})
 }
 
-// withoutLinkedRoles is an account in which nobody made a group yet.
+// withoutLinkedRoles returns the roles of an account that has no group yet.
 func withoutLinkedRoles(roles []awsworld.Role) []awsworld.Role {
 	return slices.DeleteFunc(slices.Clone(roles), func(role awsworld.Role) bool { return strings.HasPrefix(role.Path, "/aws-service-role/") })
 }
@@ -251,8 +251,8 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 	}
 }
 
-// TestPermissionsThatAreMissing takes one permission after another away while a pool is made. The
-// pool says which is missing, and goes on when it is there.
+// TestPermissionsThatAreMissing removes one permission after another while a pool is created. The
+// pool reports which is missing, and goes on when it is there.
 func TestPermissionsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,13 +18,13 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// editType makes an edit that rolls.
+// editType applies an edit that rolls.
 func (w *world) editType(instanceType string) {
 	w.Helper()
 	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = instanceType })
 }
 
-// TestRefreshPreferences holds that the preferences are those of the refresh that AWS runs.
+// TestRefreshPreferences holds that the refresh that AWS runs has the preferences.
 func TestRefreshPreferences(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -52,8 +52,8 @@ func TestRefreshPreferences(t *testing.T) {
 	w.awaitEvents("InstanceRefreshStarted", "InstanceRefreshSucceeded")
 }
 
-// TestRefreshDisabled holds that replacing is left to the user who says so, and is done when they
-// say so no more.
+// TestRefreshDisabled holds that replacing is left to a user who disables refreshes, and is done
+// when they are enabled again.
 func TestRefreshDisabled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -67,7 +67,7 @@ func TestRefreshDisabled(t *testing.T) {
 	w.awaitCondition(infrav1.ReadyCondition, "True", infrav1.ReadyReason)
 	w.pass(10 * time.Minute)
 	asked := w.count("DescribeInstanceRefreshes")
-	w.pass(3 * time.Hour) // the hooks are looked at meanwhile, by a pass like any other
+	w.pass(3 * time.Hour) // the hooks are described meanwhile, in a pass like any other
 	if again := w.count("DescribeInstanceRefreshes") - asked; again != 0 {
 		t.Errorf("waiting for the user cost %d looks for refreshes in three hours", again)
 	}
@@ -149,7 +149,7 @@ func TestCancelledRefresh(t *testing.T) {
 }
 
 // TestEditDuringRefresh holds that an edit while a refresh is under way, which has replaced nothing
-// yet, ends with every instance at the newest spec.
+// yet, leads to every instance at the newest spec.
 func TestEditDuringRefresh(t *testing.T) {
 	t.Parallel()
 	// so that none comes meanwhile

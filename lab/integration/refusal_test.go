@@ -62,8 +62,8 @@ func TestIgnition(t *testing.T) {
 	}
 }
 
-// TestRefusals holds that what AWS would refuse, or launch nothing from, is said in words, and that
-// mending the spec is enough.
+// TestRefusals holds that a spec that AWS would refuse, or launch nothing from, is reported in a
+// human-readable condition, and that correcting the spec is enough.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -108,8 +108,8 @@ func TestRefusals(t *testing.T) {
 		template.AMI.ID, template.InstanceType = &image, "m6g.large"
 	}, "arm64")
 	w.rest()
-	// The group that is named by its id is EC2's to miss: it warns of the version, which is made
-	// and not used.
+	// A missing group that is named by its ID is EC2's to notice: it warns about the version, which
+	// is created and not used.
 	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "StartInstanceRefresh": 0, "UpdateAutoScalingGroup": 0})
 	if err := equals(w.running(), instances); err != nil {
 		t.Errorf("instances: %v", err)

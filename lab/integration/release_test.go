@@ -85,7 +85,7 @@ func TestThereAndBackAgain(t *testing.T) {
 	if finalizers := w.mustPool().Finalizers; !slices.Contains(finalizers, infrav1.MachinePoolFinalizer) {
 		t.Errorf("finalizers are %q", finalizers)
 	}
-	// Slipway does nothing for it any more.
+	// Slipway no longer does anything for it.
 	w.Cloud.AWS.ClearCalls()
 	w.touchPool()
 	w.rest()

@@ -84,8 +84,8 @@ func (w *world) setAlarm(name string, state awssim.AlarmState) {
 	}
 }
 
-// TestBatchOfEditsIsOneRollout holds that versions are made at once, that group and refresh wait
-// until edits have settled, and that the roll-out says why it happens and what it costs.
+// TestBatchOfEditsIsOneRollout holds that versions are created at once, that group and refresh wait
+// until edits have settled, and that the roll-out reports its reason and its cost.
 func TestBatchOfEditsIsOneRollout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,7 +136,7 @@ func TestBatchOfEditsIsOneRollout(t *testing.T) {
 	}
 }
 
-// TestReasonOutlivesAnEdit holds that what a version was made for is told, although the launch
+// TestReasonOutlivesAnEdit holds that the reason for a version is reported, although the launch
 // config was edited before its status could be written.
 func TestReasonOutlivesAnEdit(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestReasonOutlivesAnEdit(t *testing.T) {
 	}
 }
 
-// TestNewerEditSupersedes holds that our refresh makes way for a newer one, even where status was
+// TestNewerEditSupersedes holds that our refresh gives way to a newer one, even where status was
 // lost meanwhile.
 func TestNewerEditSupersedes(t *testing.T) {
 	t.Parallel()
@@ -216,8 +216,8 @@ func TestFailedRefreshResumes(t *testing.T) {
 	w.awaitEvents("InstanceRefreshEnded", "InstanceRefreshSucceeded")
 }
 
-// TestRollback holds that a pool goes back to what it ran before, with the join token of today,
-// that it stays there, and that an edit ends it.
+// TestRollback holds that a pool goes back to what it ran before, with the current join token, that
+// it stays there, and that an edit takes it forward again.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -324,7 +324,7 @@ func TestNothingIsReplacedTwice(t *testing.T) {
 	w.expectCounts(map[string]int{"SetInstanceProtection": 2, "StartInstanceRefresh": 2})
 }
 
-// TestImageOfAnOverrideRolls holds that an override's own image is part of what an instance runs.
+// TestImageOfAnOverrideRolls holds that an override's own image counts for what an instance runs.
 func TestImageOfAnOverrideRolls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// createSecret makes bootstrap data by hand.
+// createSecret creates bootstrap data by hand.
 func (w *world) createSecret(name string, data map[string][]byte) {
 	w.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Data: data}

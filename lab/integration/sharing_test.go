@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// ownTemplate is how the example says what instances are launched with.
+	// ownTemplate is the part of the example that configures how instances are launched.
 	ownTemplate = "awsLaunchTemplate:\n    instanceType: \"t3.large\"\n    sshKeyName: \"default\"\n"
 	// templateName is the AWSLaunchConfigTemplate of these journeys.
 	templateName = "nodes"
@@ -60,7 +60,7 @@ func (w *world) poolIn(namespace string) *infrav1.AWSMachinePool {
 	return pool
 }
 
-// types are the instance types of what runs, each once.
+// types returns the instance types of the running instances, each once.
 func (w *world) types() []ec2types.InstanceType {
 	var found []ec2types.InstanceType
 	for _, id := range w.running() {
@@ -71,8 +71,8 @@ func (w *world) types() []ec2types.InstanceType {
 	return slices.Compact(found)
 }
 
-// TestTemplateOfTwoClusters holds the life of a template that pools of one name, in clusters of two
-// namespaces, are made from: who may use it, what each gets, that an edit reaches both, and that
+// TestTemplateOfTwoClusters holds the life of a template that is used by pools of one name, in
+// clusters of two namespaces: who may use it, what each gets, that an edit reaches both, and that
 // nothing is lost when the template is.
 func TestTemplateOfTwoClusters(t *testing.T) {
 	t.Parallel()
@@ -158,8 +158,8 @@ func (w *world) templateUsers(want int32) error {
 	return nil
 }
 
-// holdOrigin holds what the launch configs say of where they came from. Places are pairs of
-// namespace and cluster.
+// holdOrigin holds the origin that the launch configs report. Places are pairs of namespace and
+// cluster.
 func (w *world) holdOrigin(places ...string) {
 	w.Helper()
 	for place := range slices.Chunk(places, 2) {
@@ -212,8 +212,8 @@ func (w *world) loseTemplate(asBefore func() error) {
 	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "StartInstanceRefresh": 0, "TerminateInstances": 0, "CreateLaunchTemplate": 0})
 }
 
-// managedData is that of the newest version of the managed pool's launch template, beside which EKS
-// keeps one of its own.
+// managedData returns the data of the newest version of the managed pool's launch template. EKS
+// keeps a launch template of its own next to it.
 func (w *world) managedData() *ec2types.ResponseLaunchTemplateData {
 	w.Helper()
 	out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
@@ -225,8 +225,8 @@ func (w *world) managedData() *ec2types.ResponseLaunchTemplateData {
 	return out.LaunchTemplateVersions[0].LaunchTemplateData
 }
 
-// TestManagedTemplate holds that a managed pool is made from a template that is for pools of both
-// kinds: without the instance profile, which EKS forbids, and with an edit that rolls.
+// TestManagedTemplate holds that a managed pool is created from a template that is for pools of
+// both kinds: without the instance profile, which EKS forbids, and with an edit that rolls.
 func TestManagedTemplate(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

@@ -32,7 +32,7 @@ func (w *world) groupIs(reason string, minSize, maxSize, desired int32, subnets 
 	})
 }
 
-// TestSizesAndSubnets holds that what only the group is about makes no version and no refresh.
+// TestSizesAndSubnets holds that a change of the group alone creates no version and no refresh.
 func TestSizesAndSubnets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -123,8 +123,8 @@ func TestMixedInstancesPolicy(t *testing.T) {
 }
 
 // TestNodeTemplateTags holds that cluster-autoscaler's aws provider finds on the group what the
-// MachinePool says of nodes to come, and no longer when that is taken back. No node is replaced for
-// it, and tags of others stay.
+// MachinePool says about future nodes, and no longer when that is removed. No node is replaced for
+// it, and foreign tags stay.
 func TestNodeTemplateTags(t *testing.T) {
 	t.Parallel()
 	const prefix = "k8s.io/cluster-autoscaler/node-template/"
@@ -178,8 +178,7 @@ func TestNodeTemplateTags(t *testing.T) {
 	}
 }
 
-// TestExternalAutoscaler holds that the size that somebody gives the group in AWS is taken over and
-// never pushed back.
+// TestExternalAutoscaler holds that a size that is set in AWS is taken over and never pushed back.
 func TestExternalAutoscaler(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -207,13 +206,14 @@ func TestExternalAutoscaler(t *testing.T) {
 		return w.settled(4)
 	})
 	w.rest()
-	// The group is told what cluster-autoscaler does not know of its nodes, and nothing of its size.
+	// The group gets tags for what cluster-autoscaler does not know about its nodes, and its size
+	// stays.
 	if err := equals(w.writes(), []string{"CreateOrUpdateTags"}); err != nil {
 		t.Errorf("the manager's writes: %v", err)
 	}
 
-	// CAPA refuses bounds that the present size is out of, whoever decides about it (5746). AWS
-	// moves the size into them.
+	// CAPA refuses bounds that exclude the present size, even if it does not manage the size
+	// (5746). AWS moves the size into them.
 	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MinSize, pool.Spec.MaxSize = 5, 9 })
 	w.groupIs("a min size above the size lifts it", 5, 9, 5, privateSubnetA)
 	w.replicasAre(5)
@@ -246,9 +246,8 @@ func (w *world) replicasAre(want int32) {
 	})
 }
 
-// TestHooksComeBack holds that a hook which somebody deletes is there again within about an hour,
-// that looking costs no more than one call an hour, and that one which leaves the spec goes at
-// once.
+// TestHooksComeBack holds that a deleted hook is there again within about an hour, that checking
+// costs no more than one call an hour, and that a hook which leaves the spec goes at once.
 func TestHooksComeBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,8 +17,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// pastList answers what a manager lists and watches of AWSMachinePools with one object of the past,
-// until it is told to go on.
+// pastList answers a manager's lists and watches of AWSMachinePools with one object of the past,
+// until it is released.
 type pastList struct {
 	next   http.RoundTripper
 	object []byte
@@ -118,7 +118,7 @@ func TestStaleList(t *testing.T) {
 		return &pastList{next: next, object: stale.object, live: stale.live, over: stale.over}
 	}
 	w.startManager()
-	// The second one belongs to a pass that began after the first had ended.
+	// The second one belongs to a pass that began after the first had finished.
 	w.Eventually("the manager has confirmed the deletion past its cache", func() error {
 		if count := stale.live.Load(); count < 2 {
 			return fmt.Errorf("it read the pool %d times", count)

@@ -44,7 +44,7 @@ func (w *world) launches(version string, instances []string) error {
 	return equals(w.running(), instances)
 }
 
-// TestApprovedRollout holds that rollout Manual makes the version, replaces nothing until its
+// TestApprovedRollout holds that rollout Manual creates the version, replaces nothing until its
 // number is approved, keeps join tokens fresh meanwhile, and forgets nothing with its status.
 func TestApprovedRollout(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestApprovedRollout(t *testing.T) {
 	w.Eventually("an approval is for one edit", func() error { return w.awaits(5, "4", instances) })
 }
 
-// expectHistory compares what status.history says of what was asked for, and that the pool's two
+// expectHistory compares the requested changes in status.history, and holds that the pool's two
 // instances run the newest.
 func (w *world) expectHistory(want ...infrav1.LaunchConfigHistoryEntry) {
 	w.Helper()

@@ -65,7 +65,7 @@ func TestTokenRotationCost(t *testing.T) {
 	if err := w.Lab.SwapBootstrapToken(w.Context(), w.key()); err != nil {
 		t.Fatal(err)
 	}
-	w.touch() // nor does anybody look at Secrets
+	w.touch() // nor are Secrets polled
 	w.Eventually("the group is at the new version", func() error {
 		if version := *w.group().LaunchTemplate.Version; version != "2" {
 			return fmt.Errorf("it is at %s", version)
@@ -79,7 +79,8 @@ func TestTokenRotationCost(t *testing.T) {
 	w.clock.SetRate(rate)
 }
 
-// TestOtherBootstrapDataRolls holds that what a node is told besides its token is part of what it is.
+// TestOtherBootstrapDataRolls holds that a node is replaced for a change of its bootstrap data
+// other than the token.
 func TestOtherBootstrapDataRolls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

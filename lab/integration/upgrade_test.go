@@ -27,8 +27,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// recordRelease has TestUpgrade write what the present state of Slipway makes, as the state of a
-// release: once, when that is released.
+// recordRelease has TestUpgrade write the objects that the present state of Slipway creates, as the
+// state of a release: once, when that is released.
 var recordRelease = flag.String("record-release", "", "write the objects of this release, for TestUpgrade, and what AWS holds: a name such as v0.1")
 
 // stored is a pool as some release left it in the API server and in AWS.
@@ -44,7 +44,7 @@ type stored struct {
 	Hooks    []asgtypes.LifecycleHook
 }
 
-// What a test does not choose is a word in what is stored.
+// A placeholder stands in the stored text for each value that a test does not choose.
 const (
 	namespaceWord, accountWord, templateWord = "{namespace}", "{account}", "{template}"
 	storedSecret                             = "stored-bootstrap"
@@ -129,9 +129,9 @@ var ignoreSerde = cmp.FilterPath(func(path cmp.Path) bool {
 	return ok && field.Name() == "noSmithyDocumentSerde"
 }, cmp.Ignore())
 
-// keepsAnnotations demands that every annotation of what was stored is there as it was. Of a
-// record, that has the same entries: they are digests of what holds ids, which are others in each
-// test.
+// keepsAnnotations demands that every annotation of the stored object is there as it was. An
+// annotation that is a record only needs the same entries: they are digests of IDs, which differ in
+// each test.
 func (w *world) keepsAnnotations(when string, before, after client.Object) {
 	w.Helper()
 	for key, value := range before.GetAnnotations() {
@@ -152,7 +152,7 @@ func entries(text string) []string {
 	return slices.Sorted(maps.Keys(object))
 }
 
-// record writes what this release makes of the example.
+// record writes the objects that this release creates from the example.
 func record(t *testing.T, release string) {
 	t.Helper()
 	w := newWorld(t)
@@ -201,7 +201,7 @@ func bootstrapSecret(namespace string) *corev1.Secret {
 	}
 }
 
-// restore makes in AWS and in the API server what a release left there.
+// restore creates in AWS and in the API server what a release left there.
 func (w *world) restore(content string) stored {
 	w.Helper()
 	content = w.here(content)
@@ -213,7 +213,7 @@ func (w *world) restore(content string) stored {
 	return release
 }
 
-// here is what a release stored, for the world's namespace and account.
+// here returns what a release stored, for the world's namespace and account.
 func (w *world) here(content string) string {
 	return strings.NewReplacer(namespaceWord, w.Namespace, accountWord, w.Account).Replace(content)
 }
@@ -222,7 +222,7 @@ func (w *world) withTemplate(content, id string) string {
 	return strings.ReplaceAll(content, templateWord, id)
 }
 
-// restoreObjects makes objects, the last of which is the pool, and the pool's config.
+// restoreObjects creates objects, the last one being the pool, and the pool's config.
 func (w *world) restoreObjects(config *infrav1.AWSLaunchConfig, objects ...client.Object) {
 	w.Helper()
 	var pool client.Object
@@ -241,8 +241,8 @@ func (w *world) restoreObjects(config *infrav1.AWSLaunchConfig, objects ...clien
 	}
 }
 
-// writeStatus has pool and config say of themselves what a release wrote. Cluster API may write to
-// the pool meanwhile.
+// writeStatus writes the status of a release to pool and config. Cluster API may write to the pool
+// meanwhile.
 func (w *world) writeStatus(release stored) {
 	w.Helper()
 	w.Eventually("status is as the release wrote it", func() error {

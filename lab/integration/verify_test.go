@@ -150,7 +150,7 @@ func TestFailedVersionsAreHeldBack(t *testing.T) {
 }
 
 // TestVersionsAreTriedBeforeApproval holds how a dry run and an approval meet: a version is tried
-// as soon as it is made, and is launched once both have said yes.
+// as soon as it is created, and is launched once both accept it.
 func TestVersionsAreTriedBeforeApproval(t *testing.T) {
 	t.Parallel()
 	w := verified(t, "  rollout: Manual\n")

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{}) }
 
 const (
 	poolName = "capa-mp-0"
-	// rate makes simulated minutes take fractions of a second: a refresh of two instances waits
+	// rate lets simulated minutes pass in fractions of a second: a refresh of two instances waits
 	// five minutes for each to warm up.
 	rate = 300
 )
@@ -49,11 +49,11 @@ type world struct {
 type options struct {
 	behavior awssim.Behavior
 	cluster  lab.ClusterOptions
-	// roles are in every account, beside those of the default world.
+	// roles are in every account, in addition to the default world's.
 	roles []awsworld.Role
-	// quotas are of every account, beside AWS's defaults.
+	// quotas are of every account, in addition to AWS's defaults.
 	quotas map[string]int
-	// images are public in the region, beside those of the default world.
+	// images are public in the region, in addition to the default world's.
 	images []awsworld.Image
 	// events have the manager listen to a queue that gets all events.
 	events bool
@@ -192,7 +192,7 @@ func (w *world) wipeStatus() {
 	})
 }
 
-// wiped writes objects without their status, again if somebody else, such as core Cluster API,
+// wiped writes objects without their status, again if another controller, such as core Cluster API,
 // wrote to one meanwhile.
 func (w *world) wiped(read func() []client.Object) {
 	w.Helper()
@@ -343,7 +343,8 @@ func (w *world) replaced(before []string, replicas int) error {
 	return w.settled(replicas)
 }
 
-// touch has the manager look at the pool and its config again, as any change of their metadata does.
+// touch has the manager reconcile the pool and its config again, as any change of their metadata
+// does.
 func (w *world) touch() {
 	w.Helper()
 	for _, object := range []client.Object{&infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}} {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// DefaultDeadline is how long Eventually waits on a machine that keeps up (see Kept).
+	// DefaultDeadline is the time for which Eventually waits on a machine that keeps up (see Kept).
 	DefaultDeadline = 2 * time.Minute
 	pollInterval    = 25 * time.Millisecond
 	// fieldOwner is whom server-side apply takes a test for.
@@ -31,7 +31,7 @@ func (e *Env) Eventually(reason string, f func() error) {
 	e.EventuallyWithin(DefaultDeadline, reason, f)
 }
 
-// EventuallyWithin is Eventually with a deadline of one's own.
+// EventuallyWithin does the same as Eventually, with the given deadline.
 func (e *Env) EventuallyWithin(deadline time.Duration, reason string, f func() error) {
 	e.Helper()
 	began, end := e.Kept(), time.Now().Add(patience*deadline)
@@ -48,7 +48,7 @@ func (e *Env) EventuallyWithin(deadline time.Duration, reason string, f func() e
 }
 
 // Apply applies the objects of a YAML text with server-side apply. Objects without a namespace, and
-// those that name "default", go to the test's.
+// objects that name "default", go to the test's.
 func (e *Env) Apply(text string) []*unstructured.Unstructured {
 	e.Helper()
 	objects, err := e.TryApply(text)
@@ -58,7 +58,7 @@ func (e *Env) Apply(text string) []*unstructured.Unstructured {
 	return objects
 }
 
-// TryApply is Apply for what may be refused.
+// TryApply does the same as Apply, for objects that may be refused.
 func (e *Env) TryApply(text string) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	var applied []*unstructured.Unstructured
@@ -119,7 +119,7 @@ func (e *Env) RotateBootstrapToken(name string) {
 	})
 }
 
-// BootstrapData returns the user data that a KubeadmConfig made.
+// BootstrapData returns the user data of a KubeadmConfig.
 func (e *Env) BootstrapData(name string) []byte {
 	e.Helper()
 	data, err := e.bootstrapData(e.Context(), client.ObjectKey{Namespace: e.Namespace, Name: name})

@@ -52,17 +52,19 @@ var shared struct {
 	err     error
 	tests   uint64
 	pace    pace
-	// endPace ends what keeps it.
+	// endPace stops it.
 	endPace context.CancelFunc
 }
 
 // Main runs a package's tests and closes its laboratory, if one was started. Call it from TestMain.
 func Main(m *testing.M) { MainWith(m, lab.Options{}) }
 
-// MainWith is Main with a laboratory of one's own choice. Its Cloud is not used: every test has its own.
+// MainWith does the same as Main, with the given laboratory. Its Cloud is not used: every test has
+// its own.
 func MainWith(m *testing.M, options lab.Options) { os.Exit(RunWith(m, options)) }
 
-// RunWith is MainWith for who has something to do after the tests. It returns the status to exit with.
+// RunWith does the same as MainWith, for callers that have something to do after the tests. It
+// returns the status to exit with.
 func RunWith(m *testing.M, options lab.Options) int {
 	// A tenth of the time would go to collecting garbage of a gigabyte that lives as long as the tests.
 	debug.SetGCPercent(200)
@@ -118,10 +120,10 @@ type Env struct {
 	Client, WorkloadClient client.Client
 }
 
-// New prepares a test's part of the laboratory and undoes it when the test ends.
+// New prepares a test's part of the laboratory and undoes it when the test finishes.
 func New(t testing.TB) *Env { return NewWith(t, Options{}) }
 
-// NewWith is New with a simulated AWS of one's own choice.
+// NewWith does the same as New, with the given simulated AWS.
 func NewWith(t testing.TB, options Options) *Env {
 	t.Helper()
 	l, number, err := start(t.Context())
@@ -158,7 +160,7 @@ func seed(name string, number uint64) uint64 {
 }
 
 // cleanUp removes the test's Nodes, which are not in its namespace. The namespace's objects stay:
-// no other test sees them, their controllers may be gone, and the API server's end is near.
+// no other test sees them, their controllers may be gone, and the API server stops soon.
 func (e *Env) cleanUp() {
 	ctx := context.WithoutCancel(e.Context())
 	if e.Failed() {
@@ -208,8 +210,8 @@ func (e *Env) ManagerEnv() lab.ManagerEnv {
 	return env
 }
 
-// StartManager runs a manager for the test. It is stopped when the test ends, if not before; then,
-// any error that it ended with fails the test.
+// StartManager runs a manager for the test. It is stopped when the test finishes, if not before;
+// then, any error of the manager fails the test.
 func (e *Env) StartManager(run lab.Manager) *lab.RunningManager {
 	e.Helper()
 	manager, err := e.Lab.StartManager(e.Context(), e.ManagerEnv(), run)
@@ -224,7 +226,7 @@ func (e *Env) StartManager(run lab.Manager) *lab.RunningManager {
 	return manager
 }
 
-// Cluster makes a ready cluster in the test's namespace and cloud.
+// Cluster creates a ready cluster in the test's namespace and cloud.
 func (e *Env) Cluster(options lab.ClusterOptions) *clusterv1.Cluster {
 	e.Helper()
 	options.Namespace, options.Cloud, options.Account = e.Namespace, e.Cloud, e.Account
@@ -251,7 +253,7 @@ func (e *Env) Nodes() []corev1.Node {
 	return mine
 }
 
-// owns reports whether a Node is that of an instance of the test's cloud, which machine ids name.
+// owns reports whether a Node belongs to an instance of the test's cloud, which machine IDs name.
 func (e *Env) owns(node *corev1.Node) bool {
 	for _, account := range []string{e.Account, awssim.DefaultAccount} {
 		if _, ok := e.Cloud.AWS.Instance(account, e.Cloud.Region(), node.Status.NodeInfo.SystemUUID); ok {

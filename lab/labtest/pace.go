@@ -13,18 +13,20 @@ import (
 )
 
 const (
-	// stride is how much real time simulated clocks run on for one answer of the API server, and
-	// cadence how often it is asked where it answers at once.
+	// stride is the real time for which simulated clocks run on for one answer of the API server,
+	// and cadence the interval of requests to it where it answers at once.
 	stride  = 50 * time.Millisecond
 	cadence = stride / 2
-	// patience is how many times its deadline a test waits by real time, however slow the machine is.
+	// patience is the multiple of its deadline that a test waits by real time, however slow the
+	// machine is.
 	patience = 5
 )
 
 // pace has the clocks of tests run no faster than the machine keeps up. At hundreds of simulated
 // seconds in each real one, a controller that is held up for a few would otherwise find that a hook
 // has timed out and a roll-out has passed by, as it never would in a world where a second is a
-// second. The API server's answers are the measure: whatever controllers do is made of such.
+// second. The API server's answers are the measure: controllers depend on them for whatever they
+// do.
 type pace struct {
 	mu     sync.Mutex
 	clocks map[*simclock.Clock]struct{}
@@ -33,7 +35,7 @@ type pace struct {
 	last time.Time
 }
 
-// keep asks the API server again and again, and lets the clocks run on, until the context ends.
+// keep asks the API server again and again, and lets the clocks run on, until the context is done.
 func (p *pace) keep(ctx context.Context, reader client.Reader) {
 	for ctx.Err() == nil {
 		asked := time.Now()
@@ -74,9 +76,9 @@ func (p *pace) join(clock *simclock.Clock) (leave func()) {
 	}
 }
 
-// Kept is for how much real time the machine has kept up since the laboratory started. It measures
-// what a test waits for in real time: it passes as real time does on a machine with little else to
-// do, and more slowly, like simulated time, on a busy one.
+// Kept returns for how much real time the machine has kept up since the laboratory started. It
+// measures what a test waits for in real time: it passes as real time does on a machine with little
+// else to do, and more slowly, like simulated time, on a busy one.
 func (e *Env) Kept() time.Duration { return shared.pace.elapsed() }
 
 func (p *pace) elapsed() time.Duration {

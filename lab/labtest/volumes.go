@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// BindVolume makes a claim, and the volume of a CSI driver that it is bound to, in some zones or
+// BindVolume creates a claim, and the volume of a CSI driver that it is bound to, in some zones or
 // anywhere. Binding them is otherwise the work of a controller.
 func (e *Env) BindVolume(namespace, name, driver string, zones ...string) error {
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Warnings are what a client was told by the API server.
+// Warnings records the API server's warnings to a client.
 type Warnings struct {
 	mu   sync.Mutex
 	said []string
@@ -21,7 +21,7 @@ func (w *Warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 	w.said = append(w.said, text)
 }
 
-// Taken are the warnings since the last call.
+// Taken returns the warnings since the last call.
 func (w *Warnings) Taken() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,7 +30,7 @@ func (w *Warnings) Taken() []string {
 	return said
 }
 
-// Listening is a client that hears warnings, as kubectl does.
+// Listening returns a client that records warnings, as kubectl prints them.
 func (e *Env) Listening() (client.Client, *Warnings) {
 	e.Helper()
 	heard := &Warnings{}

@@ -18,8 +18,7 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// get asks an address as the owner of a token, or as nobody. Metrics have a certificate that they
-// signed themselves.
+// get requests an address with a token, or without one. Metrics have a self-signed certificate.
 func get(t *testing.T, url, token string) (status int, body string, err error) {
 	t.Helper()
 	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -39,7 +38,7 @@ func get(t *testing.T, url, token string) (status int, body string, err error) {
 	return answer.StatusCode, string(content), err
 }
 
-// token is that of a service account of the test's namespace.
+// token returns the token of a service account of the test's namespace.
 func (w *world) token(name string) string {
 	w.Helper()
 	config, err := w.Lab.Management.ServiceAccountConfig(w.Context(), w.Namespace, name)

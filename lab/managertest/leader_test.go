@@ -26,7 +26,7 @@ func (w *world) startCandidate() *candidate {
 		WrapKubernetes: c.kubernetes.wrap, WrapAWS: c.aws.wrap,
 		Change: func(options *manager.Options) {
 			options.LeaderElection = manager.LeaderElection{
-				// Long enough that nobody loses the lease on a busy machine.
+				// Long enough that the lease is not lost on a busy machine.
 				Enabled: true, Namespace: w.Namespace, LeaseDuration: 12 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 250 * time.Millisecond,
 			}
 		},
@@ -39,7 +39,7 @@ func (w *world) startCandidate() *candidate {
 	return c
 }
 
-// holder is who holds the lease, empty for nobody.
+// holder returns the holder of the lease, empty for none.
 func (w *world) holder() string {
 	w.Helper()
 	lease := &coordinationv1.Lease{}
@@ -71,7 +71,7 @@ func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
 		t.Fatalf("the leader called AWS %d times, and the one who waits %d times", first.aws.count.Load(), asked)
 	}
 
-	// The leader is cut off from the API server, as by a broken network: it must end by itself,
+	// The leader is cut off from the API server, as by a broken network: it must stop by itself,
 	// before another leads.
 	first.kubernetes.cut.Store(true)
 	w.Eventually("the other manager leads", func() error {
@@ -103,7 +103,8 @@ func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
 		}
 	}
 
-	// A manager that is told to stop gives the lease back, so that nobody has to wait for it to run out.
+	// A manager that is stopped gives the lease back, so that the next need not wait for it to
+	// expire.
 	if err := second.Stop(); err != nil {
 		t.Error(err)
 	}

@@ -130,7 +130,7 @@ func TestPeopleAreWarnedOfManagedPools(t *testing.T) {
 		}
 	}
 
-	// What the MachinePool asks for is known once there is one.
+	// The demands of the MachinePool are known once there is one.
 	machinePool := strings.ReplaceAll(strings.Split(examples.ManagedMachinePool, "\n---\napiVersion: infrastructure.")[0], "capa-mmp-0", "pool")
 	w.Apply(machinePool)
 	w.Eventually("the size is held against the MachinePool's", func() error {

@@ -32,10 +32,11 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// hostileConfigs are how many AWSLaunchConfigs a tenant makes that are as long as it can make them.
+// hostileConfigs is the number of AWSLaunchConfigs of the greatest possible length that a tenant
+// creates.
 const hostileConfigs = 300
 
-// bomb is a launch config whose image name would never end if it were executed as a template.
+// bomb is a launch config whose image name would be endless if it were executed as a template.
 const bomb = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSLaunchConfig
@@ -114,9 +115,9 @@ func tryMemory(t *testing.T, path string) {
 	}
 }
 
-// storeBombs stores what the API server accepts: the image name that never ends on an AWSCluster,
-// whose definition is Cluster API Provider AWS's and has no rule for it, and a Secret full of
-// compressed data that holds further compressed data.
+// storeBombs stores what the API server accepts: the endless image name on an AWSCluster, whose
+// definition is Cluster API Provider AWS's and has no rule for it, and a Secret full of compressed
+// data that holds further compressed data.
 func (w *world) storeBombs() {
 	w.Helper()
 	w.Cluster(lab.ClusterOptions{Name: "bombs"})
@@ -128,7 +129,7 @@ func (w *world) storeBombs() {
 	if err := w.Client.Update(w.Context(), cluster); err != nil {
 		w.Fatal(err)
 	}
-	// Noise makes the pieces differ.
+	// With noise the pieces differ.
 	data, inner, noise, random := []byte("#cloud-config\n"), bytes.Repeat(packed(w, make([]byte, 4<<20)), 500), make([]byte, 4<<10), rand.NewChaCha8([32]byte{})
 	for range 60 {
 		_, _ = random.Read(noise) // it does not fail
@@ -175,7 +176,8 @@ func (w *world) unready(name, says string) error {
 	return nil
 }
 
-// memoryOfManifest returns the limits that the manifest sets: that of the container, in bytes, and Go's own.
+// memoryOfManifest returns the limits that the manifest sets: the limit of the container, in bytes,
+// and Go's own.
 func memoryOfManifest(t *testing.T) (limit int64, goLimit string) {
 	t.Helper()
 	text, err := os.ReadFile("../../config/manager/deployment.yaml")

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// stopTime is how long the process may take to end once it is told to: half of what a pod has by default.
+// stopTime bounds how long the process may take to exit after the signal: half of a pod's default.
 const stopTime = 15 * time.Second
 
 // TestProcess tries the program itself, built as a release is.
@@ -60,8 +60,8 @@ func command(t *testing.T, path string, environment []string, arguments ...strin
 	return process, output
 }
 
-// start starts a process, and returns a channel with the error that it ends with. The end of the
-// test kills it.
+// start starts a process, and returns a channel with the error that it exits with. It is killed
+// when the test finishes.
 func start(t *testing.T, process *exec.Cmd) chan error {
 	t.Helper()
 	if err := process.Start(); err != nil {
@@ -69,11 +69,11 @@ func start(t *testing.T, process *exec.Cmd) chan error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- process.Wait() }()
-	t.Cleanup(func() { _ = process.Process.Kill() }) // it has ended if all went well
+	t.Cleanup(func() { _ = process.Process.Kill() }) // it has exited if all went well
 	return ended
 }
 
-// tryLife runs the program until a pool has its nodes, and ends it.
+// tryLife runs the program until a pool has its nodes, and stops it.
 func tryLife(t *testing.T, path string) {
 	t.Helper()
 	w := newWorld(t)
@@ -120,7 +120,7 @@ func tryLife(t *testing.T, path string) {
 	checkLog(t, output.String())
 }
 
-// running is an error if the process has ended.
+// running returns an error if the process has exited.
 func running(ended chan error, output *buffer) error {
 	select {
 	case err := <-ended:

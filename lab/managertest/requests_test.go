@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// requests are what a manager asked of the API server, as its authorizer understands it.
+// requests records a manager's requests to the API server, as its authorizer understands them.
 type requests struct {
 	mu        sync.Mutex
 	used      sets.Set[string]

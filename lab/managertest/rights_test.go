@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// unusedRights are those that the story may do without, and why the manager has them.
+// unusedRights are the rights that the story may do without, and why the manager has them.
 var unusedRights = map[string]string{
 	"delete awsmachinepoolmachines.infrastructure.cluster.x-k8s.io":            "Cluster API deletes them as a rule, with the Machine; not where it has made none yet",
 	"patch machines.cluster.x-k8s.io":                                          "Machines are taken from a pool that is to have none any more, past Cluster API's draining",
@@ -45,8 +45,8 @@ func machinePoolOf(pool *infrav1.AWSMachinePool) *clusterv1.MachinePool {
 	return machinePool
 }
 
-// asServiceAccount makes a manager run as the service account that config/rbac gives it, on a line
-// that records what it asks.
+// asServiceAccount has a manager run as the service account that config/rbac gives it, with a
+// client that records its requests.
 func (w *world) asServiceAccount(recorded *requests) func(*manager.Options) {
 	w.Helper()
 	w.installRoles()
@@ -244,7 +244,7 @@ func (w *world) compareRights(used sets.Set[string]) {
 	}
 }
 
-// buffer is what several write to.
+// buffer can be written to by several goroutines.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -17,7 +17,8 @@ func TestNamespaceLimitsTheManager(t *testing.T) {
 	t.Parallel()
 	inside, outside := newWorld(t), newWorld(t)
 	inside.StartManager(product.Manager(product.Settings{}))
-	// The pool outside comes first: whoever watched it would have met it before the one inside is done.
+	// The pool outside comes first: a manager that watched it would have met it before the one
+	// inside is done.
 	outside.ApplyFile(example)
 	inside.ApplyFile(example)
 	inside.Eventually("the pool inside has its nodes", func() error { return inside.settled(poolName) })

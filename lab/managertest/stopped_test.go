@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// leaseDuration and renewDeadline are those of a process that is stopped for longer than either.
+// leaseDuration and renewDeadline are shorter than the time for which the process is stopped.
 const (
 	leaseDuration = 6 * time.Second
 	renewDeadline = 4 * time.Second

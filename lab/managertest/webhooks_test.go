@@ -42,10 +42,10 @@ func certify(t testing.TB, directory string) []byte {
 	return certificate
 }
 
-// portsTried tells the ports of tests that run side by side from each other.
+// portsTried separates the ports of tests that run side by side.
 var portsTried atomic.Int64
 
-// quietPort is one that nobody listens on, below those that the kernel hands out by itself.
+// quietPort returns a port without a listener, below the ports that the kernel hands out by itself.
 func quietPort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {

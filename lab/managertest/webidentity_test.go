@@ -20,7 +20,7 @@ import (
 
 const (
 	// webIdentityRate keeps the session of the role valid for as long as the test runs: the SDK
-	// renews it by the clock of the machine, and AWS ends it after a simulated hour.
+	// renews it by the clock of the machine, and it expires in AWS after a simulated hour.
 	webIdentityRate = 10
 	managerRole     = "slipway"
 	managerAccount  = "slipway-manager"
@@ -116,7 +116,7 @@ func (w *world) publishIssuer() string {
 	return configuration.Issuer
 }
 
-// allCallsBy fails unless all calls that create what a pool has were made by a principal whose ARN
+// allCallsBy fails unless all calls that create a pool's resources came from a principal whose ARN
 // has some words, and there were some.
 func (w *world) allCallsBy(words string) {
 	w.Helper()

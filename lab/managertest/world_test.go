@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 
 const (
 	poolName = "capa-mp-0"
-	// rate makes simulated minutes take fractions of a second.
+	// rate lets simulated minutes pass in fractions of a second.
 	rate    = 300
 	example = "../../examples/machinepool.yaml"
 )
@@ -138,7 +138,7 @@ func (w *world) deletePool(name string) {
 	})
 }
 
-// count is how often an action was called with success.
+// count returns how often an action was called with success.
 func (w *world) count(action string) int {
 	count := 0
 	for _, call := range w.Cloud.AWS.Calls() {
@@ -174,7 +174,7 @@ func (w *world) installRoles() {
 	}
 }
 
-// freeAddress is one of this machine that nobody listens on.
+// freeAddress returns an address of this machine without a listener.
 func (w *world) freeAddress() string {
 	w.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

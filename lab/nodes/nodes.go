@@ -1,8 +1,7 @@
-// Package nodes stands in for the machines of a workload cluster: it owns the
-// Node objects of simulated EC2 instances. A Node appears when its instance has
-// booted with user data it can join the cluster with, as the kubelet would
-// register it and the cloud provider would label it, and goes when the instance
-// ends. An instance that cannot join is recorded with the reason.
+// Package nodes stands in for the machines of a workload cluster: it owns the Node objects of
+// simulated EC2 instances. A Node appears when its instance has booted with user data it can join
+// the cluster with, as the kubelet would register it and the cloud provider would label it, and
+// goes when the instance terminates. An instance that cannot join is recorded with the reason.
 package nodes
 
 import (
@@ -25,10 +24,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// workers is how many machines join or leave at once.
+// workers is the number of machines that join or leave at once.
 const workers = 8
 
-// Cloud is what the machines see of the simulated AWS; *awssim.Simulator is one.
+// Cloud is the part of the simulated AWS that the machines see; *awssim.Simulator is one.
 type Cloud interface {
 	OnChange(f func(awssim.Event)) (cancel func())
 	Instance(account, region, id string) (awssim.Instance, bool)
@@ -40,7 +39,7 @@ type Cloud interface {
 	Object(account, region, bucket, key string) (content string, err error)
 }
 
-// Refusal tells why a booted instance did not become a Node.
+// Refusal says why a booted instance did not become a Node.
 type Refusal struct {
 	Account, Region, InstanceID string
 	// Reason is a sentence without a full stop.
@@ -64,8 +63,8 @@ type Nodes struct {
 	refusals map[machine]Refusal
 }
 
-// Start keeps Nodes in the API server that config reaches, until Stop. All
-// accounts of the cloud share it. The context does not end it.
+// Start keeps Nodes in the API server that config reaches, until Stop. All accounts of the cloud
+// share it. It does not stop with the context.
 func Start(ctx context.Context, cloud Cloud, config *rest.Config) (*Nodes, error) {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
@@ -134,7 +133,7 @@ func (n *Nodes) next(ctx context.Context) bool {
 	return true
 }
 
-// sync makes the Node what the instance is now.
+// sync brings the Node to the state of the instance.
 func (n *Nodes) sync(ctx context.Context, m machine) error {
 	instance, ok := n.cloud.Instance(m.account, m.region, m.id)
 	switch {
@@ -162,7 +161,7 @@ func (n *Nodes) join(ctx context.Context, m machine, instance awssim.Instance) e
 		return err
 	}
 	if joined {
-		// It has read its user data, and what that points to may be gone by now.
+		// It has read its user data, and what that points to may already be gone.
 		return n.register(ctx, m, instance, userData{})
 	}
 	data, err := n.read(m, instance)
@@ -179,7 +178,7 @@ func (n *Nodes) join(ctx context.Context, m machine, instance awssim.Instance) e
 	return n.register(ctx, m, instance, data)
 }
 
-// read returns what a machine makes of its user data, wherever that points to.
+// read returns what a machine understands of its user data, wherever that points to.
 func (n *Nodes) read(m machine, instance awssim.Instance) (userData, error) {
 	raw, err := n.follow(m, instance)
 	if err != nil {

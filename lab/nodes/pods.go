@@ -124,7 +124,7 @@ func (p *Pods) next(ctx context.Context) bool {
 	return true
 }
 
-// sync does to a pod what is to be done.
+// sync does what is due for a pod.
 func (p *Pods) sync(ctx context.Context, key types.NamespacedName) error {
 	pod, err := p.pods.Pods(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) || err == nil && pod.Spec.NodeName == "" {
@@ -146,8 +146,8 @@ func (p *Pods) sync(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// orphan ends the pod of a Node that is gone. The watches of Nodes and of pods are not in step, so
-// the Node is looked for where it is made.
+// orphan deletes the pod of a Node that is gone. The watches of Nodes and of pods are not in step,
+// so it asks the API server for the Node.
 func (p *Pods) orphan(ctx context.Context, pod *corev1.Pod) error {
 	_, err := p.clients.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
 	switch {
@@ -182,5 +182,5 @@ func (p *Pods) run(ctx context.Context, pod *corev1.Pod) error {
 	if _, err := p.clients.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("running pod %q: %w", pod.Name, err)
 	}
-	return nil // a conflict: somebody changed it, which the watch tells
+	return nil // a conflict: it was changed, which the watch reports
 }

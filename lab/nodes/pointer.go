@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// What a boothook does to get at bootstrap data outside of user data. A machine here runs no shell:
-// it knows these two commands of the AWS CLI.
+// The commands of a boothook that fetch bootstrap data outside of user data. A machine here runs no
+// shell: it knows these two commands of the AWS CLI.
 var (
 	getParameter = regexp.MustCompile(`\baws ssm get-parameter --region '([^']+)' --name '([^']+)' --with-decryption\b[^\n]*\| base64 -d \| gunzip\b`)
 	getObject    = regexp.MustCompile(`\baws s3api get-object --region '([^']+)' --bucket '([^']+)' --key '([^']+)'`)
@@ -47,8 +47,8 @@ func (n *Nodes) follow(m machine, instance awssim.Instance) ([]byte, error) {
 	return raw, nil
 }
 
-// boothook is the boothook in multi-part user data that includes a file that it writes; empty if
-// that is not what it is.
+// boothook returns the boothook in multi-part user data that includes a file that it writes; empty
+// for other user data.
 func boothook(raw []byte) (string, error) {
 	message, err := mail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
@@ -122,8 +122,8 @@ func (r profileReader) object(region, bucket, key string) ([]byte, error) {
 	return []byte(content), nil
 }
 
-// ignition returns a config with those that it takes in from S3. Ignition gives up if it cannot
-// have one of them.
+// ignition returns a config with the configs that it includes from S3. Ignition gives up if it
+// cannot have one of them.
 func (r profileReader) ignition(config []byte) ([]byte, error) {
 	type sources []struct {
 		Source string `json:"source"`

@@ -31,7 +31,7 @@ func (n *Nodes) exists(ctx context.Context, m machine) (bool, error) {
 	return err == nil, nil
 }
 
-// register makes the Node of a machine that has joined, or makes it Ready again.
+// register creates the Node of a machine that has joined, or sets it Ready again.
 func (n *Nodes) register(ctx context.Context, m machine, instance awssim.Instance, data userData) error {
 	node := newNode(m)
 	node.Labels = n.labels(m, instance)
@@ -55,8 +55,8 @@ func (n *Nodes) register(ctx context.Context, m machine, instance awssim.Instanc
 	if err := n.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("reporting the status of Node %q: %w", node.Name, err)
 	}
-	// Admission taints a Node that is made not ready; on a whole cluster the node lifecycle
-	// controller takes that away.
+	// Admission taints a new Node as not ready; on a whole cluster the node lifecycle controller
+	// takes that away.
 	before = node.DeepCopy()
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 	if len(node.Spec.Taints) == len(before.Spec.Taints) {
@@ -68,7 +68,7 @@ func (n *Nodes) register(ctx context.Context, m machine, instance awssim.Instanc
 	return nil
 }
 
-// labels are those that the kubelet and the AWS cloud provider set.
+// labels returns the labels that the kubelet and the AWS cloud provider set.
 func (n *Nodes) labels(m machine, instance awssim.Instance) map[string]string {
 	architecture := "amd64"
 	if instance.Architecture == ec2types.ArchitectureValuesArm64 {
@@ -139,7 +139,8 @@ func kubeletVersion(imageName string) string {
 	return "v" + match[1] + match[2]
 }
 
-// setNotReady is what becomes of the Node of a stopped instance; only the end of the instance removes it.
+// setNotReady updates the Node of a stopped instance; it is removed only when the instance
+// terminates.
 func (n *Nodes) setNotReady(ctx context.Context, m machine) error {
 	node := newNode(m)
 	if err := n.client.Get(ctx, client.ObjectKeyFromObject(node), node); apierrors.IsNotFound(err) {

@@ -11,9 +11,9 @@ import (
 const (
 	// podsPerNode is the kubelet's default.
 	podsPerNode = 110
-	// guestShare is what of an instance's memory its operating system sees. The rest is the
-	// firmware's and the kernel's. It is an inference from Nodes that users show: 5 to 6 % less on
-	// small types. Karpenter takes 7.5 % as what it is nowhere more than.
+	// guestShare is the share of an instance's memory that its operating system sees. The rest is
+	// the firmware's and the kernel's. It is an inference from Nodes that users show: 5 to 6 % less
+	// on small types. Karpenter assumes 7.5 %, which is more than on any type.
 	guestShare = 0.94
 	// evictionMemory is the free memory below which the kubelet evicts by default, and
 	// evictionStorage the share of the disk.
@@ -21,7 +21,7 @@ const (
 	evictionStorage = 0.1
 )
 
-// resources are what a Node of the instance has, and what of it pods can have.
+// resources returns the capacity of the instance's Node, and what of it pods can have.
 func (n *Nodes) resources(m machine, instance awssim.Instance, data userData) (capacity, allocatable corev1.ResourceList) {
 	kind := n.cloud.World().InstanceType(string(instance.InstanceType))
 	if kind == nil {
@@ -62,16 +62,16 @@ func addresses(kind *world.InstanceType) int64 {
 	return int64(kind.Cards()[0].MaxENIs)*int64(kind.IPv4PerENI-1) + 2
 }
 
-// reserved is what pods cannot have, in bytes and thousandths of a CPU.
+// reserved holds what pods cannot have, in bytes and thousandths of a CPU.
 type reserved struct{ milliCPU, memory, disk int64 }
 
 func (r reserved) add(other reserved) reserved {
 	return reserved{r.milliCPU + other.milliCPU, r.memory + other.memory, r.disk + other.disk}
 }
 
-// reservedByEKS is kubeReserved as EKS's bootstrap sets it: of the CPU 6 % of the first core, 1 %
-// of the second, 0.5 % of the next two and 0.25 % of the others; of memory 255 MiB and 11 MiB for
-// every pod that could have an address, whatever maxPods says; and 1 GiB of disk
+// reservedByEKS returns kubeReserved as EKS's bootstrap sets it: of the CPU 6 % of the first core,
+// 1 % of the second, 0.5 % of the next two, and 0.25 % of the others; of memory 255 MiB and 11 MiB
+// for every pod that could have an address, whatever maxPods says; and 1 GiB of disk
 // (awslabs/amazon-eks-ami, nodeadm: withDefaultReservedResources).
 func reservedByEKS(kind *world.InstanceType) reserved {
 	cores := int64(kind.VCPUs)
@@ -79,7 +79,7 @@ func reservedByEKS(kind *world.InstanceType) reserved {
 	return reserved{milliCPU: hundredths / 100, memory: (255 + 11*addresses(kind)) << 20, disk: 1 << 30}
 }
 
-// rootVolume is the size of the disk that the node's storage is on; 0 if it is not known.
+// rootVolume returns the size of the disk that the node's storage is on; 0 if it is not known.
 func (n *Nodes) rootVolume(m machine, instance awssim.Instance) int64 {
 	for _, device := range instance.BlockDeviceMappings {
 		if device.DeviceName == nil || instance.RootDeviceName == nil || *device.DeviceName != *instance.RootDeviceName || device.Ebs == nil {

@@ -24,17 +24,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// userData is what a machine makes of its user data.
+// userData holds what a machine understands of its user data.
 type userData struct {
 	// tokens are the kubeadm bootstrap tokens in it, "id.secret".
 	tokens []string
 	// nodeLabels are the kubelet's --node-labels.
 	nodeLabels map[string]string
-	// taints are those that the kubelet registers with.
+	// taints are the taints that the kubelet registers with.
 	taints []corev1.Taint
 	// maxPods is the kubelet's bound; 0 for the default of who configures it.
 	maxPods int64
-	// eks tells that EKS's own bootstrap configures the kubelet, which sets its defaults by the
+	// eks reports that EKS's own bootstrap configures the kubelet, which sets its defaults by the
 	// instance type.
 	eks bool
 }

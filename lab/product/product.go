@@ -35,8 +35,8 @@ func Manager(settings Settings) lab.Manager {
 	}
 }
 
-// Provisioner returns the controllers of just-in-time nodes with the settings. Their cluster is
-// that of the environment; change edits their own options last.
+// Provisioner returns the controllers of just-in-time nodes with the settings. Their cluster is the
+// environment's; change edits their own options last.
 func Provisioner(settings Settings, change func(*manager.ProvisionerOptions)) lab.Manager {
 	return func(ctx context.Context, env lab.ManagerEnv) error {
 		options, end := settings.options(env)
@@ -49,7 +49,8 @@ func Provisioner(settings Settings, change func(*manager.ProvisionerOptions)) la
 	}
 }
 
-// options are what either runs with in an environment, and what ends its connections.
+// options returns what either runs with in an environment, and a function that closes its
+// connections.
 func (s Settings) options(env lab.ManagerEnv) (manager.Options, func()) {
 	options := manager.Options{
 		RESTConfig: rest.CopyConfig(env.RESTConfig), AWS: env.AWSConfig(), Clock: env.Clock, Namespace: env.Namespace, Log: s.Log,
@@ -98,7 +99,7 @@ func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for connection := range c.open {
-		_ = connection.Close() // the peer sees it end either way
+		_ = connection.Close() // the peer sees it close either way
 	}
 	c.open = nil
 }

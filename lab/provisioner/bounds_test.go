@@ -30,7 +30,7 @@ type ledger struct {
 	watchError error
 }
 
-// keepLedger begins to watch. It ends with the test.
+// keepLedger begins to watch. It stops with the test.
 func (w *world) keepLedger() *ledger {
 	w.Helper()
 	clients, err := client.NewWithWatch(w.Lab.Management.RESTConfig(), client.Options{Scheme: lab.NewScheme()})
@@ -94,8 +94,8 @@ func (l *ledger) most(w *world) (cpu int64, nodes, launched int) {
 }
 
 // TestLimitsHoldAtAllTimes holds that limits are exact while pods come from many sides and go
-// again, AWS has too little of what is cheapest, nodes end and are launched, and one provisioner
-// takes over from another.
+// again, AWS is short of the cheapest offerings, nodes are deleted and launched, and one
+// provisioner takes over from another.
 func TestLimitsHoldAtAllTimes(t *testing.T) {
 	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m5.large", Available: 2}}}})
 	ledger := w.keepLedger()
@@ -123,7 +123,7 @@ func TestLimitsHoldAtAllTimes(t *testing.T) {
 		}
 		w.Eventually("some pod is on a node", func() error {
 			for _, pod := range pods {
-				// Nodes of the wave before end, and may take a pod along.
+				// Nodes of the wave before are deleted, and may take a pod along.
 				if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pod), pod); client.IgnoreNotFound(err) != nil {
 					return err
 				}
@@ -158,12 +158,12 @@ func TestLimitsHoldAtAllTimes(t *testing.T) {
 	}
 }
 
-// slow makes a simulated minute last longer than any test waits, and the moments after which
-// controllers try again still pass.
+// slow lets a simulated minute last longer than any test waits, while the retry intervals of
+// controllers still pass.
 const slow = 0.2
 
-// TestLaunchesPerMinute holds that no more nodes are launched in a minute than allowed, that pods
-// of the others are told, and that their turn comes.
+// TestLaunchesPerMinute holds that a minute's launches are bounded, that pods of the others get the
+// reason, and that their turn comes.
 func TestLaunchesPerMinute(t *testing.T) {
 	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) { o.LaunchesPerMinute = 2 }})
 	w.provision("default", "instanceTypes: [m5.large]")
@@ -212,8 +212,8 @@ func (w *world) unschedulable(pods []*corev1.Pod) {
 	}
 }
 
-// TestSlicesOfABacklog holds that pods without a place do not keep a pass from those behind them,
-// when there are more than it looks at.
+// TestSlicesOfABacklog holds that pods without a place do not keep a pass from the pods behind
+// them, when there are more than it considers.
 func TestSlicesOfABacklog(t *testing.T) {
 	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) {
 		everywhere(o)

@@ -17,13 +17,13 @@ import (
 )
 
 // TestContradictions holds that a launch template which does not go together with its provisioner
-// is told of by a condition and to the pod, and that nothing is launched from it.
+// is reported by a condition and to the pod, and that nothing is launched from it.
 func TestContradictions(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		edit   func(*ec2types.RequestLaunchTemplateData)
 		line   string
-		// says is in the condition, and told in the event of the pod.
+		// says is in the condition, and told is in the event of the pod.
 		says, told string
 	}{
 		{"a template for Spot, and On-Demand asked for", func(data *ec2types.RequestLaunchTemplateData) {
@@ -59,7 +59,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestProvisionersAlike holds that of two provisioners which differ by their launch templates alone
+// TestProvisionersAlike holds that of two provisioners which differ only by their launch templates
 // the first by name launches, that the other one says so, and that pods which name it get its
 // nodes.
 func TestProvisionersAlike(t *testing.T) {
@@ -109,9 +109,8 @@ func TestProvisionersAlike(t *testing.T) {
 	})
 }
 
-// TestTwoArchitectures holds what the documentation says of two architectures with launch templates
-// of one's own: two provisioners that leave each other's pods alone, of which none takes the
-// other's.
+// TestTwoArchitectures holds the documented setup for two architectures with custom launch
+// templates: two provisioners that leave each other's pods alone.
 func TestTwoArchitectures(t *testing.T) {
 	w := newWorld(t)
 	x86, arm := w.template("web-x86", w.image("x86_64")), w.template("web-arm64", w.image("arm64"))

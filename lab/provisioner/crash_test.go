@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// crashes is how many points of a scenario a run of the tests does. SWEEP says otherwise, as for
-// package crashsweep.
+// crashes is the number of points of a scenario that a run of the tests does. SWEEP says otherwise,
+// as for package crashsweep.
 const crashes = 4
 
 // scenario is something during which a provisioner may die.
@@ -78,7 +78,7 @@ func threeRun(w *world) error {
 	return nil
 }
 
-// startupTaint is what a daemon of the tests takes off the nodes.
+// startupTaint is the taint that a daemon of the tests removes from the nodes.
 const startupTaint = "example.com/starting"
 
 // threeStart is threeRun for nodes with a startup taint, which it takes off each node that has been
@@ -112,8 +112,8 @@ func awaitReplica(w *world) {
 	w.Eventually("the pod runs", func() error { return replicaRuns(w) })
 }
 
-// replicaRuns is nil if the pod of the set runs on the only node, whose instance runs, and which is
-// not to be replaced.
+// replicaRuns returns nil if the pod of the set runs on the only node, whose instance runs, and
+// whose replacement is not requested.
 func replicaRuns(w *world) error {
 	nodes, instances, pods := w.provisioned(), w.instances(), w.set()
 	if len(nodes) != 1 || len(w.Nodes()) != 1 || len(instances) != 1 || len(pods) != 1 {
@@ -215,7 +215,7 @@ func TestCrashSweep(t *testing.T) {
 	}
 }
 
-// run has the provisioner die at the point, and returns the calls that it made until then.
+// run has the provisioner die at the point, and returns the calls that it sent until then.
 func (s scenario) run(t *testing.T, point crashsweep.Point) []string {
 	t.Helper()
 	w := newWorldWith(t, options{unstarted: true})

@@ -29,7 +29,7 @@ func (w *world) noFleets() (again func()) {
 	return func() { w.Cloud.AWS.RemoveFault(id) }
 }
 
-// newVersion makes a version of somebody's launch template.
+// newVersion creates a version of a user's launch template.
 func (w *world) newVersion(id, image string) {
 	w.Helper()
 	_, err := w.ec2().CreateLaunchTemplateVersion(w.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &id, LaunchTemplateData: templateData(image)})
@@ -48,7 +48,7 @@ func (w *world) condition(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(provisioner.Status.Conditions, kind)
 }
 
-// replacing are the nodes that are to end once their pods have places elsewhere.
+// replacing returns the nodes that will be deleted once their pods have places elsewhere.
 func (w *world) replacing(reason string) []provisioningv1.ProvisionedNode {
 	w.Helper()
 	return slices.DeleteFunc(w.provisioned(), func(node provisioningv1.ProvisionedNode) bool {
@@ -57,8 +57,8 @@ func (w *world) replacing(reason string) []provisioningv1.ProvisionedNode {
 	})
 }
 
-// replacements are the calls that launched and ended instances since the log was cleared, repeated
-// ones as one.
+// replacements returns the calls that launched and terminated instances since the log was cleared,
+// repeated ones as one.
 func (w *world) replacements() []string {
 	var calls []string
 	for _, call := range w.Cloud.AWS.Calls() {
@@ -129,8 +129,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestDriftIsOptional holds that nothing is replaced without drift, and that what is to be replaced
-// no longer is not.
+// TestDriftIsOptional holds that nothing is replaced without drift, and that a node that no longer
+// should be replaced is not.
 func TestDriftIsOptional(t *testing.T) {
 	w := newWorld(t)
 	image := w.image("x86_64")
@@ -251,8 +251,8 @@ func TestExpiredNodeIsReplaced(t *testing.T) {
 	})
 }
 
-// TestExpiryWithoutReplacement holds that a node that is too old ends all the same when limits
-// leave no room for another, after as long as a launch may take.
+// TestExpiryWithoutReplacement holds that a node that is too old is deleted all the same when
+// limits leave no room for another, after as long as a launch may take.
 func TestExpiryWithoutReplacement(t *testing.T) {
 	w := newWorldWith(t, options{change: func(options *manager.ProvisionerOptions) { options.RegistrationTimeout = 10 * time.Minute }})
 	w.provision("default", "ttlSecondsUntilExpired: 300", "limits: {nodes: 1}")
@@ -266,7 +266,7 @@ func TestExpiryWithoutReplacement(t *testing.T) {
 	})
 }
 
-// TestAskedReplacement holds that somebody may have a node replaced by an annotation.
+// TestAskedReplacement holds that a user may have a node replaced by an annotation.
 func TestAskedReplacement(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")

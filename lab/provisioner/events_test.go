@@ -38,7 +38,7 @@ func (w *world) someTold(pods []*corev1.Pod, words string) error {
 	return nil
 }
 
-// toldOf are those of the pods that some event has words on, by their names.
+// toldOf returns which of the pods, by name, have an event with some words.
 func (w *world) toldOf(pods []*corev1.Pod, words string) map[string]bool {
 	w.Helper()
 	var events eventsv1.EventList
@@ -61,9 +61,9 @@ func (w *world) toldOf(pods []*corev1.Pod, words string) map[string]bool {
 // everywhere has the provisioner see the pods of all namespaces, as users have it, and not the test's alone.
 func everywhere(o *manager.ProvisionerOptions) { o.Namespace = "" }
 
-// TestEventsOfABacklog holds that all pods of a backlog are told of that is larger than what one
-// pass tells, though nothing but the passes themselves brings the next. That a pass writes at most
-// so many events is tested beside the code.
+// TestEventsOfABacklog holds that all pods of a backlog that is larger than what one pass reports
+// get events, though nothing but the passes themselves brings the next. Tests next to the code hold
+// that a pass writes at most so many events.
 func TestEventsOfABacklog(t *testing.T) {
 	w := newWorldWith(t, options{unstarted: true, change: everywhere})
 	w.provision("default")
@@ -72,7 +72,7 @@ func TestEventsOfABacklog(t *testing.T) {
 		pods = append(pods, w.pod(fmt.Sprintf("pod-%03d", i), asking("1000", "1Gi")))
 	}
 	w.unschedulable(pods)
-	w.clock.SetRate(slow) // a minute, after which every pod is looked at again, does not pass
+	w.clock.SetRate(slow) // a minute, after which every pod is considered again, does not pass
 	w.Cleanup(func() { w.clock.SetRate(rate) })
 	w.start()
 	w.Eventually("all pods are told", func() error {

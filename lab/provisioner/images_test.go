@@ -48,8 +48,8 @@ func (w *world) runningImages() []string {
 	return slices.Compact(images)
 }
 
-// TestNewerImage holds what becomes of default launch templates when EKS publishes a newer image:
-// nothing, nodes that are launched later included, unless drift is to be followed; then there is a
+// TestNewerImage holds how default launch templates react when EKS publishes a newer image: not at
+// all, nodes that are launched later included, unless the spec follows drift; then there is a
 // version of it, and all nodes are replaced by nodes with it.
 func TestNewerImage(t *testing.T) {
 	w := newWorld(t)
@@ -88,7 +88,7 @@ func TestNewerImage(t *testing.T) {
 }
 
 // TestImageThatIsGone holds that an image which was kept until it was deregistered is followed by
-// the newest, though drift is not to be followed.
+// the newest, though the spec does not follow drift.
 func TestImageThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	other, first := w.publishImage()
@@ -112,7 +112,7 @@ func TestImageThatIsGone(t *testing.T) {
 	}
 }
 
-// TestRefusedPrune holds that versions that EC2 refuses to delete are told of and stay, that nodes
+// TestRefusedPrune holds that versions that EC2 refuses to delete are reported and stay, that nodes
 // are launched meanwhile, and that they go when it lets them.
 func TestRefusedPrune(t *testing.T) {
 	w := newWorld(t)

@@ -116,8 +116,8 @@ func TestRebalanceRecommendation(t *testing.T) {
 	}
 }
 
-// TestEndedInstanceIsHeardOf holds that an instance that somebody ended is known by the event
-// alone: the clock stands still, so nobody looks.
+// TestEndedInstanceIsHeardOf holds that the event alone is enough to notice an instance that was
+// terminated outside Slipway: the clock stands still, so no sweep runs.
 func TestEndedInstanceIsHeardOf(t *testing.T) {
 	w := newWorldWith(t, options{features: []permissions.Feature{permissions.Events}})
 	w.provision("default")

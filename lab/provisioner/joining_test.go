@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/manager"
 )
 
-// TestNodeThatNeverJoins holds that an instance which does not become a Node in time is ended and
-// replaced, and that its pod gets a node as soon as one joins.
+// TestNodeThatNeverJoins holds that an instance which does not become a Node in time is terminated
+// and replaced, and that its pod gets a node as soon as one joins.
 func TestNodeThatNeverJoins(t *testing.T) {
 	w := newWorldWith(t, options{change: func(options *manager.ProvisionerOptions) { options.RegistrationTimeout = 10 * time.Minute }})
 	image := w.image("x86_64")

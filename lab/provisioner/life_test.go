@@ -68,7 +68,8 @@ func TestDeletedProvisioner(t *testing.T) {
 	})
 }
 
-// TestLostInstance holds that an instance that somebody else ended takes its object along.
+// TestLostInstance holds that an instance that was terminated outside Slipway takes its object
+// along.
 func TestLostInstance(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")

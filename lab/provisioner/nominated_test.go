@@ -31,7 +31,7 @@ func TestSchedulerKeepsNominatedNodes(t *testing.T) {
 	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(first), first); err != nil || first.Status.NominatedNodeName != "" {
 		t.Errorf("while its Node has a startup taint, Node %q is nominated: %v", first.Status.NominatedNodeName, err)
 	}
-	// What the startup taint stood for is done, and Kubernetes itself is not.
+	// The condition for the startup taint is met, and Kubernetes itself is not ready.
 	w.taint(node.Name, corev1.Taint{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule})
 	w.Eventually("the Node is nominated for the pod", func() error {
 		if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(first), first); err != nil {

@@ -38,7 +38,7 @@ func (w *world) noTemplateAPIs() (again func()) {
 	}
 }
 
-// statusOf is what the status of a provisioner says of a launch template, nil for nothing.
+// statusOf returns a provisioner's status entry of a launch template, nil for none.
 func (w *world) statusOf(provisioner, template string) (*provisioningv1.ResolvedLaunchTemplate, error) {
 	object := &provisioningv1.Provisioner{}
 	if err := w.Client.Get(w.Context(), client.ObjectKey{Name: provisioner}, object); err != nil {
@@ -53,8 +53,8 @@ func (w *world) statusOf(provisioner, template string) (*provisioningv1.Resolved
 
 // TestRestartWithoutTemplateAPIs holds that a provisioner which begins while none of EC2's calls
 // about launch templates works launches from all that the status knows: the default launch
-// template, the one that a spec names, and the one that pods name. A pod of one that nobody has
-// seen is told, and launched for as soon as EC2 answers.
+// template, the one that a spec names, and the one that pods name. A pod of an unknown one gets the
+// reason, and is launched for as soon as EC2 answers.
 func TestRestartWithoutTemplateAPIs(t *testing.T) {
 	w := newWorld(t)
 	image := w.image("x86_64")
@@ -141,10 +141,10 @@ func (w *world) unready(name string) {
 	})
 }
 
-// TestEditWithoutTemplateAPIs holds that nodes are launched on after an edit of what default launch
-// templates are not made of, and that nothing is launched from what was before after an edit of
-// what they are made of: not after a restart either, because the status stays of the former spec
-// until there is a template of the new one.
+// TestEditWithoutTemplateAPIs holds that nodes are launched on after an edit of fields that do not
+// affect default launch templates, and that nothing is launched from the former state after an edit
+// of fields that do: not after a restart either, because the status stays of the former spec until
+// there is a template of the new one.
 func TestEditWithoutTemplateAPIs(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large]")

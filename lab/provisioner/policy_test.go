@@ -28,7 +28,7 @@ var (
 	features = []permissions.Feature{permissions.JustInTimeNodes, permissions.Events, permissions.ClusterEndpoints}
 )
 
-// asked is what the provisioners of all journeys so far asked for.
+// asked holds the authorization questions of the provisioners of all journeys so far.
 var asked []awssim.Authorization
 
 // hold has the provisioner do no more than its policy allows, in every journey.
@@ -76,7 +76,7 @@ func TestEveryPermissionIsNeeded(t *testing.T) {
 }
 
 // TestTemplateIsKept holds that a default launch template follows the spec, and gets back a tag
-// that somebody took from it.
+// that was removed from it.
 func TestTemplateIsKept(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")

@@ -24,7 +24,7 @@ type group struct {
 	edits []func(*corev1.Pod)
 }
 
-// population is pods of every sort that the scheduler tells apart.
+// population returns pods of every sort that the scheduler distinguishes.
 func population(claimInZoneB string) []group {
 	either := requiredNodes(in(provisioningv1.LabelCapacityType, "spot", "on-demand"))
 	return []group{
@@ -61,8 +61,8 @@ func population(claimInZoneB string) []group {
 	}
 }
 
-// populate makes what the population needs: provisioners, daemons and a volume. Pods that have to
-// share one node have a provisioner of their own: the scheduler fills a node with whatever fits,
+// populate creates what the population needs: provisioners, daemons, and a volume. Pods that have
+// to share one node have a provisioner of their own: the scheduler fills a node with whatever fits,
 // and what it puts there first may leave too little room for the last of them.
 func (w *world) populate() {
 	w.Helper()
@@ -93,8 +93,8 @@ func TestPopulation(t *testing.T) {
 	w.allBound(pods)
 }
 
-// TestPopulationInWaves holds the same for pods that come while nodes are on their way, but for
-// those that have to share one node.
+// TestPopulationInWaves holds the same for pods that come while nodes are on their way, except for
+// pods that have to share one node.
 func TestPopulationInWaves(t *testing.T) {
 	const waves = 3
 	w := newWorld(t)
@@ -110,7 +110,7 @@ func TestPopulationInWaves(t *testing.T) {
 			}
 		}
 		if wave == 0 {
-			w.unschedulable(pods) // those that have to share a node are seen together
+			w.unschedulable(pods) // pods that have to share a node are seen together
 			w.start()
 		}
 		w.Eventually("some node takes pods", func() error {
@@ -123,7 +123,7 @@ func TestPopulationInWaves(t *testing.T) {
 	w.allBound(pods)
 }
 
-// member makes a pod of a group.
+// member creates a pod of a group.
 func (w *world) member(of group, i int) *corev1.Pod {
 	w.Helper()
 	return w.pod(fmt.Sprintf("%s-%d", of.name, i), append(edits(labeled("app", of.name)), of.edits...)...)
@@ -155,7 +155,7 @@ func (w *world) allBound(pods []*corev1.Pod) {
 	})
 }
 
-// daemonSet makes a DaemonSet, which goes before the pods that it makes do.
+// daemonSet creates a DaemonSet, which goes before its pods do.
 func (w *world) daemonSet(name string, edit ...func(*corev1.Pod)) {
 	w.Helper()
 	pod := w.podOf(name, append(edits(labeled("app", name)), edit...)...)

@@ -18,7 +18,8 @@ import (
 // setName is the set, and the label of the pods of a set.
 const setName = "replicas"
 
-// ofSet gives a pod to a set: somebody makes it again when it is gone, and no two of the set run on one node.
+// ofSet gives a pod to a set: it is created again when it is gone, and no two of the set run on one
+// node.
 func ofSet(set *appsv1.ReplicaSet) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Labels = map[string]string{"app": setName}
@@ -29,8 +30,8 @@ func ofSet(set *appsv1.ReplicaSet) func(*corev1.Pod) {
 	}
 }
 
-// keepReplicas does what the controller of ReplicaSets would, which the laboratory does not run:
-// there are so many pods of a set. It ends with the test.
+// keepReplicas does the work of the controller of ReplicaSets, which the laboratory does not run:
+// there are so many pods of a set. It stops with the test.
 func (w *world) keepReplicas(count int) {
 	w.Helper()
 	labels := map[string]string{"app": setName}
@@ -89,8 +90,8 @@ func (w *world) runningOn(count int) []string {
 	return nodes
 }
 
-// allowDisruptions says what the absent disruption controller would of the set's budget, and makes
-// it if it is not there.
+// allowDisruptions sets the status of the set's budget as the absent disruption controller would,
+// and creates it if it is not there.
 func (w *world) allowDisruptions(allowed int32) {
 	w.Helper()
 	w.Eventually("the budget is told", func() error {

@@ -13,8 +13,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// templateWrites are the provisioner's calls that make, change or delete launch templates and their
-// versions, those that failed included.
+// templateWrites returns the provisioner's calls that create, change, or delete launch templates
+// and their versions, including failed ones.
 func (w *world) templateWrites() []string {
 	var writes []string
 	for _, call := range w.Cloud.AWS.Calls() {
@@ -26,9 +26,9 @@ func (w *world) templateWrites() []string {
 }
 
 // TestScalingMakesNoTemplates holds that scaling up and down, with whatever labels, taints, zones,
-// types and capacity types pods ask for, makes and deletes no launch template and no version: a
-// default launch template is made once for an architecture, and one of somebody's is launched from
-// as it is.
+// types, and capacity types pods ask for, creates and deletes no launch template and no version: a
+// default launch template is created once for an architecture, and a user's is launched from as it
+// is.
 func TestScalingMakesNoTemplates(t *testing.T) {
 	w := newWorld(t)
 	w.template("web", w.image("x86_64"))

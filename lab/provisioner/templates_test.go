@@ -34,12 +34,12 @@ func (w *world) imageFor(version, architecture string) string {
 	return *output.Parameter.Value
 }
 
-// eksParameter is where EKS publishes the newest image of Amazon Linux 2023.
+// eksParameter returns the parameter where EKS publishes the newest image of Amazon Linux 2023.
 func eksParameter(version, architecture string) string {
 	return "/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2023/" + architecture + "/standard/recommended/image_id"
 }
 
-// parameter has a parameter of somebody's hold an image, and returns its name.
+// parameter stores an image in a user's parameter, and returns its name.
 func (w *world) parameter(name, image string) string {
 	w.Helper()
 	_, err := ssm.NewFromConfig(w.person()).PutParameter(w.Context(), &ssm.PutParameterInput{
@@ -51,7 +51,7 @@ func (w *world) parameter(name, image string) string {
 	return name
 }
 
-// template makes somebody's own launch template with an image, and returns its id.
+// template creates a user's own launch template with an image, and returns its ID.
 func (w *world) template(name, image string, edit ...func(*ec2types.RequestLaunchTemplateData)) string {
 	w.Helper()
 	output, err := w.ec2().CreateLaunchTemplate(w.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: &name, LaunchTemplateData: templateData(image, edit...)})
@@ -172,8 +172,8 @@ func TestOtherArchitecture(t *testing.T) {
 	}
 }
 
-// TestUnusableTemplate holds that a name that nobody has, and a version that is no number, are said
-// where people look: on the pod and on the provisioner.
+// TestUnusableTemplate holds that a name that does not exist, and a version that is no number, are
+// reported where users look: on the pod and on the provisioner.
 func TestUnusableTemplate(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "labels: {node.k8s.aws/launch-template-name: missing}")

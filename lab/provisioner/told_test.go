@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestToldOnce holds that a pod without a place has one event about it, however many passes look at
-// it, and another when the reason is another.
+// TestToldOnce holds that a pod without a place has one event about it, however many passes
+// consider it, and another when the reason changes.
 func TestToldOnce(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "limits: {nodes: 0}")
@@ -33,7 +33,7 @@ func TestToldOnce(t *testing.T) {
 		return count, notes
 	}
 	w.eventOf(pod, "limits of provisioner default")
-	// Later passes look at both pods; that the second was told says that there was one.
+	// Later passes consider both pods; the event of the second shows that there was one.
 	for i := range 3 {
 		w.eventOf(w.pod(fmt.Sprintf("later-%d", i)), "limits of provisioner default")
 	}
@@ -51,7 +51,7 @@ func TestToldOnce(t *testing.T) {
 }
 
 // TestPlaceThatIsNotTaken holds that a pod which the scheduler does not put on a node that is ready
-// and has a place for it is told so, and that no other node is launched for it.
+// and has a place for it gets an event, and that no other node is launched for it.
 func TestPlaceThatIsNotTaken(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large]")

@@ -66,7 +66,7 @@ func (l *lostAnswers) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(request)
 	if err == nil && bytes.Contains(body, []byte("Action="+l.action+"&")) && l.lost.Add(1) <= l.most {
 		_ = response.Body.Close()
-		<-request.Context().Done() // nobody hears of it before the end
+		<-request.Context().Done() // the client does not notice it before
 		return nil, errors.New("the answer is lost")
 	}
 	return response, err
@@ -104,7 +104,7 @@ func TestCrashAfterLaunch(t *testing.T) {
 }
 
 // TestUnknownInstanceEnds holds the other way: an instance whose object is gone, with the answer to
-// its launch lost, is ended.
+// its launch lost, is terminated.
 func TestUnknownInstanceEnds(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")
@@ -126,7 +126,7 @@ func TestUnknownInstanceEnds(t *testing.T) {
 }
 
 // TestLimits holds that limits are exact, however many pods come at a time, and that pods that
-// would go beyond them are told.
+// would go beyond them get the reason.
 func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large, m5.xlarge]", `limits: {cpu: "6"}`)
@@ -135,7 +135,7 @@ func TestLimits(t *testing.T) {
 		pods = append(pods, w.pod(fmt.Sprintf("pod-%d", i), asking("1500m", "1Gi")))
 	}
 	w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of provisioner default") })
-	// pods may be told before the first node is there
+	// pods may get their events before the first node is there
 	w.Eventually("nodes have no more CPUs, and the provisioner counts them", func() error {
 		cpus := 0
 		for _, instance := range w.instances() {

@@ -112,7 +112,8 @@ func TestLaunchConfigRef(t *testing.T) {
 	}
 }
 
-// TestOldSpellings holds that labels of before March 2021 are read, are put on no node, and are told of.
+// TestOldSpellings holds that labels of before March 2021 are read, are put on no node, and are
+// reported.
 func TestOldSpellings(t *testing.T) {
 	w := newWorld(t)
 	id := w.template("web", w.image("x86_64"))
@@ -153,7 +154,7 @@ func TestWithoutTemplateAPIs(t *testing.T) {
 	w.readyNodes(2)
 	again := w.noTemplateAPIs()
 	defer again()  // the provisioner deletes its template in the end
-	w.sleep("20m") // nothing that was read is taken for new any more
+	w.sleep("20m") // nothing that was read still counts as new
 	w.pod("default-2", plain, asking("1500m", "1Gi"))
 	w.pod("web-2", named, asking("1500m", "1Gi"))
 	w.readyNodes(4)

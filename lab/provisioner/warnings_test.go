@@ -11,8 +11,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// TestPeopleAreWarnedOfOldSpellings has the API server answer whoever writes an old label with its
-// successor, and take it; the new ones go without a word.
+// TestPeopleAreWarnedOfOldSpellings holds that the API server accepts an old label with a warning
+// that names its successor; the new ones are accepted without a warning.
 func TestPeopleAreWarnedOfOldSpellings(t *testing.T) {
 	w := newWorldWith(t, options{unstarted: true})
 	w.ApplyFile("../../config/provisioner/admission_policy.yaml")

@@ -36,7 +36,7 @@ import (
 func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{WithoutPools: true, Scheduler: true}) }
 
 const (
-	// rate makes simulated minutes take fractions of a second.
+	// rate lets simulated minutes pass in fractions of a second.
 	rate = 60
 	// cluster is the name by which nodes, subnets and security groups belong together.
 	cluster = "just-in-time"
@@ -66,7 +66,7 @@ type options struct {
 	settings product.Settings
 	// types that the region has; the default world's if there are none.
 	types []simworld.InstanceType
-	// features are what the provisioner may do beside what it always does.
+	// features are the permissions of the provisioner in addition to what it always may do.
 	features []permissions.Feature
 	// unstarted leaves it to the test to start the provisioner.
 	unstarted bool
@@ -108,7 +108,7 @@ func newWorldWith(t *testing.T, options options) *world {
 	return w
 }
 
-// installRole makes the service account of config/provisioner, and its rights.
+// installRole creates the service account of config/provisioner, and its rights.
 func (w *world) installRole() {
 	w.Helper()
 	for _, file := range []string{"namespace.yaml", "service_account.yaml", "role.yaml", "role_binding.yaml"} {
@@ -116,7 +116,7 @@ func (w *world) installRole() {
 	}
 }
 
-// start runs the provisioner, and stops it when the test ends.
+// start runs the provisioner, and stops it when the test finishes.
 func (w *world) start() {
 	w.Helper()
 	w.running = w.StartManager(w.provisioner(w.settings))
@@ -147,7 +147,7 @@ func (w *world) provisioner(settings product.Settings) lab.Manager {
 	})
 }
 
-// stop ends the provisioner as a crash would, for its successor.
+// stop stops the provisioner as a crash would, for its successor.
 func (w *world) stop() {
 	w.Helper()
 	if err := w.running.Stop(); err != nil {
@@ -184,7 +184,7 @@ func (w *world) clear() {
 	}
 }
 
-// person is somebody's configuration of the AWS SDK.
+// person returns a user's configuration of the AWS SDK.
 func (w *world) person() aws.Config {
 	config := w.AWSConfig()
 	config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -241,7 +241,7 @@ spec:
 	return text
 }
 
-// pod makes a pod. It waits if the scheduler finds no node for it.
+// pod creates a pod. It waits if the scheduler finds no node for it.
 func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	w.Helper()
 	pod := w.podOf(name, edit...)
@@ -251,7 +251,7 @@ func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// podOf is a pod that is made nowhere yet.
+// podOf returns a pod without creating it.
 func (w *world) podOf(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
@@ -330,14 +330,14 @@ func isTrue(node *provisioningv1.ProvisionedNode, kind string) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind && c.Status == metav1.ConditionTrue })
 }
 
-// instances are those that have not ended.
+// instances returns the instances that have not terminated.
 func (w *world) instances() []awssim.Instance {
 	return slices.DeleteFunc(w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()), func(instance awssim.Instance) bool {
 		return instance.State.Name == ec2types.InstanceStateNameTerminated || instance.State.Name == ec2types.InstanceStateNameShuttingDown
 	})
 }
 
-// count is how often the provisioner called an action with success.
+// count returns how often the provisioner called an action with success.
 func (w *world) count(action string) int {
 	count := 0
 	for _, call := range w.Cloud.AWS.Calls() {
@@ -358,7 +358,7 @@ func (w *world) sleep(duration string) {
 	w.clock.Sleep(parsed)
 }
 
-// terminate ends an instance as somebody else would.
+// terminate terminates an instance outside Slipway.
 func (w *world) terminate(id string) {
 	w.Helper()
 	if _, err := w.ec2().TerminateInstances(w.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {

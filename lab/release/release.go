@@ -1,6 +1,6 @@
 // Package release writes what a release of Slipway gives to clusterctl, from the manifests that are
 // checked in: the components, built as kustomize builds them and with the image of the release, the
-// metadata, and the templates of clusters. Beside them are the IAM policies that it needs.
+// metadata, the templates of clusters, and the IAM policies that it needs.
 package release
 
 import (
@@ -19,22 +19,23 @@ import (
 	"github.com/slipway-project/slipway/internal/permissions"
 )
 
-// Names of what clusterctl looks for beside a release (Cluster API: clusterctl provider contract,
-// "Provider repositories").
+// Names of the files that clusterctl looks for in a release (Cluster API: clusterctl provider
+// contract, "Provider repositories").
 const (
 	ComponentsFile = "infrastructure-components.yaml"
 	MetadataFile   = "metadata.yaml"
 	templatePrefix = "cluster-template-"
 )
 
-// policyFile is what the policies are called, by number: clusterctl leaves alone what it does not know.
+// policyFile is the name of the policies' files, by number: clusterctl leaves alone what it does
+// not know.
 const policyFile = "iam-policy-%d.json"
 
-// controllerImage is what config/manager calls the image.
+// controllerImage is the image's name in config/manager.
 const controllerImage = "slipway"
 
-// Write makes a release of the sources in root in directory, which is made if need be. The image is
-// REPOSITORY:TAG.
+// Write writes a release of the sources in root into directory, which is created if need be. The
+// image is REPOSITORY:TAG.
 func Write(root, directory, image string) error {
 	components, err := Components(root, image)
 	if err != nil {
@@ -73,7 +74,7 @@ func Write(root, directory, image string) error {
 		files[fmt.Sprintf(policyFile, i+1)] = []byte(policy.String() + "\n")
 	}
 	for name, content := range files {
-		// #nosec G306 -- for everybody to read
+		// #nosec G306 -- for everyone to read
 		if err := os.WriteFile(filepath.Join(directory, name), content, 0o644); err != nil {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
@@ -81,7 +82,8 @@ func Write(root, directory, image string) error {
 	return nil
 }
 
-// Components is everything that a management cluster needs of Slipway, as YAML, with the given image.
+// Components returns everything that a management cluster needs of Slipway, as YAML, with the given
+// image.
 func Components(root, image string) ([]byte, error) {
 	repository, tag, found := cutTag(image)
 	if !found {
@@ -95,17 +97,17 @@ func Components(root, image string) ([]byte, error) {
 	})
 }
 
-// Flavor is the template of a cluster that is made from another template.
+// Flavor returns the template of a cluster that is built from another template.
 func Flavor(root, name string) ([]byte, error) {
 	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone // what it is made from lies beside it
+	options.LoadRestrictions = types.LoadRestrictionsNone // its sources are outside of its directory
 	return build(options, filepath.Join(root, "templates", "flavors", name), nil)
 }
 
 // Kustomize builds a base as the command does, as YAML.
 func Kustomize(base string) ([]byte, error) { return build(krusty.MakeDefaultOptions(), base, nil) }
 
-// build builds a base and changes what it is made of, if there is something to change.
+// build builds a base and changes its objects, if there is something to change.
 func build(options *krusty.Options, base string, change func(resmap.ResMap) error) ([]byte, error) {
 	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), base)
 	if err != nil {

@@ -21,18 +21,19 @@ var (
 const (
 	// fine is the step of the clock in the minute after edits, coarse the one until the next.
 	fine, coarse = 5 * time.Second, time.Minute
-	// lull is how long edits are apart, on average.
+	// lull is the average time between edits.
 	lull = 20 * time.Minute
-	// converging is how long, in simulated time, everything may take to become as wanted once AWS
-	// fails no more: a refresh waits up to an hour for an instance, and the next one up to an hour
+	// converging is the simulated time that everything may take to become as wanted once AWS no
+	// longer fails: a refresh waits up to an hour for an instance, and the next one up to an hour
 	// after one that failed.
 	converging = 4 * time.Hour
-	// resting is how long nothing may be changed after that.
+	// resting is the time after that in which nothing may be changed.
 	resting = time.Hour
 )
 
-// failing is how AWS treats the manager meanwhile: of its calls a tenth is refused for the rate, a
-// fiftieth fails, half of those after they had their effect, and of a hundredth the answer is lost.
+// failing returns how AWS fails for the manager meanwhile: of its calls a tenth is refused for the
+// rate, a fiftieth fails, half of those after they had their effect, and the answer to a hundredth
+// is lost.
 func failing(principal string) []awssim.Fault {
 	const unwell = "An internal error has occurred"
 	return []awssim.Fault{

@@ -185,7 +185,7 @@ func (c *chaos) audit() {
 	}
 }
 
-// instances are those that have not ended, by group.
+// instances returns the instances that have not terminated, by group.
 func (c *chaos) instances() map[string][]awssim.Instance {
 	all := map[string][]awssim.Instance{}
 	for _, instance := range c.Cloud.AWS.Instances(c.Account, c.Cloud.Region()) {
@@ -197,8 +197,8 @@ func (c *chaos) instances() map[string][]awssim.Instance {
 	return all
 }
 
-// stored is the bootstrap data that is kept outside of launch templates, by where it is. What is
-// found to belong to a pool is taken out of it.
+// stored returns the bootstrap data that is kept outside of launch templates, by where it is. The
+// caller removes the entries that belong to a pool.
 func (c *chaos) stored() map[string]string {
 	c.Helper()
 	all := map[string]string{}
@@ -222,7 +222,7 @@ func (c *chaos) stored() map[string]string {
 	return all
 }
 
-// unpacked is what an instance makes of a parameter.
+// unpacked returns the bootstrap data that an instance reads from a parameter.
 func unpacked(value string) (string, error) {
 	inflated, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(value)))
 	if err != nil {
@@ -267,8 +267,8 @@ func configOf(version ec2types.LaunchTemplateVersion) string {
 	return ""
 }
 
-// auditVersions holds that no more are kept than ten configs, ten that differ by a token alone, and
-// what instances run.
+// auditVersions holds that at most ten configs are kept, ten that differ by a token alone, and what
+// instances run.
 func auditVersions(_ *infrav1.AWSMachinePool, versions []ec2types.LaunchTemplateVersion, instances []awssim.Instance) error {
 	const kept, tolerated = 10, 10
 	used := map[string]bool{}

@@ -31,13 +31,13 @@ const (
 	profile = "nodes.cluster-api-provider-aws.sigs.k8s.io"
 	zone    = "us-east-1a"
 	subnet  = "subnet-0b2000000000000aa"
-	// lag is how far reads are behind writes.
+	// lag is the time that reads are behind writes.
 	lag = 5 * time.Second
 )
 
 var types = []string{"t3.large", "m5.large", "m6i.large", "c5.large"}
 
-// joining is bootstrap data with a join token that nobody knows: no machine has to become a Node.
+// joining is bootstrap data with an unknown join token: no machine has to become a Node.
 const joining = `#cloud-config
 write_files:
 - path: /run/kubeadm/kubeadm-join-config.yaml
@@ -115,7 +115,7 @@ func shape(i int, pool *infrav1.AWSMachinePool) {
 func (c *chaos) ec2() *ec2.Client         { return ec2.NewFromConfig(c.person) }
 func (c *chaos) asg() *autoscaling.Client { return autoscaling.NewFromConfig(c.person) }
 
-// must ends the test for an error of the test's own doing.
+// must fails the test for an error of the test itself.
 func (c *chaos) must(err error) {
 	c.Helper()
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *chaos) startManager() {
 	c.restarts = c.clock.Now().Add(7 * time.Hour)
 	c.manager = c.StartManager(product.Manager(product.Settings{
 		WrapAWS: c.wrap, WrapKubernetes: c.wrap, WrapWorkloads: c.wrap,
-		// real time, of which there is little
+		// real time, which is short
 		Change: func(options *manager.Options) { options.CallBackoff = time.Millisecond },
 	}))
 }
@@ -169,7 +169,7 @@ func (c *chaos) add() {
 	c.next++
 }
 
-// pause is how long until the next edits.
+// pause returns the time until the next edits.
 func (c *chaos) pause() time.Duration {
 	return time.Duration(c.random.Int64N(2 * int64(lull))).Truncate(coarse)
 }
@@ -242,7 +242,7 @@ func (c *chaos) edit() {
 	}
 }
 
-// terminate ends an instance behind everybody's back.
+// terminate terminates an instance behind the controllers' backs.
 func (c *chaos) terminate() {
 	c.Helper()
 	running := slices.DeleteFunc(c.Cloud.AWS.Instances(c.Account, c.Cloud.Region()), func(instance awssim.Instance) bool {
@@ -263,7 +263,8 @@ func (c *chaos) capacity(rules ...awssim.CapacityRule) {
 	c.Cloud.AWS.SetBehavior(behavior)
 }
 
-// count takes in the calls that the manager made since, and returns how often it changed AWS by what.
+// count takes in the calls that the manager sent since, and returns how often each action changed
+// AWS.
 func (c *chaos) count() map[string]int {
 	writes := map[string]int{}
 	for _, call := range c.Cloud.AWS.Calls() {

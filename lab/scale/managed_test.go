@@ -20,12 +20,12 @@ import (
 
 var managedPools = flag.Int("managed-pools", 200, "how many managed pools to test with")
 
-// mostManagedCalls is how many calls of AWS a managed pool at rest may cost in an hour: EKS has no
-// call for many node groups, nor IAM for many roles.
+// mostManagedCalls bounds how many calls of AWS a managed pool at rest may cost in an hour: EKS has
+// no call for many node groups, nor IAM for many roles.
 const mostManagedCalls = 1.2
 
-// pause is how long nothing may be done, in real time, until what a step of the clock led to is
-// taken to be done.
+// pause is the real time without activity after which the effects of a step of the clock count as
+// done.
 const pause = 300 * time.Millisecond
 
 func newManagedWorld(t *testing.T, rate float64) *world {
@@ -41,7 +41,7 @@ func (w *world) awaitManaged(many int, what string) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	w.EventuallyWithin(patience, what, func() error {
-		<-ticker.C // so that those who work on them have time
+		<-ticker.C // so that the controllers have time
 		pools, err := w.ManagedPools(w.Context())
 		if err != nil {
 			return err
@@ -59,8 +59,8 @@ func (w *world) awaitManaged(many int, what string) {
 }
 
 // TestManyManagedPools holds what many managed pools at rest cost in three hours: nothing is
-// written, and little is read. In one hour less would be seen than there is: a node group is looked
-// at every hour and a half.
+// written, and little is read. One hour would not show all of it: a node group is described every
+// hour and a half.
 func TestManyManagedPools(t *testing.T) {
 	const rate, hours = 20, 3
 	many := *managedPools
@@ -104,7 +104,7 @@ func TestManyManagedPools(t *testing.T) {
 
 // TestManagedUpdatingNeighbours holds that an edit gets its version within two seconds while EKS
 // replaces the nodes of fifty other pools. The quickest of several edits, one after the other, is
-// held to that: a manager that waits for EKS would delay them all. The seconds are those of a
+// held to that: a manager that waits for EKS would delay them all. The seconds are seconds of a
 // machine that keeps up.
 func TestManagedUpdatingNeighbours(t *testing.T) {
 	const rate, neighbours, edited = 20, 50, 5
@@ -148,7 +148,7 @@ func TestManagedUpdatingNeighbours(t *testing.T) {
 	}
 }
 
-// wants tells whether the launch config of a pool has a version.
+// wants returns nil if the launch config of a pool has a version.
 func (w *world) wants(i int, version int64) error {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := w.Env.Client.Get(w.Context(), w.Key(i), config); err != nil {

@@ -16,13 +16,13 @@ const (
 	// still is for how long the manager must have asked for nothing, in real time, before the clock
 	// is stepped.
 	still = 8 * time.Millisecond
-	// stirring is how long a manager may be at work on one moment.
+	// stirring bounds how long a manager may be at work on one moment.
 	stirring = 3 * time.Minute
 )
 
 // pace moves the clock of a manager by what the manager does: while it works the clock goes slowly,
-// and when it has nothing to do the clock is stepped. So simulated hours take as long as what is
-// done in them, and a busy machine makes no call late.
+// and when it has nothing to do the clock is stepped. So simulated hours take as long as the work
+// in them, and a busy machine delays no call.
 type pace struct {
 	*labtest.Env
 	clock *simclock.Clock
@@ -33,8 +33,8 @@ type pace struct {
 	surely bool
 
 	mu sync.Mutex
-	// under are the requests under way, last and kept when one began or ended, by real time and by
-	// what the machine kept up with.
+	// under counts the requests under way, last and kept are when one began or finished, by real
+	// time and by what the machine kept up with.
 	under int
 	last  time.Time
 	kept  time.Duration
@@ -69,7 +69,7 @@ func (p *pace) stir(under int) {
 	p.last, p.kept = time.Now(), p.Kept()
 }
 
-// stirred has somebody else than the manager done something that it will hear of.
+// stirred notes a change by another party that the manager will notice.
 func (p *pace) stirred() { p.stir(0) }
 
 func (p *pace) isStill() bool {
@@ -101,7 +101,7 @@ func (p *pace) advance(total, step time.Duration) {
 	p.Helper()
 	for passed := time.Duration(0); passed < total; passed += step {
 		p.clock.Step(step)
-		p.stirred() // whoever was woken has not asked for anything yet
+		p.stirred() // the woken controller has not asked for anything yet
 		p.settle()
 	}
 }

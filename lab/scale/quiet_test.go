@@ -13,14 +13,14 @@ import (
 var pools = flag.Int("pools", 1000, "how many pools to test with")
 
 const (
-	// mostReadsAtStart is how many reads of AWS a manager may make that starts beside them.
+	// mostReadsAtStart bounds how many reads of AWS a manager that starts next to them may send.
 	mostReadsAtStart = 30
-	// asleep is how long nothing may be done, in real time, before everything is taken to be at rest.
+	// asleep is the real time without activity after which everything counts as at rest.
 	asleep = 3 * time.Second
 )
 
-// mostReads is how many reads of AWS an hour of pools at rest may cost: groups in hundreds every
-// four minutes, templates in two hundreds every eight, and ten more. Of a thousand pools that
+// mostReads returns how many reads of AWS an hour of pools at rest may cost: groups in hundreds
+// every four minutes, templates in two hundreds every eight, and ten more. Of a thousand pools that
 // is 200.
 func mostReads(pools int) int {
 	const inHour, groups, templates, more = 60, 100, 200, 10
@@ -28,7 +28,7 @@ func mostReads(pools int) int {
 }
 
 // TestManyPools holds what many pools cost: nothing is written in an hour of rest and little is
-// read, and neither does a manager that starts beside them; when all are edited at once, they get
+// read, and the same for a manager that starts next to them; when all are edited at once, they get
 // what AWS's request limits allow.
 func TestManyPools(t *testing.T) {
 	const rate = 5

@@ -22,15 +22,16 @@ const (
 	// burst and perSecond are AWS's bucket of CreateLaunchTemplateVersion (AWS: ec2-api-throttling,
 	// "Request token bucket sizes and refill rates").
 	burst, perSecond = 100, 5
-	// least is the share of what AWS allows that must be used.
+	// least is the share of AWS's limits that must be used.
 	least = 0.9
-	// beat is the step of the clock meanwhile: half of what a second's requests come back in.
+	// beat is the step of the clock meanwhile: half of the time in which a second's requests come
+	// back.
 	beat = 500 * time.Millisecond
 )
 
 // editedAtOnce holds that pools which are all edited at once get their versions about as fast as
-// AWS lets anybody make them, and that nobody reads of an error meanwhile. What it takes to replace
-// their instances is another matter, and left out. The clock stands.
+// AWS lets any client create them, and that no condition reports an error meanwhile. It leaves out
+// the replacement of their instances. The clock stands.
 func (w *world) editedAtOnce(t *testing.T) {
 	t.Helper()
 	many, p, f, clock := *pools, w.pace, w.Fleet, w.clock
@@ -98,7 +99,7 @@ func pointedOf(ctx context.Context, f *fleet.Fleet, many int) error {
 	return nil
 }
 
-// versionsMade is when versions were made, in order.
+// versionsMade returns when versions were created, in order.
 func (p *pace) versionsMade() (times []time.Time) {
 	for _, call := range p.Cloud.AWS.Calls() {
 		if call.Action == "CreateLaunchTemplateVersion" && call.Status == 200 {
@@ -109,7 +110,7 @@ func (p *pace) versionsMade() (times []time.Time) {
 	return times
 }
 
-// refused is how often AWS refused what for the rate.
+// refused returns how often AWS refused each action for the rate.
 func (p *pace) refused() map[string]int {
 	refused := map[string]int{}
 	for _, call := range p.Cloud.AWS.Calls() {
@@ -120,11 +121,11 @@ func (p *pace) refused() map[string]int {
 	return refused
 }
 
-// limits are the words in which AWS, or the manager, speaks of them.
+// limits matches the messages of AWS, or of the manager, about limits.
 var limits = regexp.MustCompile(`(?i)limit|throttl|\brate\b|held back`)
 
-// watchConditions watches all conditions of pools and launch configs, and returns what tells those
-// in which somebody would read of an error.
+// watchConditions watches all conditions of pools and launch configs, and returns a function that
+// returns the ones that would report an error to a user.
 func (p *pace) watchConditions(f *fleet.Fleet) (problems func() []string) {
 	p.Helper()
 	watching, err := client.NewWithWatch(p.Lab.RESTConfig(), client.Options{Scheme: lab.NewScheme()})

@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 	labtest.MainWith(m, lab.Options{WithoutPools: true, WithoutClusterTopology: true})
 }
 
-// patience is how long a thousand pools may take on a busy machine. On two idle cores it is less
-// than a minute.
+// patience is the time that a thousand pools may take on a busy machine. On two idle cores it is
+// less than a minute.
 const patience = 8 * time.Minute
 
-// storedEvery makes every tenth pool keep its bootstrap data in a parameter, of which AWS lets
-// three be described a second.
+// storedEvery has every tenth pool keep its bootstrap data in a parameter. AWS allows three
+// descriptions of parameters a second.
 const storedEvery = 10
 
 // world is a fleet in a laboratory, for Slipway's manager.
@@ -77,7 +77,7 @@ func newWorldOf(t *testing.T, rate float64, behavior awssim.Behavior, cluster la
 // unheld holds nothing back for AWS's rates: a thousand templates would take three minutes.
 func unheld(options *manager.Options) { options.RequestRates = ptr.To(0.0) }
 
-// startManager starts one with the options that change makes of the usual ones, if it is not nil.
+// startManager starts one with the usual options, as edited by change, if it is not nil.
 func (w *world) startManager(change func(*manager.Options)) {
 	w.Helper()
 	w.manager = w.StartManager(product.Manager(product.Settings{
@@ -118,14 +118,15 @@ func (w *world) forget() {
 	w.Cloud.AWS.ClearCalls()
 }
 
-// written is what the manager wrote to the API server.
+// written returns the manager's writes to the API server.
 func (w *world) written() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.requests)
 }
 
-// requestsByKind are how often the manager wrote what, without the names of the objects.
+// requestsByKind returns how often the manager wrote each kind of object, without the names of the
+// objects.
 func (w *world) requestsByKind() map[string]int {
 	counts := map[string]int{}
 	for _, request := range w.written() {
@@ -137,7 +138,7 @@ func (w *world) requestsByKind() map[string]int {
 	return counts
 }
 
-// calls are how often AWS was called, by action.
+// calls returns how often AWS was called, by action.
 func (w *world) calls() map[string]int {
 	counts := map[string]int{}
 	for _, call := range w.Cloud.AWS.Calls() {
@@ -146,8 +147,8 @@ func (w *world) calls() map[string]int {
 	return counts
 }
 
-// reads are how many of the calls change nothing in AWS, without the checks of lifecycle hooks,
-// which have no batch form: those may be one a pool. Calls that change something are a failure
+// reads returns how many of the calls change nothing in AWS, without the checks of lifecycle hooks,
+// which have no batch form: those may be one per pool. Calls that change something are a failure
 // here.
 func (w *world) reads(what string) int {
 	w.Helper()
@@ -173,7 +174,7 @@ func (w *world) await(pools int, what string) {
 	pause := time.NewTicker(3 * time.Second)
 	defer pause.Stop()
 	w.EventuallyWithin(patience, what, func() error {
-		// Listing a thousand pools again and again would leave no time to those who work on them.
+		// Listing a thousand pools again and again would leave no time for the controllers.
 		<-pause.C
 		unsettled, err := w.Unsettled(w.Context())
 		if err != nil {

@@ -38,8 +38,8 @@ func TestAgreement(t *testing.T) {
 	})
 }
 
-// serve makes pods what the API server would store: it writes the keys that terms match labels by
-// into their selectors.
+// serve changes pods as the API server does when it stores them: it writes the keys that terms
+// match labels by into their selectors.
 func serve(ctx context.Context, problem *packing.Problem) error {
 	served := func(pod *corev1.Pod) (*corev1.Pod, error) {
 		stored, answer := &core.Pod{}, &corev1.Pod{}

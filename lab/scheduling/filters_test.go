@@ -26,15 +26,15 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// filters are those of kube-scheduler's default profile. Nodes and pods are what a test puts on the
-// shelf; namespaces, claims and volumes are those of a real API server.
+// filters are the filters of kube-scheduler's default profile. A test puts Nodes and pods on the
+// shelf; namespaces, claims, and volumes come from a real API server.
 type filters struct {
 	profile framework.Framework
 	shelf   *shelf
 }
 
-// shelf is what a scheduler sees of Nodes: a snapshot that is exchanged while the scheduler's
-// plugins keep hold of the shelf.
+// shelf is a scheduler's view of Nodes: a snapshot that is exchanged while the scheduler's plugins
+// keep hold of the shelf.
 type shelf struct {
 	*internalcache.Snapshot
 	attaching map[string]*storagev1.CSINode
@@ -60,8 +60,8 @@ func (s *shelf) List() ([]*storagev1.CSINode, error) {
 	return all, nil
 }
 
-// newFilters makes the default profile as kube-scheduler does (scheduler.New), but for claims of
-// devices, of which there are none.
+// newFilters builds the default profile as kube-scheduler does (scheduler.New), except for claims
+// of devices: there are none.
 func newFilters(ctx context.Context, cluster *rest.Config) (*filters, error) {
 	clients, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
@@ -99,8 +99,8 @@ func newFilters(ctx context.Context, cluster *rest.Config) (*filters, error) {
 	return f, nil
 }
 
-// see puts Nodes and the pods that are bound to them on the shelf. What volumes they can attach is
-// among the resources of foreseen Nodes; the scheduler has it from CSINodes.
+// see puts Nodes and the pods that are bound to them on the shelf. The volumes that they can attach
+// are among the resources of foreseen Nodes; the scheduler has them from CSINodes.
 func (f *filters) see(nodes []*corev1.Node, bound []*corev1.Pod) {
 	f.shelf.Snapshot = internalcache.NewSnapshot(bound, nodes)
 	f.shelf.attaching = map[string]*storagev1.CSINode{}

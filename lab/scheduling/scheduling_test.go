@@ -34,8 +34,8 @@ func nodeConfig(label string, flags ...string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(b.String())))
 }
 
-// launch makes a fleet of one instance from a launch template that names an image alone, and
-// returns the instance's id.
+// launch creates a fleet of one instance from a launch template that names only an image, and
+// returns the instance's ID.
 func launch(env *labtest.Env, instanceType ec2types.InstanceType, userData *string) string {
 	env.Helper()
 	ctx, calls := env.Context(), ec2.NewFromConfig(env.AWSConfig())

@@ -17,7 +17,7 @@ import (
 // claimIn is the claim of a volume that can be used in some zones.
 func claimIn(zones []string) string { return "in-" + strings.Join(zones, "-") }
 
-// volumes hands out claims to pods, of which no two are the same.
+// volumes hands out claims to pods. Each claim is given out once.
 type volumes struct{ attached map[string]int64 } // by namespace
 
 // with is the pod with a claim of a volume in its zones, if it has any, and claims of as many
@@ -42,7 +42,7 @@ func (v *volumes) with(p packing.Pod) *corev1.Pod {
 
 func attachedClaim(number int64) string { return fmt.Sprintf("attached-%d", number) }
 
-// prepareVolumes makes the namespaces of pods, and in each a claim and its volume for every zone,
+// prepareVolumes creates the namespaces of pods, and in each a claim and its volume for every zone,
 // and as many claims of volumes that are attached as pods may have.
 func prepareVolumes(env *labtest.Env) {
 	env.Helper()

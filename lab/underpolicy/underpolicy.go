@@ -1,5 +1,5 @@
-// Package underpolicy makes the policies that Slipway prints, and those with one permission less,
-// for journeys that hold it to them.
+// Package underpolicy provides the policies that Slipway prints, and the same with one permission
+// less, for journeys that hold it to them.
 package underpolicy
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/internal/permissions"
 )
 
-// Documents are the policies of features.
+// Documents returns the policies of features.
 func Documents(scope permissions.Scope, features []permissions.Feature) ([]string, error) {
 	made, err := permissions.Policies(scope, features...)
 	if err != nil {
@@ -25,8 +25,8 @@ func Documents(scope permissions.Scope, features []permissions.Feature) ([]strin
 }
 
 // Reductions returns the policies of features, each without one action of one statement: "<Sid>
-// <action>". Statements that are repeated for each cluster, whose Sids end with a number, count as
-// one.
+// <action>". Statements that are repeated for each cluster, whose Sids have a number at the end,
+// count as one.
 func Reductions(scope permissions.Scope, features []permissions.Feature) (map[string][]iampolicy.Policy, error) {
 	documents, err := Documents(scope, features)
 	if err != nil {

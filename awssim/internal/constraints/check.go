@@ -99,13 +99,13 @@ func stringKeys(v reflect.Value) map[string]reflect.Value {
 	return found
 }
 
-// goName is the name of a member in the SDK's types.
+// goName returns the name of a member in the SDK's types.
 func goName(member string) string {
 	first, size := utf8.DecodeRuneInString(member)
 	return string(unicode.ToUpper(first)) + member[size:]
 }
 
-// wireName is the name of a member in AWS's messages.
+// wireName returns the name of a member in AWS's messages.
 func wireName(member string) string {
 	first, size := utf8.DecodeRuneInString(member)
 	return string(unicode.ToLower(first)) + member[size:]
@@ -135,7 +135,7 @@ func isUnset(v reflect.Value) bool {
 	}
 }
 
-// maxViolations bounds what a request can make the simulator say.
+// maxViolations bounds how many violations of one request the simulator reports.
 const maxViolations = 50
 
 func (c *checker) add(path, value string, kind Kind, bound int64, rule string) {
@@ -206,7 +206,7 @@ func enumOf(v reflect.Value) []string {
 	return values
 }
 
-// printed is a value as Java prints it. A value that is long is cut: the text is for people.
+// printed returns a value as Java prints it. A long value is cut: the text is for humans.
 func printed(v reflect.Value) string {
 	const longest = 1024
 	var text string
@@ -228,7 +228,7 @@ func printed(v reflect.Value) string {
 	return text
 }
 
-// element is one element of a list. AWS prints structures by names of its own code.
+// element returns one element of a list as text. AWS prints structures by names of its own code.
 func element(v reflect.Value) string {
 	if v = reflect.Indirect(v); !v.IsValid() || v.Kind() == reflect.Struct {
 		return "..."

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/oracle"
 )
 
-// clients are those of the SDK, whose methods have the inputs of actions.
+// clients are the clients of the SDK, whose methods have the inputs of actions.
 var clients = map[string]any{
 	"autoscaling": &autoscaling.Client{}, "ec2": &ec2.Client{}, "eks": &eks.Client{}, "events": &eventbridge.Client{}, "iam": &iam.Client{}, "sqs": &sqs.Client{}, "ssm": &ssm.Client{}, "sts": &sts.Client{},
 }
@@ -88,7 +88,7 @@ type breaker struct {
 	problems []string
 }
 
-// place builds an input, all required members of which are set, in which one value is as set says.
+// place builds an input with all required members, in which one value is as set says.
 type place func(set func(reflect.Value)) reflect.Value
 
 func breachesOf(service, action string, input reflect.Type) *breaker {
@@ -228,7 +228,7 @@ func (b *breaker) visitScalar(path string, entry *Entry, typ reflect.Type, in pl
 	case reflect.String:
 		if entry.Enum {
 			add(Enum, "no-such-value", nil)
-			return // lengths of enumerations are those of their values
+			return // lengths of enumerations are the lengths of their values
 		}
 		if entry.Min != nil && *entry.Min > 0 {
 			b.textOf(entry, int(*entry.Min)-1, int(*entry.Min), func(broken string, at any) { add(MinLength, broken, at) })
@@ -254,7 +254,7 @@ func (b *breaker) visitScalar(path string, entry *Entry, typ reflect.Type, in pl
 	}
 }
 
-// alphabet are texts of which values are made that match the patterns of the models.
+// alphabet holds the parts of values that match the patterns of the models.
 var alphabet = []string{"a", "1", "/", "ami-", "Name", "tag:", "v1"}
 
 // textOf finds a text of n characters that the pattern matches.

@@ -24,8 +24,8 @@ func Check(service, action string, input any) error {
 	return sim.Errorf(codes[service], "%s", sentence(found))
 }
 
-// codes are the codes of the services whose models are checked by AWS's common framework (API references,
-// "Common errors"; that of EKS is an inference from its other errors).
+// codes are the codes of the services whose models are checked by AWS's common framework (API
+// references, "Common errors"; the code of EKS is an inference from its other errors).
 var codes = map[string]string{
 	"autoscaling": "ValidationError",
 	"iam":         "ValidationError",
@@ -35,7 +35,7 @@ var codes = map[string]string{
 	"eks":         "InvalidParameterException",
 }
 
-// sentence is how the framework lists what is wrong (https://github.com/boto/boto3/issues/3684).
+// sentence lists the violations as the framework does (https://github.com/boto/boto3/issues/3684).
 func sentence(found []Violation) string {
 	parts := make([]string, len(found))
 	for i, v := range found {
@@ -78,8 +78,8 @@ func refuseSQS(v Violation) error {
 	return sim.Errorf("InvalidAttributeName", "Unknown Attribute %s.", v.Value)
 }
 
-// exception is a demand of a model that AWS is known not to make, or to word differently, in which case the
-// service's own package does. It covers what is below the path as well.
+// exception is a constraint of a model that AWS is known not to enforce, or to word differently, in
+// which case the service's own package does. It covers everything below the path as well.
 type exception struct {
 	service, action, path string
 	kinds                 []Kind
@@ -91,8 +91,8 @@ var exceptions = []exception{
 	{"autoscaling", "UpdateAutoScalingGroup", "placementGroup", []Kind{MinLength}},
 	// API_TerminateInstanceInAutoScalingGroup: newer models have InstanceIds as well, and require neither.
 	{"autoscaling", "TerminateInstanceInAutoScalingGroup", "instanceId", []Kind{Required}},
-	// API_ReceiveMessage, AttributeNames: the values are those of messages, although the model has
-	// those of queues.
+	// API_ReceiveMessage, AttributeNames: the values are values of messages, although the model has
+	// the values of queues.
 	{"sqs", "ReceiveMessage", "attributeNames", []Kind{Enum}},
 	// EC2, "Error codes": InvalidLaunchTemplateName.MalformedException.
 	{"ec2", "CreateLaunchTemplate", "launchTemplateName", []Kind{MinLength, MaxLength, Pattern}},

@@ -27,9 +27,9 @@ type Entry struct {
 	// Shape and Type are a shape and its type in the model.
 	Shape string `json:"shape,omitempty"`
 	Type  string `json:"type,omitempty"`
-	// Members are those of a structure that anything is demanded of.
+	// Members are the members of a structure that have constraints.
 	Members []Member `json:"members,omitempty"`
-	// Element is the shape of a list's elements or a map's values, Key that of a map's keys.
+	// Element is the shape of a list's elements or a map's values, Key the shape of a map's keys.
 	Element string `json:"element,omitempty"`
 	Key     string `json:"key,omitempty"`
 	// Min and Max bound the length of a text or a list, or the value of a number.
@@ -39,7 +39,8 @@ type Entry struct {
 	Pattern string `json:"pattern,omitempty"`
 	// Enum is true for an enumeration. Its values are the SDK's.
 	Enum bool `json:"enum,omitempty"`
-	// Values are those of an enumeration that is the key of a map, which is a plain string in the SDK.
+	// Values are the values of an enumeration that is the key of a map, which is a plain string in
+	// the SDK.
 	Values []string `json:"values,omitempty"`
 
 	expression *regexp.Regexp
@@ -52,7 +53,7 @@ type Member struct {
 	Required bool   `json:"required,omitempty"`
 }
 
-// table is what the model of a service demands.
+// table holds the constraints of a service's model.
 type table struct {
 	inputs map[string]string // shapes by action
 	shapes map[string]*Entry
@@ -102,8 +103,8 @@ func parse(service string, content []byte) (*table, error) {
 }
 
 // translated are the patterns that Go's regular expressions cannot express as they are: Java's run
-// over UTF-16, so that characters beyond U+FFFF are pairs of surrogates, and look ahead, here for
-// something beside white space.
+// over UTF-16, so that characters beyond U+FFFF are pairs of surrogates, and look ahead, here for a
+// character other than white space.
 var translated = strings.NewReplacer(
 	`^(?!\s*$).+`, `.*\S.*`,
 	`\uD800\uDC00-\uDBFF\uDFFF`, `\x{10000}-\x{10FFFF}`,

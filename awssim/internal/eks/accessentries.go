@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// accessEntry lets an IAM principal into a cluster. What is shown of it is not what lets anybody in
-// here: no API server asks.
+// accessEntry lets an IAM principal into a cluster. It is only shown: no API server here consults
+// it.
 type accessEntry struct {
 	cluster           *cluster
 	principal, arn    string
@@ -24,7 +24,7 @@ type accessEntry struct {
 	groups            []string
 	tags              map[string]string
 	policies          map[string]types.AssociatedAccessPolicy // by ARN
-	// ofNodes is true if EKS made it for a managed node group.
+	// ofNodes is set if EKS created it for a managed node group.
 	ofNodes bool
 }
 
@@ -136,15 +136,15 @@ func (s *service) admitCreator(k *cluster, caller string) {
 }
 
 // admitNodes lets the nodes of a managed node group into its cluster (UG creating-access-entries:
-// EKS makes the entry of a managed node group's role itself).
+// EKS creates the entry of a managed node group's role itself).
 func (s *service) admitNodes(k *cluster, role string) {
 	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && k.entries[role] == nil && principalARN.MatchString(role) {
 		s.newEntry(k, role, typeNodes).ofNodes = true
 	}
 }
 
-// expelNodes takes the entry of a node role away with the last managed node group that has the
-// role, if EKS made it (inference: AWS's guide says nothing of its end).
+// expelNodes removes the entry of a node role together with the last managed node group that has
+// the role, if EKS created it (inference: AWS's guide does not mention its removal).
 func (s *service) expelNodes(k *cluster, role string) {
 	e := k.entries[role]
 	if e == nil || !e.ofNodes {

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// addon is an add-on of a cluster. Nothing of it runs: it is ACTIVE when what it is made of could run.
+// addon is an add-on of a cluster. Its software does not run here: it is ACTIVE when its pods could
+// run.
 type addon struct {
 	cluster           *cluster
 	name, arn         string
@@ -154,7 +155,7 @@ func (s *service) settle(a *addon) {
 	s.becomeAddon(a, types.AddonStatusActive)
 }
 
-// settleAddons looks at the add-ons of all clusters again, after a node has come or gone.
+// settleAddons checks the add-ons of all clusters again, after a node has come or gone.
 func (s *service) settleAddons() {
 	for _, name := range sortedKeys(s.clusters) {
 		k := s.clusters[name]
@@ -265,8 +266,8 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 	return out, nil
 }
 
-// deleteAddon begins to delete an add-on. Whether its software stays makes no difference here,
-// since none runs.
+// deleteAddon begins to delete an add-on. Whether its software stays does not matter here, since
+// none runs.
 func (s *service) deleteAddon(_ *sim.Call, in *eks.DeleteAddonInput) (*eks.DeleteAddonOutput, error) {
 	a, err := s.findAddon(in.ClusterName, in.AddonName)
 	if err != nil {

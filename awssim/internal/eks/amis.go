@@ -89,7 +89,7 @@ func (s *service) releases(amiType types.AMITypes, version string) []release {
 	return found
 }
 
-// releaseName is how EKS calls a build (UG eks-linux-ami-versions: "[major version].[minor
+// releaseName returns EKS's name of a build (UG eks-linux-ami-versions: "[major version].[minor
 // version].[patch version]-[release date]").
 func releaseName(image world.Image, version string) string {
 	day := dayOf.FindString(image.Name)
@@ -134,7 +134,7 @@ func (s *service) findRelease(amiType types.AMITypes, version, wanted string) (r
 	return release{}, invalid("Requested release version %s is not valid for kubernetes version %s.", wanted, version)
 }
 
-// defaultType is the AMI type of a group that names none (UG eks-optimized-ami: "AL2023 is the
+// defaultType returns the AMI type of a group that names none (UG eks-optimized-ami: "AL2023 is the
 // default for Kubernetes version 1.30 and later").
 func defaultType(version string) types.AMITypes {
 	if minor(version) >= 30 {

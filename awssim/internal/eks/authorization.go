@@ -13,7 +13,7 @@ import (
 // This file says what permissions calls need (AWS: Service Authorization Reference,
 // list_amazonelastickubernetesservice).
 
-// The role that EKS makes itself, when the first node group of an account is made (UG
+// The role that EKS creates itself, with the first node group of an account (UG
 // using-service-linked-roles-eks-nodegroups).
 const (
 	linkedRole    = "AWSServiceRoleForAmazonEKSNodegroup"
@@ -75,7 +75,7 @@ func questions(requests ...iampolicy.Request) []sim.Question {
 	return all
 }
 
-// arn is that of something that does not exist, or not yet.
+// arn returns the ARN of something that does not exist, or not yet.
 func (s *service) arn(resource string) string {
 	return "arn:aws:eks:" + s.region.Name + ":" + s.region.Account.ID + ":" + resource
 }
@@ -115,9 +115,9 @@ func (s *service) askTags(c *sim.Call, arn *string, context iampolicy.Context) [
 	return questions(iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: val(arn), Context: sim.Tagged(context, tags)})
 }
 
-// askCreate: a node group is made in a cluster; its tags need a permission of their own, which
-// users report for node groups as for all that EKS makes; and its role is handed over to EKS (UG
-// security_iam_id-based-policy-examples, create-node-role).
+// askCreate: a node group is created in a cluster; its tags need a permission of their own, which
+// users report for node groups as for everything that EKS creates; and its role is handed over to
+// EKS (UG security_iam_id-based-policy-examples, create-node-role).
 func askCreate(s *service, c *sim.Call, in *eks.CreateNodegroupInput) []sim.Question {
 	request := s.onCluster(c, in.ClusterName)
 	sim.Tagging(request.Context, in.Tags)
@@ -132,8 +132,8 @@ func askCreate(s *service, c *sim.Call, in *eks.CreateNodegroupInput) []sim.Ques
 	return append(asked, s.askLaunches(in.LaunchTemplate)...)
 }
 
-// askLaunches: EKS tries whether the caller may launch from his template (UG launch-templates). The
-// words are those that users report.
+// askLaunches: EKS tries whether the caller may launch from its template (UG launch-templates). The
+// wording is from reports of users.
 func (s *service) askLaunches(spec *types.LaunchTemplateSpecification) []sim.Question {
 	if spec == nil {
 		return nil

@@ -1,7 +1,7 @@
 package eks
 
-// rolePrincipal is who calls the other services: a session of the role that EKS makes itself (UG
-// using-service-linked-roles-eks-nodegroups).
+// rolePrincipal returns the caller of the other services: a session of the role that EKS creates
+// itself (UG using-service-linked-roles-eks-nodegroups).
 func (s *service) rolePrincipal() string {
 	return "arn:aws:sts::" + s.region.Account.ID + ":assumed-role/AWSServiceRoleForAmazonEKSNodegroup/EKS"
 }

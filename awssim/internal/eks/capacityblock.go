@@ -11,8 +11,8 @@ import (
 
 // This file holds what is special about node groups of a Capacity Block (UG capacity-blocks-mng).
 
-// blockScaleDown is how long before the end of its Capacity Block EKS scales a node group to 0, by
-// a scheduled action of the Auto Scaling group.
+// blockScaleDown is the time before the end of its Capacity Block at which EKS scales a node group
+// to 0, by a scheduled action of the Auto Scaling group.
 const blockScaleDown = 40 * time.Minute
 
 // checkCapacity holds the capacity type and the template together (UG capacity-blocks-mng).
@@ -49,12 +49,12 @@ func (s *service) onlyIn(zone string, subnets []string) bool {
 	return true
 }
 
-// awaitsNodes reports whether a group that is being made is ACTIVE only when its nodes are: EKS
-// does not look whether those of a Capacity Block join, and the block may begin later.
+// awaitsNodes reports whether a group that is being created is ACTIVE only when its nodes are: EKS
+// does not check whether the nodes of a Capacity Block join, and the block may begin later.
 func (n *settings) awaitsNodes() bool { return n.capacityType != types.CapacityTypesCapacityBlock }
 
-// emptyBlock scales a group to 0 once before its Capacity Block ends. In AWS that is a scheduled
-// action of the Auto Scaling group, which DescribeScheduledActions does not list here.
+// emptyBlock scales a group to 0 once, before its Capacity Block expires. In AWS that is a
+// scheduled action of the Auto Scaling group, which DescribeScheduledActions does not list here.
 func (s *service) emptyBlock(g *group) {
 	if g.awaitsNodes() {
 		return
@@ -64,7 +64,7 @@ func (s *service) emptyBlock(g *group) {
 		return
 	}
 	g.emptied = block
-	// The Auto Scaling group may be gone by somebody else's hand.
+	// The Auto Scaling group may have been deleted by another caller.
 	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: ptr(g.made.asg), MinSize: ptr(int32(0)), DesiredCapacity: ptr(int32(0)),
 	})

@@ -41,9 +41,9 @@ func inReservation(id string) func(*data) {
 	}
 }
 
-// TestCapacityBlock walks a node group through the life of its block: made before it begins, filled
-// when it does, not updated while it has nodes, scaled to 0 before it ends, and given the next
-// block.
+// TestCapacityBlock walks a node group through the life of its block: created before it begins,
+// filled when it does, not updated while it has nodes, scaled to 0 before it expires, and given the
+// next block.
 func TestCapacityBlock(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -25,8 +25,8 @@ const (
 	defaultServiceCIDR = "172.20.0.0/16" // UG network-reqs: one of 10.100.0.0/16 and 172.20.0.0/16 by default
 )
 
-// SetCluster makes a cluster as it would be when it is ACTIVE, or changes the one of that name. It
-// fails if its subnets do not exist or are of different VPCs, or if its version is not one of
+// SetCluster creates a cluster as it would be when it is ACTIVE, or changes the one of that name.
+// It fails if its subnets do not exist or are of different VPCs, or if its version is not one of
 // Kubernetes such as 1.30. Only for code under the kernel's lock.
 func SetCluster(r *sim.Region, c world.Cluster) error { return regional(r).setCluster(c) }
 
@@ -96,7 +96,7 @@ func (c *cluster) became(version string, now time.Time) {
 // publishCluster shows what the cluster is now to Describe actions.
 func (s *service) publishCluster(c *cluster) { s.clusterViews.Put(c.Name, s.describe(c)) }
 
-// becomeCluster gives the cluster a status, and tells the simulator's subscribers.
+// becomeCluster gives the cluster a status, and notifies the simulator's subscribers.
 func (s *service) becomeCluster(c *cluster, status types.ClusterStatus) {
 	c.status = status
 	s.publishCluster(c)
@@ -107,7 +107,7 @@ func (s *service) emitCluster(c *cluster, status string) {
 	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "cluster", ID: c.Name, State: status})
 }
 
-// makeClusterGroup makes the security group that EKS gives a cluster and its managed nodes (UG
+// makeClusterGroup creates the security group that EKS gives a cluster and its managed nodes (UG
 // sec-group-reqs).
 func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
 	out, err := call[awsec2.CreateSecurityGroupOutput](s, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
@@ -158,8 +158,8 @@ func (s *service) describe(c *cluster) *types.Cluster {
 	return d
 }
 
-// logging returns which logs of the control plane go to CloudWatch: one entry for those that do,
-// and one for those that do not.
+// logging returns which logs of the control plane go to CloudWatch: one entry for the enabled logs,
+// and one for the others.
 func (c *cluster) logging() *types.Logging {
 	on, off := []types.LogType{}, []types.LogType{}
 	for _, kind := range types.LogType("").Values() {

@@ -51,7 +51,7 @@ func (f *fixture) made(change ...func(*eks.CreateClusterInput)) *types.Cluster {
 	return f.cluster("made")
 }
 
-// updateOf returns an update of the cluster made.
+// updateOf returns an update of the created cluster.
 func (f *fixture) updateOf(id *string, addon ...string) *types.Update {
 	f.t.Helper()
 	in := &eks.DescribeUpdateInput{Name: aws.String("made"), UpdateId: id}
@@ -109,7 +109,8 @@ func TestClusterIsCreatedAndDeleted(t *testing.T) {
 	fails(f, f.ec2.DescribeSecurityGroups, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}}, "InvalidGroup.NotFound", group)
 }
 
-// A cluster of CreateCluster has no API server until somebody gives it one.
+// TestClusterGetsAnAPIServer holds that a cluster of CreateCluster has no API server until a test
+// gives it one.
 func TestClusterGetsAnAPIServer(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -300,7 +301,8 @@ func TestClusterConfigChangesOneThingAtATime(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The parameters of updates are as the AWS CLI's examples of update-cluster-config show them.
+// TestClusterUpdateShowsWhatWasAsked holds that the parameters of updates are as the AWS CLI's
+// examples of update-cluster-config show them.
 func TestClusterUpdateShowsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	f := start(t, withClusterTimes)
@@ -315,8 +317,8 @@ func TestClusterUpdateShowsWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A client that has named none of these, such as Terraform, takes them for a change that somebody
-// else has made.
+// TestClusterShowsOnlyWhatWasNamed holds that a cluster does not show settings that the request did
+// not name: a client such as Terraform would take them for changes by another client.
 func TestClusterShowsOnlyWhatWasNamed(t *testing.T) {
 	t.Parallel()
 	f := start(t, withClusterTimes)
@@ -461,7 +463,8 @@ func TestAccessEntries(t *testing.T) {
 	fails(f, f.eks.DescribeAccessEntry, &eks.DescribeAccessEntryInput{ClusterName: demo, PrincipalArn: user}, "ResourceNotFoundException", "could not be found")
 }
 
-// Who creates a cluster is its administrator, unless that was not wanted.
+// TestCreatorOfAClusterIsAdmitted holds that the creator of a cluster is its administrator, unless
+// the request says otherwise.
 func TestCreatorOfAClusterIsAdmitted(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -20,7 +20,7 @@ func day(year int, month time.Month, day int) time.Time {
 }
 
 // calendar is the EKS Kubernetes release calendar (UG kubernetes-versions). A version has 14 months
-// of standard support and 12 of extended support. What it does not have is computed.
+// of standard support and 12 of extended support. Missing dates are computed.
 var calendar = map[int]support{
 	28: {day(2023, time.September, 26), day(2024, time.November, 26), day(2025, time.November, 26)},
 	29: {day(2024, time.January, 23), day(2025, time.March, 23), day(2026, time.March, 23)},
@@ -54,8 +54,8 @@ func statusOf(minor int, now time.Time) types.VersionStatus {
 
 var minorOfImage = regexp.MustCompile(`^amazon-eks-node-(?:al2023-x86_64-standard-)?1\.(\d+)-v`)
 
-// offered returns the minor versions that EKS has here, oldest first: those that the world has
-// images of EKS for, so that a world decides which is the newest.
+// offered returns the minor versions that EKS has here, oldest first: the versions that the world
+// has images of EKS for, so that a world decides which is the newest.
 func (s *service) offered() []int {
 	seen := map[int]bool{}
 	for _, image := range s.region.World().Images {
@@ -71,7 +71,8 @@ func (s *service) offered() []int {
 	return minors
 }
 
-// defaultMinor is the newest version. AWS's is sometimes the one before (SDK CreateClusterInput.Version).
+// defaultMinor returns the newest version. AWS's is sometimes the one before (SDK
+// CreateClusterInput.Version).
 func (s *service) defaultMinor() int {
 	if minors := s.offered(); len(minors) > 0 {
 		return minors[len(minors)-1]

@@ -161,7 +161,7 @@ func customFields(version, release string) error {
 	return nil
 }
 
-// chooseImage decides which image the nodes boot, and of which Kubernetes version.
+// chooseImage decides which image the nodes boot, and which Kubernetes version they have.
 func (s *service) chooseImage(n *settings, k *cluster, version, release string) error {
 	// SDK CreateNodegroupInput.Version; message seen in aws-controllers-k8s/community#2957
 	if version != "" && version != k.Version {

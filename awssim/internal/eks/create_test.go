@@ -29,8 +29,8 @@ func tagMap(tags []ec2types.Tag) map[string]string {
 	return m
 }
 
-// A group on a user's template: EKS copies the template into one of its own, adds what is missing,
-// and runs an Auto Scaling group on the copy.
+// TestCreateFromLaunchTemplate creates a group on a user's template: EKS copies the template into
+// one of its own, adds what is missing, and runs an Auto Scaling group on the copy.
 func TestCreateFromLaunchTemplate(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -245,7 +245,7 @@ func TestTags(t *testing.T) {
 	fails(f, f.eks.TagResource, &eks.TagResourceInput{ResourceArn: aws.String(*g.NodegroupArn + "x"), Tags: want}, "NotFoundException", "")
 }
 
-// Describe actions lag like those of other services; writes do not.
+// TestReadLag holds that Describe actions lag as in other services; writes do not.
 func TestReadLag(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *awssim.Options) { o.Behavior.ReadLag = 5 * time.Second })

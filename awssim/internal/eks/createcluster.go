@@ -69,7 +69,7 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 	return out, nil
 }
 
-// clusterCreated ends a creation: with a security group, or FAILED.
+// clusterCreated completes a creation: with a security group, or FAILED.
 func (s *service) clusterCreated(k *cluster) {
 	if s.clusters[k.Name] != k || k.status != types.ClusterStatusCreating {
 		return
@@ -177,8 +177,8 @@ func checkAutoMode(in *eks.CreateClusterInput) error {
 	return nil
 }
 
-// checkClusterRole wants a role that EKS may assume (UG cluster-iam-role; message seen in
-// terraform-aws-eks and eksctl issues). EKS does not look at its policies here, which is an
+// checkClusterRole requires a role that EKS may assume (UG cluster-iam-role; message seen in
+// terraform-aws-eks and eksctl issues). EKS does not check its policies here, which is an
 // inference.
 func (s *service) checkClusterRole(arn string) error {
 	if !strings.HasPrefix(arn, "arn:") {
@@ -235,7 +235,7 @@ func (s *service) checkSecurityGroups(groups []string, vpc string) error {
 	return nil
 }
 
-// privateBlocks are where services may have their addresses (SDK
+// privateBlocks are the ranges that the addresses of services may be in (SDK
 // KubernetesNetworkConfigRequest.ServiceIpv4Cidr).
 var privateBlocks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16")}
 
@@ -281,8 +281,8 @@ func (s *service) cidrOf(vpc string) netip.Prefix {
 	return block
 }
 
-// serviceCIDR returns the addresses of services: those asked for, or that of the two defaults which
-// does not overlap the VPC (UG network-reqs).
+// serviceCIDR returns the addresses of services: the requested ones, or the one of the two defaults
+// which does not overlap the VPC (UG network-reqs).
 func (s *service) serviceCIDR(vpc string, n *types.KubernetesNetworkConfigRequest) string {
 	if n != nil && n.ServiceIpv4Cidr != nil {
 		return *n.ServiceIpv4Cidr

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// drainLimit is how long nodes of a group that is being deleted have to drain; then they end (UG
-// delete-managed-node-group: EKS "drains" before it terminates; the limit is that of updates, an
-// inference).
+// drainLimit is the time that nodes of a group that is being deleted have to drain; then they are
+// terminated (UG delete-managed-node-group: EKS "drains" before it terminates; the limit is the one
+// for updates, an inference).
 const drainLimit = 15 * time.Minute
 
 // deleteNodegroup begins to delete a group, whatever its state but for an update under way (message
@@ -37,7 +37,8 @@ func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*e
 	return &eks.DeleteNodegroupOutput{Nodegroup: s.describeGroup(g)}, nil
 }
 
-// stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then what else EKS has made.
+// stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then the other
+// resources that EKS has created.
 func (s *service) stepDeletion(g *group) {
 	if g.step == 0 {
 		drained := true
@@ -48,7 +49,7 @@ func (s *service) stepDeletion(g *group) {
 			return
 		}
 		g.step = 1
-		// It may be gone already, by somebody else's hand.
+		// It may have been deleted by another caller.
 		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](s, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
 			AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
 		})
@@ -60,8 +61,8 @@ func (s *service) stepDeletion(g *group) {
 	s.drop(g)
 }
 
-// unmake deletes template, instance profile and security group of a group. What is gone already is
-// no failure.
+// unmake deletes template, instance profile, and security group of a group. It is no failure if one
+// is gone already.
 func (s *service) unmake(g *group) {
 	if g.made.template != "" {
 		_, _ = call[awsec2.DeleteLaunchTemplateOutput](s, "ec2", "DeleteLaunchTemplate", &awsec2.DeleteLaunchTemplateInput{LaunchTemplateId: ptr(g.made.template)})
@@ -77,7 +78,8 @@ func (s *service) unmake(g *group) {
 	}
 }
 
-// drop forgets a group that is deleted. The tokens that made it and changed it go on answering for it.
+// drop forgets a group that is deleted. The tokens that created and changed it go on answering for
+// it.
 func (s *service) drop(g *group) {
 	g.gone = true
 	delete(s.groups, g.key())

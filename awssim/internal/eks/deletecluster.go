@@ -38,7 +38,7 @@ func (s *service) deleteCluster(_ *sim.Call, in *eks.DeleteClusterInput) (*eks.D
 }
 
 // clusterDeleted forgets a cluster, unless it was set again meanwhile. Its security group stays if
-// somebody uses it.
+// it is in use.
 func (s *service) clusterDeleted(k *cluster) {
 	if s.clusters[k.Name] != k || k.status != types.ClusterStatusDeleting {
 		return

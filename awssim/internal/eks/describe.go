@@ -14,7 +14,7 @@ import (
 // publish shows what the group is now to Describe actions.
 func (s *service) publish(g *group) { s.views.Put(g.key(), s.describeGroup(g)) }
 
-// emit tells the simulator's subscribers of a group's new status.
+// emit notifies the simulator's subscribers of a group's new status.
 func (s *service) emit(g *group) {
 	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "nodegroup", ID: g.key(), State: string(g.status)})
 }
@@ -44,7 +44,7 @@ func (s *service) describeGroup(g *group) *types.Nodegroup {
 	return d
 }
 
-// liveScaling is what the Auto Scaling group says while no update has changed it for a time: the
+// liveScaling returns the sizes of the Auto Scaling group unless an update is changing it: the
 // Cluster Autoscaler sets the desired size there (SDK NodegroupScalingConfig.DesiredSize).
 func (s *service) liveScaling(g *group) types.NodegroupScalingConfig {
 	scaling := shape.Clone(g.scaling)

@@ -34,9 +34,9 @@ func (s *service) uncordon(instance string) {
 	}
 }
 
-// drain cordons a node, if that has not happened, and reports whether it has no pods left: as was
-// said of it, else when the time of its rule has passed. It has the group reconciled when that is
-// so.
+// drain cordons a node, if that has not happened, and reports whether it has no pods left: as
+// SetNode set it, else when the time of its rule has passed. It has the group reconciled when that
+// is so.
 func (s *service) drain(g *group, instance string) bool {
 	i, ok := ec2.LookupInstance(s.region, instance)
 	if !ok {

@@ -96,9 +96,9 @@ func start(t *testing.T, change ...func(*awssim.Options)) *fixture {
 	return f
 }
 
-// retryConnections retries nothing but broken connections. The SDK closes the body of a request as
-// soon as it has the head of the answer; an answer that comes before net/http has seen that body's
-// end breaks the connection, and the simulator is that fast.
+// retryConnections retries only broken connections. The SDK closes the body of a request as soon as
+// it has the head of the answer; an answer that comes before net/http has seen the end of that body
+// breaks the connection, and the simulator is that fast.
 func retryConnections() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}
@@ -114,7 +114,7 @@ func (f *fixture) setCluster(version string) {
 	}
 }
 
-// call makes an SDK call that must succeed.
+// call sends an SDK call that must succeed.
 func call[I, O, P any](f *fixture, do func(context.Context, *I, ...func(*P)) (*O, error), in *I) *O {
 	f.t.Helper()
 	out, err := do(f.t.Context(), in)
@@ -137,7 +137,7 @@ func errorOf(err error) (code, message string) {
 	}
 }
 
-// fails makes an SDK call that must fail with the code, and with a message that has the words.
+// fails sends an SDK call that must fail with the code, and with a message that has the words.
 func fails[I, O, P any](f *fixture, do func(context.Context, *I, ...func(*P)) (*O, error), in *I, code, words string) {
 	f.t.Helper()
 	_, err := do(f.t.Context(), in)
@@ -180,7 +180,8 @@ func (f *fixture) summary() []string {
 	return lines
 }
 
-// template makes a launch template and returns its id. Without a change it names no image and no type.
+// template creates a launch template and returns its ID. Without a change it names no image and no
+// type.
 func (f *fixture) template(change ...func(*ec2types.RequestLaunchTemplateData)) string {
 	f.t.Helper()
 	f.named++
@@ -235,7 +236,7 @@ func onTemplate(template, version string) func(*eks.CreateNodegroupInput) {
 	return func(in *eks.CreateNodegroupInput) { in.LaunchTemplate = spec(template, version) }
 }
 
-// active makes a group and waits until it is ACTIVE.
+// active creates a group and waits until it is ACTIVE.
 func (f *fixture) active(in *eks.CreateNodegroupInput) *types.Nodegroup {
 	f.t.Helper()
 	call(f, f.eks.CreateNodegroup, in)
@@ -254,7 +255,7 @@ func (f *fixture) awaitStatus(status types.NodegroupStatus) time.Duration {
 	return f.until(2*time.Hour, "node group "+string(status), func() bool { return f.group("nodes").Status == status })
 }
 
-// autoScalingGroup returns the group that EKS made.
+// autoScalingGroup returns the group that EKS created.
 func (f *fixture) autoScalingGroup() asgtypes.AutoScalingGroup {
 	f.t.Helper()
 	name := *f.group("nodes").Resources.AutoScalingGroups[0].Name

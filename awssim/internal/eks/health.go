@@ -26,7 +26,7 @@ var launchIssues = map[string]types.NodegroupIssueCode{
 	"VersionLimitExceeded":              types.NodegroupIssueCodeEc2LaunchTemplateVersionMaxLimitExceeded,
 	"LimitExceeded":                     types.NodegroupIssueCodeIamLimitExceeded,
 	"NoSuchEntity":                      types.NodegroupIssueCodeIamNodeRoleNotFound,
-	// What a template makes launches fail with whatever the time and place, Auto Scaling refuses at once.
+	// Auto Scaling immediately refuses a template whose launches would fail at any time and place.
 	"ValidationError": types.NodegroupIssueCodeEc2LaunchTemplateInvalidConfiguration,
 	codeNotMultipart:  types.NodegroupIssueCodeEc2LaunchTemplateInvalidConfiguration,
 }
@@ -35,7 +35,7 @@ var launchIssues = map[string]types.NodegroupIssueCode{
 // own. No client sees it.
 const codeNotMultipart = "NotMultipart"
 
-// issueOf is what the health of a group says of an error of another service.
+// issueOf returns the health issue of a group for an error of another service.
 func issueOf(err error, resources ...string) types.Issue {
 	e := sim.AsError(err)
 	code, known := launchIssues[e.Code]
@@ -62,8 +62,8 @@ func (s *service) whyNoNodes(g *group, nodes []node) types.Issue {
 	return issue(types.NodegroupIssueCodeNodeCreationFailure, "Instances failed to join the kubernetes cluster", waiting...)
 }
 
-// checkHealth looks at what the group is made of, as often as EKS does: it is DEGRADED while there
-// are issues, and ACTIVE again when they are mended.
+// checkHealth checks the group's resources, as often as EKS does: it is DEGRADED while there are
+// issues, and ACTIVE again when they are resolved.
 func (s *service) checkHealth(g *group) {
 	if g.status != types.NodegroupStatusActive && g.status != types.NodegroupStatusDegraded || s.kernel.Now().Before(g.checkAt) {
 		return
@@ -134,7 +134,7 @@ func (s *service) findGroupIssues(g *group) []types.Issue {
 	return issues
 }
 
-// copyTouched reports whether somebody has added a version to EKS's own template, made another the
+// copyTouched reports whether another caller has added a version to EKS's own template, changed its
 // default, or pointed the Auto Scaling group elsewhere (SDK Issue:
 // Ec2LaunchTemplateVersionMismatch).
 func (s *service) copyTouched(g *group) bool {

@@ -17,10 +17,11 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// healthLook is longer than it takes EKS to look at a group's health.
+// healthLook is longer than it takes EKS to check a group's health.
 const healthLook = 2 * time.Minute
 
-// What is wrong makes a group DEGRADED with the code for it, and ACTIVE again when it is mended.
+// TestDegraded holds that a problem makes a group DEGRADED with the code for it, and the group is
+// ACTIVE again when it is resolved.
 func TestDegraded(t *testing.T) {
 	t.Parallel()
 	copied := func(f *fixture) *asgtypes.LaunchTemplateSpecification {
@@ -147,7 +148,7 @@ func TestDegraded(t *testing.T) {
 
 var policies = []string{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"}
 
-// makeRole makes a node role and returns its ARN.
+// makeRole creates a node role and returns its ARN.
 func (f *fixture) makeRole(name string) *string {
 	f.t.Helper()
 	out := call(f, f.iam.CreateRole, &iam.CreateRoleInput{RoleName: aws.String(name), Path: aws.String("/pools/"), AssumeRolePolicyDocument: aws.String(
@@ -178,8 +179,8 @@ func (f *fixture) delete() {
 	})
 }
 
-// A group that could not scale out stays DEGRADED when it no longer wants to: only a launch that
-// succeeds mends it.
+// TestDegradedUntilALaunchSucceeds holds that a group that could not scale out stays DEGRADED when
+// it no longer wants to: only a launch that succeeds mends it.
 func TestDegradedUntilALaunchSucceeds(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -194,8 +195,8 @@ func TestDegradedUntilALaunchSucceeds(t *testing.T) {
 	}
 }
 
-// What fails only when EKS makes the resources shows as CREATE_FAILED with an issue; the group
-// stays until it is deleted.
+// TestCreateFailed holds that a failure that occurs only when EKS creates the resources shows as
+// CREATE_FAILED with an issue; the group stays until it is deleted.
 func TestCreateFailed(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

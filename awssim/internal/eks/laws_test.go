@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// Whatever is done to a group, it comes to rest within two hours of the last thing; at rest no
-// update is InProgress, the Auto Scaling group has what it wants unless something is wrong, and
-// deleted it leaves nothing behind.
+// TestGroupsComeToRest holds that a group comes to rest within two hours of the last action,
+// whatever that was. At rest no update is InProgress, the Auto Scaling group has what it wants
+// unless something is wrong, and a deleted group leaves nothing behind.
 func TestGroupsComeToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -106,7 +106,8 @@ func (f *fixture) checkAtRest(t *rapid.T, meddled bool) {
 	if g.Status == types.NodegroupStatusActive && len(asg.Instances) != int(*asg.DesiredCapacity) || *asg.DesiredCapacity > *asg.MaxSize {
 		t.Fatalf("the Auto Scaling group has %d of %d of %d\n%v", len(asg.Instances), *asg.DesiredCapacity, *asg.MaxSize, f.summary())
 	}
-	// An update during which somebody else scales the group ends without bringing it back to its size.
+	// An update during which another caller scales the group finishes without bringing it back to
+	// its size.
 	if *asg.MaxSize != 10 && !meddled || *asg.MaxSize < 10 {
 		t.Fatalf("the Auto Scaling group's maximum is %d after updates that begin with 10\n%v", *asg.MaxSize, f.summary())
 	}

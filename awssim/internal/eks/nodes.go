@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// NodeState is what somebody who runs nodes says of the node of an instance. What is nil is left to
-// the simulator.
+// NodeState is the state of an instance's node as set by the code that runs nodes. Nil values are
+// left to the simulator.
 type NodeState struct {
 	// Ready says whether the node has joined the cluster and is Ready.
 	Ready *bool
@@ -22,7 +22,7 @@ type NodeState struct {
 	Drained *bool
 }
 
-// SetNode says something of the node of an instance. Only for code under the kernel's lock.
+// SetNode sets the state of an instance's node. Only for code under the kernel's lock.
 func SetNode(r *sim.Region, instance string, state NodeState) {
 	s := regional(r)
 	known := s.nodes[instance]
@@ -82,7 +82,7 @@ func leaving(state asgtypes.LifecycleState) bool {
 	}
 }
 
-// rule returns what the behavior says of the nodes that boot an image from a version of the group's
+// rule returns the rule of the behavior for nodes that boot an image from a version of the group's
 // source template.
 func (s *service) rule(g *group, i ec2.Instance) sim.NodeRule {
 	facts := sim.NodeFacts{Cluster: g.cluster.Name, Nodegroup: g.name, ImageID: val(i.ImageId), UserData: i.UserData}
@@ -94,8 +94,8 @@ func (s *service) rule(g *group, i ec2.Instance) sim.NodeRule {
 	return sim.NodeRule{}
 }
 
-// ready reports whether the node of an instance is Ready: as was said of it, else when the instance
-// has booted, unless a rule keeps it from it.
+// ready reports whether the node of an instance is Ready: as SetNode set it, else when the instance
+// has booted, unless a rule prevents it.
 func (s *service) ready(g *group, i ec2.Instance) bool {
 	if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {
 		return false
@@ -106,17 +106,17 @@ func (s *service) ready(g *group, i ec2.Instance) bool {
 	return i.Booted && !s.rule(g, i).NeverReady && !s.kernel.Behavior().NodesReport
 }
 
-// ManagedNode is what EKS says of the node of an instance of a managed node group.
+// ManagedNode describes the node of an instance of a managed node group, as EKS configures it.
 type ManagedNode struct {
 	Cluster, Nodegroup string
-	// Labels and Taints are those that the node is to have: at its registration, and afterwards,
-	// since EKS sets them on nodes that run.
+	// Labels and Taints are the labels and taints that the node should have: at its registration,
+	// and afterwards, since EKS sets them on nodes that run.
 	Labels map[string]string
 	Taints []types.Taint
 }
 
-// LookupNode returns what EKS says of the node of an instance, and false if the instance is not one
-// of a managed node group. Only for code under the kernel's lock.
+// LookupNode returns EKS's configuration of an instance's node, and false if the instance does not
+// belong to a managed node group. Only for code under the kernel's lock.
 func LookupNode(r *sim.Region, instance string) (ManagedNode, bool) {
 	s := regional(r)
 	i, ok := ec2.LookupInstance(r, instance)

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// What EKS adds to user data is in the words of each family, beside what the user gave.
+// TestUserDataByFamily holds that EKS's additions to user data have the form of each family, and
+// are added to the user's data.
 func TestUserDataByFamily(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -54,8 +55,8 @@ func TestUserDataByFamily(t *testing.T) {
 	}
 }
 
-// EKS cannot merge user data for Amazon Linux that is not MIME multi-part: the creation fails, an
-// update fails and leaves the group as it was.
+// TestUserDataMustBeMultipart holds that EKS cannot merge user data for Amazon Linux that is not
+// MIME multi-part: the creation fails, and an update fails and leaves the group as it was.
 func TestUserDataMustBeMultipart(t *testing.T) {
 	t.Parallel()
 	multipart := "Content-Type: multipart/mixed; boundary=\"B\"\nMIME-Version: 1.0\n\n--B\nContent-Type: text/cloud-config\n\n#cloud-config\n--B--\n"
@@ -123,8 +124,8 @@ func (f *fixture) checkUpdateToUserData(amiType types.AMITypes, own string) {
 	}
 }
 
-// Who runs nodes learns what labels and taints they have, of custom images too, whose user data EKS
-// leaves alone.
+// TestManagedNode holds that code that runs nodes learns their labels and taints, also for custom
+// images, whose user data EKS leaves alone.
 func TestManagedNode(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -151,7 +152,8 @@ func TestManagedNode(t *testing.T) {
 	}
 }
 
-// Releases are the builds of the image; without one the newest is taken, and an older one is a roll-back.
+// TestReleases holds that releases are the builds of the image, that the newest is the default, and
+// that an older one is a roll-back.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	const older = "1.35.0-20251201"
@@ -192,7 +194,8 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// Fifty groups are made and updated at once: none waits for another.
+// TestManyGroupsAtOnce holds that fifty groups are created and updated at once: none waits for
+// another.
 func TestManyGroupsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *awssim.Options) {
@@ -232,7 +235,7 @@ func TestManyGroupsAtOnce(t *testing.T) {
 	}
 }
 
-// An answer that is lost after the effect is found again by its token.
+// TestLostAnswer holds that an answer that is lost after the effect is found again by its token.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// reaction is how long EKS takes to act on what it was asked. Calls return before their effect
+	// reaction is the time that EKS takes to act on a request. Calls return before their effect
 	// begins, as in AWS.
 	reaction = time.Second
-	// healthInterval is how often EKS looks at what a group is made of (inference: AWS does not say).
+	// healthInterval is the interval at which EKS checks a group's resources (inference: AWS does
+	// not document it).
 	healthInterval = time.Minute
-	// creationLimit is how long a creation waits for its nodes (inference from reports of 20 to 30
-	// minutes; the same as of an update here).
+	// creationLimit bounds how long a creation waits for its nodes (inference from reports of 20 to
+	// 30 minutes; the same as for an update here).
 	creationLimit = 15 * time.Minute
 )
 
-// reconcile looks at a group as it is now and takes the steps that are due. Doing it once more
+// reconcile reads the current state of a group and takes the steps that are due. Repeating it
 // changes nothing.
 func (s *service) reconcile(g *group) {
 	switch g.status {
@@ -60,7 +61,7 @@ func (s *service) sleep(g *group) {
 	}
 }
 
-// stepCreation makes what a group is made of, and waits for its nodes.
+// stepCreation creates the group's resources, and waits for its nodes.
 func (s *service) stepCreation(g *group) {
 	if g.made.asg == "" {
 		if err := s.build(g); err != nil {
@@ -84,7 +85,7 @@ func (s *service) stepCreation(g *group) {
 	}
 }
 
-// build makes the resources of a group, in the order in which they need each other.
+// build creates the resources of a group, in the order in which they need each other.
 func (s *service) build(g *group) error {
 	if g.made.profile == "" {
 		if err := s.makeProfile(g); err != nil {
@@ -107,8 +108,8 @@ func (s *service) build(g *group) error {
 	return s.attachWarmPool(g)
 }
 
-// creationFailed ends a creation. The group stays, with what was made, until it is deleted (UG
-// troubleshooting-node-groups).
+// creationFailed fails a creation. The group stays, with the created resources, until it is deleted
+// (UG troubleshooting-node-groups).
 func (s *service) creationFailed(g *group, issue types.Issue) {
 	g.issues = []types.Issue{issue}
 	s.become(g, types.NodegroupStatusCreateFailed)

@@ -30,9 +30,9 @@ func (s *service) checkRemote(n *settings) error {
 	return nil
 }
 
-// makeRemoteGroup makes the security group that lets SSH in (SDK
+// makeRemoteGroup creates the security group that lets SSH in (SDK
 // RemoteAccessConfig.SourceSecurityGroups). The simulated EC2 has no rules of security groups, so
-// it lets in nobody.
+// no connection gets in.
 func (s *service) makeRemoteGroup(g *group) error {
 	if g.remote == nil || val(g.remote.Ec2SshKey) == "" || g.made.remoteGroup != "" {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 )
 
-// This file makes what a node group is made of.
+// This file creates the resources of a node group.
 
-// Tags that EKS puts on what it makes (UG eks-using-tags, managed-node-groups "Tagged for
-// auto-discovery of the Cluster Autoscaler").
+// Tags that EKS puts on the resources that it creates (UG eks-using-tags, managed-node-groups
+// "Tagged for auto-discovery of the Cluster Autoscaler").
 const (
 	tagCluster   = "eks:cluster-name"
 	tagNodegroup = "eks:nodegroup-name"
@@ -43,7 +43,7 @@ func ec2Tags(tags map[string]string) []ec2types.Tag {
 	return list
 }
 
-// makeProfile makes the instance profile through which nodes get the node role (SDK
+// makeProfile creates the instance profile through which nodes get the node role (SDK
 // CreateNodegroupInput.NodeRole).
 func (s *service) makeProfile(g *group) error {
 	name := "eks-" + g.id
@@ -59,7 +59,7 @@ func (s *service) makeProfile(g *group) error {
 
 func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
-// makeTemplate makes EKS's own launch template, or a new version of it, from the settings.
+// makeTemplate creates EKS's own launch template, or a new version of it, from the settings.
 func (s *service) makeTemplate(g *group, n *settings) (version int64, err error) {
 	defer func() {
 		if err == nil {
@@ -90,8 +90,8 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 	return val(out.LaunchTemplate.LatestVersionNumber), nil
 }
 
-// templateData is the user's launch template with what EKS adds, or EKS's own without one (UG
-// launch-templates).
+// templateData returns the user's launch template with EKS's additions, or EKS's own without one
+// (UG launch-templates).
 func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTemplateData, error) {
 	d := &ec2types.RequestLaunchTemplateData{}
 	if n.source != nil {
@@ -118,9 +118,9 @@ func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTe
 	return d, nil
 }
 
-// ownData is what the template of a group without a user's template has: the disk, the key, and
-// instance metadata with tokens for Amazon Linux 2023 (UG launch-templates, "Custom launch
-// templates"; hop limit 2 is an inference from what EKS makes).
+// ownData sets the data of the template of a group without a user's template: the disk, the key,
+// and instance metadata with tokens for Amazon Linux 2023 (UG launch-templates, "Custom launch
+// templates"; hop limit 2 is an inference from templates that EKS creates).
 func (s *service) ownData(n *settings, d *ec2types.RequestLaunchTemplateData) {
 	line := imageLines[n.amiType]
 	d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: ptr(int32(2))}
@@ -143,7 +143,7 @@ func (s *service) ownData(n *settings, d *ec2types.RequestLaunchTemplateData) {
 	}
 }
 
-// diskSize is the size of the disk in GiB (SDK CreateNodegroupInput.DiskSize).
+// diskSize returns the size of the disk in GiB (SDK CreateNodegroupInput.DiskSize).
 func diskSize(n *settings) int32 {
 	switch {
 	case n.diskSize != nil:
@@ -187,7 +187,7 @@ func addTags(d *ec2types.RequestLaunchTemplateData, resource ec2types.ResourceTy
 	d.TagSpecifications = append(d.TagSpecifications, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: resource, Tags: tags})
 }
 
-// makeGroup makes the Auto Scaling group.
+// makeGroup creates the Auto Scaling group.
 func (s *service) makeGroup(g *group) error {
 	name := "eks-" + g.name + "-" + g.id
 	in := &autoscaling.CreateAutoScalingGroupInput{

@@ -26,7 +26,7 @@ type phase int
 const (
 	setup     phase = iota // EKS's template gets a version, and the Auto Scaling group launches from it
 	scaleUp                // new nodes besides the old ones
-	upgrade                // old nodes drain and end
+	upgrade                // old nodes drain and terminate
 	scaleDown              // back to the size before
 )
 
@@ -57,7 +57,7 @@ func (r *rollout) minimal() bool {
 	return r.wanted.updating.UpdateStrategy == types.NodegroupUpdateStrategiesMinimal
 }
 
-// parallel is how many nodes are replaced at a time (SDK NodegroupUpdateConfig: at most 100;
+// parallel returns how many nodes are replaced at a time (SDK NodegroupUpdateConfig: at most 100;
 // rounding down to at least one is an inference).
 func (r *rollout) parallel() int {
 	n := int(val(r.wanted.updating.MaxUnavailable))
@@ -88,7 +88,7 @@ func (s *service) stepUpdate(g *group) {
 	}
 }
 
-// updateDeadlines tells when time alone lets an update go on or fail.
+// updateDeadlines considers the times at which time alone lets an update go on or fail.
 func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
 	r := g.roll
 	if r == nil {
@@ -117,7 +117,7 @@ func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
 	}
 }
 
-// setUp makes the version and points the Auto Scaling group at it; the warm pool is drained first
+// setUp creates the version and points the Auto Scaling group at it; the warm pool is drained first
 // (UG warm-pools-managed-node-groups). A group without nodes is done then (inference from UG
 // capacity-blocks-mng, which updates at size 0).
 func (s *service) setUp(g *group) {
@@ -154,7 +154,7 @@ func (s *service) setUp(g *group) {
 	r.phase = scaleUp
 }
 
-// sizes are those of the Auto Scaling group.
+// sizes returns the sizes of the Auto Scaling group.
 func (s *service) sizes(g *group) types.NodegroupScalingConfig {
 	found, ok := simautoscaling.LookupGroup(s.region, g.made.asg)
 	if !ok {
@@ -186,7 +186,8 @@ func (s *service) split(g *group) (updated, old []node) {
 // awaitSurge waits until the new nodes are there and Ready.
 func (s *service) awaitSurge(g *group) {
 	updated, old := s.split(g)
-	// Somebody may have scaled the group meanwhile: then there are as many as there are to be.
+	// Another caller may have scaled the group meanwhile: then there are as many nodes as there
+	// should be.
 	enough := len(updated) >= int(g.roll.surge) || len(updated)+len(old) >= int(s.desired(g))
 	if enough && !slices.ContainsFunc(updated, func(n node) bool { return !n.ready }) {
 		for _, n := range old {
@@ -198,7 +199,7 @@ func (s *service) awaitSurge(g *group) {
 	s.failIfLate(g, updated)
 }
 
-// failIfLate ends an update whose new nodes do not come, or do not join (message seen in many
+// failIfLate fails an update whose new nodes do not come, or do not join (message seen in many
 // reports). It reports whether it did.
 func (s *service) failIfLate(g *group, updated []node) bool {
 	now := s.kernel.Now()
@@ -241,7 +242,7 @@ func (s *service) replaceNodes(g *group) {
 		r.phase, r.progress = scaleDown, s.kernel.Now()
 		return
 	}
-	// What is unavailable is on its way out, or not replaced yet.
+	// Unavailable nodes are on their way out, or not replaced yet.
 	slots := r.parallel() - busy - max(0, int(s.desired(g))-len(old)-ready)
 	for _, n := range old {
 		v := r.victims[n.id]
@@ -290,14 +291,15 @@ func (s *service) stepVictim(g *group, n node, v *victim) bool {
 	return true
 }
 
-// terminate ends an instance through its Auto Scaling group. One that is gone already is no failure.
+// terminate terminates an instance through its Auto Scaling group. It is no failure if it is gone
+// already.
 func (s *service) terminate(instance string, decrement bool) {
 	_, _ = call[autoscaling.TerminateInstanceInAutoScalingGroupOutput](s, "autoscaling", "TerminateInstanceInAutoScalingGroup",
 		&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: ptr(instance), ShouldDecrementDesiredCapacity: ptr(decrement)})
 }
 
 // shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. If
-// somebody else scales the group, as the Cluster Autoscaler may, it "exits immediately without
+// another caller scales the group, as the Cluster Autoscaler may, it "exits immediately without
 // bringing the node group back to its original size" (UG managed-node-update-behavior).
 func (s *service) shrink(g *group) {
 	r := g.roll
@@ -321,7 +323,7 @@ func (s *service) shrink(g *group) {
 	s.resize(g, max(val(now.MaxSize)-1, r.expected), r.expected)
 }
 
-// finish ends an update that has succeeded.
+// finish completes an update that has succeeded.
 func (s *service) finish(g *group) {
 	g.adopt(g.roll.wanted)
 	g.made.version = g.roll.version
@@ -340,12 +342,12 @@ func (g *group) adopt(n settings) {
 	g.settings = n
 }
 
-// rollBack ends an update that has failed: the group is ACTIVE with the version that it had, and
-// launches from it; the surplus of nodes goes, and old nodes take pods again. New nodes that have
-// replaced old ones stay (inference).
+// rollBack completes an update that has failed: the group is ACTIVE with the version that it had,
+// and launches from it; the surplus of nodes goes, and old nodes take pods again. New nodes that
+// have replaced old ones stay (inference).
 func (s *service) rollBack(g *group, code types.ErrorCode, message string, resources []string) {
 	r := g.roll
-	// The former version was good enough before; if it is not any more, health will tell.
+	// The former version was good enough before; if it no longer is, the health check will show it.
 	_ = s.pointAt(g, &g.settings, g.made.version)
 	if r.version != 0 {
 		updated, old := s.split(g)

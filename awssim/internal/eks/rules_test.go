@@ -22,8 +22,8 @@ type (
 	create = eks.CreateNodegroupInput
 )
 
-// What a launch template of a managed node group must not have, whether the group is created from
-// it or updated to it.
+// TestProhibitedInLaunchTemplate holds which members a launch template of a managed node group must
+// not have, whether the group is created from it or updated to it.
 func TestProhibitedInLaunchTemplate(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 )
 
-// source is the version of a user's launch template that a group was made from.
+// source is the version of a user's launch template that a group was created from.
 type source struct {
 	id, name string
 	version  int64

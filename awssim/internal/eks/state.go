@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// service is the EKS state of one account and Region. What calls and events change are the groups;
-// what Describe actions read are the tables of snapshots.
+// service is the EKS state of one account and Region. Calls and events change the groups; Describe
+// actions read the tables of snapshots.
 type service struct {
 	region *sim.Region
 	kernel *sim.Kernel
@@ -22,7 +22,7 @@ type service struct {
 	groups   map[string]*group // by groupKey
 	byASG    map[string]*group
 	tokens   map[string]tokenUse
-	nodes    map[string]NodeState // what was said of the node of an instance
+	nodes    map[string]NodeState // the states that SetNode set
 	cordoned map[string]bool      // by instance
 	evicting map[string]time.Time // by instance, since when
 
@@ -67,7 +67,7 @@ type cluster struct {
 	created       time.Time
 	status        types.ClusterStatus
 	role, vpc     string
-	securityGroup string // that EKS makes
+	securityGroup string // that EKS creates
 	// upgraded is when the cluster got its minor version by an upgrade. It is zero if the cluster
 	// was created with it, or went back to it.
 	upgraded time.Time
@@ -78,7 +78,7 @@ type cluster struct {
 	entries map[string]*accessEntry // by ARN of the principal
 }
 
-// clusterSettings are what UpdateClusterConfig can change.
+// clusterSettings are the settings that UpdateClusterConfig can change.
 type clusterSettings struct {
 	securityGroups              []string
 	publicAccess, privateAccess bool
@@ -104,20 +104,20 @@ type group struct {
 	issues []types.Issue
 
 	made     resources
-	builds   map[int64]settings      // what each version of EKS's template was made from
+	builds   map[int64]settings      // what each version of EKS's template was created from
 	deadline time.Time               // of a creation or a deletion
 	step     int                     // how far a creation or a deletion is
 	roll     *rollout                // the update under way that replaces nodes
 	config   *configuration          // the update under way that does not
 	change   *update                 // the update under way, of either kind
 	history  []*update               // newest last
-	checkAt  time.Time               // when health is looked at next
-	emptied  ec2.CapacityReservation // the Capacity Block before whose end the group was scaled to 0
+	checkAt  time.Time               // when health is checked next
+	emptied  ec2.CapacityReservation // the Capacity Block before whose expiry the group was scaled to 0
 	gone     bool
 	wakeAt   time.Time
 }
 
-// settings are what a user says of a group. They are never changed in place.
+// settings are the user's settings of a group. They are never changed in place.
 type settings struct {
 	nodeRole      string // ARN
 	subnets       []string
@@ -139,12 +139,12 @@ type settings struct {
 	tags          map[string]string
 }
 
-// resources are what EKS has made for a group.
+// resources are the resources that EKS has created for a group.
 type resources struct {
 	template     string // id
 	templateName string
-	version      int64 // of the template, that the group is to run
-	latest       int64 // newest version that EKS has made: that of an update that failed
+	version      int64 // of the template, that the group should run
+	latest       int64 // newest version that EKS has created: of an update that failed
 	profile      string
 	asg          string
 	remoteGroup  string // security group for remote access
@@ -182,7 +182,7 @@ func (s *service) wake(g *group, d time.Duration) {
 	})
 }
 
-// changed is called when a call has changed a group: it shows the change and has it acted upon.
+// changed shows a change of a group by a call, and has it acted upon.
 func (s *service) changed(g *group) {
 	g.modified = s.kernel.Now()
 	s.publish(g)

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// tokenUse is what a client request token was used for.
+// tokenUse holds the request that a client request token was used for, and the answer.
 type tokenUse struct {
 	request, output any
 	at              time.Time
 }
 
-// tokenLife is how long EKS remembers a token (inference: what EC2 promises at least).
+// tokenLife is the time for which EKS remembers a token (inference: what EC2 promises at least).
 const tokenLife = 24 * time.Hour
 
 // replay returns the answer to an earlier request with the same token, or refuses a token that was

@@ -63,8 +63,8 @@ func (f *fixture) types() []string {
 
 func repeat(s string, n int) []string { return slices.Repeat([]string{s}, n) }
 
-// A roll-out: scale up by 2 × zones, replace one by one, wait a minute after each drain, scale
-// down; sizes are the former at the end.
+// TestUpdateVersionRollsNodes walks through a roll-out: scale up by 2 × zones, replace one by one,
+// wait a minute after each drain, scale down. The sizes are the former at the end.
 func TestUpdateVersionRollsNodes(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -168,7 +168,8 @@ func TestUpdateReplacesAsManyAsMayBeUnavailable(t *testing.T) {
 	}
 }
 
-// New nodes that do not join fail the update after 15 minutes: the group is ACTIVE with what it had.
+// TestUpdateFailsIfNodesDoNotJoin holds that new nodes that do not join fail the update after 15
+// minutes: the group is ACTIVE with what it had.
 func TestUpdateFailsIfNodesDoNotJoin(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -247,7 +248,8 @@ func TestUpdateAndDrain(t *testing.T) {
 	}
 }
 
-// With NodesReport, whoever runs the nodes says when they are Ready and drained.
+// TestNodesReport holds that with NodesReport, the code that runs the nodes sets when they are
+// Ready and drained.
 func TestNodesReport(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *awssim.Options) { o.Behavior.NodesReport = true })
@@ -329,7 +331,8 @@ func TestUpdateConfig(t *testing.T) {
 	}
 }
 
-// Sizes that an update leaves out are the Auto Scaling group's, where the Cluster Autoscaler has set them.
+// TestScalingUsesLiveSizes holds that sizes that an update leaves out are the Auto Scaling group's,
+// where the Cluster Autoscaler has set them.
 func TestScalingUsesLiveSizes(t *testing.T) {
 	t.Parallel()
 	f := start(t)

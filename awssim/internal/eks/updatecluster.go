@@ -26,8 +26,8 @@ func (c *cluster) idle(what string) error {
 	return nil
 }
 
-// beginCluster records an update of a cluster, which takes effect when it ends. The cluster is
-// UPDATING until then.
+// beginCluster records an update of a cluster, which takes effect when it is complete. The cluster
+// is UPDATING until then.
 func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
 	u := s.newUpdate(kind, params)
 	c.change, c.history = u, append(c.history, u)
@@ -120,14 +120,14 @@ func (s *service) checkGroupVersions(k *cluster, kind types.UpdateType, version 
 	return badRequest("Nodegroups %s must be updated to match cluster version %s before updating cluster version", strings.Join(others, ", "), wanted)
 }
 
-// wantedCluster is what UpdateClusterConfig makes of a cluster.
+// wantedCluster holds the cluster after UpdateClusterConfig.
 type wantedCluster struct {
 	clusterSettings
 	subnets []string
 }
 
-// clusterChange is a kind of change that UpdateClusterConfig can make. The type of an update says
-// which it is, so that a call makes one change.
+// clusterChange is a kind of change that UpdateClusterConfig supports. The type of an update names
+// it, so a call has one change.
 type clusterChange struct {
 	kind   types.UpdateType
 	params params
@@ -165,8 +165,8 @@ func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigIn
 	return out, nil
 }
 
-// nothingChanges is the answer to a change to what is there (eksctl-io/eksctl#4043 for endpoint
-// access; those words for the others are an inference).
+// nothingChanges returns the answer to a change to what is there (eksctl-io/eksctl#4043 for
+// endpoint access; the wording for the others is an inference).
 func nothingChanges(kind types.UpdateType, n *wantedCluster) error {
 	switch kind {
 	case types.UpdateTypeEndpointAccessUpdate:
@@ -224,7 +224,7 @@ func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (c
 	}
 }
 
-// networkChanges are those of the endpoint's access, and of subnets and security groups.
+// networkChanges returns the changes of the endpoint's access, and of subnets and security groups.
 func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []clusterChange {
 	var changes []clusterChange
 	if v.EndpointPublicAccess != nil || v.EndpointPrivateAccess != nil || v.PublicAccessCidrs != nil {
@@ -264,8 +264,8 @@ func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []cluste
 	return changes
 }
 
-// accessChanges are those of who may come in, how long versions are supported, and whether the
-// cluster may be deleted.
+// accessChanges returns the changes of who may come in, how long versions are supported, and
+// whether the cluster may be deleted.
 func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange {
 	var changes []clusterChange
 	if a := in.AccessConfig; a != nil {
@@ -294,8 +294,8 @@ func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange
 	return changes
 }
 
-// autoModeChange is to be without Auto Mode, which notSimulated has seen to. That a cluster that
-// never had it takes the request is an inference.
+// autoModeChange returns a change to be without Auto Mode, which notSimulated has seen to. It is an
+// inference that a cluster that never had it accepts the request.
 func autoModeChange() clusterChange {
 	off := map[string]bool{"enabled": false}
 	p := params{}
@@ -322,8 +322,8 @@ func loggingChange(l *types.Logging) clusterChange {
 	return clusterChange{types.UpdateTypeLoggingUpdate, p, func(n *wantedCluster) error { return n.setLogging(l) }}
 }
 
-// setEndpointAccess takes over what a request says of the endpoint's access (UG cluster-endpoint;
-// words about both seen in eksctl, those about blocks are an inference).
+// setEndpointAccess applies the endpoint's access of a request (UG cluster-endpoint; wording about
+// both seen in eksctl, the wording about blocks is an inference).
 func (n *clusterSettings) setEndpointAccess(v *types.VpcConfigRequest) error {
 	if v.EndpointPublicAccess != nil {
 		n.publicAccess = *v.EndpointPublicAccess

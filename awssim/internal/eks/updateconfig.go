@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// configuration is an update of what needs no new nodes, under way.
+// configuration is an update under way that needs no new nodes.
 type configuration struct {
 	wanted               settings
 	scales, labels, pool bool
@@ -46,7 +46,7 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 	return out, nil
 }
 
-// reconfigured returns what the group is to be, or why it must not.
+// reconfigured returns the group's settings after the update, or why it must not be applied.
 func (s *service) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
 	c := &configuration{wanted: g.settings, scales: in.ScalingConfig != nil, labels: in.Labels != nil || in.Taints != nil, pool: in.WarmPoolConfig != nil}
 	n := &c.wanted

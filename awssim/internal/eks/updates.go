@@ -11,10 +11,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file keeps the lists of updates of clusters, node groups and add-ons: what they were asked
-// to change, and how they ended.
+// This file keeps the lists of updates of clusters, node groups, and add-ons: their requests, and
+// their results.
 
-// update is one update. What view leads to is never changed.
+// update is one update. The value behind view is never changed.
 type update struct {
 	id   string
 	view *types.Update
@@ -28,7 +28,7 @@ func (s *service) newUpdate(kind types.UpdateType, params []types.UpdateParam) *
 	return u
 }
 
-// ended closes an update, and returns how it is to be shown.
+// ended closes an update, and returns its view.
 func (u *update) ended(errors ...types.ErrorDetail) *types.Update {
 	view := shape.Clone(*u.view)
 	view.Status = types.UpdateStatusSuccessful
@@ -39,7 +39,7 @@ func (u *update) ended(errors ...types.ErrorDetail) *types.Update {
 	return u.view
 }
 
-// begin records an update that a call has asked for. The group is UPDATING until it ends.
+// begin records an update that a call has asked for. The group is UPDATING until it is complete.
 func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
 	u := s.newUpdate(kind, params)
 	s.updates.Put(g.updateKey(u.id), u.view)

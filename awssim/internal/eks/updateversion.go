@@ -42,7 +42,7 @@ func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVer
 	return out, nil
 }
 
-// updated returns what the group is to be, or why it must not.
+// updated returns the group's settings after the update, or why it must not be applied.
 func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
 	n := g.settings
 	source, err := s.findSource(in.LaunchTemplate)
@@ -116,7 +116,8 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 	return nil
 }
 
-// rollbackWindow is how long after its upgrade a cluster can go back (UG rollback-cluster, "7-day window").
+// rollbackWindow is the time after its upgrade for which a cluster can go back (UG
+// rollback-cluster, "7-day window").
 const rollbackWindow = 7 * 24 * time.Hour
 
 // checkStep refuses a minor version that the group cannot be updated to. Forward, that is one minor

@@ -64,7 +64,7 @@ func pairs(labels map[string]string) string {
 	return strings.Join(list, ",")
 }
 
-// kubernetesEffects are what Kubernetes calls the effects of taints.
+// kubernetesEffects maps EKS's names for the effects of taints to Kubernetes's.
 var kubernetesEffects = map[types.TaintEffect]string{
 	types.TaintEffectNoSchedule: "NoSchedule", types.TaintEffectNoExecute: "NoExecute", types.TaintEffectPreferNoSchedule: "PreferNoSchedule",
 }

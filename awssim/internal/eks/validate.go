@@ -22,8 +22,9 @@ const (
 	defaultNodes     = 450 // per managed node group
 )
 
-// UG create-managed-node-group: "can't be longer than 63 characters. It must start with letter or
-// digit, but can also include hyphens and underscores for the remaining characters."
+// groupNames matches the names of node groups. UG create-managed-node-group: "can't be longer than
+// 63 characters. It must start with letter or digit, but can also include hyphens and underscores
+// for the remaining characters."
 var groupNames = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$`)
 
 func checkName(name *string) error {
@@ -205,7 +206,8 @@ func (s *service) zones(subnets []string) int {
 	return len(zones)
 }
 
-// The managed policies that a node role must have (UG create-node-role); either of a list will do.
+// requiredPolicies are the managed policies that a node role must have (UG create-node-role);
+// either of a list will do.
 var requiredPolicies = [][]string{
 	{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodeMinimalPolicy"},
 	{"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly",

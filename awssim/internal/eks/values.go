@@ -19,7 +19,7 @@ func val[T any](p *T) T {
 
 func itoa[N int | int32 | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
 
-// number is a number as it was written; what is none is 0.
+// number returns a number as it was written; invalid text is 0.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -28,7 +28,7 @@ func number(s string) int64 {
 	return n
 }
 
-// optional is nil for an empty string.
+// optional returns nil for an empty string.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -36,8 +36,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// minor is the minor version of Kubernetes, as a number to count by: 1.30 is 30. It is -1 for what
-// is no version.
+// minor returns the minor version of Kubernetes, as a number to count by: 1.30 is 30. It is -1 for
+// an invalid version.
 func minor(version string) int {
 	major, rest, found := strings.Cut(version, ".")
 	n, err := strconv.Atoi(rest)

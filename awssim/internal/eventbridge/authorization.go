@@ -35,8 +35,8 @@ func registerAuthorization(reg *sim.Registry) {
 	sim.Authorize(reg, service, "PutEvents", askPutEvents)
 }
 
-// askPutRule: a rule that is made with tags needs the permission to tag it too (API PutRule: "you
-// must have both the events:PutRule and events:TagResource permissions").
+// askPutRule: a rule that is created with tags needs the permission to tag it too (API PutRule:
+// "you must have both the events:PutRule and events:TagResource permissions").
 func askPutRule(c *sim.Call, in *eventbridge.PutRuleInput) []sim.Question {
 	arn, tags := of(c.Region).ruleARN(*in.Name), tagMap(in.Tags)
 	asked := ask(c, "PutRule", arn, sim.Tagging(iampolicy.Context{}, tags))

@@ -159,7 +159,7 @@ func parseExcluded(operator string, value any) (condition, error) {
 	return textOperator(operator, operator, value)
 }
 
-// comparisons are those of numeric.
+// comparisons are the operators of numeric.
 var comparisons = map[string]func(a, b float64) bool{
 	"=":  func(a, b float64) bool { return a == b },
 	"<":  func(a, b float64) bool { return a < b },

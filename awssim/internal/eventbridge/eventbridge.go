@@ -1,7 +1,7 @@
 // Package eventbridge owns the simulated EventBridge: the default event bus, rules with event
-// patterns, and SQS queues as their targets. The services' events come by Put. Beside the rules of
-// the API there are those of the world, which the API does not show and which send whatever a
-// queue's policy says. AWS delivers events within about a second, most often once, and promises
+// patterns, and SQS queues as their targets. The services' events come by Put. In addition to the
+// rules of the API there are the world's rules, which the API does not show and which send whatever
+// a queue's policy says. AWS delivers events within about a second, most often once, and promises
 // neither (EventBridge user guide, "Event delivery level": best effort); here they are delivered
 // once and at once. Other event buses, other targets, schedules that come due, input transformers,
 // dead-letter queues and archives are not simulated.
@@ -18,11 +18,11 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// Event is what a service tells.
+// Event is an event that a service sends.
 type Event struct {
 	// Source is such as aws.ec2, DetailType such as "EC2 Instance State-change Notification".
 	Source, DetailType string
-	// Resources are ARNs of what it is about.
+	// Resources are ARNs of the resources that it is about.
 	Resources []string
 	// Detail is what encoding/json can write.
 	Detail any
@@ -67,8 +67,8 @@ func deliver(r *sim.Region, event envelope) {
 			sqs.Send(r, rule.Queue, string(content))
 		}
 	}
-	// A rule that was just made or changed may not match yet (API PutRule: "allow a short period of
-	// time for changes to take effect").
+	// A rule that was just created or changed may not match yet (API PutRule: "allow a short period
+	// of time for changes to take effect").
 	rules := of(r).rules.VisibleAll()
 	if len(rules) == 0 {
 		return

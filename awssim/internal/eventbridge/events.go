@@ -62,7 +62,8 @@ func putEvents(c *sim.Call, in *eventbridge.PutEventsInput) (*eventbridge.PutEve
 	return out, nil
 }
 
-// sizeOf is an entry's size (EventBridge user guide, "Calculating PutEvents event entry size").
+// sizeOf returns an entry's size (EventBridge user guide, "Calculating PutEvents event entry
+// size").
 func sizeOf(entry types.PutEventsRequestEntry) int {
 	size := 0
 	if entry.Time != nil {

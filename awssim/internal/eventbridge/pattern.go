@@ -8,9 +8,9 @@ import (
 )
 
 // Event patterns (EventBridge user guide, "Creating Amazon EventBridge event patterns" and
-// "Comparison operators"). The words for what is wrong are those of
-// https://github.com/aws/event-ruler, RuleCompiler.java, which EventBridge is made of; where in the
-// text it is, which EventBridge adds, is left out.
+// "Comparison operators"). The error messages are from https://github.com/aws/event-ruler,
+// RuleCompiler.java, which EventBridge uses; the position in the text, which EventBridge adds, is
+// left out.
 
 const (
 	// mostDepth bounds how deep a pattern may go, so that what walks one does not either.
@@ -30,7 +30,7 @@ type node interface {
 	matches(value any, present bool) bool
 }
 
-// leaf is a list of conditions, of which one must be met.
+// leaf is a list of conditions. One must be met.
 type leaf []condition
 
 func parsePattern(text string) (*object, error) {
@@ -123,8 +123,8 @@ func (o *object) matches(value any, present bool) bool {
 		slices.ContainsFunc(o.alternatives, func(alternative *object) bool { return alternative.matches(value, present) })
 }
 
-// matches: of an array's elements, one must match. What is not there, or is an object, has no
-// values ("Exists matching only works on leaf nodes").
+// matches: of an array's elements, one must match. A missing value, or an object, has no values
+// ("Exists matching only works on leaf nodes").
 func (l leaf) matches(value any, present bool) bool {
 	var values []any
 	if present {

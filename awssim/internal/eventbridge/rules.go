@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// putRule makes a rule, or replaces all of one but its targets and tags (SDK, PutRule: "If you are
-// updating an existing rule, the rule is replaced with what you specify", "Tags ... are not
+// putRule creates a rule, or replaces all of one except for its targets and tags (SDK, PutRule: "If
+// you are updating an existing rule, the rule is replaced with what you specify", "Tags ... are not
 // updated").
 func putRule(c *sim.Call, in *eventbridge.PutRuleInput) (*eventbridge.PutRuleOutput, error) {
 	s := of(c.Region)

@@ -22,7 +22,7 @@ func isSchedule(text string) bool {
 	return isCron && closed && isCronExpression(strings.Fields(fields))
 }
 
-// cronField is what a field of a cron expression may be made of.
+// cronField says what a field of a cron expression may consist of.
 type cronField struct {
 	form        *regexp.Regexp
 	first, last int

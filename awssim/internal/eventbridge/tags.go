@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// mostTags is how many tags a resource may have ("EventBridge quotas"; the error for more is an inference).
+// mostTags is the number of tags that a resource may have ("EventBridge quotas"; the error for more
+// is an inference).
 const mostTags = 50
 
 func tagMap(list []types.Tag) map[string]string {

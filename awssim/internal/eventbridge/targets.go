@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// anyARN is what AWS takes for an ARN (moto, events/models.py, put_targets; so are the words of the
-// refusals).
+// anyARN matches what AWS accepts as an ARN (moto, events/models.py, put_targets; so is the wording
+// of the refusals).
 var anyARN = regexp.MustCompile(`^arn:[\w:\-/]*`)
 
 // putTargets adds targets to a rule, or replaces those with the same IDs. Whether a queue exists,
@@ -45,7 +45,8 @@ func putTargets(c *sim.Call, in *eventbridge.PutTargetsInput) (*eventbridge.PutT
 	return &eventbridge.PutTargetsOutput{FailedEntries: []types.PutTargetsResultEntry{}}, nil
 }
 
-// checkTarget refuses what is no ARN, as AWS does, and, in words of its own, what would get nothing here.
+// checkTarget refuses what is no ARN, as AWS does, and, with a message of its own, targets that
+// would get nothing here.
 func (s *state) checkTarget(t types.Target) error {
 	arn := *t.Arn
 	switch {
@@ -65,7 +66,7 @@ func (s *state) checkTarget(t types.Target) error {
 }
 
 // removeTargets takes each ID by itself (LocalStack, services/events/target.py and rule.py, for the
-// words of those that the rule does not have).
+// wording about targets that the rule does not have).
 func removeTargets(c *sim.Call, in *eventbridge.RemoveTargetsInput) (*eventbridge.RemoveTargetsOutput, error) {
 	s := of(c.Region)
 	r, err := s.find(in.Rule, in.EventBusName, (*sim.Table[rule]).Get)

@@ -83,7 +83,7 @@ func askCreateRole(c *sim.Call, in *iam.CreateRoleInput) []sim.Question {
 	return asked
 }
 
-// askRole: the ARN of a role that does not exist is that of its name, and it has no tags.
+// askRole: the ARN of a role that does not exist follows from its name, and it has no tags.
 func askRole(c *sim.Call, name *string, context iampolicy.Context) []sim.Question {
 	role, ok := FindRole(c.Account, str(name))
 	if !ok {
@@ -101,16 +101,16 @@ func (r Role) request(action string) iampolicy.Request {
 	return iampolicy.Request{Action: action, Resource: r.ARN, Context: sim.Tagged(iampolicy.Context{}, r.Tags, service)}
 }
 
-// Passed is the permission to hand the role over to a service. Tags of the role have no part in it
+// Passed returns the permission to hand the role over to a service. Tags of the role do not matter
 // (IAM user guide, id_roles_use_passrole: "You can't use the ResourceTag condition key to control
 // permission to pass a role").
 func (r Role) Passed(service string) iampolicy.Request {
 	return iampolicy.Request{Action: "iam:PassRole", Resource: r.ARN, Context: iampolicy.Context{"iam:PassedToService": {service}}}
 }
 
-// ServiceLinkedRole is what a caller needs whose call has AWS make a service-linked role: nothing
-// if it is there (IAM user guide, id_roles_create-service-linked-role). Only for code under the
-// kernel's lock.
+// ServiceLinkedRole returns the permissions of a caller whose call has AWS create a service-linked
+// role: none if it exists (IAM user guide, id_roles_create-service-linked-role). Only for code
+// under the kernel's lock.
 func ServiceLinkedRole(a *sim.Account, name, service string) []sim.Question {
 	if _, exists := FindRole(a, name); exists {
 		return nil
@@ -121,7 +121,7 @@ func ServiceLinkedRole(a *sim.Account, name, service string) []sim.Question {
 	}}}
 }
 
-// EnsureServiceLinkedRole has AWS make a service-linked role, unless it is there. Only for code
+// EnsureServiceLinkedRole has AWS create a service-linked role, unless it exists. Only for code
 // under the kernel's lock.
 func EnsureServiceLinkedRole(a *sim.Account, name, service string) {
 	if _, exists := FindRole(a, name); exists {
@@ -135,9 +135,8 @@ func EnsureServiceLinkedRole(a *sim.Account, name, service string) {
 }
 
 // permissionsOf returns the role's inline policies and the account's own managed policies that are
-// attached to the role of a session, and the one that is its permissions boundary. What AWS's
-// managed policies allow is not simulated, so that they have no part in it: a role with none but
-// those may do everything.
+// attached to the role of a session, and the one that is its permissions boundary. AWS's managed
+// policies are not simulated, so they are left out: a role that has no others may do everything.
 func permissionsOf(a *sim.Account, session string) (sim.Permissions, error) {
 	_, name, _ := strings.Cut(session, ":assumed-role/")
 	name, _, _ = strings.Cut(name, "/")
@@ -155,7 +154,7 @@ func permissionsOf(a *sim.Account, session string) (sim.Permissions, error) {
 	return sim.Permissions{Policies: policies, Boundary: boundary}, err
 }
 
-// ownPolicies returns those of some managed policies that are the account's own.
+// ownPolicies returns the managed policies that are the account's own.
 func ownPolicies(a *sim.Account, arns ...string) ([]iampolicy.Policy, error) {
 	var policies []iampolicy.Policy
 	for _, arn := range arns {

@@ -44,7 +44,7 @@ type InstanceProfile struct {
 	Tags    map[string]string `json:"tags,omitempty"`
 }
 
-// state is what an account holds.
+// state holds the state of an account.
 type state struct {
 	account  *sim.Account
 	roles    *sim.Table[Role]
@@ -207,7 +207,7 @@ func tagged(had map[string]string, added []types.Tag) (map[string]string, error)
 	return tags, checkTagCount(tags)
 }
 
-// untagged returns tags without those of some keys.
+// untagged returns tags without some keys.
 func untagged(had map[string]string, keys []string) map[string]string {
 	tags := maps.Clone(had)
 	for _, key := range keys {

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The inline policies of a role, from the first to the role's end.
+// TestInlineRolePolicies walks through the life of a role's inline policies, from the first to the
+// role's deletion.
 func TestInlineRolePolicies(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -80,7 +81,7 @@ func TestInlineRolePolicies(t *testing.T) {
 	}
 }
 
-// The life of an OpenID Connect provider.
+// TestOpenIDConnectProviders walks through the life of an OpenID Connect provider.
 func TestOpenIDConnectProviders(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -181,7 +182,8 @@ func TestOpenIDConnectProviders(t *testing.T) {
 	}
 }
 
-// A trust policy names identity providers as IAM wants them named.
+// TestFederatedPrincipals holds that a trust policy names identity providers as IAM wants them
+// named.
 func TestFederatedPrincipals(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()

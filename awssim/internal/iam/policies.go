@@ -22,8 +22,8 @@ func (s *state) managedRole(name *string) (Role, error) {
 	return role, nil
 }
 
-// ownRole is managedRole for what only AWS itself may change of service-linked roles (AWS:
-// "Service-linked roles", editing).
+// ownRole does the same as managedRole, for changes that only AWS itself may make to service-linked
+// roles (AWS: "Service-linked roles", editing).
 func (s *state) ownRole(name *string) (Role, error) {
 	role, err := s.managedRole(name)
 	if err == nil && strings.HasPrefix(role.Path, "/aws-service-role/") {

@@ -69,8 +69,8 @@ func codeOf(err error) string {
 	}
 }
 
-// A role's life as a pool's controller leads it: created with a boundary and tags, policies
-// attached, changed, and all taken away.
+// TestRoleWithPolicies walks through a role's life as a pool's controller leads it: created with a
+// boundary and tags, policies attached, changed, and all removed.
 func TestRoleWithPolicies(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()

@@ -34,7 +34,7 @@ func checkDocument(document string) error {
 	return nil
 }
 
-// sessionDuration is how long sessions of a role may last: an hour unless more is asked for.
+// sessionDuration returns how long sessions of a role may last: an hour unless more is asked for.
 func sessionDuration(asked *int32) time.Duration {
 	if asked == nil {
 		return time.Hour
@@ -98,7 +98,8 @@ func percentEncoded(document string) string {
 	return strings.ReplaceAll(url.QueryEscape(document), "+", "%20")
 }
 
-// boundaryType is what IAM answers (AWS CLI, examples of create-user). Its model has another value.
+// boundaryType is the value that IAM answers (AWS CLI, examples of create-user). Its model has
+// another value.
 const boundaryType = types.PermissionsBoundaryAttachmentType("Policy")
 
 func getRole(c *sim.Call, in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
@@ -165,7 +166,7 @@ func updateAssumeRolePolicy(c *sim.Call, in *iam.UpdateAssumeRolePolicyInput) (*
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
 }
 
-// updateRole sets description and session duration. What is left out is reset (AWS: UpdateRole,
+// updateRole sets description and session duration. An omitted duration is reset (AWS: UpdateRole,
 // MaxSessionDuration: "If you do not specify a value for this setting, the default value of one
 // hour is applied"; Description stays as it is, which is an inference).
 func updateRole(c *sim.Call, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, error) {
@@ -182,7 +183,7 @@ func updateRole(c *sim.Call, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, er
 	return &iam.UpdateRoleOutput{}, nil
 }
 
-// updateRoleDescription is the older way to set a description, which Terraform takes. It answers
+// updateRoleDescription serves the older way to set a description, which Terraform uses. It answers
 // with the role.
 func updateRoleDescription(c *sim.Call, in *iam.UpdateRoleDescriptionInput) (*iam.UpdateRoleDescriptionOutput, error) {
 	s := of(c.Account)

@@ -72,7 +72,8 @@ func (p *principal) UnmarshalJSON(data []byte) error {
 // providers by ARN.
 var federated = regexp.MustCompile(`^([\w-]+(\.[\w-]+)+|arn:aws[a-z-]*:iam::\d{12}:(oidc|saml)-provider/.+)$`)
 
-// errFederated is what IAM answers (https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2594).
+// errFederated is IAM's answer
+// (https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2594).
 var errFederated = errors.New("Federated principals must be valid domain names or SAML metadata ARNs") //nolint:staticcheck // AWS's words
 
 func parsePolicy(document string) (policy, error) {
@@ -94,8 +95,8 @@ func parsePolicy(document string) (policy, error) {
 	return p, nil
 }
 
-// trustPolicyOf writes the trust policy of a role of the world. One that names nobody trusts its own
-// account, as the console's default does.
+// trustPolicyOf writes the trust policy of a role of the world. A role that names no principal
+// trusts its own account, as the console's default does.
 func trustPolicyOf(account string, r world.Role) string {
 	s := statement{Effect: "Allow", Principal: principal{}, Action: words{"sts:AssumeRole"}}
 	for _, p := range r.TrustedPrincipals {
@@ -178,12 +179,12 @@ func (r Role) TrustsService(service string) bool {
 		return false // CreateRole and UpdateAssumeRolePolicy let no such document in
 	}
 	return slices.ContainsFunc(p.Statement, func(s statement) bool {
-		s.Condition = nil // conditions on which resource a service acts for are not looked at
+		s.Condition = nil // conditions on which resource a service acts for are ignored
 		return s.Effect == "Allow" && slices.Contains(s.Principal["Service"], service) && s.applies("sts:AssumeRole", nil)
 	})
 }
 
-// roleOfSession returns the ARN of the role behind an assumed-role session, as far as it can be told
+// roleOfSession returns the ARN of the role behind an assumed-role session, as far as it follows
 // from the session's ARN, which leaves out the role's path.
 func roleOfSession(arn string) string {
 	before, after, found := strings.Cut(arn, ":assumed-role/")

@@ -96,7 +96,7 @@ func meetsStorage(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest
 	return inclusion(string(r.LocalStorage), "included", len(t.InstanceStorage) > 0) && between(total, wanted.Min, wanted.Max)
 }
 
-// accelerators are those of one kind that a type has.
+// accelerators holds the accelerators of one kind that a type has.
 type accelerators struct {
 	kind ec2types.AcceleratorType
 	all  []world.Accelerator
@@ -162,8 +162,8 @@ var familyGeneration = regexp.MustCompile(`^[a-z]+([0-9]+)[a-z0-9-]*$`)
 
 // meetsPerformance compares the CPUs of a type with the baseline's. AWS publishes no figures of
 // what it compares. Here a family of an earlier generation performs worse, and every other one well
-// enough, whoever makes its processors (inference). A family of which the generation cannot be told
-// has no type, as one that is not supported.
+// enough, regardless of the maker of its processors (inference). A family with an unknown
+// generation has no type, as one that is not supported.
 func meetsPerformance(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest) bool {
 	if r.BaselinePerformanceFactors == nil || r.BaselinePerformanceFactors.Cpu == nil || len(r.BaselinePerformanceFactors.Cpu.References) == 0 {
 		return true

@@ -63,8 +63,8 @@ func putObject(c *sim.Call, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) 
 	return out, nil
 }
 
-// checkStorageClass refuses what is no storage class (AWS: S3 error responses,
-// InvalidStorageClass), and those that objects do not have here.
+// checkStorageClass refuses values that are no storage class (AWS: S3 error responses,
+// InvalidStorageClass), and classes that objects do not have here.
 func checkStorageClass(class types.StorageClass) error {
 	switch {
 	case class == "", class == types.StorageClassStandard:
@@ -89,8 +89,8 @@ func precondition(in *s3.PutObjectInput, was object, exists bool) error {
 	return nil
 }
 
-// complete checks and fills in what S3 adds. Every object is encrypted, with S3's own keys if
-// nobody asks for others (AWS: S3 user guide, "Amazon S3 now automatically encrypts all new
+// complete checks and fills in what S3 adds. Every object is encrypted, with S3's own keys unless
+// the request names others (AWS: S3 user guide, "Amazon S3 now automatically encrypts all new
 // objects"). Its entity tag is the MD5 of the content unless KMS encrypts it (AWS: API_Object).
 func (o *object) complete() error {
 	size := 0
@@ -157,7 +157,7 @@ func (s *state) find(c *sim.Call, bucketName, key *string) (object, error) {
 		return object{}, err
 	}
 	o, ok := s.object(b, *key)
-	// whoever may not list learns not what there is (API GetObject, "Permissions")
+	// a caller that may not list does not learn what exists (API GetObject, "Permissions")
 	if !ok && !c.Permits(onBucket("s3:ListBucket", b.Name)) {
 		return object{}, accessDenied("Access Denied")
 	}
@@ -234,7 +234,7 @@ func deleteObjects(c *sim.Call, in *s3.DeleteObjectsInput) (*s3.DeleteObjectsOut
 	return out, nil
 }
 
-// largestPage is how many keys a list holds (AWS: ListObjectsV2).
+// largestPage is the number of keys that a list holds (AWS: ListObjectsV2).
 const largestPage = 1000
 
 func listObjects(c *sim.Call, in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, error) {

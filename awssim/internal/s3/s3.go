@@ -81,7 +81,7 @@ func Register(reg *sim.Registry) {
 	registerAuthorization(reg)
 }
 
-// dump is what the account holds in the region.
+// dump returns what the account holds in the region.
 func dump(r *sim.Region) any {
 	s := of(r.Account)
 	buckets, objects := map[string]any{}, map[string]any{}
@@ -111,7 +111,8 @@ func Content(a *sim.Account, bucketName, key string) (string, error) {
 	return o.Content, nil
 }
 
-// AWS: S3 API reference, error responses, for these and the codes below.
+// noSuchBucket returns AWS's error (AWS: S3 API reference, error responses, for this and the codes
+// below).
 func noSuchBucket(name string) error {
 	return sim.Errorf("NoSuchBucket", "The specified bucket does not exist: %s", name).WithStatus(http.StatusNotFound)
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// CheckEnums compares every value of an enumeration in v with the list that the SDK has of it, and
-// returns what refuse says of the first that is not there. The empty value means "not given".
-// Enumerations in open may have values that the SDK does not know.
+// CheckEnums compares every value of an enumeration in v with the SDK's list, and returns the error
+// of refuse for the first that is not there. The empty value means "not given". Enumerations in
+// open may have values that the SDK does not know.
 func CheckEnums(v any, path string, refuse func(path, value string, known []string) error, open ...reflect.Type) error {
 	return checkEnums(reflect.ValueOf(v), path, func(path string, v reflect.Value) error {
 		if v.Type() == reflect.TypeFor[string]() || slices.Contains(open, v.Type()) || v.Len() == 0 {

@@ -14,7 +14,7 @@ const DefaultAccount = "123456789012"
 // Anonymous is the principal of requests without a signature.
 const Anonymous = "anonymous"
 
-// Account is one AWS account. It is made from the world the first time somebody uses it.
+// Account is one AWS account. It is created from the world on first use.
 type Account struct {
 	ID string
 
@@ -56,7 +56,7 @@ func (a *Account) Region(name string) (*Region, error) {
 	return r, nil
 }
 
-// Account returns the account with that id and makes it if it is new. Only for code under the lock.
+// Account returns the account with an ID and creates it if it is new. Only for code under the lock.
 func (k *Kernel) Account(id string) *Account {
 	if a, ok := k.accounts[id]; ok {
 		return a
@@ -90,13 +90,13 @@ func AccountOfKey(accessKeyID string) string {
 }
 
 // Store returns the state that a service keeps per region, T being the service's own type. build
-// makes it from the world on first use; what it puts into tables is visible at once, whatever the
+// creates it from the world on first use; what it puts into tables is visible at once, whatever the
 // read lag. Only for code under the lock.
 func Store[T any](r *Region, build func(*Region) *T) *T {
 	return store(r.stores, r.Account, func() *T { return build(r) })
 }
 
-// AccountStore is Store for a service that is global, as IAM is.
+// AccountStore does the same as Store, for a service that is global, as IAM is.
 func AccountStore[T any](a *Account, build func(*Account) *T) *T {
 	return store(a.stores, a, func() *T { return build(a) })
 }

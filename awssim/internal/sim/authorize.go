@@ -32,9 +32,10 @@ type Authorization struct {
 	Account   string `json:"account"`
 }
 
-// Authorize registers what permissions a call of an action needs, in the order in which they are
-// looked at. What must be looked at without resources, or needs none at all, is AuthorizeUnscoped's
-// and AuthorizeFree's. It panics if the action has no handler, which is a programming error.
+// Authorize registers the permissions that a call of an action needs, in the order in which they
+// are checked. Actions that are checked without resources, or need no permission, use
+// AuthorizeUnscoped and AuthorizeFree. It panics if the action has no handler, which is a
+// programming error.
 func Authorize[I any](reg *Registry, service, action string, questions func(*Call, *I) []Question) {
 	handler := reg.Handler(service, action)
 	if handler == nil {
@@ -52,18 +53,18 @@ func AuthorizeUnscoped(reg *Registry, service string, actions ...string) {
 	}
 }
 
-// AuthorizeFree registers actions that everybody may call.
+// AuthorizeFree registers actions that every caller may use.
 func AuthorizeFree(reg *Registry, service string, actions ...string) {
 	for _, action := range actions {
 		reg.Handler(service, action).questions = func(*Call, any) []Question { return nil }
 	}
 }
 
-// Permissions are what a caller is held to. Without policies it is the account's administrator,
-// within its permissions boundary, if it has one.
+// Permissions are the policies that a caller is held to. Without policies it is the account's
+// administrator, within its permissions boundary, if it has one.
 type Permissions struct {
 	Policies []iampolicy.Policy
-	// Boundary is the permissions boundary, of which there is one at most.
+	// Boundary is the permissions boundary. There is one at most.
 	Boundary []iampolicy.Policy
 }
 
@@ -85,7 +86,7 @@ func (p Permissions) decide(request iampolicy.Request) iampolicy.Decision {
 	return decision
 }
 
-// OfRoles sets how the permissions of a session are found: those of its role.
+// OfRoles sets the function that returns the permissions of a session: the permissions of its role.
 func (reg *Registry) OfRoles(find func(account *Account, session string) (Permissions, error)) {
 	reg.ofRoles = find
 }
@@ -95,14 +96,15 @@ func (reg *Registry) Refuse(service string, refusal func(message string) *Error)
 	reg.refusals[service] = refusal
 }
 
-// SetPolicies holds callers with an access key to policies; none make it the account's administrator again.
+// SetPolicies holds callers with an access key to policies; with none they are the account's
+// administrator again.
 func (k *Kernel) SetPolicies(accessKeyID string, policies []iampolicy.Policy) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.policies[accessKeyID] = policies
 }
 
-// Authorizations are all questions that were asked for callers with policies, in order.
+// Authorizations returns all questions that were asked for callers with policies, in order.
 func (k *Kernel) Authorizations() []Authorization {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -180,8 +182,8 @@ func (c *Call) Permits(request iampolicy.Request) bool {
 	return c.administers() || c.ask(Question{Request: request}) == nil
 }
 
-// Tagged is the context of a resource with tags: aws:ResourceTag, and the service's own key for the
-// same if it has one, such as ec2:ResourceTag.
+// Tagged returns the context of a resource with tags: aws:ResourceTag, and the service's own key
+// for the same if it has one, such as ec2:ResourceTag.
 func Tagged(context iampolicy.Context, tags map[string]string, services ...string) iampolicy.Context {
 	for _, prefix := range append(services, "aws") {
 		for key, value := range tags {
@@ -191,8 +193,8 @@ func Tagged(context iampolicy.Context, tags map[string]string, services ...strin
 	return context
 }
 
-// Tagging is the context of a request that sets tags (AWS: IAM user guide, "AWS global condition
-// context keys": aws:RequestTag, aws:TagKeys).
+// Tagging returns the context of a request that sets tags (AWS: IAM user guide, "AWS global
+// condition context keys": aws:RequestTag, aws:TagKeys).
 func Tagging(context iampolicy.Context, tags map[string]string) iampolicy.Context {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		context["aws:RequestTag/"+key] = []string{tags[key]}
@@ -201,7 +203,7 @@ func Tagging(context iampolicy.Context, tags map[string]string) iampolicy.Contex
 	return context
 }
 
-// Untagging is the context of a request that removes tags.
+// Untagging returns the context of a request that removes tags.
 func Untagging(context iampolicy.Context, keys []string) iampolicy.Context {
 	if len(keys) > 0 {
 		context["aws:TagKeys"] = keys

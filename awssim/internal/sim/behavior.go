@@ -23,10 +23,10 @@ type Behavior struct {
 	Throttling bool
 	// Capacity lists where EC2 runs out of instances.
 	Capacity []CapacityRule
-	// SpotPrices are the present Spot prices where they are not those of the world. The first rule
+	// SpotPrices are the present Spot prices where they differ from the world's. The first rule
 	// that covers an offering counts.
 	SpotPrices []SpotPriceRule
-	// Nodes says of nodes of managed node groups what AWS does not decide: whether they join and
+	// Nodes decides about nodes of managed node groups what AWS does not: whether they join and
 	// drain. Without a rule a node is Ready when its instance has booted, and drained at once.
 	Nodes []NodeRule
 	// NodesReport leaves both to who runs the nodes: without a report (Simulator.SetNode) no node
@@ -34,7 +34,7 @@ type Behavior struct {
 	NodesReport bool
 }
 
-// InstanceTimes is how long an instance stays in its states.
+// InstanceTimes holds how long an instance stays in its states.
 type InstanceTimes struct {
 	// Pending is the time from launch to running.
 	Pending time.Duration
@@ -44,7 +44,7 @@ type InstanceTimes struct {
 	ShuttingDown time.Duration
 }
 
-// ClusterTimes is how long EKS takes for a cluster and its add-ons; a second if it is zero.
+// ClusterTimes holds how long EKS takes for a cluster and its add-ons; a second if it is zero.
 type ClusterTimes struct {
 	// Creating, Updating and Deleting are the times that a cluster has these statuses.
 	Creating, Updating, Deleting time.Duration
@@ -66,8 +66,8 @@ func (r CapacityRule) Covers(instanceType, zone, market string) bool {
 	return (r.InstanceType == "" || r.InstanceType == instanceType) && (r.Zone == "" || r.Zone == zone) && (r.Market == "" || r.Market == market)
 }
 
-// SpotPriceRule is what a Spot Instance of a type costs in a zone, in US dollars per hour. An empty
-// type or zone stands for every one.
+// SpotPriceRule is the price of a Spot Instance of a type in a zone, in US dollars per hour. An
+// empty type or zone stands for every one.
 type SpotPriceRule struct {
 	InstanceType string
 	Zone         string
@@ -122,7 +122,7 @@ func (k *Kernel) Behavior() Behavior { return k.behavior }
 // BehaviorSince returns when the present behavior was set. Only for code under the lock.
 func (k *Kernel) BehaviorSince() time.Time { return k.behaviorSince }
 
-// SetBehavior replaces the behavior from now on. What has been scheduled keeps its time.
+// SetBehavior replaces the behavior from now on. Scheduled events keep their time.
 func (k *Kernel) SetBehavior(b Behavior) {
 	k.Locked(func() {
 		k.behavior, k.behaviorSince = b.clone(), k.now
@@ -130,8 +130,8 @@ func (k *Kernel) SetBehavior(b Behavior) {
 	})
 }
 
-// NodeRule says how the nodes of managed node groups behave. It covers those of which everything is
-// true that it names. Of the rules that cover a node the first counts.
+// NodeRule says how the nodes of managed node groups behave. It covers the nodes that have all the
+// values that it names. The first rule that covers a node counts.
 type NodeRule struct {
 	Cluster   string
 	Nodegroup string
@@ -147,7 +147,7 @@ type NodeRule struct {
 	NeverDrained bool
 }
 
-// NodeFacts are what a NodeRule decides by.
+// NodeFacts holds the values that a NodeRule decides by.
 type NodeFacts struct{ Cluster, Nodegroup, ImageID, UserData string }
 
 // Covers reports whether the rule is about a node.

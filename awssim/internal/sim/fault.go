@@ -17,8 +17,8 @@ const (
 	AfterAnswer Place = "after-answer" // the answer has been sent
 )
 
-// Fault makes chosen calls go wrong. Empty Service, Action and Principal match all. Of Delay,
-// Callback, Drop and Code those that are set happen, in this order.
+// Fault disturbs chosen calls. Empty Service, Action, and Principal match all. Of Delay, Callback,
+// Drop, and Code, the ones that are set happen, in this order.
 type Fault struct {
 	ID      string
 	Service string
@@ -45,7 +45,7 @@ type Fault struct {
 	Callback func(*FaultContext) `json:"-"`
 }
 
-// FaultContext is what a fault's callback is told. It runs outside the kernel's lock.
+// FaultContext is the argument of a fault's callback. The callback runs outside the kernel's lock.
 type FaultContext struct {
 	Fault     Fault
 	Service   string
@@ -96,8 +96,8 @@ func (f Fault) checkError() error {
 	return nil
 }
 
-// AddFault sets a fault and returns its id, which is made if it is empty. A fault with an id that
-// is already set replaces that one and counts afresh.
+// AddFault sets a fault and returns its ID, which is generated if it is empty. A fault with an ID
+// that is already set replaces that one and counts afresh.
 func (k *Kernel) AddFault(f Fault) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -156,8 +156,8 @@ func (k *Kernel) RemoveFault(id string) bool {
 	return true
 }
 
-// Strikes counts a call with every fault that matches it and returns those that strike it. It is
-// called once per call, at its start, so that Nth counts calls and not places.
+// Strikes counts a call with every fault that matches it and returns the faults that strike it. It
+// is called once per call, at its start, so that Nth counts calls and not places.
 func (k *Kernel) Strikes(service, action, principal string) []Fault {
 	k.mu.Lock()
 	defer k.mu.Unlock()

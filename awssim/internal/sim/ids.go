@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// idSource makes pseudo-random text from a seed and a counter: the same calls in the same order
+// idSource generates pseudo-random text from a seed and a counter: the same calls in the same order
 // get the same identifiers.
 type idSource struct {
 	seed    uint64
@@ -32,14 +32,14 @@ func (s *idSource) hex(n int) string {
 // share returns a number from 0 to below 1.
 func (s *idSource) share() float64 {
 	const digits = 8
-	number, _ := strconv.ParseUint(s.hex(digits), 16, 64) // of what hex makes
+	number, _ := strconv.ParseUint(s.hex(digits), 16, 64) // hex returns such digits
 	return float64(number) / (1 << (4 * digits))
 }
 
 // NewID returns prefix followed by n hexadecimal digits, such as NewID("i-", 17). Identifiers are
 // unique. They depend only on the seed, on the account that is being served, and on how many it has
-// made before, so that tests in accounts of their own do not change each other's. AWS resource ids
-// have 17 digits (AWS: EC2 user guide, resource IDs).
+// generated before, so that tests in accounts of their own do not change each other's. AWS resource
+// IDs have 17 digits (AWS: EC2 user guide, resource IDs).
 func (k *Kernel) NewID(prefix string, n int) string {
 	source := k.ids[k.serving]
 	if source == nil {

@@ -56,15 +56,15 @@ type Kernel struct {
 	notify notifier
 }
 
-// Settings is what a kernel starts with and what Reset returns to.
+// Settings holds what a kernel starts with and what Reset returns to.
 type Settings struct {
 	Seed     uint64
 	Behavior Behavior
 	Faults   []Fault
 }
 
-// New returns a kernel whose handlers are those of registry and whose accounts look like w.
-// It fails if a fault in the settings is not well-formed.
+// New returns a kernel with the handlers of registry and with accounts that look like w. It fails
+// if a fault in the settings is not well-formed.
 func New(clock *simclock.Clock, w *world.World, registry *Registry, settings Settings) (*Kernel, error) {
 	k := &Kernel{clock: clock, world: w, registry: registry, initial: settings}
 	k.clear()
@@ -79,13 +79,13 @@ func New(clock *simclock.Clock, w *world.World, registry *Registry, settings Set
 // Clock returns the clock that drives the kernel.
 func (k *Kernel) Clock() *simclock.Clock { return k.clock }
 
-// World returns the world that accounts are made from. It must not be changed.
+// World returns the world that accounts are created from. It must not be changed.
 func (k *Kernel) World() *world.World { return k.world }
 
 // Registry returns the handlers.
 func (k *Kernel) Registry() *Registry { return k.registry }
 
-// Now returns the kernel's time: during an event, when it was due; else that of the call being
+// Now returns the kernel's time: during an event, when it was due; else the time of the call being
 // served. Only for code under the lock.
 func (k *Kernel) Now() time.Time { return k.now }
 

@@ -120,7 +120,8 @@ func TestEventsRunInOrderAtTheirTimes(t *testing.T) {
 	}
 }
 
-// A call sees everything that is due, even if the clock's own wake-up comes later.
+// TestCallsSeeWhatIsDue holds that a call sees everything that is due, even if the clock's own
+// wake-up comes later.
 func TestCallsSeeWhatIsDue(t *testing.T) {
 	t.Parallel()
 	k, clock := newKernel(t, Settings{})
@@ -272,7 +273,8 @@ func TestIDsAreUniqueAndDependOnTheSeed(t *testing.T) {
 	}
 }
 
-// What one account does, and when, changes no identifier of another's.
+// TestIDsDoNotDependOnOtherAccounts holds that the actions of one account, and their times, change
+// no identifier of another's.
 func TestIDsDoNotDependOnOtherAccounts(t *testing.T) {
 	t.Parallel()
 	draw := func(disturb bool) []string {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Event tells that something in the simulated AWS has changed. Kind is for example "instance",
-// State then one of "pending", "running", "booted", "shutting-down", "stopping", "stopped" and
+// Event reports that something in the simulated AWS has changed. Kind is for example "instance",
+// State then one of "pending", "running", "booted", "shutting-down", "stopping", "stopped", and
 // "terminated".
 type Event struct {
 	Account string
@@ -17,8 +17,8 @@ type Event struct {
 	Time    time.Time
 }
 
-// notifier hands events to subscribers in order and outside the kernel's lock. There is no
-// goroutine of its own: whoever leaves the lock delivers what has gathered, and Clock.Step thus
+// notifier hands events to subscribers in order and outside the kernel's lock. It has no goroutine
+// of its own: the goroutine that leaves the lock delivers the gathered events, and Clock.Step thus
 // returns only after the subscribers have seen what happened in it.
 type notifier struct {
 	delivering sync.Mutex
@@ -28,8 +28,8 @@ type notifier struct {
 	subscribers []*func(Event)
 }
 
-// Emit tells the subscribers, once the lock is released. Time is set to now if it is zero. Only for
-// code under the lock.
+// Emit notifies the subscribers, once the lock is released. Time is set to now if it is zero. Only
+// for code under the lock.
 func (k *Kernel) Emit(e Event) {
 	if e.Time.IsZero() {
 		e.Time = k.now
@@ -39,7 +39,7 @@ func (k *Kernel) Emit(e Event) {
 	k.notify.pending = append(k.notify.pending, e)
 }
 
-// OnChange makes f see every later event, in order, until cancel is called. f runs outside the
+// OnChange has f called for every later event, in order, until cancel is called. f runs outside the
 // kernel's lock and may call AWS, but must not step the clock; the next event waits for it.
 func (k *Kernel) OnChange(f func(Event)) (cancel func()) {
 	n := &k.notify

@@ -9,9 +9,9 @@ import (
 )
 
 // Page returns up to size of the items behind the token, all of them if size is 0, and the token of
-// the next page, nil at the end. key names an item. A token remembers the key of the last item and
-// its position, so that a page continues behind the same item although others came or went
-// meanwhile, or near it if it went itself. It reports false for a token that Page has not made.
+// the next page, nil after the last. key names an item. A token remembers the key of the last item
+// and its position, so that a page continues behind the same item although others came or went
+// meanwhile, or near it if it went itself. It reports false for a token that Page has not returned.
 func Page[V any](items []V, token *string, size int, key func(V) string) (page []V, next *string, ok bool) {
 	start := 0
 	if token != nil && *token != "" {

@@ -122,7 +122,7 @@ func (k *Kernel) State(accountID, regionName string) (map[string]any, error) {
 	return state, nil
 }
 
-// Session is what temporary credentials stand for.
+// Session holds what temporary credentials stand for.
 type Session struct {
 	Account         string
 	Principal       string // ARN of the assumed role
@@ -131,7 +131,7 @@ type Session struct {
 	Expires         time.Time
 }
 
-// AddSession makes an access key id stand for a session. Only for code under the lock.
+// AddSession has an access key ID stand for a session. Only for code under the lock.
 func (k *Kernel) AddSession(accessKeyID string, s Session) { k.sessions[accessKeyID] = s }
 
 // AccountOf returns the account that an access key id belongs to. Only for code under the lock.

@@ -55,7 +55,7 @@ func (t *Table[V]) Delete(key string) {
 	t.forget(key, r)
 }
 
-// write adds a version and drops those that no read can see any more.
+// write adds a version and drops versions that no read can see any longer.
 func (t *Table[V]) write(r *row[V], v version[V]) {
 	if !t.kernel.building {
 		v.since = t.kernel.now
@@ -70,14 +70,14 @@ func (t *Table[V]) write(r *row[V], v version[V]) {
 	}
 }
 
-// forget drops the row of a deleted key once its end is visible.
+// forget drops the row of a deleted key once its deletion is visible.
 func (t *Table[V]) forget(key string, r *row[V]) {
 	if i := r.visible(t.horizon()); i == len(r.versions)-1 && r.versions[i].deleted {
 		delete(t.rows, key)
 	}
 }
 
-// horizon is the moment that lagging reads see.
+// horizon returns the moment that lagging reads see.
 func (t *Table[V]) horizon() time.Time { return t.kernel.now.Add(-t.kernel.behavior.ReadLag) }
 
 // visible returns the index of the version that was newest at the given moment, or -1.
@@ -134,8 +134,8 @@ func (t *Table[V]) VisibleAll() []V {
 // Len returns how many keys there are.
 func (t *Table[V]) Len() int { return len(t.All()) }
 
-// collect returns the versions of rows that pick chooses by index, but those that are deletions. A
-// negative index chooses none.
+// collect returns the versions of rows that pick chooses by index, except for deletions. A negative
+// index chooses none.
 func (t *Table[V]) collect(pick func(*row[V]) int) []V {
 	// Values may be large: what is sorted is where they are.
 	type entry struct {

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// A table agrees with a map in order of insertion; reads that lag agree with it once the lag has passed.
+// TestTableLaw holds that a table agrees with a map in order of insertion; reads that lag agree
+// with it once the lag has passed.
 func TestTableLaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,9 +2,9 @@ package sim
 
 import "time"
 
-// NotYetError is what a handler returns in place of an answer if there is nothing to answer yet.
-// The request is served once more, as Resumed, when Wake is closed or Until has come, whichever is
-// first. Nobody holds the kernel's lock meanwhile.
+// NotYetError is returned by a handler that has nothing to answer yet. The request is served again,
+// as Resumed, when Wake is closed or Until has come, whichever is first. The kernel's lock is free
+// meanwhile.
 type NotYetError struct {
 	Until time.Time
 	Wake  <-chan struct{}

@@ -15,7 +15,7 @@ import (
 const service = "sqs"
 
 func registerAuthorization(reg *sim.Registry) {
-	// API common errors. Clients that speak JSON are told this code, others AccessDenied.
+	// API common errors. Clients that speak JSON get this code, others AccessDenied.
 	reg.Refuse(service, func(message string) *sim.Error { return sim.Errorf("AccessDeniedException", "%s", message) })
 	sim.AuthorizeUnscoped(reg, service, "ListQueues")
 	sim.Authorize(reg, service, "CreateQueue", func(c *sim.Call, in *sqs.CreateQueueInput) []sim.Question {

@@ -30,7 +30,7 @@ func getQueueURL(c *sim.Call, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput,
 		return nil, missing("QueueName")
 	}
 	if owner := in.QueueOwnerAWSAccountId; owner != nil && *owner != c.Account.ID {
-		// nobody of another account gets in, as above
+		// callers of other accounts do not get in, as above
 		return nil, sim.Errorf("QueueDoesNotExist", "The specified queue does not exist.")
 	}
 	q, err := of(c.Region).named(*in.QueueName)
@@ -65,8 +65,8 @@ func sendMessage(c *sim.Call, in *sqs.SendMessageInput) (*sqs.SendMessageOutput,
 	return &sqs.SendMessageOutput{MessageId: &m.id, MD5OfMessageBody: digest(m.body)}, nil
 }
 
-// accept checks a message and puts it into the queue. A delay of zero cannot be told from none in
-// Go, so that the queue's counts.
+// accept checks a message and puts it into the queue. In Go, a delay of zero looks like none, so
+// that the queue's counts.
 func (s *state) accept(q *queue, in types.SendMessageBatchRequestEntry) (*message, error) {
 	longest, _ := strconv.Atoi(q.settings[attributeSize]) // checked when it was set
 	switch {
@@ -156,8 +156,8 @@ func digest(body string) *string {
 	return &text
 }
 
-// receiveMessage answers the oldest visible messages. If there is none it waits for one as long as
-// it is told to (SQS developer guide, "Short and long polling").
+// receiveMessage answers the oldest visible messages. If there is none it waits for one for as long
+// as the request says (SQS developer guide, "Short and long polling").
 func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	s := of(c.Region)
 	q, err := s.find(in.QueueUrl)
@@ -181,7 +181,7 @@ func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessa
 		}
 	}
 	wait := time.Duration(in.WaitTimeSeconds) * time.Second
-	if wait == 0 { // which cannot be told from none in Go
+	if wait == 0 { // which looks like none in Go
 		wait = q.duration(attributeWait)
 	}
 	until := c.Began.Add(wait)
@@ -191,8 +191,8 @@ func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessa
 	return out, nil
 }
 
-// atMost checks the numbers of a request, and returns how many messages it wants. What is zero was
-// not given: SDKs for Go cannot tell.
+// atMost checks the numbers of a request, and returns how many messages it wants. Zero counts as
+// not given: SDKs for Go do not distinguish them.
 func atMost(in *sqs.ReceiveMessageInput) (int, error) {
 	switch {
 	case in.MaxNumberOfMessages < 0 || in.MaxNumberOfMessages > mostMessages:
@@ -206,7 +206,7 @@ func atMost(in *sqs.ReceiveMessageInput) (int, error) {
 }
 
 // checkAttributeNames checks the older member for the system attributes of messages. The model
-// types it as attributes of queues, but the API reference lists those of messages (API
+// types it as attributes of queues, but the API reference lists attributes of messages (API
 // ReceiveMessage, AttributeNames).
 func checkAttributeNames(names []types.QueueAttributeName) error {
 	for _, name := range names {
@@ -259,8 +259,8 @@ func (s *state) receive(q *queue, m *message, in *sqs.ReceiveMessageInput) types
 	return answer
 }
 
-// receivedBy finds the message of a receipt handle. That of an earlier receipt, or of a message
-// that is gone, finds nothing, which is no error to who deletes (API DeleteMessage).
+// receivedBy finds the message of a receipt handle. The handle of an earlier receipt, or of a
+// message that is gone, finds nothing, which is no error for a deletion (API DeleteMessage).
 func (q *queue) receivedBy(handle *string) (*message, error) {
 	switch {
 	case handle == nil || *handle == "":
@@ -328,7 +328,7 @@ func changeMessageVisibility(c *sim.Call, in *sqs.ChangeMessageVisibilityInput) 
 		return nil, err
 	case in.VisibilityTimeout < 0 || time.Duration(in.VisibilityTimeout)*time.Second > longestVisibility:
 		return nil, invalid(in.VisibilityTimeout, "VisibilityTimeout", "Must be between 0 and 43200")
-	case m == nil: // LocalStack, services/sqs, in AWS's words
+	case m == nil: // LocalStack, services/sqs, with AWS's wording
 		return nil, invalid(*in.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change")
 	case !m.visible.After(c.Now):
 		return nil, sim.Errorf("MessageNotInflight", "The specified message isn't in flight.")

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file has what of a queue's policy is looked at: whether an AWS service may send to it.
+// This file evaluates a queue's policy as far as needed: whether an AWS service may send to it.
 
 // Delivery is a message that a service sends for a resource of its own, such as a rule.
 type Delivery struct {
@@ -63,7 +63,7 @@ func (q *queue) statements() []statement {
 // lets decides by the queue's policy alone: a service has no other permission. A statement whose
 // condition cannot be decided does not allow, and denies whatever it covers.
 func (q *queue) lets(d Delivery, account string) bool {
-	// The keys are those that services send (AWS: IAM user guide, "AWS global condition context
+	// The keys are the ones that services send (AWS: IAM user guide, "AWS global condition context
 	// keys", aws:SourceArn and following).
 	request := iampolicy.Request{Action: "sqs:SendMessage", Resource: q.arn, Context: iampolicy.Context{
 		"aws:SourceArn": {d.SourceARN}, "aws:SourceAccount": {account}, "aws:PrincipalIsAWSService": {"true"},
@@ -93,8 +93,8 @@ func (q *queue) lets(d Delivery, account string) bool {
 	return allowed
 }
 
-// isFor reports whether a statement is about a service. One that has neither Principal nor
-// NotPrincipal is about nobody.
+// isFor reports whether a statement is about a service. A statement that has neither Principal nor
+// NotPrincipal is about none.
 func (s statement) isFor(service string) bool {
 	if len(s.Action)+len(s.NotAction) == 0 || len(s.Resource)+len(s.NotResource) == 0 {
 		return false
@@ -105,8 +105,8 @@ func (s statement) isFor(service string) bool {
 	return names(s.Principal, service)
 }
 
-// names reports whether a principal is everybody or has the service (AWS: "AWS JSON policy
-// elements: Principal": in a resource's policy "*" and {"AWS": "*"} are everybody).
+// names reports whether a principal stands for everyone or has the service (AWS: "AWS JSON policy
+// elements: Principal": in a resource's policy "*" and {"AWS": "*"} stand for everyone).
 func names(principal json.RawMessage, service string) bool {
 	var everybody string
 	if json.Unmarshal(principal, &everybody) == nil {

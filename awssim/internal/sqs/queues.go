@@ -35,7 +35,7 @@ var defaultSettings = map[string]string{
 	attributeVisibility: "30", attributeRetention: "345600", attributeDelay: "0", attributeWait: "0", attributeSize: strconv.Itoa(longestBody), attributeManagedSSE: "true",
 }
 
-// bounds are those of attributes that are numbers (API SetQueueAttributes).
+// bounds are the bounds of attributes that are numbers (API SetQueueAttributes).
 var bounds = map[string][2]int{
 	attributeVisibility: {0, 43200}, attributeRetention: {60, 1209600}, attributeDelay: {0, longestDelay}, attributeWait: {0, longestWait}, attributeSize: {1024, longestBody},
 	attributeKeyReuse: {60, 86400},
@@ -43,8 +43,8 @@ var bounds = map[string][2]int{
 
 const (
 	maxTags = 50 // API TagQueue
-	// pause is how long a name cannot be used again after its queue was deleted, and how long a
-	// purge takes (API CreateQueue: QueueDeletedRecently; API PurgeQueue).
+	// pause is the time for which a name cannot be used again after its queue was deleted, and the
+	// duration of a purge (API CreateQueue: QueueDeletedRecently; API PurgeQueue).
 	pause    = time.Minute
 	mostList = 1000 // API ListQueues
 )
@@ -92,8 +92,8 @@ func createQueue(c *sim.Call, in *sqs.CreateQueueInput) (*sqs.CreateQueueOutput,
 	return &sqs.CreateQueueOutput{QueueUrl: &q.url}, nil
 }
 
-// checkAttributes holds what values attributes can have (API SetQueueAttributes). Those of FIFO
-// queues and of dead-letter queues are refused, because they would do nothing.
+// checkAttributes checks the values of attributes (API SetQueueAttributes). Attributes of FIFO
+// queues and of dead-letter queues are refused, because they would have no effect.
 func checkAttributes(attributes map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		value := attributes[name]
@@ -135,12 +135,12 @@ func deleteQueue(c *sim.Call, in *sqs.DeleteQueueInput) (*sqs.DeleteQueueOutput,
 	}
 	delete(s.queues, q.name)
 	s.gone[q.name] = c.Now
-	q.wake() // who waits for messages is told that the queue is gone
+	q.wake() // callers that wait for messages learn that the queue is gone
 	return &sqs.DeleteQueueOutput{}, nil
 }
 
-// listQueues answers pages only if it is told how large they are (API ListQueues: without
-// MaxResults up to 1,000 and no token).
+// listQueues answers pages only if the request has their size (API ListQueues: without MaxResults
+// up to 1,000 and no token).
 func listQueues(c *sim.Call, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, error) {
 	s, prefix, size := of(c.Region), "", mostList
 	if in.QueueNamePrefix != nil {
@@ -235,7 +235,7 @@ func (q *queue) attributes(now time.Time) map[string]string {
 	return all
 }
 
-// purgeQueue deletes all messages, also those that were received, at most once a minute (API PurgeQueue).
+// purgeQueue deletes all messages, including received ones, at most once a minute (API PurgeQueue).
 func purgeQueue(c *sim.Call, in *sqs.PurgeQueueInput) (*sqs.PurgeQueueOutput, error) {
 	q, err := of(c.Region).find(in.QueueUrl)
 	if err != nil {

@@ -37,7 +37,8 @@ type message struct {
 	sent     time.Time
 	// visible is from when the message can be received.
 	visible time.Time
-	// handle is that of the last receipt, first when the first one was; received counts them.
+	// handle is the handle of the last receipt, first the time of the first one; received counts
+	// them.
 	handle   string
 	first    time.Time
 	received int
@@ -137,13 +138,13 @@ func (s *state) send(q *queue, body string, delay time.Duration) *message {
 	return m
 }
 
-// wake lets those who wait for messages look again.
+// wake has callers that wait for messages check again.
 func (q *queue) wake() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// hide makes a message visible again after d only.
+// hide hides a message for d.
 func (s *state) hide(q *queue, m *message, d time.Duration) {
 	kernel := s.region.Kernel()
 	m.visible = kernel.Now().Add(d)
@@ -155,8 +156,8 @@ func (q *queue) forgetOld(now time.Time) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return now.Sub(m.sent) > q.duration(attributeRetention) })
 }
 
-// find returns the queue of a URL, of which only the account and the name at its end count: clients
-// with an endpoint of their own send it as it is.
+// find returns the queue of a URL. Only the account and the name at the end of the URL count:
+// clients with an endpoint of their own send it as it is.
 func (s *state) find(url *string) (*queue, error) {
 	if url == nil || *url == "" {
 		return nil, missing("QueueUrl")
@@ -166,7 +167,7 @@ func (s *state) find(url *string) (*queue, error) {
 		return nil, sim.Errorf("InvalidAddress", "The address %s is not valid for this endpoint.", *url)
 	}
 	if account := parts[len(parts)-2]; account != s.region.Account.ID {
-		// Queues' policies let nobody of another account in here.
+		// Queues' policies do not admit other accounts here.
 		return nil, sim.Errorf("AccessDenied", "Access to the resource %s is denied.", *url).WithStatus(403)
 	}
 	return s.named(parts[len(parts)-1])

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference,
-// list_awssystemsmanager). That a key decrypts is not asked: the account's own key aws/ssm lets
-// everybody in the account by way of Systems Manager.
+// This file holds the permissions that calls need (AWS: Service Authorization Reference,
+// list_awssystemsmanager). It does not ask whether a key decrypts: the account's own key aws/ssm
+// admits all callers of the account by way of Systems Manager.
 
 const service = "ssm"
 
@@ -47,8 +47,8 @@ func askEach(c *sim.Call, references ...string) []sim.Question {
 	return asked
 }
 
-// Permission is that for an action on a parameter, by name, name:version or ARN. Only for code
-// under the kernel's lock.
+// Permission returns the permission for an action on a parameter, by name, name:version, or ARN.
+// Only for code under the kernel's lock.
 func Permission(r *sim.Region, action, reference string) iampolicy.Request {
 	s := of(r)
 	name, _, _ := s.split(reference)
@@ -59,7 +59,7 @@ func Permission(r *sim.Region, action, reference string) iampolicy.Request {
 	return iampolicy.Request{Action: action, Resource: p.ARN, Context: sim.Tagged(iampolicy.Context{}, p.Tags, service)}
 }
 
-// askPut: a parameter that is made with tags needs the permission to tag it too (AWS: Systems
+// askPut: a parameter that is created with tags needs the permission to tag it too (AWS: Systems
 // Manager user guide, parameter-store-setting-up).
 func askPut(c *sim.Call, in *ssm.PutParameterInput) []sim.Question {
 	put, tags := Permission(c.Region, "ssm:PutParameter", str(in.Name)), tagMap(in.Tags)

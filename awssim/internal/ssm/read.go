@@ -39,8 +39,8 @@ func (s *state) get(reference string, decrypt bool) (types.Parameter, error) {
 	return answer, nil
 }
 
-// getParameters answers up to ten parameters. Those that are not there, and names that are
-// malformed, are listed as invalid (API GetParameters, InvalidParameters).
+// getParameters answers up to ten parameters. Missing parameters, and malformed names, are listed
+// as invalid (API GetParameters, InvalidParameters).
 func getParameters(c *sim.Call, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
 	for i, name := range in.Names {
@@ -148,7 +148,7 @@ func paginate[T any](list []T, token *string, maxResults *int32, maximum int, ke
 	return append([]T{}, page...), next, nil
 }
 
-// filterBy makes a predicate from filters, of which the given keys are allowed.
+// filterBy returns a predicate from filters, which may have only the given keys.
 func filterBy(filters []types.ParameterStringFilter, keys ...string) (func(parameter) bool, error) {
 	var tests []func(parameter) bool
 	for _, f := range filters {
@@ -190,7 +190,7 @@ func filterBy(filters []types.ParameterStringFilter, keys ...string) (func(param
 	}, nil
 }
 
-// attributes are what a filter of a parameter compares as text, by the filter's key.
+// attributes returns the text that a filter of a parameter compares, by the filter's key.
 var attributes = map[string]func(parameter) string{
 	"Type":     func(p parameter) string { return string(p.newest().Type) },
 	"Tier":     func(p parameter) string { return string(p.newest().Tier) },

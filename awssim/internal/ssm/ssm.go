@@ -38,7 +38,7 @@ type version struct {
 	ModifiedBy     string              `json:"modifiedBy"`
 }
 
-// maxVersions is how many versions are kept (AWS: PutParameter).
+// maxVersions is the number of versions that are kept (AWS: PutParameter).
 const maxVersions = 100
 
 func (p parameter) number() int { return p.Forgotten + len(p.Versions) }
@@ -125,7 +125,7 @@ func wellFormed(name string) bool {
 	return formed.MatchString(name) && !strings.HasPrefix(strings.ToLower(slashed(name)), "/ssm")
 }
 
-// malformedName is AWS's error (moto, ssm/models.py; LocalStack, tests/aws/services/ssm).
+// malformedName returns AWS's error (moto, ssm/models.py; LocalStack, tests/aws/services/ssm).
 func malformedName() error {
 	return invalid(`Parameter name: can't be prefixed with "ssm" (case-insensitive). If formed as a path, it can consist of sub-paths divided by slash ` +
 		`symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_`)
@@ -141,8 +141,8 @@ func key(name string) string {
 	return name
 }
 
-// split takes an ARN's beginning and the selector :version off a reference. The ARN of /a/b and that of
-// a/b look alike, so both are tried.
+// split removes an ARN's prefix and the selector :version from a reference. The ARN of /a/b and the
+// ARN of a/b look alike, so both are tried.
 func (s *state) split(reference string) (name, selector string, selected bool) {
 	if isARN(reference) {
 		_, after, _ := strings.Cut(reference, ":parameter")
@@ -171,7 +171,7 @@ func Register(reg *sim.Registry) {
 	registerAuthorization(reg)
 }
 
-// dump leaves out the public parameters, which nobody can change.
+// dump leaves out the public parameters, which cannot be changed.
 func dump(r *sim.Region) any {
 	parameters := map[string]any{}
 	for _, p := range of(r).parameters.All() {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// mostTags is how many tags a parameter may have (AWS: AddTagsToResource).
+// mostTags is the number of tags that a parameter may have (AWS: AddTagsToResource).
 const mostTags = 50
 
 // tagged returns tags with others added to them.

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// Launch templates refer to parameters by name, name:version and ARN.
+// TestValue holds that launch templates refer to parameters by name, name:version and ARN.
 func TestValue(t *testing.T) {
 	t.Parallel()
 	clock := simclock.New(world.Born, 0)

@@ -17,7 +17,8 @@ func invalid(format string, args ...any) error {
 	return sim.Errorf("ValidationException", format, args...)
 }
 
-// longestARN is how long a name may be with what comes before it in the ARN (AWS: PutParameter, Name).
+// longestARN bounds the length of a name together with its prefix in the ARN (AWS: PutParameter,
+// Name).
 const longestARN = 1011
 
 // checkName follows AWS: PutParameter, Name.
@@ -105,7 +106,7 @@ func newVersion(c *sim.Call, in *ssm.PutParameterInput, p parameter, exists bool
 		if was.Type != v.Type {
 			return v, sim.Errorf("HierarchyTypeMismatchException", "The parameter type can't be changed from %s to %s.", was.Type, v.Type)
 		}
-		// What is advanced stays so (AWS: "Managing parameter tiers").
+		// An advanced parameter stays advanced (AWS: "Managing parameter tiers").
 		if was.Tier == types.ParameterTierAdvanced && v.Tier == types.ParameterTierIntelligentTiering {
 			v.Tier = types.ParameterTierAdvanced
 		}

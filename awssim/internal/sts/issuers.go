@@ -12,7 +12,7 @@ import (
 // issuers are the OpenID Connect issuers of the simulated internet.
 type issuers struct{ keys map[string]issuer }
 
-// issuer is what an issuer publishes.
+// issuer holds what an issuer publishes.
 type issuer struct {
 	keys        oidc.Keys
 	unreachable bool

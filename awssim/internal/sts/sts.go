@@ -43,7 +43,7 @@ func getAccessKeyInfo(c *sim.Call, in *sts.GetAccessKeyInfoInput) (*sts.GetAcces
 var roleARNs = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):role(/(?:[!-~]+/)?)([\w+=,.@-]{1,64})$`)
 
 // assumeRole follows AWS: AssumeRole. A role that does not exist and one that does not trust the
-// caller give the same answer, so that nobody learns which roles there are.
+// caller give the same answer, so that callers do not learn which roles exist.
 func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	arn := roleARNs.FindStringSubmatch(str(in.RoleArn))
 	if arn == nil {
@@ -76,7 +76,7 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 }
 
 // checkSessionPolicies holds them to AWS's bounds (AWS: API_AssumeRole, Policy and PolicyArns).
-// What they allow is not looked at. The wording is inference.
+// Their content is ignored. The wording is inference.
 func checkSessionPolicies(inline *string, arns []types.PolicyDescriptorType) error {
 	length := 0
 	if inline != nil {
@@ -101,8 +101,8 @@ func checkSessionPolicies(inline *string, arns []types.PolicyDescriptorType) err
 	return nil
 }
 
-// sessionDuration is one hour unless asked for, from 15 minutes up to the role's maximum, or to one
-// hour if the caller's credentials come from a role themselves (role chaining).
+// sessionDuration returns one hour unless asked for, from 15 minutes up to the role's maximum, or
+// to one hour if the caller's credentials come from a role themselves (role chaining).
 func sessionDuration(c *sim.Call, seconds *int32, role iam.Role) (time.Duration, error) {
 	if seconds == nil {
 		return time.Hour, nil

@@ -13,13 +13,14 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// invalidToken is the error for a token that is not what the role's identity provider issues.
+// invalidToken returns the error for a token that is not what the role's identity provider issues.
 func invalidToken(format string, args ...any) error {
 	return sim.Errorf("InvalidIdentityToken", format, args...)
 }
 
-// assumeRoleWithWebIdentity follows AWS: API_AssumeRoleWithWebIdentity. The caller is whoever has the token.
-// Like AssumeRole it does not tell a role that does not exist from one that does not trust the caller.
+// assumeRoleWithWebIdentity follows AWS: API_AssumeRoleWithWebIdentity. The caller is the bearer of
+// the token. Like AssumeRole it does not distinguish a role that does not exist from one that does
+// not trust the caller.
 func assumeRoleWithWebIdentity(c *sim.Call, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	arn := roleARNs.FindStringSubmatch(str(in.RoleArn))
 	if arn == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEmptyListsAreLists holds that each name of the table is that of a list in the model.
+// TestEmptyListsAreLists holds that each name of the table is the name of a list in the model.
 func TestEmptyListsAreLists(t *testing.T) {
 	t.Parallel()
 	for service, names := range emptyLists {

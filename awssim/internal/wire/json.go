@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// decodeJSON fills v from a body of JSON 1.1. The types of the tables' JSON services are made of
-// structures, lists, dictionaries, strings, numbers, booleans, bytes and times; times are seconds
+// decodeJSON fills v from a body of JSON 1.1. The types of the tables' JSON services consist of
+// structures, lists, dictionaries, strings, numbers, booleans, bytes, and times; times are seconds
 // since the epoch.
 func (req *Request) decodeJSON(v reflect.Value) error {
 	d := jsonDecoder{req.service}

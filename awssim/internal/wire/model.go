@@ -8,7 +8,7 @@ package wire
 
 //go:generate go run ./wiregen
 
-// model is what the tables say about a service.
+// model holds the tables of a service.
 type model struct {
 	version string // of the API; empty for JSON
 	actions []string
@@ -17,14 +17,14 @@ type model struct {
 	routes  map[string]route // by action; of REST services
 }
 
-// route is how an action of a REST service is addressed: by method and path, in which {name} stands
-// for the member of that name on the wire. queries are the members that are query parameters. All
+// route is the address of an action of a REST service: method and path, in which {name} stands for
+// the member of that name on the wire. queries are the members that are query parameters. All
 // others are members of the JSON body.
 type route struct {
 	method, path string
 	queries      []string
 }
 
-// field is one member of a structure: its name in Go, on the wire, and that of the elements if it
-// is a list that is not flat.
+// field is one member of a structure: its name in Go, its name on the wire, and the name of the
+// elements if it is a list that is not flat.
 type field struct{ goName, wire, item string }

@@ -19,7 +19,7 @@ type node struct {
 	used     bool
 }
 
-// ignored are the parameters that belong to the protocol and not to an action.
+// ignored reports whether a parameter belongs to the protocol and not to an action.
 func ignored(key string) bool {
 	return key == "Action" || key == "Version" || strings.HasPrefix(key, "X-Amz-") ||
 		key == "AWSAccessKeyId" || strings.HasPrefix(key, "Signature") || key == "Timestamp"
@@ -95,7 +95,7 @@ func (d queryDecoder) member(n *node, v reflect.Value, item string) error {
 	case v.Kind() == reflect.Struct && v.Type() != timeType:
 		return d.structure(n, v)
 	case n.value == nil:
-		return nil // it has children, which nobody will have read
+		return nil // it has children, which remain unread
 	default:
 		n.used = true
 		return d.scalar(n, v)

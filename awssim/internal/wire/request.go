@@ -20,12 +20,12 @@ type Request struct {
 	Anonymous bool
 
 	service *service // nil if the service is unknown
-	json    bool     // how an error for an unknown service is to be written
+	json    bool     // how an error for an unknown service is written
 	form    url.Values
 	body    []byte
 	rest    *restRequest // nil for all services but S3
 
-	addressed *addressed // nil for all services but those that speak JSON over REST
+	addressed *addressed // only for services that speak JSON over REST, else nil
 }
 
 // Parse finds out what a request asks for. Signatures are not verified: the simulator has no
@@ -120,7 +120,7 @@ func (req *Request) findScope(r *http.Request) error {
 	return nil
 }
 
-// UnknownAction is the error for an action that the tables have and nobody handles.
+// UnknownAction returns the error for an action that the tables have and no handler serves.
 func (req *Request) UnknownAction() error {
 	if req.rest != nil {
 		return notImplemented("The action %s is not simulated.", req.Action)

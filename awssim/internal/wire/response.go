@@ -30,7 +30,7 @@ func (req *Request) respond(status int, requestID, contentType string, body []by
 	return &Response{Status: status, Header: h, Body: body}
 }
 
-// jsonType is the content type of JSON answers.
+// jsonType returns the content type of JSON answers.
 func (req *Request) jsonType() string {
 	switch {
 	case req.service != nil && req.service.protocol == awsJSON10:
@@ -132,9 +132,9 @@ var queryErrorCodes = map[string]string{
 	"TooManyEntriesInBatchRequest": "TooManyEntriesInBatchRequest", "UnsupportedOperation": "UnsupportedOperation",
 }
 
-// queryError is the header by which clients that were written for the older protocol get the code
-// of an error that they know (Smithy: awsQueryCompatible). botocore and the SDK for Go show that
-// code in the place of the error's name.
+// queryError returns the header by which clients that were written for the older protocol get the
+// code of an error that they know (Smithy: awsQueryCompatible). botocore and the SDK for Go show
+// that code in the place of the error's name.
 func queryError(err *sim.Error) string {
 	code, fault := err.Code, "Sender"
 	if known, ok := queryErrorCodes[code]; ok {
@@ -167,7 +167,7 @@ func (e *xmlEncoder) element(name string, content func()) {
 	e.raw("</" + name + ">")
 }
 
-// members writes a structure's members. AWS writes lists at the top, and those of the table
+// members writes a structure's members. AWS writes lists at the top, and the lists of the table
 // emptyLists, even if they are empty (boto3's users rely on it), other unset members not at all.
 func (e *xmlEncoder) members(v reflect.Value, top bool) {
 	for _, f := range e.model.outputs[v.Type().Name()] {

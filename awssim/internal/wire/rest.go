@@ -28,7 +28,7 @@ type restRequest struct {
 	body        []byte
 }
 
-// restAction is how an action of S3 is read and written.
+// restAction says how an action of S3 is read and written.
 type restAction struct {
 	decode func(*restRequest) (any, error)
 	// encode writes an output into headers and returns the body.
@@ -61,8 +61,8 @@ func parseREST(r *http.Request, body []byte, signed *Request) (*Request, error) 
 	return req, rest.check(req.Action)
 }
 
-// virtualHosts are the ends of host names before which the name of a bucket may stand (AWS: S3 user
-// guide, virtual hosting of buckets; localhost is what SDKs make of an endpoint of that name).
+// virtualHosts are the suffixes of host names before which the name of a bucket may stand (AWS: S3
+// user guide, virtual hosting of buckets; SDKs derive localhost from an endpoint of that name).
 var virtualHosts = []string{".localhost", ".s3.amazonaws.com", ".s3."}
 
 // bucketAndKey reads either style of address: bucket in the path, or before the host.
@@ -83,7 +83,7 @@ func bucketAndKey(r *http.Request) (bucket, key string) {
 
 // unchunked undoes S3's own framing of bodies, which SDKs use to send a checksum behind the content
 // (AWS: S3 API reference, sigv4-streaming): "<hexadecimal
-// size>[;chunk-signature=…]\r\n<bytes>\r\n", ended by a chunk of size 0 and trailers.
+// size>[;chunk-signature=…]\r\n<bytes>\r\n", terminated by a chunk of size 0 and trailers.
 func unchunked(header http.Header, body []byte) ([]byte, error) {
 	if !strings.Contains(header.Get("Content-Encoding"), "aws-chunked") && !strings.HasPrefix(header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
 		return body, nil
@@ -146,7 +146,8 @@ func (rest *restRequest) action() string {
 	}[rest.method+" "+level+" "+subresource]
 }
 
-// What clients add to any request: signatures, and checksums of what is sent, which are not verified.
+// Parameters that clients add to any request: signatures, and checksums of the content, which are
+// not verified.
 var (
 	commonQueries = []string{"x-id", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-SignedHeaders",
 		"X-Amz-Signature", "X-Amz-Security-Token", "X-Amz-Content-Sha256"}
@@ -185,7 +186,7 @@ func (req *Request) encodeREST(requestID string, output any) (*Response, error) 
 	return &Response{Status: req.SuccessStatus(), Header: header, Body: body}, nil
 }
 
-// SuccessStatus is the HTTP status of every answer to the request that is no error.
+// SuccessStatus returns the HTTP status of every answer to the request that is no error.
 func (req *Request) SuccessStatus() int {
 	if req.rest != nil {
 		return cmp.Or(restActions[req.Action].status, http.StatusOK)

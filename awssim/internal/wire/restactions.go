@@ -48,7 +48,8 @@ var restActions = map[string]restAction{
 
 const s3Namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 
-// xmlBody writes what a function makes of an output, a value of encoding/xml's, as the body.
+// xmlBody writes the document that a function returns for an output, a value of encoding/xml's, as
+// the body.
 func xmlBody[O any](document func(*O) any) func(any, http.Header) ([]byte, error) {
 	return func(output any, _ http.Header) ([]byte, error) {
 		body, err := xml.Marshal(document(output.(*O)))
@@ -75,7 +76,7 @@ func invalidXML() error {
 	return sim.Errorf("MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
 }
 
-// tagSet is how S3 writes tags.
+// tagSet is S3's form of tags.
 type tagSet struct {
 	XMLName xml.Name `xml:"Tagging"`
 	Tags    []tag    `xml:"TagSet>Tag"`

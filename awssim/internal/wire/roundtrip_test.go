@@ -53,7 +53,7 @@ func clients(serve func(*http.Request, []byte) (*wire.Response, error)) map[stri
 		"eks":         eks.NewFromConfig(config),
 		"events":      eventbridge.NewFromConfig(config),
 		"iam":         iam.NewFromConfig(config),
-		// What is random has no checksum.
+		// Random data has no checksum.
 		"sqs": sqs.NewFromConfig(config, func(o *sqs.Options) { o.DisableMessageChecksumValidation = true }),
 		"ssm": ssm.NewFromConfig(config),
 		"sts": sts.NewFromConfig(config),
@@ -137,7 +137,7 @@ func checkInput(t *rapid.T, service, action string) {
 		address(input.Elem())
 	}
 	if in, ok := input.Interface().(*eventbridge.PutEventsInput); ok {
-		in.EndpointId = nil // the SDK makes a host name of it
+		in.EndpointId = nil // the SDK derives a host name from it
 	}
 	if _, err := call(client, action, input); !errors.Is(err, errStop) {
 		t.Fatalf("calling: %v", err)
@@ -192,8 +192,8 @@ func checkOutput(t *rapid.T, service, action string) {
 	compare(t, output.Interface(), got)
 }
 
-// compare fails if two values differ in more than how they say nothing: the query protocols cannot
-// tell an unset member from an empty list or structure.
+// compare fails if two values differ in more than how they express emptiness: the query protocols
+// do not distinguish an unset member from an empty list or structure.
 func compare(t *rapid.T, want, got any) {
 	prune(reflect.ValueOf(want).Elem())
 	prune(reflect.ValueOf(got).Elem())

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// protocol is how a service speaks.
+// protocol names the protocol of a service.
 type protocol int
 
 const (
@@ -50,7 +50,7 @@ func init() {
 	}
 }
 
-// speaksJSON is true for the protocols whose bodies are JSON.
+// speaksJSON reports whether the bodies of the protocol are JSON.
 func (s *service) speaksJSON() bool { return s.protocol >= awsJSON11 }
 
 // Services returns the names of all services that have tables, sorted. S3 has none.
@@ -70,8 +70,8 @@ func unknownService(name string) *sim.Error {
 		name, strings.Join(slices.Sorted(slices.Values(append(Services(), s3Service))), ", "))
 }
 
-// unknownAction is worded as EC2 and the query services word it; JSON services call it
-// UnknownOperationException.
+// unknownAction returns an error worded as EC2 and the query services word it; JSON services call
+// it UnknownOperationException.
 func (s *service) unknownAction(action string) *sim.Error {
 	switch s.protocol {
 	case ec2Query:

@@ -26,7 +26,7 @@ type Case struct{ Rule, Reason, Accept, Refuse, Says string }
 // Rules hold of every spec.
 var Rules = slices.Concat(templateCases, sharingCases, imageCases, groupCases)
 
-// sharingCases are about launch configs that the pool is made from and does not have in itself.
+// sharingCases are about launch configs that the pool refers to.
 var sharingCases = []Case{
 	{
 		Rule: "SL21", Reason: "one launch template, and no template beside it", Accept: `{launchConfigTemplateRef: {name: nodes}, versionsToKeep: 3}`,

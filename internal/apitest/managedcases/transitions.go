@@ -1,7 +1,7 @@
 package managedcases
 
 // Transition is a change of the spec of Base from one patch to another, with a status in between.
-// What it says is the refusal; empty if it may be done.
+// Says is the refusal; empty if the change is allowed.
 type Transition struct{ Rule, Reason, Status, From, To, Says string }
 
 // Transitions hold what of a node group EKS cannot change, with the way out in the message, and

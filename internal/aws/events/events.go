@@ -15,13 +15,13 @@ import (
 // Happened lists the resources that some messages are about. All lists are sorted and contain only
 // resources of the queue's account and region.
 type Happened struct {
-	// Instances have changed their state, or are about to. Ended are those of them that end or have
-	// ended: they never come back.
+	// Instances have changed their state, or are about to. Ended are the ones among them that
+	// terminate or have terminated: they never come back.
 	Instances, Ended []string
-	// Interrupted are Spot Instances that EC2 takes back within two minutes, and AtRisk those that
-	// it says it may take back soon.
+	// Interrupted are Spot Instances that EC2 takes back within two minutes, and AtRisk Spot
+	// Instances that it may take back soon.
 	Interrupted, AtRisk []string
-	// Groups are names of Auto Scaling groups in which something began or ended.
+	// Groups are names of Auto Scaling groups in which something began or finished.
 	Groups []string
 }
 

@@ -37,7 +37,8 @@ type Listener struct {
 	SQS Queues
 	// Name is the queue's, in the identity's account.
 	Name string
-	// Identity and Region are what metrics and logs call it by; the region is that of the events, too.
+	// Identity and Region are the listener's labels in metrics and logs; the region is the region
+	// of the events, too.
 	Identity, Region string
 	Clock            clock.Clock
 	Metrics          *Metrics
@@ -53,7 +54,7 @@ type Listener struct {
 	silent string
 }
 
-// Run listens until the context ends.
+// Run listens until the context is done.
 func (l *Listener) Run(ctx context.Context) {
 	l.Metrics.working(l.Identity, l.Region, false)
 	defer l.Listening("")
@@ -135,8 +136,8 @@ func (l *Listener) hear(ctx context.Context, url string, messages []sqstypes.Mes
 	return l.Heard(ctx, url, happened)
 }
 
-// remove deletes messages, those that say nothing to us too: nobody else reads the queue. One that
-// is left comes again, and does no harm.
+// remove deletes messages, including messages that have no meaning for us: the queue has no other
+// reader. A message that is left comes again, and does no harm.
 func (l *Listener) remove(ctx context.Context, url string, messages []sqstypes.Message) error {
 	if len(messages) == 0 {
 		return nil

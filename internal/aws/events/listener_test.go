@@ -73,7 +73,7 @@ func newRig(t *testing.T, name string) *rig {
 	return r
 }
 
-// listen runs the listener until the test ends.
+// listen runs the listener until the test finishes.
 func (r *rig) listen() {
 	ctx, cancel := context.WithCancel(r.Context())
 	done := make(chan struct{})
@@ -156,7 +156,8 @@ func ofGroup(name string) string {
 		account, region, name)
 }
 
-// Messages that wait in the queue are delivered in one batch, and all of them are deleted.
+// TestHeard holds that messages that wait in the queue are delivered in one batch, and all of them
+// are deleted.
 func TestHeard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")
@@ -190,8 +191,8 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// How late an event is read is measured by the time that it says, and an event without one, or with
-// one that is no time, is heard all the same.
+// TestDelays holds that the delay of an event is measured from the time in it, and that an event
+// without a valid time is heard all the same.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	happened := Happened{}
@@ -225,8 +226,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// A message that could not be processed is delivered again as soon as the queue returns it, and is
-// only deleted then.
+// TestHeardAgain holds that a message that could not be processed is delivered again as soon as the
+// queue returns it, and is only deleted then.
 func TestHeardAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")
@@ -254,7 +255,8 @@ func TestHeardAgain(t *testing.T) {
 	r.eventually("the queue is empty", func() bool { return r.left() == "0+0" })
 }
 
-// A queue that is not there, or cannot be read, is asked for again and again, ever more rarely.
+// TestSilence holds that a queue that does not exist, or cannot be read, is asked for again and
+// again, ever more rarely.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "none")
@@ -271,18 +273,20 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// awaitTimer steps the clock, once somebody waits for it, by just what makes the listener try again.
+// awaitTimer steps the clock, once a timer waits for it, by just enough for the listener to try
+// again.
 func (r *rig) awaitTimer(wait time.Duration) {
 	r.Helper()
 	calls := len(r.sim.Calls())
-	// It may not have begun to wait yet: a step is then made up for by the next one.
+	// It may not have begun to wait yet: the next step makes up for this one then.
 	r.eventually("another attempt", func() bool {
 		r.sim.Clock().Step(wait)
 		return len(r.sim.Calls()) > calls
 	})
 }
 
-// Reading that fails makes it fall silent; when it works again it listens again, and nothing was lost.
+// TestRecovery holds that when reading fails it falls silent; when it works again it listens again,
+// and nothing was lost.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")

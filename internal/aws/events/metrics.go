@@ -13,7 +13,7 @@ type Metrics struct {
 	queues   *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics, registered nowhere.
+// NewMetrics returns the metrics, registered nowhere.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{

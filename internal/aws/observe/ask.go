@@ -20,8 +20,8 @@ const askedAtOnce = 2
 type question[V any] struct {
 	// names are what is asked, with who asks.
 	names map[string]map[types.NamespacedName]bool
-	// ctx has the values of who asked first, and is never done: the others are not to suffer if
-	// that one gives up. The HTTP client's time-out ends it.
+	// ctx has the values of the first caller, and is never done: the others must not suffer if that
+	// one gives up. The HTTP client's time-out bounds it.
 	ctx context.Context //nolint:containedctx // it is a call's that is made for many
 
 	answered chan struct{}
@@ -126,7 +126,8 @@ type start[V any] struct {
 	// listing is not nil while the list is being asked for.
 	listing *listing
 	done    bool
-	// listed are the things of the list that nobody has asked for yet. They are good until the first sweep.
+	// listed are the things of the list that have not been asked for yet. They are good until the
+	// first sweep.
 	listed map[string]V
 }
 
@@ -148,7 +149,7 @@ func (s *start[V]) take(names []string) map[string]V {
 	return taken
 }
 
-// expire forgets the list, which is as old as what a sweep looks at again.
+// expire forgets the list, which is as old as what a sweep describes again.
 func (s *start[V]) expire() { s.listed = nil }
 
 // listOnce waits until everything has been listed. A list that failed is asked for again by who comes next.

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
-// held makes descriptions wait until they are let go. It returns a function that waits until so
-// many are under way.
+// held has descriptions wait until they are let go. It returns a function that waits until so many
+// are under way.
 func (r *rig) held() (underWay func(int), letGo func()) {
 	gate, arrived := make(chan struct{}), make(chan struct{}, 100)
 	r.fail = func([]string) error {
@@ -29,7 +29,7 @@ func (r *rig) held() (underWay func(int), letGo func()) {
 	}, func() { close(gate) }
 }
 
-// waiting blocks until so many names wait to be asked, each counted once for everybody who asks.
+// waiting blocks until so many names wait to be asked, each counted once per caller.
 func (r *rig) waiting(names int) {
 	for {
 		r.sweep.mu.Lock()
@@ -46,8 +46,8 @@ func (r *rig) waiting(names int) {
 	}
 }
 
-// What is asked while descriptions are under way is asked together: a thousand objects that ask at
-// once cost a few calls.
+// TestQuestionsAreAskedTogether holds that questions that come while descriptions are under way are
+// asked together: a thousand objects that ask at once cost a few calls.
 func TestQuestionsAreAskedTogether(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 4)
@@ -89,8 +89,8 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 	})
 }
 
-// Many who ask one after the other share descriptions too, if they ask within the same moment; one
-// who asks alone is asked for at once.
+// TestQuestionsAreSpaced holds that callers that ask one after the other share descriptions too, if
+// they ask within the same moment, and that a single caller is answered at once.
 func TestQuestionsAreSpaced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)

@@ -24,7 +24,7 @@ func (s *Sweep[V]) Listening(listening bool) {
 }
 
 // Hear polls resources at once, and soon again, because an event reported a change of them. Names
-// that nobody watches cost nothing. It does not wait; watchers are woken if things are not as they
+// that are not watched cost nothing. It does not wait; watchers are woken if things are not as they
 // were.
 func (s *Sweep[V]) Hear(ctx context.Context, names []string) {
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// awaitCalls waits until so many descriptions were made that the test has not expected yet, and
+// awaitCalls waits until so many descriptions were sent that the test has not expected yet, and
 // their watchers were woken.
 func (r *rig) awaitCalls(calls, woken int) {
 	r.Helper()
@@ -66,8 +66,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// While events are heard, full sweeps are 15 minutes apart, from the first that came as it would
-// have; when they are no longer, 4 again.
+// TestListening holds that full sweeps are 15 minutes apart while events are heard, after the first
+// one, which comes at its usual time, and 4 minutes apart afterwards.
 func TestListening(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)

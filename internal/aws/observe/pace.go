@@ -17,15 +17,14 @@ type Pace struct {
 	members map[types.NamespacedName]struct{}
 }
 
-// NewPace returns a pace without members. Least is the shortest time between two looks at one
-// object, apart is the average time between two looks at whatever object: the rate of all is never
+// NewPace returns a pace without members. Least is the shortest time between two polls of one
+// object, apart is the average time between two polls of any objects: the overall rate is never
 // more than one in that time.
 func NewPace(least, apart time.Duration) *Pace {
 	return &Pace{least: least, apart: apart, members: map[types.NamespacedName]struct{}{}}
 }
 
-// Join adds an object to those that are polled, and returns the current interval between two polls
-// of it.
+// Join adds an object to the polled ones, and returns the current interval between two polls of it.
 func (p *Pace) Join(object types.NamespacedName) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +32,7 @@ func (p *Pace) Join(object types.NamespacedName) time.Duration {
 	return max(p.least, time.Duration(len(p.members))*p.apart)
 }
 
-// Leave ends that.
+// Leave removes an object.
 func (p *Pace) Leave(object types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

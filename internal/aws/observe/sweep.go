@@ -29,9 +29,10 @@ type Intervals struct {
 	Motion time.Duration
 	// RestWithEvents replaces Rest while events report changes, unless it is shorter than Rest.
 	RestWithEvents time.Duration
-	// Spacing is the least time between two descriptions for those who wait, so that many who ask
-	// one after the other share them too, and one who asks alone is asked for at once. It is real
-	// time, whatever the observer's clock is, because company is; zero for none.
+	// Spacing is the least time between two descriptions for waiting callers, so that many callers
+	// that ask one after the other share them too, and a single caller is answered at once. It is
+	// real time, whatever the observer's clock is, because callers come in real time; zero for
+	// none.
 	Spacing time.Duration
 }
 
@@ -40,7 +41,7 @@ var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second,
 
 // Source describes how to read the resources of one type.
 type Source[V any] struct {
-	// Describe looks things up by name, at most a batch of them, and returns those that exist.
+	// Describe looks things up by name, at most a batch of them, and returns the ones that exist.
 	Describe func(ctx context.Context, names []string) (map[string]V, error)
 	// Batch is how many names one description takes.
 	Batch int
@@ -59,7 +60,7 @@ type Sweep[V any] struct {
 
 	mu       sync.Mutex
 	watchers map[types.NamespacedName]*watcher
-	// sightings are those of the names that somebody watches, and of no others.
+	// sightings has an entry for each watched name, and for no others.
 	sightings map[string]*sighting[V]
 	// epoch is the newest that was given away.
 	epoch uint64
@@ -107,11 +108,11 @@ func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals
 	}
 }
 
-// Get returns which of the names exist that an object's resource may have, and watches them from
-// now on for the object, in place of those that it watched before. What is known already is good
-// enough unless fresh is asked for, as it must be before something is done that cannot be undone.
-// Other objects are woken if a resource differs from what they know; this object gets the result.
-// Several who ask at a time share a description.
+// Get returns which of the possible names of an object's resource exist, and watches them from now
+// on for the object, in place of the names that it watched before. It answers from what is known
+// already, unless fresh is set, as it must be before an irreversible action. Other objects are
+// woken if a resource differs from what they know; this object gets the result. Concurrent callers
+// share a description.
 func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names []string, fresh bool) (map[string]V, error) {
 	if !fresh {
 		if err := s.listOnce(ctx); err != nil {
@@ -159,10 +160,10 @@ func (s *Sweep[V]) Invalidate(name string) {
 	})
 }
 
-// Replace records what a name is after a call that changed it, in place of what it was when the
-// caller decided to call, nil if it did not exist. It wakes nobody. A sweep may have seen the name
-// meanwhile. If it saw anything else, the value lacks what another caller changed, so that the name
-// is described again when it is next asked for.
+// Replace records the value of a name after a call that changed it, in place of the value that the
+// caller based the call on, nil if it did not exist. It wakes no object. A sweep may have seen the
+// name meanwhile. If it saw anything else, the value lacks what another caller changed, so that the
+// name is described again when it is next asked for.
 func (s *Sweep[V]) Replace(name string, before *V, value V) {
 	s.write(name, func(sighting *sighting[V]) {
 		asBefore := sighting.exists == (before != nil) && (before == nil || reflect.DeepEqual(sighting.value, *before))
@@ -186,7 +187,7 @@ func (s *Sweep[V]) write(name string, change func(*sighting[V])) {
 	}
 }
 
-// Forget ends an object's watch.
+// Forget removes an object's watch.
 func (s *Sweep[V]) Forget(object types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +204,8 @@ func (s *Sweep[V]) Watchers() []types.NamespacedName {
 	return slices.Collect(maps.Keys(s.watchers))
 }
 
-// drop ends an object's interest in names, and forgets those that nobody else watches. The sweep is locked.
+// drop removes an object's interest in names, and forgets names that no other object watches. The
+// sweep is locked.
 func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
 	for _, name := range names {
 		if sighting := s.sightings[name]; sighting != nil {
@@ -215,7 +217,7 @@ func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
 	}
 }
 
-// Run sweeps until the context ends.
+// Run sweeps until the context is done.
 func (s *Sweep[V]) Run(ctx context.Context) {
 	ticker := s.clock.NewTicker(s.intervals.Motion)
 	defer ticker.Stop()
@@ -264,7 +266,7 @@ func (s *Sweep[V]) Due() time.Time {
 }
 
 // afterFailure is the time from a failed full sweep to the next attempt. It is short so that an
-// outage of AWS, and its end, are noticed even when nothing is changing.
+// outage of AWS, and its recovery, are noticed even when nothing is changing.
 const afterFailure = 30 * time.Second
 
 // sweep polls all names or only those in motion. It returns false if AWS did not answer for some of
@@ -286,8 +288,8 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 				return false
 			}
 			if aws.IsThrottled(err) {
-				// Of no interest to anybody: the next sweep comes soon, and what moves is also
-				// looked at by who waits for it.
+				// Not worth an error: the next sweep comes soon, and a caller that waits for a
+				// change also polls for it.
 				log.FromContext(ctx).V(1).Info("Sweeping was throttled, the next sweep tries again", "names", len(names), "reason", err.Error())
 				continue
 			}
@@ -302,10 +304,10 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 	return complete
 }
 
-// due returns the names to describe: those of all watchers, or only those that are changing, and
-// those that an event was received for. An object that already has its resource does not need the
-// alternative names that the resource might have had; they would eventually be half of all names.
-// The caller holds the lock of the sweep.
+// due returns the names to describe: the names of all watchers, or only names that are changing,
+// and names that an event was received for. An object that already has its resource does not need
+// the alternative names that the resource might have had; they would eventually be half of all
+// names. The caller holds the lock of the sweep.
 func (s *Sweep[V]) due(full bool) []string {
 	due := map[string]bool{}
 	for _, watcher := range s.watchers {
@@ -345,8 +347,8 @@ func (s *Sweep[V]) watch(object types.NamespacedName, names []string) {
 			s.epoch++
 			seen = &sighting[V]{epoch: s.epoch, watchers: map[types.NamespacedName]struct{}{}}
 			seen.value, seen.exists = listed[name]
-			// A name that was not listed is taken for free if the object's thing bears another one:
-			// who would use it, finds out.
+			// A name that was not listed counts as free if the object's thing has another one: a
+			// caller that wants to use it finds out.
 			seen.known = len(listed) > 0
 			s.sightings[name] = seen
 		}
@@ -383,9 +385,9 @@ func (s *Sweep[V]) epochsOf(names []string) map[string]uint64 {
 	return epochs
 }
 
-// record keeps what was seen, and returns the objects that watch something which is not as it was
-// known to be, without those that asked for it. A name without a known state counts too: after a
-// write, what is seen first may be all that its watchers wait for.
+// record keeps what was seen, and returns the objects that watch something that has changed,
+// without the objects that asked for it. A name without a known state counts too: after a write,
+// its watchers may wait only for the first state that is seen.
 func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]uint64, askers map[string]map[types.NamespacedName]bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()

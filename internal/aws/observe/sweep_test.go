@@ -73,8 +73,8 @@ func (r *rig) describe(_ context.Context, names []string) (map[string]string, er
 	return found, nil
 }
 
-// run runs the sweep until the test ends. The function steps the clock by one tick of motion, and
-// returns when the sweep has dealt with it.
+// run runs the sweep until the test finishes. The function steps the clock by one tick of motion,
+// and returns when the sweep has dealt with it.
 func (r *rig) run() (tick func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -272,8 +272,8 @@ func TestWakeOnChange(t *testing.T) {
 	}
 }
 
-// After a write nobody knows what there is. The first state that is seen may be the last change for
-// a long time.
+// TestInvalidate holds that the state is unknown after a write, and that watchers are woken for the
+// first state that is seen: it may be the last change for a long time.
 func TestInvalidate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)
@@ -323,7 +323,8 @@ func TestReplace(t *testing.T) {
 	r.knows("a name that nobody watches", "unwatched", "unwatched")
 }
 
-// An answer that was under way during a write is from before it.
+// TestAnswersFromBefore holds that an answer that was under way during a write counts as older than
+// the write.
 func TestAnswersFromBefore(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -465,7 +466,8 @@ func TestFailedSweep(t *testing.T) {
 	r.expect("after the end nothing more is asked", [][]string{{"a"}})
 }
 
-// Everything at once, for the race detector; and in the end all is known as it is.
+// TestConcurrentUse does everything at once, for the race detector; in the end the sweep knows the
+// actual state.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 2)

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// Collector terminates instances that no ProvisionedNode knows: those of a launch whose answer was
-// lost together with the object. It touches nothing but what has the mark of its cluster. It also
+// Collector terminates instances that no ProvisionedNode knows: the answer to their launch was lost
+// together with the object. It touches only instances that have the mark of its cluster. It also
 // frees Nodes that wait for a ProvisionedNode which is gone. It is a manager's Runnable.
 type Collector struct {
 	Client client.Client
@@ -39,7 +39,7 @@ type Collector struct {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (c *Collector) NeedLeaderElection() bool { return true }
 
-// Start collects until the context ends.
+// Start collects until the context is done.
 func (c *Collector) Start(ctx context.Context) error {
 	ticker := c.Clock.NewTicker(c.Interval)
 	defer ticker.Stop()
@@ -55,9 +55,9 @@ func (c *Collector) Start(ctx context.Context) error {
 	}
 }
 
-// Collect makes one pass: it terminates the instances that no ProvisionedNode knew in the pass
-// before either. Between the two, the controller that launched them has recorded them. Instances of
-// a launch that waits for its answer are left alone.
+// Collect runs one pass: it terminates the instances that no ProvisionedNode knew in the previous
+// pass either. Between the two, the controller that launched them has recorded them. It leaves
+// instances of a launch that waits for its answer alone.
 func (c *Collector) Collect(ctx context.Context) error {
 	var nodes provisioningv1.ProvisionedNodeList
 	var provisioners provisioningv1.ProvisionerList

@@ -1,7 +1,7 @@
-// Package provisionednode makes ProvisionedNodes real, keeps them and ends them: it has EC2 launch
-// the instance, gives its Node labels and taints, ends the node when nobody needs it, and lets the
-// object go when the instance has ended. Everything is decided from the object, the Node and what
-// EC2 says now.
+// Package provisionednode manages ProvisionedNodes from launch to deletion: it has EC2 launch the
+// instance, gives its Node labels and taints, deletes the node when no pod needs it, and removes
+// the object's finalizer when the instance has terminated. It decides everything from the object,
+// the Node, and the current answers of EC2.
 package provisionednode
 
 import (
@@ -38,7 +38,8 @@ import (
 // Name is the controller's, in logs, metrics and as the reporter of events.
 const Name = "provisionednode"
 
-// DefaultRegistrationTimeout is how long an instance has to become an initialized Node (as Karpenter's).
+// DefaultRegistrationTimeout is the time that an instance has to become an initialized Node (as
+// Karpenter's).
 const DefaultRegistrationTimeout = 15 * time.Minute
 
 // Reconciler reconciles ProvisionedNodes.
@@ -52,7 +53,7 @@ type Reconciler struct {
 	Names *clustername.Names
 	// Defaults are the default launch templates.
 	Defaults *defaults.Templates
-	// Templates are those that provisioners and pods name.
+	// Templates reads the launch templates that provisioners and pods name.
 	Templates *templates.Reader
 	// Cluster evicts pods.
 	Cluster   kubernetes.Interface
@@ -66,7 +67,7 @@ type Reconciler struct {
 	Promises  *launching.Promises
 	Report    common.Reporter
 	Clock     clock.PassiveClock
-	// Wake has a node looked at. It does not block.
+	// Wake enqueues a node. It does not block.
 	Wake func(types.NamespacedName)
 	// RegistrationTimeout is how long an instance has to become an initialized Node.
 	RegistrationTimeout time.Duration
@@ -75,15 +76,15 @@ type Reconciler struct {
 	// repairs is held while it is decided whether a failed node is replaced.
 	repairs sync.Mutex
 	drains  common.Stopwatches
-	// over are nodes whose instance AWS said has ended.
+	// over holds nodes whose instance AWS reported as terminated.
 	over    common.Memory[bool]
 	written common.Written
 }
 
-// instanceGone is the reason for which a node goes whose instance ended, and not by Slipway.
+// instanceGone is the reason for deleting a node whose instance terminated, and not by Slipway.
 const instanceGone = "InstanceGone"
 
-// Instances are what EC2 says of instances, by id.
+// Instances holds EC2's descriptions of instances, by ID.
 type Instances = observe.Sweep[fleet.Instance]
 
 // pass is one reconcile of one node.
@@ -91,8 +92,8 @@ type pass struct {
 	node *provisioningv1.ProvisionedNode
 	// provisioner is nil if it is gone.
 	provisioner *provisioningv1.Provisioner
-	// instance is nil if EC2 does not know it (any more). Its tags prove that it was launched for
-	// the node. Set by observe.
+	// instance is nil if EC2 does not know it, or no longer does. Its tags prove that it was
+	// launched for the node. Set by observe.
 	instance *fleet.Instance
 	// foreign is true if the instance in status was launched for something else: neither it nor its
 	// Node is touched. Set by observe.
@@ -101,15 +102,16 @@ type pass struct {
 	member *corev1.Node
 }
 
-// Reconcile makes a node what its object says:
+// Reconcile brings a node to the state that its object describes:
 //
-//  1. have EC2 launch the instance, together with those of the same launch
+//  1. have EC2 launch the instance, together with the other instances of the same launch
 //  2. see that it is still there
 //  3. find its Node, and give it labels and taints
 //  4. wait until it is initialized: ready, without startup taints, and with the devices that its
 //     pods request; or give up, and record that it failed to start
 //  5. replace it if it has failed since
-//  6. end it when nobody has needed it for long enough, and replace it when it is too old or somebody says so
+//  6. delete it when no pod has needed it for long enough, and replace it when it is too old or a
+//     user requests it
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	node := &provisioningv1.ProvisionedNode{}
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
@@ -157,7 +159,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	})
 }
 
-// ready is how the Ready condition follows from the others.
+// ready derives the Ready condition from the others.
 var ready = reconciling.Summary{
 	Target: provisioningv1.ReadyCondition,
 	Of:     []string{provisioningv1.LaunchedCondition, provisioningv1.RegisteredCondition, provisioningv1.NodeReadyCondition, provisioningv1.InitializedCondition},
@@ -176,7 +178,7 @@ func (r *Reconciler) provisionerOf(ctx context.Context, node *provisioningv1.Pro
 	return provisioner, nil
 }
 
-// observe describes the instance. One that is not there any more takes its object along.
+// observe describes the instance. If it no longer exists, its object is deleted.
 func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	id := p.node.Status.InstanceID
 	if id == "" {
@@ -237,10 +239,10 @@ func (r *Reconciler) refuse(ctx context.Context, p *pass, why error) reconciling
 	return reconciling.Stop(message)
 }
 
-// lookAtLaunch is how often a new instance is described that EC2 does not show yet.
+// lookAtLaunch is the interval at which a new instance that EC2 does not show yet is described.
 const lookAtLaunch = 5 * time.Second
 
-// visibility is how long EC2 may take to show an instance that it has launched.
+// visibility is the time that EC2 may take to show an instance that it has launched.
 const visibility = 2 * time.Minute
 
 func (r *Reconciler) sinceLaunch(node *provisioningv1.ProvisionedNode) time.Duration {
@@ -250,13 +252,13 @@ func (r *Reconciler) sinceLaunch(node *provisioningv1.ProvisionedNode) time.Dura
 	return r.Clock.Since(node.Status.LaunchTime.Time)
 }
 
-// longLaunched reports whether EC2 would show the instance by now, if it were there.
+// longLaunched reports whether EC2 would already show the instance, if it existed.
 func (r *Reconciler) longLaunched(node *provisioningv1.ProvisionedNode) bool {
 	return node.Status.LaunchTime == nil || r.sinceLaunch(node) >= visibility
 }
 
-// end deletes the object, for a reason that slipway_node_disruptions_total shows. What has to
-// happen first, the deletion does.
+// end deletes the object, for a reason that slipway_node_disruptions_total shows. The deletion
+// drains the node and terminates the instance first.
 func (r *Reconciler) end(ctx context.Context, p *pass, reason, why string) reconciling.Outcome {
 	if err := r.delete(ctx, p.node, reason); err != nil {
 		return reconciling.Fail(err)
@@ -274,7 +276,7 @@ func (r *Reconciler) delete(ctx context.Context, node *provisioningv1.Provisione
 	return nil
 }
 
-// tell reports on the provisioner, which outlives its nodes.
+// tell reports an event on the provisioner, which outlives its nodes.
 func (r *Reconciler) tell(ctx context.Context, p *pass, reason, format string, values ...any) {
 	if p.provisioner != nil {
 		r.Report.Warn(ctx, p.provisioner, reason, format, values...)

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// drain empties the Node. It is cordoned first, so that nothing comes in place of what leaves.
+// drain empties the Node. It is cordoned first, so that no pods replace the evicted ones.
 // PodDisruptionBudgets and the annotation karpenter.sh/do-not-disrupt hold until the deadline of
 // the drain, or for as long as they do.
 func (r *Reconciler) drain(ctx context.Context, p *pass) reconciling.Outcome {
@@ -70,10 +70,11 @@ func deadlineOf(node *provisioningv1.ProvisionedNode, provisioner *provisioningv
 	return deadline
 }
 
-// lookAtEnd is when an instance that ends is looked at again, should the sweeps not wake its object first.
+// lookAtEnd is the interval at which a terminating instance is described again, should the sweeps
+// not wake its object first.
 const lookAtEnd = 30 * time.Second
 
-// terminate ends the instance, and comes back until EC2 says that it has ended.
+// terminate terminates the instance, and comes back until EC2 reports that it has terminated.
 func (r *Reconciler) terminate(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.node.Status.InstanceID == "" {
 		return r.terminateUnrecorded(ctx, p)
@@ -143,8 +144,8 @@ func (r *Reconciler) recentlyAsked(node *provisioningv1.ProvisionedNode) bool {
 	return node.Status.RequestTime != nil && r.Clock.Since(node.Status.RequestTime.Time) < launchTimeout
 }
 
-// ofLaunch returns the instances of the node's launch, without those of another cluster that has a
-// launch of that name.
+// ofLaunch returns the instances of the node's launch, without instances of another cluster that
+// has a launch of that name.
 func (r *Reconciler) ofLaunch(ctx context.Context, node *provisioningv1.ProvisionedNode) ([]fleet.Instance, error) {
 	instances, err := r.Fleets.OfLaunch(ctx, node.Spec.Launch.Name)
 	return slices.DeleteFunc(instances, func(instance fleet.Instance) bool { return r.claim(node).Check(instance) != nil }), err
@@ -154,7 +155,7 @@ func recorded(nodes []provisioningv1.ProvisionedNode, instance fleet.Instance) b
 	return slices.ContainsFunc(nodes, func(node provisioningv1.ProvisionedNode) bool { return node.Status.InstanceID == instance.ID })
 }
 
-// release removes the Node of an instance that has ended, and lets the object go.
+// release removes the Node of an instance that has terminated, and lets the object go.
 func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.member != nil {
 		if err := r.releaseMember(ctx, p); err != nil {

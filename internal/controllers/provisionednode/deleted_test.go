@@ -28,8 +28,8 @@ func withNode(t *testing.T, options provisioningtest.Options) (*provisioningtest
 	return w, pod, node
 }
 
-// Deleting a Node drains it and terminates its instance, also when the controller was down, and its
-// pods get another node at once.
+// TestDeletedNode holds that deleting a Node drains it and terminates its instance, also when the
+// controller was down, and its pods get another node at once.
 func TestDeletedNode(t *testing.T) {
 	t.Parallel()
 	for _, restarts := range []bool{false, true} {
@@ -120,8 +120,9 @@ func TestPendingPodsOfADeletedNode(t *testing.T) {
 	}
 }
 
-// A Node that was deleted past its finalizer takes no pods: the next pod gets a node of its own at
-// once. The instance is terminated when the Node stays away, and kept when it comes back.
+// TestNodeThatIsGone holds that a Node that was deleted past its finalizer takes no pods: the next
+// pod gets a node of its own at once. The instance is terminated when the Node stays away, and kept
+// when it comes back.
 func TestNodeThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -167,7 +168,8 @@ func TestNodeThatIsGone(t *testing.T) {
 	}
 }
 
-// A Node that waits for a ProvisionedNode which is gone is let go by the collector.
+// TestNodeWithoutItsProvisionedNode holds that a Node that waits for a ProvisionedNode which is
+// gone is let go by the collector.
 func TestNodeWithoutItsProvisionedNode(t *testing.T) {
 	t.Parallel()
 	w, _, node := withNode(t, provisioningtest.Options{})
@@ -184,8 +186,8 @@ func TestNodeWithoutItsProvisionedNode(t *testing.T) {
 	}
 }
 
-// The collector does not free a Node whose ProvisionedNode the cache does not show yet: its
-// instance would run on.
+// TestNodeIsNotFreedForAStaleCache holds that the collector does not free a Node whose
+// ProvisionedNode the cache does not show yet: its instance would run on.
 func TestNodeIsNotFreedForAStaleCache(t *testing.T) {
 	t.Parallel()
 	w, _, node := withNode(t, provisioningtest.Options{})
@@ -207,7 +209,8 @@ func TestNodeIsNotFreedForAStaleCache(t *testing.T) {
 	}
 }
 
-// The finalizer is added to Nodes that an earlier release registered, beside those of others.
+// TestNodesGetTheFinalizer holds that the finalizer is added to Nodes that an earlier release
+// registered, and other finalizers stay.
 func TestNodesGetTheFinalizer(t *testing.T) {
 	t.Parallel()
 	w, _, _ := withNode(t, provisioningtest.Options{})

@@ -137,8 +137,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetOfEmptyNodes holds that budgets bound the end of empty nodes, and that without one they
-// end together.
+// TestBudgetOfEmptyNodes holds that budgets bound the deletion of empty nodes, and that without one
+// they are deleted together.
 func TestBudgetOfEmptyNodes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -171,7 +171,8 @@ func TestBudgetOfEmptyNodes(t *testing.T) {
 	}
 }
 
-// TestBudgetWindow holds that a node waits for the end of a window, and that a pass comes when it ends.
+// TestBudgetWindow holds that a node waits until a window closes, and that a pass comes when it
+// does.
 func TestBudgetWindow(t *testing.T) {
 	t.Parallel()
 	w := withNodes(t, 1, func(spec *provisioningv1.ProvisionerSpec) {
@@ -235,15 +236,15 @@ func TestPodDisruptionBudgetKeeps(t *testing.T) {
 	}
 }
 
-// TestPodOfALocalVolumeIsNotReplaced holds that a node whose pod is bound to a local disk of it
-// ends without a replacement for that pod, which no other node can run, and that its other pods
+// TestPodOfALocalVolumeIsNotReplaced holds that a node whose pod is bound to a local disk of it is
+// deleted without a replacement for that pod, which no other node can run, and that its other pods
 // still get one.
 func TestPodOfALocalVolumeIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason   string
 		others   int // pods without a volume
-		launched int // nodes beside the first
+		launched int // nodes in addition to the first
 	}{
 		{"a node with nothing else ends at once", 0, 0},
 		{"another pod of the node is given a place first", 1, 1},
@@ -290,7 +291,8 @@ func localVolume(name, node string) *corev1.PersistentVolume {
 	return volume
 }
 
-// TestTerminationGracePeriod holds that a drain waits for a protected pod until its deadline, and ends then.
+// TestTerminationGracePeriod holds that a drain waits for a protected pod until its deadline, and
+// finishes then.
 func TestTerminationGracePeriod(t *testing.T) {
 	t.Parallel()
 	protect := func(w *provisioningtest.World) *corev1.Pod {

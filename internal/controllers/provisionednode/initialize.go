@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// kubeletNotReady says of a Node why it takes no pods.
+// kubeletNotReady explains why a Node takes no pods.
 const kubeletNotReady = "its kubelet does not say that it is ready"
 
 // notInitialized is the reason for which a node is terminated that did not start in time.
@@ -76,8 +76,8 @@ func (r *Reconciler) missing(ctx context.Context, p *pass, isReady bool) (resour
 	return resource, awaited.String(), nil
 }
 
-// startFailed replaces a node that was not initialized in time. What is recorded of it in the
-// Provisioner's status holds further launches back; it is recorded once, because a node that was
+// startFailed replaces a node that was not initialized in time. The failure, as recorded in the
+// Provisioner's status, holds further launches back. It is recorded once, because a node that was
 // launched before the last failure counts as part of it, and not at all if another node of the kind
 // has started meanwhile.
 func (r *Reconciler) startFailed(ctx context.Context, p *pass, resource, missing string) reconciling.Outcome {

@@ -39,8 +39,8 @@ func initialized(w *provisioningtest.World) bool {
 	return meta.IsStatusConditionTrue(w.Provisioned()[0].Status.Conditions, provisioningv1.InitializedCondition)
 }
 
-// A pod that waits for a device counts on the node that was launched for it while the Node is ready
-// without the device: nothing else is launched.
+// TestNodeAwaitsItsDevice holds that a pod that waits for a device counts on the node that was
+// launched for it while the Node is ready without the device: nothing else is launched.
 func TestNodeAwaitsItsDevice(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -91,8 +91,9 @@ func TestPodThatNeedsADriver(t *testing.T) {
 	t.Errorf("the pod is promised to %q, and %d instances run; events are %q", promised, len(w.Instances()), w.Events())
 }
 
-// A node that never gets its device is replaced with growing waits, also across restarts, and after
-// some tries no further one is launched until a person says so.
+// TestNodesWithoutTheirDevice holds that a node that never gets its device is replaced with growing
+// waits, also across restarts, and after some tries no further one is launched until a person says
+// so.
 func TestNodesWithoutTheirDevice(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -145,7 +146,8 @@ func TestNodesWithoutTheirDevice(t *testing.T) {
 	}
 }
 
-// A failure for lack of a device holds back no node for pods that do not request it.
+// TestPodsWithoutDeviceAreLaunchedFor holds that a failure for lack of a device holds back no node
+// for pods that do not request it.
 func TestPodsWithoutDeviceAreLaunchedFor(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -198,8 +200,8 @@ func TestOneInstanceThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralInstancesDoesNotStart holds that of nodes launched together one may fail, and
-// nothing is held back for it.
+// TestOneOfSeveralInstancesDoesNotStart holds that one of several nodes launched together may fail,
+// and nothing is held back for it.
 func TestOneOfSeveralInstancesDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -219,8 +221,8 @@ func TestOneOfSeveralInstancesDoesNotStart(t *testing.T) {
 	}
 }
 
-// Startup taints are put on a Node once. While it has them, or those of readiness controllers and
-// agents, pods count on it.
+// TestStartupTaints holds that startup taints are put on a Node once. While it has them, or the
+// taints of readiness controllers and agents, pods count on it.
 func TestStartupTaints(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, key string }{
@@ -267,7 +269,8 @@ func TestStartupTaints(t *testing.T) {
 	}
 }
 
-// A crash between the write of startup taints and of the status does not put them on again.
+// TestStartupTaintsAreWrittenOnce holds that a crash between the write of startup taints and of the
+// status does not put them on again.
 func TestStartupTaintsAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

@@ -23,13 +23,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// gathering is how long the other nodes of a launch are waited for. Whoever wrote the first of them
-// writes the others within a moment, or has crashed.
+// gathering is the time for which a launch waits for its other nodes. The controller that wrote the
+// first of them writes the others immediately, or has crashed.
 const gathering = 30 * time.Second
 
-// launch has EC2 launch the instances of a launch by one call, made by whichever of its nodes comes
-// first, and takes this node's from the answer. The call is known by its name: after a crash it is
-// made again, and answered with the same instances.
+// launch has EC2 launch the instances of a launch by one call, and takes this node's instance from
+// the answer. The first of its nodes sends the call. The call is identified by its name: after a
+// crash it is repeated, and answered with the same instances.
 func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	node := p.node
 	if node.Status.InstanceID != "" {
@@ -84,8 +84,8 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// notLaunched ends a node that EC2 launched no instance for. Its pods get another node, from what
-// there is then.
+// notLaunched deletes a node that EC2 launched no instance for. Its pods get another node, from the
+// capacity that there is then.
 func (r *Reconciler) notLaunched(ctx context.Context, p *pass, answer answer) reconciling.Outcome {
 	reason := provisioningv1.InsufficientCapacityReason
 	switch answer.blame {
@@ -113,11 +113,12 @@ func (r *Reconciler) checkClusterName(ctx context.Context, name string) error {
 	return err
 }
 
-// launchTimeout is how long a launch is tried that fails as a whole. Then its pods are packed anew,
-// from what is true then.
+// launchTimeout is the time for which a launch that fails as a whole is tried. Then its pods are
+// packed anew, from the state at that time.
 const launchTimeout = 5 * time.Minute
 
-// launchFailed says why, and tries again for a while: nobody knows whether EC2 has launched anything.
+// launchFailed reports why, and tries again for a while: EC2 may or may not have launched
+// something.
 func (r *Reconciler) launchFailed(ctx context.Context, p *pass, err error) reconciling.Outcome {
 	fate, reason := aws.FateOf(err), provisioningv1.LaunchFailedReason
 	if aws.IsThrottled(err) {
@@ -135,17 +136,17 @@ func (r *Reconciler) launchFailed(ctx context.Context, p *pass, err error) recon
 }
 
 // launchRetry returns when a launch that failed is repeated, by how long it has been tried: an
-// outage of AWS takes minutes, and its end is noticed within seconds.
+// outage of AWS takes minutes, and a recovery is noticed within seconds.
 func launchRetry(tried time.Duration) time.Duration {
 	return min(max(tried, sharedFailure), launching.RetryInterval)
 }
 
-// sharedFailure is how long the failure of a launch holds for all of its nodes: they do not repeat
-// the call one after the other.
+// sharedFailure is the time for which the failure of a launch holds for all of its nodes: they do
+// not repeat the call one after the other.
 const sharedFailure = time.Second
 
-// templateLost ends a node whose launch template is gone: what it is launched from never changes.
-// Its pods get another node, from what there is then.
+// templateLost deletes a node whose launch template is gone: a node never changes its launch
+// template. Its pods get another node, from the launch templates that exist then.
 func (r *Reconciler) templateLost(ctx context.Context, p *pass) reconciling.Outcome {
 	from := p.node.Spec.LaunchTemplate
 	r.Defaults.Forget(from.ID)
@@ -166,7 +167,7 @@ func (*nameTakenError) WaitsForUser() bool { return true }
 // noAnswer is the reason of a launch that failed without an answer of EC2, as a metric has it.
 const noAnswer = "NoAnswer"
 
-// call makes the call of a launch, and shares its instances out: a node that knows its instance
+// call sends the call of a launch, and shares its instances out: a node that knows its instance
 // keeps it, the others get theirs in the order of their names.
 func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv1.ProvisionedNode) (answer, error) {
 	spec := &p.node.Spec
@@ -190,8 +191,8 @@ func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv
 	return made, nil
 }
 
-// refused returns an answer without instances to a call that EC2 refused, or the error if EC2 may
-// have launched something, or is to be asked for the same again.
+// refused returns an answer without instances to a call that EC2 refused. It returns the error if
+// EC2 may have launched something, or the same request should be sent again.
 func (r *Reconciler) refused(ctx context.Context, request fleet.Request, err error) (answer, error) {
 	verdict := request.VerdictOf(err)
 	findings, ofCapacity := launching.FindingsOfCall(request, verdict.Blame, aws.Code(err), verdict.Message)
@@ -250,9 +251,9 @@ func (r *Reconciler) beyond(ctx context.Context, instanceType string) []string {
 // instanceLimit is the code of a quota that counts instances of one type, and not vCPUs.
 const instanceLimit = "InstanceLimitExceeded"
 
-// reduce has a launch whose writer crashed before all of its nodes were written down be of those
-// that are, unless it was made already. It is a launch of another name then, because EC2 takes
-// calls of one name for one.
+// reduce shrinks a launch whose writer crashed before all of its nodes were written, unless it was
+// sent already. It launches only for the nodes that exist, and under another name, because EC2
+// treats calls of one name as one.
 func (r *Reconciler) reduce(ctx context.Context, node *provisioningv1.ProvisionedNode, request *fleet.Request, written int) error {
 	if written >= int(request.Nodes) {
 		return nil
@@ -281,7 +282,7 @@ func share(instances []fleet.Instance, siblings []provisioningv1.ProvisionedNode
 	return made
 }
 
-// answer is what became of a launch.
+// answer holds the result of a launch.
 type answer struct {
 	// instances by the name of the node.
 	instances map[string]fleet.Instance
@@ -290,7 +291,7 @@ type answer struct {
 	blame fleet.Blame
 }
 
-// launches remember the answers to the calls that this process made, for the nodes that were
+// launches remembers the answers to the calls that this process sent, for the nodes that were
 // launched by the same call. It is safe for concurrent use.
 type launches struct {
 	mu   sync.Mutex
@@ -318,8 +319,8 @@ func (l *launches) of(name string) *onceAnswered {
 	return l.made[name]
 }
 
-// once returns the answer to the call of a launch, which is made if it was not yet, or failed
-// longer than a moment ago.
+// once returns the answer to the call of a launch. It sends the call if there is no answer yet, or
+// if the last failure is older than sharedFailure.
 func (l *launches) once(name string, now time.Time, call func() (answer, error)) (answer, error) {
 	made := l.of(name)
 	made.mu.Lock()
@@ -338,7 +339,7 @@ func (l *launches) once(name string, now time.Time, call func() (answer, error))
 	return made.answer, nil
 }
 
-// answerTo is the answer to the call of a launch, if there is one.
+// answerTo returns the answer to the call of a launch, if there is one.
 func (l *launches) answerTo(name string) (answer, bool) {
 	made := l.of(name)
 	made.mu.Lock()

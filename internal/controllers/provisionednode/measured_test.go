@@ -33,8 +33,8 @@ func sampled(w *provisioningtest.World, name, label string) map[string]uint64 {
 	return values
 }
 
-// TestLifeIsMeasured holds what is measured of a node from its launch to its end: the batches, the
-// eviction of its pod, each stage of its end, and its lifetime.
+// TestLifeIsMeasured holds what is measured of a node from its launch to its deletion: the batches,
+// the eviction of its pod, each stage of the deletion, and its lifetime.
 func TestLifeIsMeasured(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)

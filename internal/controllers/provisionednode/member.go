@@ -37,8 +37,8 @@ func (r *Reconciler) findMember(ctx context.Context, p *pass) reconciling.Outcom
 }
 
 // register gives the Node its labels, taints, and finalizer, and removes the taint that kept pods
-// from it until then, in one write. A Node that is deleted ends its ProvisionedNode: the finalizer
-// keeps it until it is drained and its instance has ended.
+// from it until then, in one write. Deleting a Node deletes its ProvisionedNode: the finalizer
+// keeps it until it is drained and its instance has terminated.
 func (r *Reconciler) register(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.member == nil {
 		return r.awaitMember(ctx, p)
@@ -108,8 +108,8 @@ func (r *Reconciler) awaitMember(ctx context.Context, p *pass) reconciling.Outco
 	return reconciling.ComeBack(left, "the Node is to be back by then")
 }
 
-// dress puts labels and taints on a Node: those of its instance type, and those of the
-// ProvisionedNode, with startup taints if it starts.
+// dress puts labels and taints on a Node: the labels of its instance type, and the labels and
+// taints of the ProvisionedNode, with startup taints if it starts.
 func dress(member *corev1.Node, node *provisioningv1.ProvisionedNode, instance map[string]string, starts bool) {
 	labels := maps.Clone(member.Labels)
 	if labels == nil {
@@ -131,7 +131,7 @@ func dress(member *corev1.Node, node *provisioningv1.ProvisionedNode, instance m
 	member.Spec.Taints = taints
 }
 
-// live ends the node when its time has come, and says when to look again.
+// live deletes or replaces the node when its time has come, and returns when to check again.
 func (r *Reconciler) live(ctx context.Context, p *pass) reconciling.Outcome {
 	now := r.Clock.Now()
 	if p.node.Status.ReadyTime == nil && state.IsTrue(p.node, provisioningv1.InitializedCondition) {
@@ -159,7 +159,8 @@ func (r *Reconciler) live(ctx context.Context, p *pass) reconciling.Outcome {
 	reconciling.Remove(p.node, provisioningv1.ReplacingCondition)
 	switch {
 	case promised && p.node.Status.ReadyTime != nil:
-		// Nothing of the node's own says when its pods have come, or need it no more.
+		// No event of the node itself signals that its pods have come, or that they no longer need
+		// it.
 		return reconciling.ComeBack(settling, "pods are to come that it was launched for")
 	case verdict.next > 0:
 		return reconciling.ComeBack(verdict.next, verdict.why)
@@ -171,7 +172,7 @@ func (r *Reconciler) tellEnd(ctx context.Context, p *pass, why string) {
 	r.Report.Done(ctx, p.provisioner, "NodeEnded", "Ending ProvisionedNode %s (Node %s): %s.", p.node.Name, p.node.Status.NodeName, why)
 }
 
-// empty is true for a node that nobody uses.
+// empty reports whether no pod uses a node.
 func (r *Reconciler) empty(ctx context.Context, p *pass) (bool, error) {
 	if p.member == nil || p.node.Status.ReadyTime == nil {
 		return false, nil
@@ -180,7 +181,7 @@ func (r *Reconciler) empty(ctx context.Context, p *pass) (bool, error) {
 	return err == nil && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return uses(&pod) }), err
 }
 
-// podsOf are the pods of a Node. Nothing in them is to be changed.
+// podsOf returns the pods of a Node. The caller must not change them.
 func (r *Reconciler) podsOf(ctx context.Context, name string) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.MatchingFields{byNode: name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -189,8 +190,8 @@ func (r *Reconciler) podsOf(ctx context.Context, name string) ([]corev1.Pod, err
 	return pods.Items, nil
 }
 
-// uses is true for pods that a node is there for: not those of daemon sets or of the kubelet, nor
-// those that have ended.
+// uses reports whether a node is needed for a pod: it is not a pod of a daemon set or of the
+// kubelet, and it has not finished.
 func uses(pod *corev1.Pod) bool {
 	if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return false
@@ -200,15 +201,15 @@ func uses(pod *corev1.Pod) bool {
 	return !ended && (controller == nil || controller.Kind != "DaemonSet")
 }
 
-// life says whether a node's time has come, to end or to be replaced; else when it may.
+// life says whether it is time to delete or to replace a node; else when it may be.
 type life struct {
 	over, expired bool
 	next          time.Duration
 	why           string
 }
 
-// settling is how long a node is left alone that was never used: the scheduler looks at a new one
-// within seconds.
+// settling is the time for which a node that was never used is left alone: the scheduler considers
+// a new one within seconds.
 const settling = 10 * time.Second
 
 // lifeOf decides from when the node was launched and how long it has been empty.

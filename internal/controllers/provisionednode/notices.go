@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Heard acts on what AWS tells of instances. What has to outlive this process is written before it
-// returns; what was not is told again.
+// Heard acts on the events that AWS sends about instances. State that must outlive this process is
+// written before it returns; AWS repeats events that were not handled.
 func (r *Reconciler) Heard(ctx context.Context, _ string, happened events.Happened) error {
 	r.Instances.Hear(ctx, happened.Instances)
 	var failures []error
@@ -44,7 +44,8 @@ func (r *Reconciler) ofInstance(ctx context.Context, id string, act func(context
 	return nil
 }
 
-// ended remembers that the instance has ended, or is about to: descriptions may say otherwise for a while.
+// ended remembers that the instance has terminated, or is about to: descriptions may say otherwise
+// for a while.
 func (r *Reconciler) ended(_ context.Context, node *provisioningv1.ProvisionedNode) error {
 	r.Report.Progress.Interrupted("ended")
 	key := client.ObjectKeyFromObject(node)
@@ -53,8 +54,8 @@ func (r *Reconciler) ended(_ context.Context, node *provisioningv1.ProvisionedNo
 	return nil
 }
 
-// interrupted ends a node that EC2 takes back: its pods move while the instance is there, and new
-// ones are bought elsewhere.
+// interrupted deletes a node that EC2 takes back: its pods move while the instance is there, and
+// new ones are bought elsewhere.
 func (r *Reconciler) interrupted(ctx context.Context, node *provisioningv1.ProvisionedNode) error {
 	r.Shortages.Mark(offeringOf(node))
 	if node.DeletionTimestamp != nil {
@@ -74,7 +75,7 @@ func (r *Reconciler) interrupted(ctx context.Context, node *provisioningv1.Provi
 	return r.delete(ctx, node, "Interrupted")
 }
 
-// reclaimTime is how long after its notice EC2 takes a Spot Instance back.
+// reclaimTime is the time between the notice and the moment when EC2 takes a Spot Instance back.
 const reclaimTime = 2 * time.Minute
 
 // limitDrain has the instance of a node terminated after a time at the latest, so that every pod is
@@ -102,7 +103,7 @@ func (r *Reconciler) atRisk(ctx context.Context, node *provisioningv1.Provisione
 	return nil
 }
 
-// offeringOf is what the node's instance was bought as.
+// offeringOf returns the offering that the node's instance was bought as.
 func offeringOf(node *provisioningv1.ProvisionedNode) catalog.Offering {
 	return catalog.Offering{InstanceType: node.Status.InstanceType, Zone: node.Status.Zone, CapacityType: node.Spec.CapacityType}
 }

@@ -38,7 +38,7 @@ func counted(w *provisioningtest.World, name, label string) map[string]float64 {
 }
 
 // TestEveryEndIsCounted holds that slipway_node_disruptions_total counts each node that Slipway
-// ends once, by why, and that slipway_node_decisions_total counts it as terminated.
+// deletes once, by reason, and that slipway_node_decisions_total counts it as terminated.
 func TestEveryEndIsCounted(t *testing.T) {
 	t.Parallel()
 	launched := func(t *testing.T) *provisioningtest.World { return inOneZone(t, 1) }

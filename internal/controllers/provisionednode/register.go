@@ -92,7 +92,7 @@ func Indexes() []Index {
 	return indexes
 }
 
-// ofNode is the object whose instance the Node runs on.
+// ofNode returns the object whose instance the Node runs on.
 func (r *Reconciler) ofNode(ctx context.Context, object client.Object) []reconcile.Request {
 	node, isNode := object.(*corev1.Node)
 	if !isNode || state.InstanceOf(node.Spec.ProviderID) == "" {
@@ -101,7 +101,7 @@ func (r *Reconciler) ofNode(ctx context.Context, object client.Object) []reconci
 	return r.matching(ctx, client.MatchingFields{byInstance: state.InstanceOf(node.Spec.ProviderID)})
 }
 
-// ofPod is the object whose Node the pod is on.
+// ofPod returns the object whose Node the pod is on.
 func (r *Reconciler) ofPod(ctx context.Context, object client.Object) []reconcile.Request {
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod || pod.Spec.NodeName == "" {
@@ -165,8 +165,8 @@ func offers(node *corev1.Node) sets.Set[corev1.ResourceName] {
 	return names
 }
 
-// podChanges lets through pods that come to a Node, end there or leave it, and those that begin or
-// cease to keep their node.
+// podChanges lets through pods that come to a Node, finish there, or leave it, and pods that begin
+// or cease to keep their node.
 var podChanges = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 	before, isPod := update.ObjectOld.(*corev1.Pod)
 	after, isPodToo := update.ObjectNew.(*corev1.Pod)

@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	// repairAfter is how long a node that had been initialized may fail before it is replaced: a
-	// reboot takes less, and so does EC2's automatic recovery, which moves an instance whose host
-	// fails to another one.
+	// repairAfter is the time for which a node that had been initialized may fail before it is
+	// replaced: a reboot takes less, and so does EC2's automatic recovery, which moves an instance
+	// whose host fails to another one.
 	repairAfter = 10 * time.Minute
-	// repairDrain is how long the drain of a failed node takes at most. Karpenter gives it no time
-	// at all. Pods of a node that is not ready may still run, and may end in order.
+	// repairDrain bounds how long the drain of a failed node takes. Karpenter gives it no time at
+	// all. Pods of a node that is not ready may still run, and may shut down in order.
 	repairDrain = 5 * time.Minute
 	// repairedShare is the part of a zone's nodes that are replaced at once because they failed:
 	// one of so many.
 	repairedShare = 5
-	// repairHold is how long an ended node counts as being replaced: the passes that launch another
-	// one for its pods come within seconds.
+	// repairHold is the time for which a deleted node counts as being replaced: the passes that
+	// launch another one for its pods come within seconds.
 	repairHold = time.Minute
-	// lookAtRepairs is when a node is looked at again that waits for others to be replaced.
+	// lookAtRepairs is the interval at which a node that waits for others to be replaced is checked
+	// again.
 	lookAtRepairs = 30 * time.Second
 )
 
@@ -46,7 +47,7 @@ const (
 type failure struct {
 	// reason is empty if nothing is wrong.
 	reason string
-	// why is a sentence without its end.
+	// why is a sentence without its full stop.
 	why string
 }
 
@@ -97,9 +98,9 @@ func (r *Reconciler) failing(p *pass) (failure, time.Duration) {
 	return failed, max(p.node.Status.FailedSince.Add(repairAfter).Sub(r.Clock.Now()), 0)
 }
 
-// replaceFailed ends a failed node if no more than a fifth of its zone's nodes end so at a time;
-// else it comes back. Nodes are decided on one after the other, by what the API server has at that
-// time, so that two of them never take the same place.
+// replaceFailed deletes a failed node if no more than a fifth of its zone's nodes are being deleted
+// for that reason at a time; else it comes back. It decides on one node after the other, from the
+// state of the API server at that time, so that two of them never take the same place.
 func (r *Reconciler) replaceFailed(ctx context.Context, p *pass, failed failure) reconciling.Outcome {
 	r.repairs.Lock()
 	defer r.repairs.Unlock()
@@ -145,7 +146,7 @@ func drainLimit(provisioner *provisioningv1.Provisioner) time.Duration {
 // before the node is deleted, because a node that recovered after a crash would keep it.
 func (r *Reconciler) limitFailedDrain(ctx context.Context, p *pass) error {
 	if p.node.Status.TerminateTime != nil {
-		return nil // its kubelet ends with its instance
+		return nil // its kubelet stops with its instance
 	}
 	failed, left := r.failing(p)
 	if failed.reason == "" || left > 0 {
@@ -154,11 +155,11 @@ func (r *Reconciler) limitFailedDrain(ctx context.Context, p *pass) error {
 	return r.limitDrain(ctx, p.node, drainLimit(p.provisioner))
 }
 
-// mayRepair reports whether a further failed node of a zone may be ended: those that failed and are
-// ending, and those that are not initialized yet, are together fewer than a fifth of the zone's
-// nodes, or there are none of them. Nodes that end for another reason are none of the zone's any
-// longer. So what takes the place of the nodes that failed first has to start before more are
-// ended: where no node can start, a fifth is all that is lost.
+// mayRepair reports whether a further failed node of a zone may be deleted: failed nodes that are
+// being deleted, and nodes that are not initialized yet, are together fewer than a fifth of the
+// zone's nodes, or there are none of them. Nodes that are deleted for another reason do not count
+// as the zone's any longer. So the replacements of the nodes that failed first must start before
+// more are deleted: where no node can start, only a fifth is lost.
 func mayRepair(nodes []provisioningv1.ProvisionedNode, zone string) bool {
 	inZone, moving := 0, 0
 	for i := range nodes {
@@ -174,13 +175,13 @@ func mayRepair(nodes []provisioningv1.ProvisionedNode, zone string) bool {
 	return moving < max(inZone/repairedShare, 1)
 }
 
-// failedBefore reports whether the node had failed when it was ended.
+// failedBefore reports whether the node had failed when it was deleted.
 func failedBefore(status *provisioningv1.ProvisionedNodeStatus) bool {
 	return status.FailedSince != nil || status.AwaySince != nil
 }
 
-// heldPlace is how long the object of a failed node stays after its instance was terminated, so
-// that it counts until there is another node for its pods.
+// heldPlace returns how long the object of a failed node stays after its instance was terminated,
+// so that it counts until there is another node for its pods.
 func (r *Reconciler) heldPlace(node *provisioningv1.ProvisionedNode) time.Duration {
 	if !failedBefore(&node.Status) || node.Status.TerminateTime == nil {
 		return 0

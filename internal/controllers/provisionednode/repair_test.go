@@ -50,8 +50,8 @@ func inOneZone(t *testing.T, nodes int) *provisioningtest.World {
 	return w
 }
 
-// Nodes that fail together are replaced, a fifth of the zone's at once, also by a controller that
-// was restarted.
+// TestFailedNodesAreReplaced holds that nodes that fail together are replaced, a fifth of the
+// zone's at once, also by a controller that was restarted.
 func TestFailedNodesAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 6)
@@ -168,7 +168,7 @@ func fail(w *provisioningtest.World, name string) string {
 }
 
 // TestNodeThatFailsWhileItDrains holds that the drain of a node that was deleted, and that waits
-// for a protected pod, ends once the node has failed for as long as others may.
+// for a protected pod, finishes once the node has failed for as long as others may.
 func TestNodeThatFailsWhileItDrains(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -193,8 +193,8 @@ func TestNodeThatFailsWhileItDrains(t *testing.T) {
 	}
 }
 
-// TestNodeThatRecoversBeforeItIsDeleted holds that a node which could not be deleted when it was to
-// be replaced, and recovered, keeps no deadline: a later drain waits for its pods.
+// TestNodeThatRecoversBeforeItIsDeleted holds that a node which could not be deleted when it should
+// have been replaced, and recovered, keeps no deadline: a later drain waits for its pods.
 func TestNodeThatRecoversBeforeItIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -252,7 +252,8 @@ func TestWaitingRepairsWriteNothing(t *testing.T) {
 	}
 }
 
-// A node that recovers stays, and the time counts anew when it fails again.
+// TestNodeThatRecovers holds that a node that recovers stays, and the time counts anew when it
+// fails again.
 func TestNodeThatRecovers(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -271,7 +272,8 @@ func TestNodeThatRecovers(t *testing.T) {
 	}
 }
 
-// An instance that somebody stopped is replaced, even while its Node is still said to be ready.
+// TestStoppedInstance holds that an instance that a user stopped is replaced, even while its Node
+// is still reported as ready.
 func TestStoppedInstance(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -368,7 +370,7 @@ func TestImpairedInstancesOfAZone(t *testing.T) {
 	}
 }
 
-// TestStatusChecksRefused holds that Provisioners are told once if EC2 refuses to show status
+// TestStatusChecksRefused holds that Provisioners get one event if EC2 refuses to show status
 // checks, and that nothing is replaced or kept for it.
 func TestStatusChecksRefused(t *testing.T) {
 	t.Parallel()

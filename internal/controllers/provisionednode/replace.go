@@ -19,11 +19,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// lookAtReplacement is how often it is looked whether the pods of a node have places elsewhere.
+// lookAtReplacement is the interval at which it is checked whether the pods of a node have places
+// elsewhere.
 const lookAtReplacement = 2 * time.Second
 
-// recheckKept is how often a node is checked again that an annotation or a PodDisruptionBudget
-// keeps. Changes of pods and Nodes bring a pass sooner.
+// recheckKept is the interval at which a node that an annotation or a PodDisruptionBudget keeps is
+// checked again. Changes of pods and Nodes bring a pass sooner.
 const recheckKept = time.Minute
 
 // disruptedFor returns the reason for which a node should be disrupted and a text that explains it;
@@ -48,7 +49,7 @@ func disruptedFor(node *provisioningv1.ProvisionedNode, verdict life) (reason pr
 // controller of Provisioners reads from it that the node asks, and allows it by an annotation.
 func (r *Reconciler) disrupt(ctx context.Context, p *pass, reason provisioningv1.DisruptionReason, why string) reconciling.Outcome {
 	kept, err := r.keptBy(ctx, p)
-	// What the Provisioner's controller marked as drifted is within the budgets.
+	// Nodes that the Provisioner's controller marked as drifted are within the budgets.
 	bounded := reason != provisioningv1.DisruptionDrifted && disruption.Bounded(&p.provisioner.Spec, reason)
 	switch {
 	case err != nil:
@@ -81,7 +82,8 @@ func (r *Reconciler) keptBy(ctx context.Context, p *pass) (disruption.Keeper, er
 	return disruption.KeptBy(&p.provisioner.Spec, p.node, p.member, pods, budgets), err
 }
 
-// PodDisruptionBudgets lists those of all namespaces. Nothing in them is to be changed.
+// PodDisruptionBudgets lists the PodDisruptionBudgets of all namespaces. The caller must not change
+// them.
 func PodDisruptionBudgets(ctx context.Context, c client.Client) ([]policyv1.PodDisruptionBudget, error) {
 	var list policyv1.PodDisruptionBudgetList
 	if err := c.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -90,9 +92,9 @@ func PodDisruptionBudgets(ctx context.Context, c client.Client) ([]policyv1.PodD
 	return list.Items, nil
 }
 
-// replace ends a node once all of its pods have places on nodes that take them. The condition has
-// them packed anew, and keeps further ones away. A node that is too old waits no longer for that
-// than a new one may take to come.
+// replace deletes a node once all of its pods have places on nodes that take them. The condition
+// has them packed anew, and keeps further ones away. A node that is too old waits for that no
+// longer than a new one may take to come.
 func (r *Reconciler) replace(ctx context.Context, p *pass, reason, why string) reconciling.Outcome {
 	homeless, err := r.homeless(ctx, p)
 	if err != nil {
@@ -109,7 +111,7 @@ func (r *Reconciler) replace(ctx context.Context, p *pass, reason, why string) r
 	return reconciling.ComeBack(lookAtReplacement, "its pods are to have places elsewhere first")
 }
 
-// homeless is how many pods have no place yet on another node that takes them.
+// homeless returns how many pods have no place yet on another node that takes them.
 func (r *Reconciler) homeless(ctx context.Context, p *pass) (int, error) {
 	if p.member == nil {
 		return 0, nil
@@ -143,7 +145,8 @@ func (r *Reconciler) homeless(ctx context.Context, p *pass) (int, error) {
 	return count, nil
 }
 
-// volumesOf returns what tells whether a volume ties a pod to one Node: nothing if no pod has a claim.
+// volumesOf returns the volumes, which show whether a pod is tied to one Node. It reads nothing if
+// no pod has a claim.
 func (r *Reconciler) volumesOf(ctx context.Context, pods []corev1.Pod) (*state.Cluster, error) {
 	if !slices.ContainsFunc(pods, state.Claims) {
 		return &state.Cluster{}, nil
@@ -153,7 +156,7 @@ func (r *Reconciler) volumesOf(ctx context.Context, pods []corev1.Pod) (*state.C
 	var claims corev1.PersistentVolumeClaimList
 	var volumes corev1.PersistentVolumeList
 	for _, list := range []client.ObjectList{&provisioners, &nodes, &claims, &volumes} {
-		// Nothing of what is read is changed.
+		// The lists are read-only.
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing %T: %w", list, err)
 		}
@@ -161,7 +164,8 @@ func (r *Reconciler) volumesOf(ctx context.Context, pods []corev1.Pod) (*state.C
 	return &state.Cluster{Provisioners: provisioners.Items, Nodes: nodes.Items, Claims: claims.Items, Volumes: volumes.Items}, nil
 }
 
-// takesPods is true for a node, by the name of its ProvisionedNode or by its own, that pods can come to now.
+// takesPods reports whether pods can now come to a node, by the name of its ProvisionedNode or by
+// its own.
 func (r *Reconciler) takesPods(ctx context.Context, name string) (bool, error) {
 	node := &provisioningv1.ProvisionedNode{}
 	err := r.Client.Get(ctx, client.ObjectKey{Name: name}, node)

@@ -42,7 +42,7 @@ type StatusChecks struct {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (c *StatusChecks) NeedLeaderElection() bool { return true }
 
-// Start polls until the context ends.
+// Start polls until the context is done.
 func (c *StatusChecks) Start(ctx context.Context) error {
 	ticker := c.Clock.NewTicker(c.Interval)
 	defer ticker.Stop()

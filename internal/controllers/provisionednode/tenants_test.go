@@ -28,7 +28,7 @@ func tagOf(tags []ec2types.Tag, key string) string {
 	return ""
 }
 
-// Everything that a launch creates has the UID of the cluster.
+// TestLaunchesAreMarked holds that everything that a launch creates has the UID of the cluster.
 func TestLaunchesAreMarked(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -51,8 +51,8 @@ func TestLaunchesAreMarked(t *testing.T) {
 	}
 }
 
-// A Provisioner that copies the name of another cluster launches nothing, says so, and its
-// collector terminates nothing of the other cluster.
+// TestCopiedClusterName holds that a Provisioner that copies the name of another cluster launches
+// nothing, says so, and its collector terminates nothing of the other cluster.
 func TestCopiedClusterName(t *testing.T) {
 	t.Parallel()
 	victim := provisioningtest.New(t, provisioningtest.Options{})
@@ -89,7 +89,7 @@ func TestCopiedClusterName(t *testing.T) {
 	}
 }
 
-// running returns the ids of the instances that have not ended.
+// running returns the IDs of the instances that have not terminated.
 func running(w *provisioningtest.World) map[string]bool {
 	ids := map[string]bool{}
 	for _, instance := range w.Instances() {
@@ -116,7 +116,8 @@ func launchAs(w *provisioningtest.World, tags map[string]string) string {
 	return *launched.Instances[0].InstanceId
 }
 
-// The collector terminates what has this cluster's mark and that no ProvisionedNode knows, and nothing else.
+// TestCollectorGoesByTheMark holds that the collector terminates what has this cluster's mark and
+// that no ProvisionedNode knows, and nothing else.
 func TestCollectorGoesByTheMark(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -137,8 +138,9 @@ func TestCollectorGoesByTheMark(t *testing.T) {
 	}
 }
 
-// An instance whose tags do not say that it was launched for a ProvisionedNode is not terminated
-// for it, and its Node neither drained nor deleted, whatever status says.
+// TestInstanceInStatusIsNotTrusted holds that an instance whose tags do not say that it was
+// launched for a ProvisionedNode is not terminated for it, and its Node neither drained nor
+// deleted, whatever status says.
 func TestInstanceInStatusIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -197,8 +199,8 @@ func TestInstanceInStatusIsNotTrusted(t *testing.T) {
 	}
 }
 
-// An instance that an earlier release launched has no mark. The ProvisionedNode that names its
-// launch proves it.
+// TestInstanceOfAnEarlierRelease holds that an instance without a mark, which an earlier release
+// launched, is proven by the ProvisionedNode that names its launch.
 func TestInstanceOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -223,8 +225,9 @@ func TestInstanceOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// A ProvisionedNode that came from another cluster, with a backup, launches nothing, and one
-// without a mark is launched as the release that wrote it would have.
+// TestLaunchOfAnotherCluster holds that a ProvisionedNode that came from another cluster, with a
+// backup, launches nothing, and one without a mark is launched as the release that wrote it would
+// have.
 func TestLaunchOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

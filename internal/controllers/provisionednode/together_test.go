@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// TestNodesEndTogether holds that nodes which end at once are terminated by a few calls, whatever
-// their number. The first call is answered when all nodes have been drained, by as many workers as
-// a manager has.
+// TestNodesEndTogether holds that nodes which are deleted at once are terminated by a few calls,
+// whatever their number. The first call is answered when all nodes have been drained, by as many
+// workers as a manager has.
 func TestNodesEndTogether(t *testing.T) {
 	t.Parallel()
 	const number = 50

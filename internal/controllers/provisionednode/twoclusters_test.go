@@ -105,7 +105,7 @@ func TestTwoClusters(t *testing.T) {
 	}
 }
 
-// play makes one move and settles nothing.
+// play takes one action and settles nothing.
 func (a *administrator) play() string {
 	a.Helper()
 	attacks := []struct {

@@ -1,5 +1,5 @@
-// Package provisioner says of every Provisioner what it can launch from and what it has launched,
-// and ends its nodes before it goes. It launches nothing.
+// Package provisioner reports for every Provisioner what it can launch from and what it has
+// launched, and deletes its nodes before it goes. It launches nothing.
 package provisioner
 
 import (
@@ -44,7 +44,8 @@ import (
 // Name is the controller's, in logs, metrics and as the reporter of events.
 const Name = "provisioner"
 
-// lookAgain is how often what the spec names in AWS is looked at though nothing happened here.
+// lookAgain is the interval at which the AWS resources that the spec names are read although
+// nothing happened here.
 const lookAgain = 5 * time.Minute
 
 // Reconciler reconciles Provisioners.
@@ -90,7 +91,7 @@ type pass struct {
 	offers iter.Seq[catalog.Offer]
 	// tried are the launch templates that EC2 accepts. Set by refused.
 	tried map[string]bool
-	// known and made are what launch templates come to, by reference and by variant. Set by
+	// known and made hold the launch templates that were read, by reference and by variant. Set by
 	// lookAtTemplates.
 	known map[constraints.Reference]templates.Known
 	made  map[string]defaults.Template // by variant
@@ -98,7 +99,7 @@ type pass struct {
 	refused bool
 }
 
-// ready is how the Ready condition follows from the others.
+// ready derives the Ready condition from the others.
 var ready = reconciling.Summary{
 	Target: provisioningv1.ReadyCondition,
 	Of: []string{
@@ -110,20 +111,21 @@ var ready = reconciling.Summary{
 	Unless: provisioningv1.AWSReachableCondition, UnlessStatus: metav1.ConditionFalse,
 }
 
-// Reconcile says what a provisioner is:
+// Reconcile reports the state of a provisioner:
 //
 //  1. count its nodes
 //  2. hold the object while it may have any
-//  3. report launches that AWS fails to make, and allow nodes to be disrupted that ask for it,
-//     within the disruption budgets: neither calls AWS
+//  3. report launches that fail, and allow nodes that ask for it to be disrupted, within the
+//     disruption budgets: neither calls AWS
 //  4. refuse the name of its cluster if another cluster uses it
 //  5. find its subnets
-//  6. look inside the launch templates that it and its pods name, and at those that were made for
-//     it, and prune these
+//  6. read the launch templates that it and its pods name, and the ones that were created for it,
+//     and prune the latter
 //  7. report that AWS has none of the instances that it may launch
-//  8. have nodes replaced that have drifted, if it is to be so
+//  8. have nodes that have drifted replaced, if the spec asks for it
 //  9. warn of old spellings, and of another provisioner that takes its pods
-//  10. learn what the region sells, once, so that the first pod that waits need not wait for that too
+//  10. learn what the region sells, once, so that the first pod that waits need not wait for that
+//     too
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	provisioner := &provisioningv1.Provisioner{}
 	if err := r.Client.Get(ctx, request.NamespacedName, provisioner); err != nil {
@@ -180,8 +182,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 
 func (r *Reconciler) count(ctx context.Context, p *pass) reconciling.Outcome {
 	var nodes provisioningv1.ProvisionedNodeList
-	// Every change of a node brings a pass, and copies of all of them each time would be most of
-	// what the process allocates.
+	// Every change of a node brings a pass, and copying all nodes each time would be most of what
+	// the process allocates.
 	if err := r.Client.List(ctx, &nodes, client.MatchingLabels{provisioningv1.LabelProvisionerName: p.provisioner.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconciling.Fail(fmt.Errorf("listing ProvisionedNodes: %w", err))
 	}
@@ -221,8 +223,8 @@ func warn(_ context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// reportLaunches reports the launches of the provisioner's nodes that fail, and are repeated. What
-// EC2 refuses to launch from is part of LaunchTemplatesReady. A shortage is left to
+// reportLaunches reports the launches of the provisioner's nodes that fail, and are repeated.
+// LaunchTemplatesReady covers what EC2 refuses to launch from. A shortage is left to
 // reportShortages, because a condition changes once in a pass.
 func reportLaunches(_ context.Context, p *pass) reconciling.Outcome {
 	if why := failingLaunch(p.nodes); why != "" {
@@ -249,8 +251,8 @@ func failingLaunch(nodes []provisioningv1.ProvisionedNode) string {
 	return why
 }
 
-// failed ends the pass because AWS failed or refused to answer, as outcome.Of does. What a user
-// mends in AWS is noticed within seconds, because until then nothing is launched.
+// failed finishes the pass because AWS failed or refused to answer, as outcome.Of does. A
+// correction by a user in AWS is noticed within seconds, because until then nothing is launched.
 func failed(p *pass, condition, reason string, err error) reconciling.Outcome {
 	result := outcome.Of(p.provisioner, condition, reason, err)
 	if aws.FateOf(err).Kind == aws.WaitForUser {
@@ -307,8 +309,8 @@ func (r *Reconciler) fixesSubnet(ctx context.Context, p *pass) bool {
 	return err == nil && known.FixesSubnet
 }
 
-// learnRegion reads what the region sells: 20 calls, that whoever launches would make one after the
-// other. It is the passes that launch who tell of failures.
+// learnRegion reads what the region sells: 20 calls that the launching controller would otherwise
+// send one after the other. The passes that launch report failures.
 func (r *Reconciler) learnRegion(ctx context.Context, _ *pass) reconciling.Outcome {
 	if r.learned.Load() {
 		return reconciling.Continue()
@@ -356,8 +358,8 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Stop("the provisioner is gone")
 }
 
-// Register adds the controller to a manager. Woken are provisioners of which something has changed
-// that the API server does not tell.
+// Register adds the controller to a manager. Woken are provisioners with changes that the API
+// server does not report.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, woken source.Source) error {
 	ofNode := func(_ context.Context, object client.Object) []reconcile.Request {
 		name := object.GetLabels()[provisioningv1.LabelProvisionerName]

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// recheckKept is how often nodes are checked again that an annotation keeps.
+// recheckKept is the interval at which nodes that an annotation keeps are checked again.
 const recheckKept = time.Minute
 
 // allowDisruptions lets nodes be disrupted that ask for it, the oldest first and within the

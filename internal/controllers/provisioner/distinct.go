@@ -36,8 +36,8 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// before returns the first provisioner, by weight and name, that pods cannot tell apart from one,
-// if it comes before that.
+// before returns the first provisioner, by weight and name, that pods cannot distinguish from the
+// given one, if it comes before that.
 func before(one *provisioningv1.Provisioner, all []provisioningv1.Provisioner) (constraints.Provisioner, bool) {
 	layer := constraints.FromSpec(one.Name, &one.Spec)
 	var earlier []constraints.Provisioner
@@ -55,8 +55,8 @@ func before(one *provisioningv1.Provisioner, all []provisioningv1.Provisioner) (
 	return constraints.Provisioner{}, false
 }
 
-// architectureOf is that of the launch template that a provisioner names, which its status lists
-// first; "" if nobody knows yet.
+// architectureOf returns the architecture of the launch template that a provisioner names, which
+// its status lists first; "" if it is not known yet.
 func architectureOf(provisioner *provisioningv1.Provisioner) string {
 	if len(provisioner.Status.LaunchTemplates) == 0 {
 		return ""

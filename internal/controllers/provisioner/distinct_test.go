@@ -9,7 +9,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// TestBefore holds which provisioner is warned of: the one whose pods another takes, and nobody else.
+// TestBefore holds which provisioner is warned about: only the one whose pods another takes.
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	of := func(name, template string, architecture provisioningv1.Architecture, policy provisioningv1.IncompatibleArchitecturePolicy) provisioningv1.Provisioner {

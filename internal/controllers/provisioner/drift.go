@@ -29,10 +29,10 @@ type drifted struct {
 	why  string
 }
 
-// replaceDrifted has nodes replaced that are not what they would be launched as now, the oldest
-// first, and no more at a time than spec.drift and the disruption budgets let. A mark on a node
-// says so; the controller of nodes does the rest. Without spec.drift, or when a node is as it
-// should be again, the mark goes.
+// replaceDrifted has nodes that are not what they would be launched as now replaced, the oldest
+// first, within the bounds of spec.drift and the disruption budgets. A mark on a node requests the
+// replacement; the controller of nodes does the rest. Without spec.drift, or when a node no longer
+// differs, the mark is removed.
 func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Outcome {
 	found, err := r.findDrifted(ctx, p)
 	if err != nil {
@@ -94,7 +94,8 @@ func comeBack(held disruption.Choice, kept bool, now time.Time) reconciling.Outc
 	return reconciling.ContinueAndComeBack(wait, "nodes may be disrupted then")
 }
 
-// amongst returns the drifted nodes as they are in a list. Those that are not there any longer are left out.
+// amongst returns the drifted nodes as they are in a list. Nodes that are no longer in it are left
+// out.
 func amongst(nodes []provisioningv1.ProvisionedNode, found []drifted) []drifted {
 	byUID := map[types.UID]*provisioningv1.ProvisionedNode{}
 	for i := range nodes {
@@ -109,7 +110,7 @@ func amongst(nodes []provisioningv1.ProvisionedNode, found []drifted) []drifted 
 	return there
 }
 
-// budget is how many of so many nodes are replaced at a time, at least one.
+// budget returns how many of so many nodes are replaced at a time, at least one.
 func budget(most intstr.IntOrString, nodes int) int {
 	scaled, err := intstr.GetScaledValueFromIntOrPercent(&most, nodes, true)
 	if err != nil {
@@ -138,7 +139,7 @@ func choose(nodes []provisioningv1.ProvisionedNode, found []drifted, budget int)
 		}
 	}
 	for _, one := range found {
-		// A node that has not taken pods yet has none to move, and nobody to end it for.
+		// A node that has not taken pods yet has no pods to move, and no reason to be replaced.
 		if marked+len(next) < budget && !state.Leaves(one.node) && !disruption.MarkedDrifted(one.node) && one.node.Status.ReadyTime != nil {
 			next = append(next, one)
 		}
@@ -186,8 +187,8 @@ func (r *Reconciler) keptBy(ctx context.Context, p *pass, node *provisioningv1.P
 	return disruption.KeptBy(&p.provisioner.Spec, node, member, pods.Items, budgets), nil
 }
 
-// findDrifted are the nodes that are not what they would be launched as now, the oldest first. None
-// are looked for without a budget.
+// findDrifted returns the nodes that are not what they would be launched as now, the oldest first.
+// Without a budget it returns none.
 func (r *Reconciler) findDrifted(ctx context.Context, p *pass) ([]drifted, error) {
 	if p.provisioner.Spec.Drift == nil {
 		return nil, nil
@@ -226,8 +227,8 @@ func (r *Reconciler) driftOf(ctx context.Context, p *pass, node *provisioningv1.
 	return differs(node, now), nil
 }
 
-// beyond returns which limit of the spec the node is beyond, "" if none, or if its instance type is
-// not known: it was launched within those that the spec had then.
+// beyond returns which limit of the spec the node is beyond. It returns "" if there is none, or if
+// the instance type is not known: the node was launched within the limits that the spec had then.
 func (r *Reconciler) beyond(ctx context.Context, p *pass, node *provisioningv1.ProvisionedNode) (string, error) {
 	if node.Status.InstanceType == "" || node.Status.Zone == "" {
 		return "", nil
@@ -242,13 +243,13 @@ func (r *Reconciler) beyond(ctx context.Context, p *pass, node *provisioningv1.P
 	return p.layer.Forbids(labels), nil
 }
 
-// launchable is what an instance is launched from.
+// launchable holds what an instance is launched from.
 type launchable struct {
 	id, image string
 	version   int64
 }
 
-// current is what the node would be launched from now; false if nobody knows.
+// current returns what the node would be launched from now; false if that is not known.
 func (r *Reconciler) current(ctx context.Context, p *pass, node *provisioningv1.ProvisionedNode) (launchable, bool, error) {
 	architecture := node.Spec.Architecture.Label()
 	reference, asked := askedFor(node)
@@ -278,7 +279,7 @@ func (r *Reconciler) current(ctx context.Context, p *pass, node *provisioningv1.
 	return launchable{id: made.ID, image: made.ImageID, version: made.Version}, true, nil
 }
 
-// differs says what of a node is not as it would be launched now, "" if nothing is.
+// differs describes how a node differs from one that would be launched now, "" if it does not.
 func differs(node *provisioningv1.ProvisionedNode, now launchable) string {
 	was := node.Spec.LaunchTemplate
 	switch {

@@ -18,7 +18,7 @@ import (
 
 // TestDriftHonorsAnnotationsAndBudgets holds that a drifted node which a pod keeps is not marked,
 // takes no part of the budget, and loses its mark when a pod begins to keep it; and that a
-// disruption budget bounds drift beside spec.drift.
+// disruption budget bounds drift in addition to spec.drift.
 func TestDriftHonorsAnnotationsAndBudgets(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

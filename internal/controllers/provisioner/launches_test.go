@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// TestFailingLaunches holds that a Provisioner whose launches AWS fails to make is not Ready at
-// once, though AWS answers everything else, also after a restart; that it is Ready and has its node
+// TestFailingLaunches holds that a Provisioner whose launches fail in AWS is not Ready at once,
+// though AWS answers everything else, also after a restart; that it is Ready and has its node
 // within seconds after launches succeed again; and that a launch of many nodes is repeated by one
 // call.
 func TestFailingLaunches(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// A launch template, or a version of one, that is deleted in EC2 is forgotten with the first launch
-// that finds it gone: there is no second launch from it, the Provisioner is not Ready, and what
-// takes its place is launched from.
+// TestNamedTemplateDeletedInEC2 holds that a launch template, or a version of one, that is deleted
+// in EC2 is forgotten with the first launch that finds it gone: there is no second launch from it,
+// the Provisioner is not Ready, and what takes its place is launched from.
 func TestNamedTemplateDeletedInEC2(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -22,13 +22,14 @@ type Reachable interface {
 	Outage(services ...string) (outage *aws.Outage, answered bool)
 }
 
-// Outages wakes every Provisioner when an outage of AWS begins and when it ends. A Provisioner at
-// rest calls AWS only every few minutes, and would show neither any sooner.
+// Outages wakes every Provisioner when an outage of AWS begins and when it is over. A Provisioner
+// at rest calls AWS only every few minutes, and would show neither any sooner.
 type Outages struct {
 	Client client.Reader
 	AWS    Reachable
 	Clock  clock.WithTicker
-	// Probe calls EC2. It is called while there is an outage, which ends when a call is answered.
+	// Probe calls EC2. It is called while there is an outage, which is over when a call is
+	// answered.
 	Probe func(context.Context) error
 	// Wake has a Provisioner reconciled.
 	Wake func(name client.ObjectKey)

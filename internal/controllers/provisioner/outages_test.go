@@ -22,7 +22,7 @@ type watched struct {
 	woken chan client.ObjectKey
 }
 
-// watch runs Outages until the test ends.
+// watch runs Outages until the test finishes.
 func watch(w *provisioningtest.World) *watched {
 	w.Helper()
 	seen := &watched{World: w, woken: make(chan client.ObjectKey, 10)}
@@ -64,8 +64,8 @@ func (w *watched) call() {
 }
 
 // TestOutagesWakeProvisioners holds that a Provisioner at rest is not Ready seconds after other
-// calls have found an outage of AWS, with the time of its begin, and Ready again seconds after its
-// end, though nothing else calls AWS.
+// calls have found an outage of AWS, with the time when it began, and Ready again seconds after it
+// is over, though nothing else calls AWS.
 func TestOutagesWakeProvisioners(t *testing.T) {
 	t.Parallel()
 	w := watch(provisioningtest.New(t, provisioningtest.Options{}))

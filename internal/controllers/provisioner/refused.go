@@ -18,10 +18,10 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 )
 
-// refused returns why EC2 launches nothing of what the provisioner allows from a version of a
-// launch template, under a reason; both are empty if it does, or if that cannot be found out. Known
-// is what the launch template turned out to hold; the way narrows what a default one is for. A
-// version that was not launched from yet is tried by dry runs, and so is what EC2 refused.
+// refused returns why EC2 launches none of the instances that the provisioner allows from a version
+// of a launch template, under a reason. Both are empty if it does, or if that cannot be found out.
+// Known is the content of the launch template; the way narrows what a default one is for. Dry runs
+// try a version that was not launched from yet, and what EC2 refused.
 func (r *Reconciler) refused(ctx context.Context, p *pass, reference constraints.Reference, known *templates.Known, way constraints.Requirements) (why, reason string) {
 	places := p.places
 	if known.FixesSubnet {
@@ -33,7 +33,7 @@ func (r *Reconciler) refused(ctx context.Context, p *pass, reference constraints
 		return "", ""
 	}
 	verdict, refused := r.try(ctx, p, reference, known, way, places)
-	if !refused || verdict.Blame == fleet.BlameMoment { // over before anybody reads it
+	if !refused || verdict.Blame == fleet.BlameMoment { // over before a user reads it
 		p.tried[key] = !refused
 		return "", ""
 	}
@@ -45,7 +45,7 @@ func (r *Reconciler) refused(ctx context.Context, p *pass, reference constraints
 	return verdict.Message, reason
 }
 
-// try tries a version of a launch template by launches that the provisioner may make.
+// try tries a version of a launch template by dry runs of possible launches of the provisioner.
 func (r *Reconciler) try(
 	ctx context.Context, p *pass, reference constraints.Reference, known *templates.Known, way constraints.Requirements, places launching.Places,
 ) (verdict fleet.Verdict, refused bool) {
@@ -90,8 +90,8 @@ func (r *Reconciler) findOffers(ctx context.Context, p *pass) (problem string) {
 }
 
 // offersOf returns the offerings by which pods that ask for nothing else than the way can have
-// nodes from a launch template, or why there are none. Both are empty while AWS does not say:
-// whoever launches says so.
+// nodes from a launch template, or why there are none. Both are empty while AWS does not answer:
+// the launching controller reports that.
 func (r *Reconciler) offersOf(ctx context.Context, p *pass, reference constraints.Reference, known *templates.Known, way constraints.Requirements) (iter.Seq[catalog.Offer], string) {
 	offers, why, err := r.Region.Offers(ctx, p.provisioner, &p.layer, constraints.Templates{reference: known.Layer(nil)}, reference, way)
 	if err != nil {

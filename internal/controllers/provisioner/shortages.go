@@ -35,8 +35,8 @@ func (r *Reconciler) reportShortages(_ context.Context, p *pass) reconciling.Out
 	return reconciling.ContinueAndComeBack(next, "what was short may be there again")
 }
 
-// refusedOffers returns the offerings of which EC2 launches nothing from the provisioner's own
-// launch templates.
+// refusedOffers returns the offerings that EC2 does not launch from the provisioner's own launch
+// templates.
 func (r *Reconciler) refusedOffers(p *pass) constraints.Refused {
 	all := constraints.Refused{}
 	if known, named := p.known[p.layer.Template]; named {

@@ -20,9 +20,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// lookAtTemplates says what launch templates come to: the one that the spec names, the default ones
-// that some node was launched from, or that all would be, and those that pods name. What is wrong
-// with these is their pods' business.
+// lookAtTemplates reports on launch templates: the one that the spec names, the default ones that
+// some node was launched from, or that all would be, and the launch templates that pods name.
+// Problems of the latter concern only their pods.
 func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.Outcome {
 	r.Templates.Recall(p.provisioner.Status.LaunchTemplates)
 	r.refreshTemplates(ctx, p)
@@ -45,8 +45,8 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 		}
 		resolved = append(resolved, resolvedDefault(variant, &made))
 	}
-	// All that the status says is of this spec now. A pass that came to no end before leaves the
-	// generation, and what is listed, of the former.
+	// The whole status is about this spec now. A pass that did not finish before leaves the
+	// generation, and the list, of the former.
 	p.provisioner.Status.ObservedGeneration = p.provisioner.Generation
 	p.provisioner.Status.LaunchTemplates = slices.Concat(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved)))
 	if problem != "" {
@@ -93,8 +93,8 @@ func (r *Reconciler) tellLost(ctx context.Context, p *pass, variant, made string
 	}
 }
 
-// namedBySpec is the launch template that the spec names, if it names one, and why nothing can be
-// launched as the spec says, under a reason; both are empty if something can.
+// namedBySpec returns the launch template that the spec names, if it names one, and why nothing can
+// be launched as the spec says, under a reason; both are empty if something can.
 func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provisioningv1.ResolvedLaunchTemplate, reason, problem string, err error) {
 	architecture := p.layer.Architecture
 	for _, reference := range constraints.Named(&p.layer, nil) {
@@ -122,7 +122,7 @@ func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provi
 		return resolved, provisioningv1.TemplateUnusableReason, problem, nil
 	}
 	if problem, err = r.Region.Unsuitable(ctx, &p.layer, architecture); err != nil {
-		// Whoever launches says so.
+		// The launching controller reports that.
 		log.FromContext(ctx).Info("Instance types are not known", "error", err.Error())
 	}
 	if problem == "" {
@@ -134,8 +134,8 @@ func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provi
 	return resolved, reason, problem, nil
 }
 
-// namedByPods are the launch templates that pods name which have nodes, or which wait for one; no
-// more than the most.
+// namedByPods returns the launch templates that pods name which have nodes, or which wait for one;
+// no more than the most.
 func (r *Reconciler) namedByPods(ctx context.Context, p *pass, most int) []provisioningv1.ResolvedLaunchTemplate {
 	var references []constraints.Reference
 	for i := range p.nodes {
@@ -161,14 +161,15 @@ func (r *Reconciler) namedByPods(ctx context.Context, p *pass, most int) []provi
 	return resolved
 }
 
-// askedFor is the launch template that the pods of a node named themselves, if they did.
+// askedFor returns the launch template that the pods of a node named themselves, if they did.
 func askedFor(node *provisioningv1.ProvisionedNode) (constraints.Reference, bool) {
 	version := node.Spec.LaunchTemplate.AskedVersion
 	return constraints.Reference{Name: node.Spec.Labels[provisioningv1.LabelLaunchTemplateName], Version: version}, version != ""
 }
 
-// defaultVariants are those whose default templates are in use, or will be: the standard one of the
-// spec's architecture where it names no template, and those that nodes were launched from.
+// defaultVariants returns the variants whose default templates are in use, or will be: the standard
+// one of the spec's architecture where it names no template, and the variants that nodes were
+// launched from.
 func (p *pass) defaultVariants() []string {
 	var wanted []string
 	if p.layer.Template.IsDefault() {
@@ -198,7 +199,7 @@ func resolvedDefault(variant string, made *defaults.Template) provisioningv1.Res
 	return entry
 }
 
-// asSeenLast says that a launch template could not be looked at again.
+// asSeenLast returns the message for a launch template that could not be read again.
 func asSeenLast(trouble error) string {
 	return "launched from as it was seen last: " + aws.UserMessage(trouble)
 }
@@ -225,13 +226,13 @@ func replacedType(types []string, known *templates.Known) string {
 	return fmt.Sprintf("it names instance type %s, and nodes have one of spec.instanceTypes", strings.Join(known.InstanceTypes, " or "))
 }
 
-// longestMessage is that of a resolved launch template.
+// longestMessage bounds the message of a resolved launch template.
 const longestMessage = 1024
 
 func bounded(message string) string { return message[:min(len(message), longestMessage)] }
 
 // prune deletes versions of default launch templates that no node is launched from, or about to be.
-// What fails is tried again with the next look.
+// Failures are retried with the next read.
 func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	var failure string
 	for variant := range p.made {
@@ -251,8 +252,8 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// used are the versions of a launch template that any ProvisionedNode names, as the API server
-// knows it now: one that was written a moment ago is launched in the next.
+// used returns the versions of a launch template that any ProvisionedNode names, according to the
+// API server: a node that was written just now may be launched immediately.
 func (r *Reconciler) used(ctx context.Context, id string) (map[int64]bool, error) {
 	var nodes provisioningv1.ProvisionedNodeList
 	if err := r.Live.List(ctx, &nodes); err != nil {

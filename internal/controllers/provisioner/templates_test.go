@@ -65,7 +65,8 @@ func ready(w *provisioningtest.World, name string) *metav1.Condition {
 	return meta.FindStatusCondition(w.Provisioner(name).Status.Conditions, provisioningv1.ReadyCondition)
 }
 
-// A Provisioner that was deleted and created again, with the same spec, launches at once, again and again.
+// TestRecreatedProvisioner holds that a Provisioner that was deleted and created again, with the
+// same spec, launches at once, again and again.
 func TestRecreatedProvisioner(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -90,8 +91,9 @@ func TestRecreatedProvisioner(t *testing.T) {
 	}
 }
 
-// A default launch template that was deleted in EC2 is created again as soon as a launch finds it
-// gone, as often as that happens, also by a provisioner that restarted.
+// TestDefaultTemplateDeletedInEC2 holds that a default launch template that was deleted in EC2 is
+// created again as soon as a launch finds it gone, as often as that happens, also by a provisioner
+// that restarted.
 func TestDefaultTemplateDeletedInEC2(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -125,8 +127,8 @@ func TestDefaultTemplateDeletedInEC2(t *testing.T) {
 	}
 }
 
-// While a default launch template that is gone cannot be created again, Ready says so, and nothing
-// is launched from it.
+// TestDefaultTemplateCannotBeCreatedAgain holds that while a default launch template that is gone
+// cannot be created again, Ready says so, and nothing is launched from it.
 func TestDefaultTemplateCannotBeCreatedAgain(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -166,8 +168,9 @@ func TestDefaultTemplateCannotBeCreatedAgain(t *testing.T) {
 	}
 }
 
-// A launch template of another cluster's Provisioner with the same names is neither changed nor
-// deleted, also when an earlier release created it without a mark.
+// TestTemplateOfAnotherCluster holds that a launch template of another cluster's Provisioner with
+// the same names is neither changed nor deleted, also when an earlier release created it without a
+// mark.
 func TestTemplateOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	first := provisioningtest.New(t, provisioningtest.Options{})

@@ -22,8 +22,8 @@ func allowing(given provisioningv1.AllowedLaunchTemplates) func(*provisioningv1.
 	return func(spec *provisioningv1.ProvisionerSpec) { spec.AllowedLaunchTemplates = &given }
 }
 
-// A pod that names a launch template which the Provisioner does not allow gets an event and no
-// node, and AWS is not asked about it.
+// TestPodNamesWhatIsNotAllowed holds that a pod that names a launch template which the Provisioner
+// does not allow gets an event and no node, and AWS is not asked about it.
 func TestPodNamesWhatIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -41,8 +41,9 @@ func TestPodNamesWhatIsNotAllowed(t *testing.T) {
 	}
 }
 
-// The annotation on the identity of the controller's own credentials holds for launch templates
-// that pods name, and for those that Provisioners do.
+// TestInstanceProfileOfANamedTemplate holds that the annotation on the identity of the controller's
+// own credentials holds both for launch templates that pods name and for launch templates that
+// Provisioners name.
 func TestInstanceProfileOfANamedTemplate(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

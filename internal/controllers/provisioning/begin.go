@@ -13,8 +13,8 @@ import (
 )
 
 // begin learns what an earlier process launched, once. The cache may have begun with a list from
-// before its last launches, so the API server is asked: passes go on when the cache shows all that
-// was there then. What was launched within the last minute counts against the budget.
+// before its last launches, so it asks the API server: passes go on when the cache shows everything
+// that was there then. Launches of the last minute count against the budget.
 func (r *Reconciler) begin(ctx context.Context, _ *pass) reconciling.Outcome {
 	if r.begun {
 		return reconciling.Continue()

@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// launchedReason is that of events on pods whose node is on its way.
+// launchedReason is the reason of events on pods whose node is on its way.
 const launchedReason = "NodeLaunched"
 
-// coming is what becomes of the nodes that waiting pods have places on.
+// coming holds the state of the nodes that waiting pods have places on.
 type coming struct {
-	// launched are pods of nodes whose instance runs, and that are not initialized yet; failing
-	// those of nodes whose launch fails, and is repeated.
+	// launched are pods of nodes whose instance runs, and that are not initialized yet; failing are
+	// pods of nodes whose launch fails, and is repeated.
 	launched, failing []packing.Unplaced
 	// unknown is true if EC2 has not answered for some node.
 	unknown bool
@@ -33,7 +33,7 @@ func comingOf(cluster *state.Cluster) coming {
 		nodes[cluster.Provisioned[i].Name] = &cluster.Provisioned[i]
 	}
 	var all coming
-	launched, failing := map[string]string{}, map[string]string{} // what is said of each node
+	launched, failing := map[string]string{}, map[string]string{} // the message about each node
 	for _, pod := range cluster.Waiting() {
 		place, promised := cluster.Promise(pod.UID)
 		node := nodes[place]
@@ -54,7 +54,7 @@ func comingOf(cluster *state.Cluster) coming {
 	return all
 }
 
-// launchOf returns what pods are told of the launch of their node: that it was launched, or why
+// launchOf returns the message to pods about the launch of their node: that it was launched, or why
 // not. Both are empty while that is not known.
 func launchOf(node *provisioningv1.ProvisionedNode) (launched, failing string) {
 	status := &node.Status

@@ -114,7 +114,7 @@ func TestPodsOfFailingLaunches(t *testing.T) {
 	}
 }
 
-// TestPodsDuringAnOutage holds that pods hear of it if EC2 does not even say which instances there are.
+// TestPodsDuringAnOutage holds that pods get an event if EC2 does not even list its instances.
 func TestPodsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

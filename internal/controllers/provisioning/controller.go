@@ -35,18 +35,18 @@ import (
 // Name is the controller's, in logs, metrics and as the reporter of events.
 const Name = "provisioning"
 
-// DefaultPodsPerPass lets a pass look at as many pods as take some hundred megabytes.
+// DefaultPodsPerPass lets a pass consider as many pods as take some hundred megabytes.
 const DefaultPodsPerPass = 20000
 
-// lookAgain is when pods that wait are looked at again though nothing happened: what was short may
-// be there again.
+// lookAgain is the interval at which waiting pods are considered again although nothing happened:
+// capacity that was short may be available again.
 const lookAgain = time.Minute
 
 // Reconciler launches nodes.
 type Reconciler struct {
 	Client client.Client
-	// Pods reads those of the cache, where they are: lists by Client are copies, which take half as
-	// much memory as the pods. Nothing of them is to be changed.
+	// Pods returns the pods of the cache without copying them: lists by Client are copies, which
+	// take half as much memory as the pods. The caller must not change them.
 	Pods func(context.Context) ([]*corev1.Pod, error)
 	// Live reads past the cache.
 	Live client.Reader
@@ -69,7 +69,7 @@ type Reconciler struct {
 	// BatchMax is how long pods wait for others at most while they keep coming;
 	// launching.DefaultLongest if zero.
 	BatchMax time.Duration
-	// PodsPerPass is how many pods one pass looks at. The others are for the next.
+	// PodsPerPass bounds how many pods one pass considers. The others are left to the next.
 	PodsPerPass int
 
 	begun   bool
@@ -81,8 +81,8 @@ type Reconciler struct {
 	tied    told
 	unkept  unkept
 	pending pending
-	// launched are pods that were told that their node is on its way, failing those that were told
-	// that its launch fails, toldStuck those that were told that they wait for a volume.
+	// launched are pods that have an event that their node is on its way, failing the pods with an
+	// event that its launch fails, toldStuck the pods with an event that they wait for a volume.
 	launched, failing, toldStuck told
 	// stuck are the pods that wait for a volume.
 	stuck stuck
@@ -92,7 +92,7 @@ type Reconciler struct {
 	nominations nominations
 }
 
-// pass is one look at the cluster.
+// pass holds the state of one pass over the cluster.
 type pass struct {
 	cluster *state.Cluster
 	// tied are the pods that wait for one Node alone. Set by tellTied.
@@ -107,14 +107,14 @@ type pass struct {
 	// learnRegion.
 	facts catalog.Facts
 	zones []string
-	// types can be launched, and notOffered are those that AWS offers in no zone where nodes can
+	// types can be launched, and notOffered are types that AWS offers in no zone where nodes can
 	// be. Set by buildCatalog.
 	types, notOffered []packing.InstanceType
-	// templates are those that provisioners and pods name. Set by readTemplates.
+	// templates holds the launch templates that provisioners and pods name. Set by readTemplates.
 	templates constraints.Templates
 	known     map[constraints.Reference]templates.Known
 	result    *packing.Result
-	// fresh are the pods that no pass has looked at before. Set by choose.
+	// fresh are the pods that no pass has considered before. Set by choose.
 	fresh []packing.Pod
 	// again is true if a launch template turned out to be refused, after nodes had been chosen of
 	// it. Set by launch.
@@ -137,13 +137,14 @@ var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: "cluster"}
 //  1. learn what was launched before this process began, once
 //  2. read the cluster
 //  3. point the scheduler to the Nodes that are there for pods
-//  4. say which pods wait for one Node alone, for a volume, or for a node that is on its way; and
-//     wait for further pods, if many come
+//  4. report which pods wait for one Node alone, for a volume, or for a node that is on its way;
+//     and wait for further pods, if many come
 //  5. learn what the region offers, and which provisioners can launch
-//  6. read the launch templates that somebody names, and build the catalog of what can be launched
+//  6. read the launch templates that provisioners and pods name, and build the catalog of what can
+//     be launched
 //  7. choose nodes
 //  8. write them down
-//  9. say which pods find no place, and why
+//  9. report which pods find no place, and why
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	return reconciling.Run(ctx, &pass{}, []reconciling.Step[*pass]{
 		{Name: "learning what was launched before", Run: r.begin},
@@ -225,13 +226,13 @@ func (r *Reconciler) pack(problem *packing.Problem, expected []packing.Pod) *pac
 	return launching.Pack(problem, expected, r.isNew)
 }
 
-// isNew is true for a pod that no pass has looked at yet.
+// isNew reports whether no pass has considered a pod yet.
 func (r *Reconciler) isNew(pod *corev1.Pod) bool {
 	_, told := r.told[pod.UID]
 	return !told
 }
 
-// unseen is true for pods that no pass has looked at yet.
+// unseen reports whether no pass has considered some of the pods yet.
 func (r *Reconciler) unseen(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, r.isNew)
 }
@@ -271,8 +272,8 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.ContinueAndComeBack(bindingTime, "the scheduler is to put the pods where there are places for them now")
 }
 
-// existing are the places that pods were found on nodes that are on their way; and on any, for pods
-// whose node leaves, which it does once they have places.
+// existing returns the places that pods were found on nodes that are on their way. For pods whose
+// node leaves, it includes places on any node: their node leaves once they have places.
 func (r *Reconciler) existing(p *pass) map[types.UID]string {
 	places := map[types.UID]string{}
 	byNode := map[string]string{}
@@ -295,7 +296,8 @@ func (r *Reconciler) existing(p *pass) map[types.UID]string {
 	return places
 }
 
-// write makes the objects of a launch. What makes them real is another controller, once all are there.
+// write creates the objects of a launch. Another controller launches the instances, once all
+// objects are there.
 func (r *Reconciler) write(ctx context.Context, launch launching.Launch) error {
 	r.Budget.Spend(len(launch.Nodes))
 	r.pending.mark(launch)

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// mostRepacked is how often a pass packs anew without pods for which nothing is launched now.
+// mostRepacked bounds how often a pass packs anew without pods for which nothing is launched now.
 const mostRepacked = 3
 
 // packUnheld packs, and packs again without the pods whose nodes are held back because the last
@@ -48,7 +48,7 @@ func (r *Reconciler) held(ctx context.Context, p *pass, chosen []packing.NewNode
 		from := sourceOf(&chosen[i])
 		surroundings, err := r.surroundings(ctx, p, from, launching.Awaited(chosen[i].Pods))
 		if err != nil {
-			continue // its pods are told when the node is planned
+			continue // its pods get an event when the node is planned
 		}
 		for _, pod := range chosen[i].Pods {
 			why := state.HeldBack(surroundings.Provisioner, p.cluster.Provisioned, surroundings.Template, launching.Awaited([]*corev1.Pod{pod}), r.Clock.Now())

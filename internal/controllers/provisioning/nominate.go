@@ -25,14 +25,14 @@ const (
 	// mostNominated bounds how many nominations one pass writes, and writers how many of them at a
 	// time: the pass launches nothing meanwhile.
 	mostNominated, writers = 100, 10
-	// nominationPause is how long a nomination that the scheduler removed is left alone, the first
-	// time. Each further time it is twice as long.
+	// nominationPause is the time for which a nomination that the scheduler removed is left alone,
+	// the first time. Each further time it is twice as long.
 	nominationPause = 10 * time.Second
-	// mostPauses is how often the pause doubles.
+	// mostPauses bounds how often the pause doubles.
 	mostPauses = 5
-	// versionKept is how long the version of the API server is remembered.
+	// versionKept is the time for which the version of the API server is remembered.
 	versionKept = 10 * time.Minute
-	// cacheLag is when a Node is looked at again that the cache does not show as its
+	// cacheLag is the time after which a Node is checked again that the cache does not show as its
 	// ProvisionedNode describes it.
 	cacheLag = 2 * time.Second
 )
@@ -90,14 +90,14 @@ func (n *nominations) recover(cluster *state.Cluster, promises *launching.Promis
 	}
 }
 
-// nomination is what was written last for a pod.
+// nomination holds the last nomination that was written for a pod.
 type nomination struct {
 	node  string
 	at    time.Time
 	times int
 }
 
-// until is the time before which the same nomination is not written again.
+// until returns the time before which the same nomination is not written again.
 func (n nomination) until() time.Time {
 	if n.times == 0 {
 		return time.Time{}
@@ -127,7 +127,7 @@ func (n *nominations) heeded(ctx context.Context, cluster versioned, now time.Ti
 	return n.heeds, nil
 }
 
-// next returns what to write now, and when to look again if something is left; zero if nothing is.
+// next returns what to write now, and when to check again if something is left; zero if nothing is.
 // Nominable are the Nodes that pods can be nominated to, by ProvisionedNode.
 func (n *nominations) next(cluster *state.Cluster, nominable map[string]string, now time.Time) ([]nominationOf, time.Duration) {
 	before := n.written

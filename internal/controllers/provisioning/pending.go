@@ -13,15 +13,15 @@ import (
 
 // Reasons for which pods wait, in addition to the causes of package packing.
 const (
-	// nodeComing is that of pods that have a place on a node, which may still be coming.
+	// nodeComing is the reason of pods that have a place on a node, which may still be coming.
 	nodeComing = "node_coming"
-	// notConsidered is that of pods that one pass does not come to.
+	// notConsidered is the reason of pods that one pass does not come to.
 	notConsidered = "not_considered"
-	// ofOneNode is that of pods with a volume that is part of one Node.
+	// ofOneNode is the reason of pods with a volume that is part of one Node.
 	ofOneNode = "local_volume"
 )
 
-// pending is when pods were first seen pending, by this process. Metrics alone read it.
+// pending holds when this process first saw each pod pending. Only metrics read it.
 type pending map[types.UID]time.Time
 
 // keep notes pods that wait, and forgets the others.
@@ -83,7 +83,7 @@ func (p *pass) placed(pods int) map[string]int {
 	return counts
 }
 
-// withTied adds the pods that wait for one Node alone, and those that wait for a volume.
+// withTied adds the pods that wait for one Node alone, and the pods that wait for a volume.
 func (p *pass) withTied(counts map[string]int) map[string]int {
 	if len(p.tied) > 0 {
 		counts[ofOneNode] = len(p.tied)

@@ -96,9 +96,9 @@ func (r *Reconciler) place(ctx context.Context, p *pass, one *usable) {
 	one.places, one.layer.SubnetZones, one.layer.SubnetProblem = places, places.Zones(), places.Problem(found, &one.layer)
 }
 
-// refuseDefaults has nodes from default launch templates be none of what EC2 refuses to launch from
-// them. Which of its default launch templates a pod gets depends on the devices that it requests,
-// so that an architecture has a problem only if all that are known have.
+// refuseDefaults excludes the offerings that EC2 refuses from nodes of default launch templates.
+// The devices that a pod requests decide which default launch template it gets, so an architecture
+// has a problem only if all known templates have.
 func (r *Reconciler) refuseDefaults(ctx context.Context, p *pass, one *usable) {
 	problems, sound := map[string]string{}, map[string]bool{}
 	for variant, made := range r.Defaults.Known(one.object.Name) {
@@ -121,7 +121,7 @@ func (r *Reconciler) refuseDefaults(ctx context.Context, p *pass, one *usable) {
 	one.layer.DefaultProblems = problems
 }
 
-// source is what nodes are launched from by one call, but for their offerings.
+// source holds what nodes are launched from by one call, except for their offerings.
 type source struct {
 	provisioner  string
 	template     constraints.Reference
@@ -135,7 +135,8 @@ func sourceOf(node *packing.NewNode) source {
 	return source{node.Ask.Provisioner, node.Ask.Template, node.Ask.Version, node.Architecture, strings.Join(launching.Awaited(node.Pods), ",")}
 }
 
-// plan makes launches of the chosen nodes. Pods of nodes that cannot be launched after all get the reason.
+// plan returns launches of the chosen nodes. Pods of nodes that cannot be launched after all get
+// the reason.
 func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode) []launching.Launch {
 	bySource := map[source][]packing.NewNode{}
 	var order []source
@@ -170,13 +171,13 @@ func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode
 }
 
 // mostTried bounds how many launches of one version are tried in a pass, because pods choose their
-// types. The others are made: EC2 says what it refuses.
+// types. The others are launched without a trial: EC2 reports what it refuses.
 const mostTried = 10
 
-// accepted returns the launches that EC2 would make by its answers to dry runs. A version of a
-// launch template is tried once, before the first launch from it, by launches that the provisioner
-// may make; and a type that is the only one of a launch before the first launch of it. The pods of
-// the others are packed anew, without what EC2 refuses.
+// accepted returns the launches that EC2 would accept according to dry runs. It tries a version of
+// a launch template once, before the first launch from it, by possible launches of the provisioner;
+// and a type that is the only one of a launch, before the first launch of it. The pods of the
+// others are packed anew, without what EC2 refuses.
 func (r *Reconciler) accepted(ctx context.Context, p *pass, from source, s *launching.Surroundings, launches []launching.Launch) []launching.Launch {
 	if len(launches) == 0 {
 		return nil
@@ -187,7 +188,7 @@ func (r *Reconciler) accepted(ctx context.Context, p *pass, from source, s *laun
 		r.check(ctx, r.samples(ctx, p, from, s))
 	}
 	if _, refused := r.Refusals.Of(id, version); refused {
-		p.again = true // their pods are told as all others of the template are
+		p.again = true // their pods get events as all other pods of the template do
 		r.Asked.Wake(from.provisioner)
 		return nil
 	}
@@ -312,7 +313,7 @@ func resourcesOf(types []packing.InstanceType, name string) provisioningv1.Provi
 	return provisioningv1.ProvisionedResources{CPU: capacity[corev1.ResourceCPU], Memory: capacity[corev1.ResourceMemory]}
 }
 
-// randomness makes names that nothing else has: 27 to the power of 10 of them.
+// randomness is the length of unique suffixes of names: there are 27 to the power of 10 of them.
 const randomness = 10
 
 func newName(prefix string) string {

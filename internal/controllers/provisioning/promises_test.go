@@ -33,8 +33,8 @@ func promisedTo(w *provisioningtest.World, pod *corev1.Pod) *provisioningv1.Prov
 	return nil
 }
 
-// A pod that only one node suits gets another at once when the scheduler gives its place to a pod
-// that could be elsewhere.
+// TestPlaceThatTheSchedulerGaveAway holds that a pod that only one node suits gets another at once
+// when the scheduler gives its place to a pod that could be elsewhere.
 func TestPlaceThatTheSchedulerGaveAway(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -66,8 +66,9 @@ func apart(pod *corev1.Pod) {
 	}}}
 }
 
-// Pods that keep away from each other share out the nodes that were launched for them in whatever
-// order the scheduler takes them, and no further node is launched.
+// TestPodsApartWhateverTheOrder holds that pods that keep away from each other share out the nodes
+// that were launched for them in whatever order the scheduler takes them, and no further node is
+// launched.
 func TestPodsApartWhateverTheOrder(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

@@ -33,7 +33,7 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	var attaching storagev1.CSINodeList
 	var attachments storagev1.VolumeAttachmentList
 	for _, list := range []client.ObjectList{&provisioned, &provisioners, &nodes, &sets, &namespaces, &claims, &volumes, &classes, &attaching, &attachments} {
-		// Nothing of what is read is changed.
+		// The lists are read-only.
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return reconciling.Fail(fmt.Errorf("listing %T: %w", list, err))
 		}
@@ -60,12 +60,12 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// bindingTime is how long the scheduler may take to bind a pod to a node that is ready. After that
-// the pod is packed anew.
+// bindingTime is the time that the scheduler may take to bind a pod to a node that is ready. After
+// that the pod is packed anew.
 const bindingTime = time.Minute
 
-// keepPromises forgets those to pods that do not wait any more, of nodes that go, and those that
-// the scheduler did not keep: at once where it gave their room to other pods.
+// keepPromises forgets promises to pods that no longer wait, promises of nodes that go, and
+// promises that the scheduler did not keep: at once where it gave their room to other pods.
 func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 	waiting := map[types.UID]*corev1.Pod{}
 	for _, pod := range cluster.Waiting() {
@@ -98,7 +98,7 @@ func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 	cluster.Promised = r.Promises.All()
 }
 
-// readySince is when nodes were first seen ready, by name.
+// readySince holds when nodes were first seen ready, by name.
 type readySince map[string]time.Time
 
 func (s *readySince) note(cluster *state.Cluster, now time.Time) {
@@ -126,7 +126,7 @@ func (s *readySince) longerThan(name string, duration time.Duration, now time.Ti
 	return ready && now.Sub(at) >= duration
 }
 
-// created are ProvisionedNodes that were made and not seen in the cache since.
+// created holds ProvisionedNodes that were created and not seen in the cache since.
 type created struct {
 	mu    sync.Mutex
 	names map[string]bool
@@ -141,8 +141,8 @@ func (c *created) add(name string) {
 	c.names[name] = true
 }
 
-// unseen is true if there is one that exists and that the cache does not show. Its event brings the
-// next pass.
+// unseen reports whether there is one that exists and that the cache does not show. Its event
+// brings the next pass.
 func (c *created) unseen(ctx context.Context, live client.Reader, seen []provisioningv1.ProvisionedNode) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

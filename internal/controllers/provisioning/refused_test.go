@@ -49,10 +49,10 @@ func readiness(w *provisioningtest.World, provisioner string) (ready bool, reaso
 	return condition.Status == metav1.ConditionTrue, condition.Reason
 }
 
-// A launch template that names a key pair which does not exist launches nothing, which a dry run
-// finds out before any launch. Its Provisioner and its pods say so, other Provisioners launch the
-// same instance types as before, and within seconds after the key pair exists its nodes are
-// launched.
+// TestRefusedTemplateKeepsNobodyElse holds that a launch template that names a key pair which does
+// not exist launches nothing, which a dry run finds out before any launch. Its Provisioner and its
+// pods say so, other Provisioners launch the same instance types as before, and within seconds
+// after the key pair exists its nodes are launched.
 func TestRefusedTemplateKeepsNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -88,7 +88,8 @@ func TestRefusedTemplateKeepsNobodyElse(t *testing.T) {
 	}
 }
 
-// A Provisioner whose launch template EC2 refuses says so before any pod waits for it.
+// TestRefusedTemplateIsSeenWithoutPods holds that a Provisioner whose launch template EC2 refuses
+// says so before any pod waits for it.
 func TestRefusedTemplateIsSeenWithoutPods(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -109,8 +110,9 @@ func TestRefusedTemplateIsSeenWithoutPods(t *testing.T) {
 	}
 }
 
-// What a dry run does not show is learned from launches: it keeps nobody else from launching, and
-// is tried again after some minutes.
+// TestTemplateRefusedByLaunchesAlone holds that a refusal that a dry run does not show is learned
+// from launches: it keeps no other Provisioner from launching, and the launch is tried again after
+// some minutes.
 func TestTemplateRefusedByLaunchesAlone(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -140,8 +142,8 @@ func TestTemplateRefusedByLaunchesAlone(t *testing.T) {
 	}
 }
 
-// A caller who may not launch is told so within seconds, by the Provisioner and the pod, and
-// launches within seconds after he may. Nothing counts as short.
+// TestUnauthorizedLaunch holds that the Provisioner and the pod report within seconds that the
+// caller may not launch, and that it launches within seconds after it may. Nothing counts as short.
 func TestUnauthorizedLaunch(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"CreateFleet", "RunInstances"} {
@@ -178,7 +180,8 @@ func TestUnauthorizedLaunch(t *testing.T) {
 	}
 }
 
-// A throttled launch is repeated within seconds, and nothing is left alone because of it.
+// TestThrottledLaunch holds that a throttled launch is repeated within seconds, and nothing is left
+// alone because of it.
 func TestThrottledLaunch(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -205,7 +208,8 @@ func TestThrottledLaunch(t *testing.T) {
 	}
 }
 
-// A pod is told that AWS has none of the instances that suit it, and not that others are too small.
+// TestPodIsToldOfAShortage holds that a pod reports that AWS has none of the instances that suit
+// it, and not that others are too small.
 func TestPodIsToldOfAShortage(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{Behavior: shortOf("m5.large")})

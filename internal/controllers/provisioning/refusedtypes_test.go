@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// changed has the world have a launch template whose newest version is what w.Template makes, with
+// changed gives the world a launch template whose newest version is what w.Template returns, with
 // some changes.
 func changed(w *provisioningtest.World, name string, change *ec2types.RequestLaunchTemplateData) {
 	w.Helper()
@@ -67,8 +67,9 @@ func typesOf(w *provisioningtest.World) map[string]int {
 	return types
 }
 
-// A launch template for types with a feature is tried by a type that the Provisioner's requirements
-// allow, and not by the smallest that there is.
+// TestTemplatesAreTriedByTypesWithinTheRequirements holds that a launch template for types with a
+// feature is tried by a type that the Provisioner's requirements allow, and not by the smallest
+// that there is.
 func TestTemplatesAreTriedByTypesWithinTheRequirements(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -88,8 +89,9 @@ func TestTemplatesAreTriedByTypesWithinTheRequirements(t *testing.T) {
 	}
 }
 
-// A launch template with an Elastic Fabric Adapter, which the Provisioner declares, is tried by a
-// type that takes one, and launches one for the pod that requests it.
+// TestTemplateWithAdapters holds that a launch template with an Elastic Fabric Adapter, which the
+// Provisioner declares, is tried by a type that takes one, and launches one for the pod that
+// requests it.
 func TestTemplateWithAdapters(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -138,9 +140,10 @@ func TestTemplateWithAdapters(t *testing.T) {
 	}
 }
 
-// A pod that asks for a type which lacks what the launch template needs gets no node, and an event
-// that says so. Pods that ask for other types get theirs, and the Provisioner stays Ready; within
-// seconds after the launch template does without, the pod gets its node.
+// TestPodDoesNotPoisonATemplate holds that a pod that asks for a type which lacks what the launch
+// template needs gets no node, and an event that says so. Pods that ask for other types get theirs,
+// and the Provisioner stays Ready; within seconds after the launch template does without, the pod
+// gets its node.
 func TestPodDoesNotPoisonATemplate(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -191,8 +194,9 @@ func TestPodDoesNotPoisonATemplate(t *testing.T) {
 	}
 }
 
-// Two Provisioners launch from one launch template, and one of them allows none but types that it
-// does not suit. That one is not Ready and says why, the other launches, whichever comes first.
+// TestTypesOfOneProvisionerAreRefused holds that of two Provisioners with one launch template, the
+// one that only allows types that it does not suit is not Ready and says why. The other launches,
+// whichever comes first.
 func TestTypesOfOneProvisionerAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {

@@ -52,9 +52,9 @@ var becomesReady = predicate.Funcs{
 	},
 }
 
-// waitingChanges lets through pods that the scheduler has just found no node for, and those that
-// wait no more, or that it makes room for elsewhere: the nodes that were kept for them are free. It
-// lets pods through, too, that lost the nomination which Slipway wrote.
+// waitingChanges lets through pods that the scheduler has just found no node for, and pods that no
+// longer wait, or that it nominates elsewhere: the nodes that were kept for them are free. It lets
+// pods through, too, that lost the nomination which Slipway wrote.
 var waitingChanges = predicate.Funcs{
 	CreateFunc: func(created event.CreateEvent) bool { return waits(created.Object) },
 	UpdateFunc: func(update event.UpdateEvent) bool {
@@ -83,9 +83,9 @@ func unnominated(update event.UpdateEvent) bool {
 	return isPod && isPodToo && state.Nominated(before) && !state.Nominated(after) && state.Waits(after)
 }
 
-// placesChange lets through nodes that come, of which the cache was waited for, nodes that register
-// or become ready, which pods are nominated to, and nodes that leave or whose Node is gone: their
-// pods need another.
+// placesChange lets through new nodes that a pass waits to see in the cache, nodes that register or
+// become ready, which pods are nominated to, and nodes that leave or whose Node is gone: their pods
+// need another.
 var placesChange = predicate.Funcs{
 	UpdateFunc: func(update event.UpdateEvent) bool {
 		before, isNode := update.ObjectOld.(*provisioningv1.ProvisionedNode)
@@ -97,7 +97,8 @@ var placesChange = predicate.Funcs{
 	},
 }
 
-// claimsBind lets through claims that pods may have waited for: new ones, and those that are bound now.
+// claimsBind lets through claims that pods may have waited for: new claims, and claims that are
+// bound now.
 var claimsBind = predicate.Funcs{
 	UpdateFunc: func(update event.UpdateEvent) bool {
 		before, isClaim := update.ObjectOld.(*corev1.PersistentVolumeClaim)

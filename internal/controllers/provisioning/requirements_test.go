@@ -21,7 +21,8 @@ func requiring(requirements ...provisioningv1.Requirement) func(*provisioningv1.
 	return func(spec *provisioningv1.ProvisionerSpec) { spec.InstanceTypes, spec.Requirements = nil, requirements }
 }
 
-// A pod that asks for what its Provisioner's limits exclude gets no node, and an event that names the limit.
+// TestPodsStayWithinLimits holds that a pod that asks for what its Provisioner's limits exclude
+// gets no node, and an event that names the limit.
 func TestPodsStayWithinLimits(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -43,7 +44,8 @@ func TestPodsStayWithinLimits(t *testing.T) {
 	}
 }
 
-// Nodes satisfy the requirements of their Provisioner, and carry the labels that pods select them by.
+// TestNodesSatisfyRequirements holds that nodes satisfy the requirements of their Provisioner, and
+// carry the labels that pods select them by.
 func TestNodesSatisfyRequirements(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -76,8 +78,8 @@ func TestNodesSatisfyRequirements(t *testing.T) {
 	}
 }
 
-// A Provisioner that allows both capacity types launches Spot Instances, and On-Demand Instances
-// while AWS has no Spot capacity.
+// TestOnDemandWhereSpotIsShort holds that a Provisioner that allows both capacity types launches
+// Spot Instances, and On-Demand Instances while AWS has no Spot capacity.
 func TestOnDemandWhereSpotIsShort(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -112,7 +114,8 @@ func TestOnDemandWhereSpotIsShort(t *testing.T) {
 	}
 }
 
-// A Provisioner whose limits leave nothing to launch is not Ready, and says which.
+// TestUnsatisfiableLimits holds that a Provisioner whose limits leave nothing to launch is not
+// Ready, and says which.
 func TestUnsatisfiableLimits(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

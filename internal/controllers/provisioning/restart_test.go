@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// No more nodes are launched in a minute than allowed, however often the provisioner restarts.
+// TestBudgetSurvivesRestarts holds that the bound on nodes launched in a minute holds however often
+// the provisioner restarts.
 func TestBudgetSurvivesRestarts(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{LaunchesPerMinute: 2})
@@ -40,7 +41,8 @@ func TestBudgetSurvivesRestarts(t *testing.T) {
 	}
 }
 
-// Limits hold when a provisioner begins with a cache that does not show what its predecessor launched last.
+// TestLimitsHoldOnAStaleCache holds that limits hold when a provisioner begins with a cache that
+// does not show what its predecessor launched last.
 func TestLimitsHoldOnAStaleCache(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

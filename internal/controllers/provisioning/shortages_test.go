@@ -34,9 +34,10 @@ func markets(w *provisioningtest.World) (all []string) {
 	return all
 }
 
-// In an account without the role for Spot Instances, nodes are On-Demand Instances where both are
-// allowed, of whatever type; a Provisioner that allows Spot Instances alone is not Ready and says
-// what to do. Soon after the role can be created there are Spot Instances.
+// TestNoRoleForSpotInstances holds that in an account without the role for Spot Instances, nodes
+// are On-Demand Instances where both are allowed, of whatever type; a Provisioner that allows Spot
+// Instances alone is not Ready and says what to do. Soon after the role can be created there are
+// Spot Instances.
 func TestNoRoleForSpotInstances(t *testing.T) {
 	t.Parallel()
 	without := *world.Default()
@@ -74,8 +75,8 @@ func TestNoRoleForSpotInstances(t *testing.T) {
 	}
 }
 
-// A call that EC2 refuses for lack of Spot capacity is not repeated: the pod gets an On-Demand
-// Instance, and nothing is held against the launch template.
+// TestCallsRefusedForCapacity holds that a call that EC2 refuses for lack of Spot capacity is not
+// repeated: the pod gets an On-Demand Instance, and nothing is held against the launch template.
 func TestCallsRefusedForCapacity(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -107,8 +108,8 @@ func TestCallsRefusedForCapacity(t *testing.T) {
 	}
 }
 
-// A call that EC2 refuses because of one subnet leaves that subnet alone, and the node is launched
-// in another.
+// TestCallRefusedForASubnet holds that a call that EC2 refuses because of one subnet leaves that
+// subnet alone, and the node is launched in another.
 func TestCallRefusedForASubnet(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -126,8 +127,9 @@ func TestCallRefusedForASubnet(t *testing.T) {
 	mustBeReady(w, "default", "with two subnets")
 }
 
-// A quota of vCPUs that is used up has instances of other families launched, after one try. A
-// Provisioner that allows none is not Ready and says so, as its pod is told; others are.
+// TestQuotaOfAFamily holds that when a quota of vCPUs is used up, instances of other families are
+// launched, after one try. A Provisioner that allows none is not Ready and says so, as the event of
+// its pod does; others are Ready.
 func TestQuotaOfAFamily(t *testing.T) {
 	t.Parallel()
 	bound := *world.Default()
@@ -167,8 +169,8 @@ func TestQuotaOfAFamily(t *testing.T) {
 	mustBeReady(w, "standard", "with vCPUs left")
 }
 
-// A Provisioner of whose instances AWS has none is not Ready for as long, without going to and fro,
-// and says so.
+// TestNoCapacityAtAll holds that a Provisioner is not Ready for as long as AWS has none of its
+// instances, without going to and fro, and says so.
 func TestNoCapacityAtAll(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{Behavior: shortOf("m5.large")})

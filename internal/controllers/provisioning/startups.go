@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// Startups measures how long pods that wait for a node take to be placed, bound, and running. It is
-// told of pods by their events. Only metrics are made of it. It is safe for concurrent use.
+// Startups measures how long pods that wait for a node take to be placed, bound, and running. It
+// sees pods by their events, and only metrics are derived from it. It is safe for concurrent use.
 type Startups struct {
 	Progress *metrics.Progress
 	Clock    clock.PassiveClock
@@ -28,13 +28,13 @@ type Startups struct {
 	pods map[types.UID]*startup
 }
 
-// startup is how far a pod is that was seen pending, and does not run yet.
+// startup holds how far a pod is that was seen pending, and does not run yet.
 type startup struct {
 	since         time.Time
 	placed, bound bool
 }
 
-// See records what has become of a pod. One that runs or ends is forgotten.
+// See records the state of a pod. A pod that runs or has finished is forgotten.
 func (s *Startups) See(pod *corev1.Pod) {
 	if s == nil {
 		return
@@ -87,8 +87,8 @@ func (s *Startups) Forget(pod types.UID) {
 	delete(s.pods, pod)
 }
 
-// Oldest returns since when the pod that has waited for longest was seen pending, of those that are
-// not bound and of those that do not run; zero if there is none.
+// Oldest returns since when the longest waiting pod was seen pending, both of the pods that are not
+// bound and of the pods that do not run; zero if there is none.
 func (s *Startups) Oldest() (unbound, unstarted time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,7 +53,7 @@ func TestStartups(t *testing.T) {
 	at(50)
 	startups.See(pod("one", running))
 	startups.See(pod("one", running))
-	startups.See(pod("two", running)) // nobody saw it bound
+	startups.See(pod("two", running)) // its binding was not seen
 	startups.Forget("three")
 	if unbound, unstarted := startups.Oldest(); len(startups.pods) > 0 || !unbound.IsZero() || !unstarted.IsZero() {
 		t.Errorf("it remembers %v, waiting since %v and %v", startups.pods, unbound, unstarted)

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// volumeTime is how long a PersistentVolumeClaim may take to be created, and to be bound where that
-// does not wait for its pod. Only then is it worth an event.
+// volumeTime is the time that a PersistentVolumeClaim may take to be created, and to be bound where
+// that does not wait for its pod. Only then is it worth an event.
 const volumeTime = 30 * time.Second
 
 // stuck are pods that wait for a volume, and since when this process knows it.

@@ -92,7 +92,7 @@ func nodesOf(w *provisioningtest.World) int {
 }
 
 // told fails the test unless a pod has one event with all of the parts, and none that blames AWS
-// for what it was not asked.
+// although it was not asked.
 func told(w *provisioningtest.World, pod string, parts ...string) {
 	w.Helper()
 	if got := w.Told(append([]string{"NoNodeLaunched " + pod + ":"}, parts...)...); len(got) != 1 {
@@ -116,8 +116,8 @@ func soon(w *provisioningtest.World) {
 	w.Advance(3 * time.Second)
 }
 
-// A Provisioner whose limits allow no zone with a subnet says so, as does its pod, which asked for
-// no zone. It launches within seconds after there is a subnet.
+// TestZonesWithoutSubnets holds that a Provisioner whose limits allow no zone with a subnet says
+// so, as does its pod, which asked for no zone. It launches within seconds after there is a subnet.
 func TestZonesWithoutSubnets(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -154,7 +154,8 @@ func TestZonesWithoutSubnets(t *testing.T) {
 	}
 }
 
-// A pod that asks for a zone without a subnet is told where there are subnets.
+// TestPodInAZoneWithoutASubnet holds that a pod that asks for a zone without a subnet gets an event
+// that says where there are subnets.
 func TestPodInAZoneWithoutASubnet(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -167,9 +168,9 @@ func TestPodInAZoneWithoutASubnet(t *testing.T) {
 	mustBeReady(w, "default", "with two subnets")
 }
 
-// A Provisioner whose subnets were deleted after they had been found is not Ready with the first
-// launch that finds them gone, and is with others within seconds. What it says is not that AWS has
-// no capacity.
+// TestDeletedSubnets holds that a Provisioner whose subnets were deleted after they had been found
+// is not Ready with the first launch that finds them gone, and is with others within seconds. Its
+// message is not that AWS has no capacity.
 func TestDeletedSubnets(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -221,8 +222,9 @@ func TestDeletedSubnets(t *testing.T) {
 	}
 }
 
-// A Provisioner all of whose subnets are full is not Ready, whether EC2 says so when it describes
-// them or when it is to launch there. Within seconds after addresses are free it launches.
+// TestFullSubnets holds that a Provisioner all of whose subnets are full is not Ready, whether EC2
+// says so when it describes them or when it should launch there. Within seconds after addresses are
+// free it launches.
 func TestFullSubnets(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -268,8 +270,8 @@ func TestFullSubnets(t *testing.T) {
 	}
 }
 
-// A full subnet does not keep nodes from other zones, nor those of a launch template that has a
-// subnet of its own.
+// TestFullSubnetAmongOthers holds that a full subnet keeps nodes neither from other zones nor from
+// a launch template that has a subnet of its own.
 func TestFullSubnetAmongOthers(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -316,8 +318,8 @@ func TestFullSubnetAmongOthers(t *testing.T) {
 	}
 }
 
-// A Provisioner that comes first by its weight and can launch nothing leaves its pods to the next,
-// whatever it is that it lacks.
+// TestNextProvisioner holds that a Provisioner that comes first by its weight and can launch
+// nothing leaves its pods to the next, whatever it lacks.
 func TestNextProvisioner(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -366,8 +368,9 @@ func TestNextProvisioner(t *testing.T) {
 	}
 }
 
-// A Provisioner of whose instance types AWS offers none where its subnets are is not Ready, as its
-// pod is told, and launches within seconds after there is a subnet where it offers one.
+// TestTypesThatZonesDoNotOffer holds that a Provisioner is not Ready if AWS offers none of its
+// instance types where its subnets are. Its pod reports that, and it launches within seconds after
+// there is a subnet where AWS offers one.
 func TestTypesThatZonesDoNotOffer(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -10,8 +10,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// successionTime is how long the place of an evicted pod is kept for the one that takes its place.
-// Its controller makes that within a moment, and the scheduler has looked at it soon after.
+// successionTime is the time for which the place of an evicted pod is kept for its successor. The
+// controller of the pod creates the successor immediately, and the scheduler considers it soon
+// after.
 const successionTime = 30 * time.Second
 
 // movers are pods that were found a place while they ran on a node that leaves, by their ids.
@@ -19,7 +20,7 @@ type movers map[types.UID]mover
 
 type mover struct {
 	controller types.UID
-	// gone is when the pod was first seen no more; zero while it is there.
+	// gone is when the pod was first missing; zero while it is there.
 	gone time.Time
 }
 
@@ -49,14 +50,14 @@ func (m *movers) note(cluster *state.Cluster, waiting map[types.UID]*corev1.Pod,
 	}
 }
 
-// keeps is true for a pod whose place is kept though it waits no more: it is on its way out, or its
-// successor may still come.
+// keeps reports whether a pod's place is kept although it no longer waits: it is being deleted, or
+// its successor may still come.
 func (m movers) keeps(uid types.UID, now time.Time) bool {
 	was, moved := m[uid]
 	return moved && (was.gone.IsZero() || now.Sub(was.gone) < successionTime)
 }
 
-// heirs are the pods that take the places of pods that left, by whom they succeed: pods of one
+// heirs returns the pods that take the places of pods that left, by their predecessors: pods of one
 // controller are alike.
 func (m movers) heirs(cluster *state.Cluster, waiting map[types.UID]*corev1.Pod) map[types.UID]types.UID {
 	vacant := map[types.UID][]types.UID{}

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// unplacedReason is that of events on pods that no node is launched for.
+// unplacedReason is the reason of events on pods that no node is launched for.
 const unplacedReason = "NoNodeLaunched"
 
 const (
@@ -26,12 +26,13 @@ const (
 	mostTold = 200
 	// mostEvents bounds how many events all passes of a minute write.
 	mostEvents = 2400
-	// tellAgain is when the next pass comes while there are pods of which no event says why they wait.
+	// tellAgain is the interval of passes while there are pods that have no event yet that explains
+	// why they wait.
 	tellAgain = 5 * time.Second
 )
 
-// told is what was said last of each pod that waits, nothing if there were too many to say it of.
-// Who is among them was looked at and found no place.
+// told holds the last message about each pod that waits, nothing if there were too many for a
+// message. A pod in it was considered and found no place.
 type told map[types.UID]string
 
 // keep forgets all pods but those.
@@ -46,9 +47,9 @@ func (t *told) keep(unplaced []packing.Unplaced, deferred []*corev1.Pod) {
 	maps.DeleteFunc(*t, func(pod types.UID, _ string) bool { return !waiting[pod] })
 }
 
-// next are the pods to tell of now, no more than the most, and notes that they are told: first
-// those of which nothing was ever said, so that no pod whose reason is another each time keeps them
-// from being told, then those whose reason is another than was said.
+// next returns the pods to report now, no more than the most, and records them as reported. Pods
+// that were never reported come first, so that a pod whose reason changes each time does not keep
+// them from it. Then come pods whose reason has changed.
 func (t *told) next(unplaced []packing.Unplaced, most int) []packing.Unplaced {
 	if *t == nil {
 		*t = told{}
@@ -107,7 +108,7 @@ func (r *Reconciler) report(already *told, pods []packing.Unplaced, write func(p
 	return tellAgain
 }
 
-// tell says why pods find no place: once, and again when the reason is another.
+// tell reports why pods find no place: once, and again when the reason changes.
 func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	r.told.keep(p.result.Unplaced, p.result.Deferred)
 	r.Report.Progress.PodsPending(p.withTied(p.counts()))
@@ -132,8 +133,8 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.ContinueAndComeBack(wait, "some pods find no place")
 }
 
-// tellUnknown says why no nodes are chosen: EC2 does not say which instances there are. What AWS
-// throttles is answered within seconds.
+// tellUnknown reports why no nodes are chosen: EC2 does not list its instances. Throttled calls are
+// left out: they are answered within seconds.
 func (r *Reconciler) tellUnknown(ctx context.Context, p *pass, err error) {
 	if aws.IsThrottled(err) || aws.IsHeldBack(err) {
 		return
@@ -152,7 +153,7 @@ func (r *Reconciler) tellUnknown(ctx context.Context, p *pass, err error) {
 
 // warnUnplaced writes the event on a pod that no node is launched for.
 func (r *Reconciler) warnUnplaced(ctx context.Context, one packing.Unplaced) {
-	// Messages of AWS end with a full stop, or without one.
+	// Messages of AWS may or may not have a full stop.
 	r.Report.Warn(ctx, one.Pod, unplacedReason, "The pod %s.", strings.TrimRight(one.Reason, "."))
 }
 
@@ -172,14 +173,15 @@ func (r *Reconciler) tellTied(ctx context.Context, p *pass) reconciling.Outcome 
 	return reconciling.ContinueAndComeBack(cmp.Or(silent, lookAgain), "the Nodes of local volumes may go, or come back")
 }
 
-// tiedReason is that of events on pods that wait for one Node alone.
+// tiedReason is the reason of events on pods that wait for one Node alone.
 const tiedReason = "VolumeOfOneNode"
 
-// unboundReason is that of events on pods that the scheduler does not put where there is a place for them.
+// unboundReason is the reason of events on pods that the scheduler does not put where there is a
+// place for them.
 const unboundReason = "NotBound"
 
-// unkept are pods that a ready node has a place for, and since when. To launch another node for a
-// pod that the scheduler keeps from a good one could go on without end.
+// unkept holds pods that a ready node has a place for, and since when. Launching another node for a
+// pod that the scheduler keeps from a good one could go on forever.
 type unkept map[types.UID]unkeptPlace
 
 type unkeptPlace struct {
@@ -188,8 +190,8 @@ type unkeptPlace struct {
 	told  bool
 }
 
-// next are the pods to tell of now, no more than the most, with their nodes: those that have had
-// the same place for longer than the scheduler may take. Each is told of once.
+// next returns the pods to report now, no more than the most, with their nodes: pods that have had
+// the same place for longer than the scheduler may take. Each is reported once.
 func (u *unkept) next(places map[types.UID]string, waiting []*corev1.Pod, now time.Time, most int) map[*corev1.Pod]string {
 	before := *u
 	*u = unkept{}

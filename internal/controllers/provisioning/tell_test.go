@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// TestTold holds that a pass tells of no more pods than the most, of none twice for one reason,
-// that all are told in the end though others' reasons change each time, and that the last reason of
-// each is among what was said once reasons stay.
+// TestTold holds that a pass reports no more pods than the most and none twice for one reason; that
+// all pods are reported in the end though others' reasons change each time; and that the last
+// reason of each is among the reported ones once reasons stay.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -72,9 +72,9 @@ func TestTold(t *testing.T) {
 	})
 }
 
-// TestReportsAreBounded holds that a backlog of pods is reported within minutes, by no more events
-// in a minute than the API server is asked for, and with no further pass when all pods are told
-// though their reasons change.
+// TestReportsAreBounded holds that a backlog of pods is reported within minutes, by a bounded
+// number of events per minute to the API server, and with no further pass when all pods are
+// reported though their reasons change.
 func TestReportsAreBounded(t *testing.T) {
 	t.Parallel()
 	clk := testclock.NewFakeClock(time.Unix(1_000_000, 0))
@@ -113,7 +113,7 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// TestUnkept holds when a pod is told of that has a place and is not put there: once for a place,
+// TestUnkept holds when a pod that has a place and is not put there is reported: once per place,
 // and no sooner than the scheduler may take.
 func TestUnkept(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// readTemplates reads those that provisioners and pods name. One that AWS does not tell of now, and
-// did not before, is one with a problem: its pods are told, and tried again with every pass.
+// readTemplates reads the launch templates that provisioners and pods name. A template that AWS
+// does not describe now, and did not before, is one with a problem: its pods get the reason, and it
+// is tried again with every pass.
 func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Outcome {
 	p.templates, p.known = constraints.Templates{}, map[constraints.Reference]templates.Known{}
 	read := func(one *usable, references []constraints.Reference) {
@@ -47,8 +48,8 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 		for i := range p.provisioners {
 			layer := &p.provisioners[i].layer
 			for _, reference := range constraints.Named(layer, chosenBy(ways, layer.Name)) {
-				// Pods choose what is read, so it is bounded. Those that name more are told that
-				// theirs is not read.
+				// Pods choose what is read, so it is bounded. Pods that name more get the reason
+				// that theirs is not read.
 				if reference != layer.Template && !slices.Contains(asked[layer.Name], reference) && len(asked[layer.Name]) < provisioningv1.MaxStatusLaunchTemplates {
 					asked[layer.Name] = append(asked[layer.Name], reference)
 				}
@@ -68,8 +69,8 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 	return reconciling.Continue()
 }
 
-// recheck tries again what EC2 refused of a launch template, by launches that a provisioner may
-// make from it.
+// recheck tries again what EC2 refused to launch from a launch template, by possible launches of a
+// provisioner.
 func (r *Reconciler) recheck(ctx context.Context, p *pass, one *usable, reference constraints.Reference) {
 	known := p.known[reference]
 	if known.Problem != "" {
@@ -83,14 +84,14 @@ func (r *Reconciler) recheck(ctx context.Context, p *pass, one *usable, referenc
 	r.whyRefused(ctx, p, source{provisioner: one.object.Name, template: reference}, &s)
 }
 
-// chosenBy are the ways of a pod that let a provisioner launch for it.
+// chosenBy returns the ways of a pod that let a provisioner launch for it.
 func chosenBy(ways []constraints.Requirements, provisioner string) []constraints.Requirements {
 	return slices.DeleteFunc(slices.Clone(ways), func(way constraints.Requirements) bool {
 		return !way.Get(provisioningv1.LabelProvisionerName).Has(provisioner)
 	})
 }
 
-// namesTemplate is true for the few pods that may name a launch template themselves.
+// namesTemplate reports whether a pod may name a launch template itself. Few do.
 func namesTemplate(pod *corev1.PodSpec) bool {
 	if _, selects := pod.NodeSelector[provisioningv1.LabelLaunchTemplateName]; selects {
 		return true

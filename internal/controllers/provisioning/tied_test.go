@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// TestPodOfALocalVolume holds that a pod whose volume is a disk of one Node is told so once, and
-// once more when that Node is gone; that no node is launched for it; and that it gets one when its
-// claim was deleted and created again.
+// TestPodOfALocalVolume holds that a pod whose volume is a disk of one Node gets one event about
+// it, and another when that Node is gone; that no node is launched for it; and that it gets one
+// when its claim was deleted and created again.
 func TestPodOfALocalVolume(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

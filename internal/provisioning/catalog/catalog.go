@@ -1,6 +1,6 @@
-// Package catalog owns what pods get of an instance type, what it costs and where it can be had:
-// what EC2 says of types becomes what package packing wants. It is a function of values, but for
-// Shortages, which remembers for a while what AWS had none of.
+// Package catalog decides what pods get of an instance type, what it costs, and where it is sold:
+// it turns EC2's description of types into the input of package packing. It is a function of
+// values, except for Shortages, which remembers for a while what AWS had none of.
 package catalog
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Facts are what is known of a region.
+// Facts holds what is known about a region.
 type Facts struct {
 	// Region is its name, which nodes carry as a label.
 	Region string
@@ -26,12 +26,12 @@ type Facts struct {
 	Zones map[string][]string
 	// Spot are prices; a pool without one is taken for some share of the price on demand.
 	Spot map[discovery.Pool]float64
-	// Named are types that some provisioner names. What is taken only when it is named is taken for
-	// all of them.
+	// Named are types that some provisioner names. A type that is only used when it is named is
+	// used for all provisioners then.
 	Named []string
 }
 
-// Build is the catalog in the zones given. Offerings that are short are marked as unavailable.
+// Build returns the catalog in the zones given. Offerings that are short are marked as unavailable.
 func Build(facts Facts, zones []string, short func(Offering) bool) []packing.InstanceType {
 	var types []packing.InstanceType
 	for i := range facts.Types {
@@ -72,13 +72,13 @@ func NotOffered(facts Facts, zones []string) []packing.InstanceType {
 	return types
 }
 
-// architectures are EC2's names in Kubernetes's words.
+// architectures maps EC2's names to Kubernetes's.
 var architectures = map[string]string{
 	string(provisioningv1.ArchitectureX86): string(provisioningv1.ArchitectureAMD64), string(provisioningv1.ArchitectureARM64): string(provisioningv1.ArchitectureARM64),
 }
 
-// suits is true for types that nodes may have. Bare metal takes many minutes to start, so it is for
-// who names it; the images need an EBS root and one of the two architectures.
+// suits reports whether nodes may have a type. Bare metal takes many minutes to start, so it must
+// be named; the images need an EBS root and one of the two architectures.
 func suits(t *discovery.InstanceType, named bool) bool {
 	return t.EBSRoot && architectures[t.Architecture()] != "" && (named || !t.BareMetal)
 }
@@ -117,7 +117,8 @@ const (
 	// and hypervisor (as Karpenter assumes, 7.5 %).
 	hypervisorShare = 0.075
 
-	// rootVolume is that of the images that default launch templates have (AWS: eks-optimized AMIs, 20 GiB).
+	// rootVolume is the size of the root volume of the images that default launch templates have
+	// (AWS: eks-optimized AMIs, 20 GiB).
 	rootVolume = 20 << 30
 )
 
@@ -132,9 +133,10 @@ func addressedPods(t *discovery.InstanceType) int64 {
 }
 
 // Capacity returns what an instance of the type has by itself, as its Node reports it once its
-// device plugins run, with the number of pods. It is the only place that says so: what a launch
-// template or a device plugin adds beyond it is declared in spec.extraResources of Provisioners.
-// Elastic Fabric Adapters are not among it, because an instance has those of its launch template.
+// device plugins run, with the number of pods. It is the only source: resources that a launch
+// template or a device plugin adds beyond it are declared in spec.extraResources of Provisioners.
+// It does not count Elastic Fabric Adapters, because the launch template decides how many an
+// instance has.
 func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 	memory := float64(t.MemoryMiB<<20) * (1 - hypervisorShare)
 	list := corev1.ResourceList{
@@ -152,16 +154,16 @@ func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 	return list
 }
 
-// earlyInterfaces is how many network interfaces an instance has when the driver of EBS counts
-// them, as it starts: the first, and those that the network plugin adds at once. It is an
-// inference: the plugin keeps one to spare. Later ones are not counted by the driver either.
+// earlyInterfaces is the number of network interfaces that an instance has when the EBS driver
+// counts them, as it starts: the first, and the interfaces that the network plugin adds at once. It
+// is an inference: the plugin keeps one to spare. The driver does not count later ones either.
 const earlyInterfaces = 3
 
 // attachableVolumes returns how many volumes the driver of EBS attaches in addition to the root
 // device (kubernetes-sigs/aws-ebs-csi-driver, getVolumesLimit). Where network interfaces share the
-// attachments, they take theirs. Those of the first interface, of local disks and of GPUs are not
-// among the attachments that EC2 reports: of 28, an m5.large has 27, an m5d.large 26, and a
-// g5.xlarge 25.
+// attachments, they take theirs. The attachments of the first interface, of local disks, and of
+// GPUs are not among the attachments that EC2 reports: of 28, an m5.large has 27, an m5d.large 26,
+// and a g5.xlarge 25.
 func attachableVolumes(t *discovery.InstanceType) int64 {
 	volumes := int64(t.EBSAttachments) - 1
 	if t.EBSAttachmentsShared {
@@ -202,9 +204,9 @@ func devices(t *discovery.InstanceType) map[corev1.ResourceName]int64 {
 	return counts
 }
 
-// overhead is what the kubelet keeps back (AWS: awslabs/amazon-eks-ami, nodeadm's kubelet
-// defaults): of CPU 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 % of
-// the others; of memory 255 MiB and 11 MiB a pod, and 100 MiB below which it evicts; of storage 1
+// overhead returns what the kubelet reserves (AWS: awslabs/amazon-eks-ami, nodeadm's kubelet
+// defaults): of CPU 6 % of the first core, 1 % of the second, 0.5 % of the next two, and 0.25 % of
+// the others; of memory 255 MiB and 11 MiB per pod, and 100 MiB below which it evicts; of storage 1
 // GiB, and a tenth below which it evicts.
 func overhead(t *discovery.InstanceType) corev1.ResourceList {
 	cores := int64(t.VCPUs)
@@ -216,7 +218,7 @@ func overhead(t *discovery.InstanceType) corev1.ResourceList {
 	}
 }
 
-// Allocatable is what pods get of an instance.
+// Allocatable returns what pods get of an instance.
 func Allocatable(t *discovery.InstanceType) corev1.ResourceList {
 	list, less := Capacity(t), overhead(t)
 	for name, quantity := range list {

@@ -42,7 +42,7 @@ func Suitable(facts Facts, ask *constraints.Ask) iter.Seq[*discovery.InstanceTyp
 }
 
 // ofLabels reports whether requirements are of labels that describe the instance type. There are
-// hundreds of types, so that their labels are made only where they matter.
+// hundreds of types, so their labels are built only where they matter.
 func ofLabels(r constraints.Requirements) bool {
 	for key := range r {
 		switch key {
@@ -88,8 +88,8 @@ func quotaOf(instanceType string) string {
 	return cmp.Or(quotas[category], category, family)
 }
 
-// Beyond returns the instance types of which the account can have none while its quota does not
-// allow one of the given type: those that share its quota and have as many vCPUs or more.
+// Beyond returns the instance types that the account cannot launch while its quota does not allow
+// one of the given type: the types that share its quota and have as many vCPUs or more.
 func Beyond(types []discovery.InstanceType, instanceType string) []string {
 	at := slices.IndexFunc(types, func(t discovery.InstanceType) bool { return t.Name == instanceType })
 	if at < 0 {

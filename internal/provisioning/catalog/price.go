@@ -7,31 +7,31 @@ import (
 	"github.com/slipway-project/slipway/internal/discovery"
 )
 
-// What a part of an instance costs on demand, in US dollars an hour: a fit through the families c,
-// m and r of the fifth to the seventh generation in us-east-1. Prices only order the offerings: on
-// demand EC2 takes the one that is cheapest by its own prices.
+// The price of each part of an instance on demand, in US dollars per hour: a fit through the
+// families c, m, and r of the fifth to the seventh generation in us-east-1. Prices only order the
+// offerings: on demand, EC2 takes the one that is cheapest by its own prices.
 const (
 	perVCPU = 0.0355
 	perGiB  = 0.00335
 	perGPU  = 0.9
 
-	// perBurstableGiB is what burstable instances cost, which are sold by their memory: t3 from
-	// nano to 2xlarge in us-east-1.
+	// perBurstableGiB is the price of burstable instances per GiB, because they are sold by their
+	// memory: t3 from nano to 2xlarge in us-east-1.
 	perBurstableGiB = 0.0104
 
-	// perNeuron is what an accelerator of AWS's costs, about: a fit through inf2 and trn1.
+	// perNeuron is the approximate price of an accelerator of AWS's: a fit through inf2 and trn1.
 	perNeuron = 0.6
 
-	// armShare is what instances with processors of AWS's own cost of others, localDisks what those
-	// with local disks do.
+	// armShare is the price of instances with AWS's own processors, as a share of the price of
+	// others; localDisks is the share for local disks.
 	armShare   = 0.8
 	localDisks = 1.15
 
-	// spotShare is what Spot costs of the price on demand where AWS tells no price.
+	// spotShare is the share of the On-Demand price that Spot costs where AWS reports no price.
 	spotShare = 0.4
 )
 
-// estimate is about what an instance costs on demand.
+// estimate returns the approximate price of an instance on demand.
 func estimate(t *discovery.InstanceType) float64 {
 	gibibytes := float64(t.MemoryMiB) / 1024
 	price := perVCPU*float64(t.VCPUs) + perGiB*gibibytes

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// shortageTTL is how long an offering is left alone of which AWS had none, and a subnet without
-	// a free address. Capacity comes back by the minute.
+	// shortageTTL is the time for which an offering that AWS had none of, or a subnet without a
+	// free address, is avoided. Capacity comes back by the minute.
 	shortageTTL = 3 * time.Minute
-	// spotTTL is how long Spot Instances are left alone while the account lacks the role that they
-	// need. A user who creates it waits for it to work.
+	// spotTTL is the time for which Spot Instances are avoided while the account lacks the role
+	// that they need. A user who creates it waits for it to work.
 	spotTTL = 15 * time.Second
-	// shortageGrace is for how long a shortage that is over still counts as the last that is known
-	// of an offering, until something is launched. Pods that wait are launched for within seconds,
-	// so that a Provisioner which is short for good does not become Ready in between.
+	// shortageGrace is the time for which a shortage that is over still counts as the last one
+	// known about an offering, until something is launched. Slipway launches for waiting pods
+	// within seconds, so a Provisioner that is permanently short does not become Ready in between.
 	shortageGrace = time.Minute
 )
 
-// Shortages are offerings of which AWS had none, or the account could have none, when asked last;
-// and subnets without a free address. It is safe for concurrent use.
+// Shortages holds the offerings that AWS had none of, or the account could have none of, when asked
+// last; and subnets without a free address. It is safe for concurrent use.
 type Shortages struct {
 	clock clock.PassiveClock
 
@@ -37,12 +37,12 @@ type Shortages struct {
 	subnets   map[string]fullSubnet
 }
 
-// ShortageCause is why an offering is short.
+// ShortageCause classifies why an offering is short.
 type ShortageCause string
 
 // The causes.
 const (
-	// NoCapacity is for an offering of which AWS had none.
+	// NoCapacity is for an offering that AWS had none of.
 	NoCapacity ShortageCause = ""
 	// QuotaUsedUp is for instance types that a quota of the account does not allow.
 	QuotaUsedUp ShortageCause = "Quota"
@@ -50,7 +50,7 @@ const (
 	NoSpotRole ShortageCause = "SpotRole"
 )
 
-// Shortage is why AWS does not launch an offering now.
+// Shortage holds why AWS does not launch an offering now.
 type Shortage struct {
 	Cause ShortageCause
 	// Message is EC2's, where it is not that AWS had none.
@@ -67,7 +67,7 @@ func NewShortages(clk clock.PassiveClock) *Shortages {
 	return &Shortages{clock: clk, offerings: map[Offering]shortage{}, subnets: map[string]fullSubnet{}}
 }
 
-// Mark leaves an offering alone for a while of which AWS had none.
+// Mark has an offering that AWS had none of avoided for a while.
 func (s *Shortages) Mark(offering Offering) { s.mark(offering, Shortage{}, shortageTTL) }
 
 // MarkQuota leaves instance types alone for a while in all zones: a quota of the account does not
@@ -92,7 +92,7 @@ func (s *Shortages) mark(offering Offering, of Shortage, ttl time.Duration) {
 	s.offerings[offering] = shortage{of, now.Add(ttl)}
 }
 
-// Launched ends what is known of an offering's former shortage: AWS has launched one.
+// Launched forgets an offering's former shortage: AWS has launched one.
 func (s *Shortages) Launched(offering Offering) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,14 +109,14 @@ func covering(offering Offering) []Offering {
 	return []Offering{offering, {InstanceType: offering.InstanceType, CapacityType: offering.CapacityType}, {CapacityType: offering.CapacityType}}
 }
 
-// Short is true for an offering that is to be left alone.
+// Short reports whether an offering should be avoided.
 func (s *Shortages) Short(offering Offering) bool {
 	_, short := s.lasting(offering, 0)
 	return short
 }
 
-// Last returns why AWS launched none of an offering when asked last; false if nothing says that it
-// did not. It holds on for a while after the offering is to be tried again.
+// Last returns why AWS launched none of an offering when asked last; false if nothing indicates
+// that it did not. It stays known for a while after the offering may be tried again.
 func (s *Shortages) Last(offering Offering) (Shortage, bool) {
 	return s.lasting(offering, shortageGrace)
 }
@@ -146,7 +146,7 @@ func (s *Shortages) Explain(types []packing.InstanceType) {
 	}
 }
 
-// Next is when the first of them can be tried again; false if there are none.
+// Next returns the time until the first of them can be tried again; false if there are none.
 func (s *Shortages) Next() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +165,8 @@ func (s *Shortages) Next() (time.Duration, bool) {
 	return soonest, some
 }
 
-// List returns the offerings that are left alone now. What holds for all zones is not among them: that
-// is a quota's.
+// List returns the offerings that are avoided now. It leaves out shortages of all zones: those are
+// a quota's.
 func (s *Shortages) List() []Offering {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (s *Shortages) Described(subnets []discovery.Subnet) {
 	}
 }
 
-// ShortSubnet is true for a subnet that is to be left alone.
+// ShortSubnet reports whether a subnet should be avoided.
 func (s *Shortages) ShortSubnet(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package clustername finds out whether another Kubernetes cluster uses a cluster's name in AWS.
-// Instances and default launch templates are found by the name that a Provisioner gives; the mark
-// on them, the UID of the kube-system namespace, tells whose they are.
+// Instances and default launch templates are found by the name that a Provisioner gives; their
+// mark, the UID of the kube-system namespace, identifies the cluster that they belong to.
 package clustername
 
 import (
@@ -29,7 +29,7 @@ type Templates interface {
 	Tagged(ctx context.Context, key, value string) (map[string]launchtemplate.Template, error)
 }
 
-// period is how long an answer is good enough. Names hardly ever change hands.
+// period is the time for which an answer is reused. Names hardly ever change hands.
 const period = 5 * time.Minute
 
 // Names checks cluster names. It is safe for concurrent use.
@@ -44,7 +44,7 @@ type Names struct {
 	known map[string]answer
 }
 
-// answer is why nothing may be launched under a name, if so.
+// answer holds why nothing may be launched under a name, if so.
 type answer struct {
 	why string
 	at  time.Time
@@ -71,8 +71,8 @@ func (n *Names) Taken(ctx context.Context, cluster string) (string, error) {
 	return "", err
 }
 
-// ask asks AWS who uses a name. Launch templates are left out while AWS does not describe them:
-// instances tell enough to go on, unless the name was taken before.
+// ask asks AWS which cluster uses a name. Launch templates are left out while AWS does not describe
+// them: instances are enough to go on, unless the name was taken before.
 func (n *Names) ask(ctx context.Context, cluster, before string) (string, error) {
 	instances, err := n.Instances.OfCluster(ctx, cluster)
 	if err != nil {
@@ -86,7 +86,8 @@ func (n *Names) ask(ctx context.Context, cluster, before string) (string, error)
 	return why, nil
 }
 
-// remember keeps an answer, and drops those of names that no Provisioner asks for any longer.
+// remember keeps an answer, and drops the answers for names that no Provisioner asks for any
+// longer.
 func (n *Names) remember(cluster, why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,8 +99,8 @@ func (n *Names) remember(cluster, why string) {
 	n.known[cluster] = answer{why: why, at: now}
 }
 
-// taken returns why nothing may be launched under a name. What has no mark was made by an earlier
-// release, and may be this cluster's.
+// taken returns why nothing may be launched under a name. Resources without a mark were created by
+// an earlier release, and may be this cluster's.
 func taken(cluster, uid string, instances map[string]fleet.Instance, templates map[string]launchtemplate.Template) string {
 	var foreign, others []string
 	note := func(what, mark string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
 )
 
-// account is what AWS has under the name of a cluster.
+// account holds what AWS has under the name of a cluster.
 type account struct {
 	instances, templates    map[string]string // marks, by id or name
 	noInstances, noTemplate error

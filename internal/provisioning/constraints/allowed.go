@@ -101,8 +101,8 @@ func (p *Provisioner) admit(templates Templates, reference Reference) (Reference
 	return reference, ""
 }
 
-// readable returns those of the launch templates that pods name which the provisioner may allow.
-// Others are not read: pods would choose what AWS is asked.
+// readable returns the launch templates that the pods name and that the provisioner may allow.
+// Slipway does not read others: pods would otherwise choose the calls to AWS.
 func (p *Provisioner) readable(references []Reference) []Reference {
 	return slices.DeleteFunc(slices.Clone(references), func(reference Reference) bool { return reference.IsDefault() || !p.Allowed.mayBe(reference.Name) })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// TestAllowedLaunchTemplates holds which launch templates pods may name, and what those are told
-// that may not.
+// TestAllowedLaunchTemplates holds which launch templates pods may name, and the reason that other
+// pods get.
 func TestAllowedLaunchTemplates(t *testing.T) {
 	t.Parallel()
 	templates := constraints.Templates{

@@ -10,7 +10,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// Contradiction is why a provisioner can launch nothing from the launch template that it names
+// Contradiction returns why a provisioner can launch nothing from the launch template that it names
 // itself, unless pods say otherwise; "" if it can.
 func (p *Provisioner) Contradiction(template *Template) string {
 	if template.CapacityType != "" && p.CapacityType != "" && template.CapacityType != p.CapacityType {
@@ -23,14 +23,14 @@ func (p *Provisioner) Contradiction(template *Template) string {
 	return ""
 }
 
-// Alike is true for two provisioners between which pods can choose by nothing but their names, and
-// that launch from other launch templates: nodes have the same labels, taints, zones and types, and
-// are bought alike.
+// Alike reports whether pods can choose between two provisioners by nothing but their names,
+// although they launch from different launch templates: nodes have the same labels, taints, zones,
+// and types, and are bought alike.
 func (p *Provisioner) Alike(other *Provisioner) bool {
 	return p.Template != other.Template && p.withoutTemplate() == other.withoutTemplate()
 }
 
-// withoutTemplate is one string for all provisioners that suit the same pods.
+// withoutTemplate returns one string for all provisioners that suit the same pods.
 func (p *Provisioner) withoutTemplate() string {
 	var taints []string
 	for i := range p.Taints {

@@ -11,7 +11,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// limit is what a field of a provisioner's spec allows of one label. Pods narrow it, and never widen it.
+// limit holds the values of one label that a field of a provisioner's spec allows. Pods narrow it,
+// and never widen it.
 type limit struct {
 	key   string
 	field string
@@ -136,7 +137,7 @@ func (p *Provisioner) AllowsType(labels map[string]string) bool {
 // mostNamed bounds how many values of a set a message lists.
 const mostNamed = 5
 
-// brief returns the set in words, with the first of its values alone if there are many.
+// brief describes the set, with only the first of its values if there are many.
 func (s Set) brief() string {
 	if s.all || len(s.values) <= mostNamed+1 {
 		return s.String()

@@ -11,7 +11,7 @@ import (
 // maxAlternatives bounds how many ways of one pod have preferences.
 const maxAlternatives = 64
 
-// PodRequirements are the ways in which a pod's node selector and node affinity can be met, the
+// PodRequirements returns the ways in which a pod's node selector and node affinity can be met, the
 // preferred one first: every term of the required affinity, with all preferences; then with the
 // lightest preferences given up one by one. If there are none, the reason says why, with the pod as
 // its subject.
@@ -76,7 +76,8 @@ func requiredTerms(pod *corev1.PodSpec, selected Requirements) ([]Requirements, 
 	return terms, first
 }
 
-// preferredTerms are the preferences, the heaviest first. One that nothing satisfies is left out.
+// preferredTerms returns the preferences, the heaviest first. A preference that nothing satisfies
+// is left out.
 func preferredTerms(pod *corev1.PodSpec) []Requirements {
 	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil {
 		return nil

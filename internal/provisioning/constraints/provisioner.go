@@ -23,10 +23,10 @@ type Reference struct {
 	Version string
 }
 
-// IsDefault is true for the default launch template, which is made by Slipway.
+// IsDefault reports whether the reference is to the default launch template, which Slipway creates.
 func (r Reference) IsDefault() bool { return r == Reference{} }
 
-// String is the reference in words.
+// String describes the reference for a user.
 func (r Reference) String() string {
 	if r.IsDefault() {
 		return "the default launch template"
@@ -34,7 +34,7 @@ func (r Reference) String() string {
 	return "launch template " + cmp.Or(r.Name, r.ID, r.Config)
 }
 
-// Template is what a launch template turned out to hold.
+// Template holds the content of a launch template, as far as it matters to the choice of nodes.
 type Template struct {
 	// Name in EC2. Nodes carry it if it is a legal value of a label.
 	Name string
@@ -62,7 +62,7 @@ type Template struct {
 	// template names.
 	FixesSubnet bool
 
-	// Refused are offerings of which EC2 launches nothing from the version, though it launches
+	// Refused are the offerings that EC2 does not launch from the version, though it launches
 	// others.
 	Refused Refused
 
@@ -70,7 +70,7 @@ type Template struct {
 	Tags            map[string]string
 	InstanceProfile string
 
-	// Problem is why nothing can be launched from the template, in words.
+	// Problem explains why nothing can be launched from the template.
 	Problem string
 }
 
@@ -88,7 +88,7 @@ type Provisioner struct {
 	// Allowed are the templates that pods may name.
 	Allowed Allowed
 
-	// Labels of nodes, beside those that have fields here.
+	// Labels of nodes, in addition to the labels that have fields here.
 	Labels map[string]string
 
 	// Taints of nodes.
@@ -109,7 +109,7 @@ type Provisioner struct {
 	// architecture.
 	DefaultProblems map[string]string
 
-	// RefusedDefaults are offerings of which EC2 launches nothing from the default launch template
+	// RefusedDefaults are the offerings that EC2 does not launch from the default launch template
 	// for the architecture of their type.
 	RefusedDefaults Refused
 
@@ -125,7 +125,7 @@ type Provisioner struct {
 	// Weight orders provisioners that suit the same pods: the highest launches.
 	Weight int32
 
-	// Resources that nodes from Template have in addition to those of their instance type.
+	// Resources that nodes from Template have in addition to the resources of their instance type.
 	Resources corev1.ResourceList
 
 	// Problem is why the provisioner can launch nothing now; empty if it can.
@@ -135,7 +135,7 @@ type Provisioner struct {
 	IgnoreIncompatible bool
 }
 
-// FromSpec is the layer that the spec of a provisioner is.
+// FromSpec returns the layer that the spec of a provisioner describes.
 func FromSpec(name string, spec *provisioningv1.ProvisionerSpec) Provisioner {
 	p := Provisioner{
 		Name: name, Zones: spec.Zones, InstanceTypes: spec.InstanceTypes, Architecture: spec.Architecture.Label(),
@@ -157,8 +157,8 @@ func FromSpec(name string, spec *provisioningv1.ProvisionerSpec) Provisioner {
 	return p
 }
 
-// requirementsOf returns the requirements of a spec. What the API server should have refused admits
-// nothing, so that nothing is launched beyond it.
+// requirementsOf returns the requirements of a spec. A requirement that the API server should have
+// refused admits nothing, so that nothing is launched beyond it.
 func requirementsOf(spec []provisioningv1.Requirement) Requirements {
 	var all Requirements
 	for i := range spec {
@@ -221,7 +221,7 @@ func templateOf(spec *provisioningv1.ProvisionerSpec) Reference {
 	return Reference{}
 }
 
-// versionOf is the version that a provisioner asks for, in one spelling.
+// versionOf returns the version that a provisioner asks for, in one spelling.
 func versionOf(said string) string {
 	if said == "" || said == provisioningv1.VersionLatestOfDocument {
 		return provisioningv1.VersionLatest

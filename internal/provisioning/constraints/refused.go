@@ -3,12 +3,12 @@ package constraints
 // Offering names a way to have an instance: an instance type in a zone, bought in one way.
 type Offering struct{ InstanceType, Zone, CapacityType string }
 
-// Refused are the offerings of which EC2 launches nothing from a version of a launch template, and
-// EC2's reason. A zone or a capacity type that is empty stands for all.
+// Refused maps the offerings that EC2 does not launch from a version of a launch template to EC2's
+// reason. An empty zone or capacity type stands for all.
 type Refused map[Offering]string
 
-// Patterns returns the keys under which an offering may be refused: its own, and those that stand
-// for more.
+// Patterns returns the keys under which an offering may be refused: its own, and the keys that
+// stand for several offerings.
 func (o Offering) Patterns() []Offering {
 	return []Offering{o, {o.InstanceType, "", o.CapacityType}, {o.InstanceType, o.Zone, ""}, {o.InstanceType, "", ""}}
 }

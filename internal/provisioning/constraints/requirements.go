@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Requirements are what the labels of a node have to be, by key. A label without a requirement may
-// be anything.
+// Requirements holds the values that the labels of a node must have, by key. A label without a
+// requirement may be anything.
 type Requirements map[string]Set
 
-// Get is the set of a label's values.
+// Get returns the set of a label's values.
 func (r Requirements) Get(key string) Set {
 	if set, ok := r[key]; ok {
 		return set
@@ -20,10 +20,10 @@ func (r Requirements) Get(key string) Set {
 	return Anything()
 }
 
-// Narrow leaves of a label's values those that are in the set.
+// Narrow restricts a label's values to the values of the set.
 func (r Requirements) Narrow(key string, to Set) { r[key] = r.Get(key).Intersect(to) }
 
-// And is what both require.
+// And returns what both require.
 func (r Requirements) And(other Requirements) Requirements {
 	both := maps.Clone(r)
 	if both == nil {
@@ -35,7 +35,7 @@ func (r Requirements) And(other Requirements) Requirements {
 	return both
 }
 
-// Empty is the first label, in alphabetical order, that nothing can satisfy, if there is one.
+// Empty returns the first label, in alphabetical order, that nothing can satisfy, if there is one.
 func (r Requirements) Empty() (string, bool) {
 	for _, key := range slices.Sorted(maps.Keys(r)) {
 		if r[key].Empty() {
@@ -50,7 +50,7 @@ func (r Requirements) contradictory() bool {
 	return empty
 }
 
-// Admit is true for the labels of a node that satisfies everything.
+// Admit reports whether a node with the labels satisfies all requirements.
 func (r Requirements) Admit(labels map[string]string) bool {
 	for key, set := range r {
 		if value, present := labels[key]; !set.Admits(value, present) {
@@ -60,7 +60,7 @@ func (r Requirements) Admit(labels map[string]string) bool {
 	return true
 }
 
-// String is one line in which equal requirements are equal.
+// String returns one line. Equal requirements have equal lines.
 func (r Requirements) String() string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(r)) {
@@ -69,9 +69,9 @@ func (r Requirements) String() string {
 	return strings.Join(words, "; ")
 }
 
-// ofTerm are the requirements of one term of a node selector. Terms that no new node matches fail:
-// those without expressions match nothing, and the field of a node's name matches none that is not
-// there yet.
+// ofTerm returns the requirements of one term of a node selector. It returns a reason for terms
+// that no new node matches: a term without expressions matches nothing, and the field of a node's
+// name does not match a node that does not exist yet.
 func ofTerm(term corev1.NodeSelectorTerm) (Requirements, string) {
 	if len(term.MatchFields) > 0 {
 		return nil, "asks for a node by its name, which a new node does not have"

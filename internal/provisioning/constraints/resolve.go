@@ -27,7 +27,7 @@ var aliases = map[string]string{
 	provisioningv1.KarpenterLabelCapacityType: provisioningv1.LabelCapacityType,
 }
 
-// Ask is what a node has to be that a pod can run on: what it is launched from, and which instances suit.
+// Ask describes a node that a pod can run on: what it is launched from, and which instances suit.
 type Ask struct {
 	// Provisioner that launches the node.
 	Provisioner string
@@ -38,7 +38,7 @@ type Ask struct {
 	// Version is the number that the template's version stands for; 0 for the default launch template.
 	Version int64
 
-	// Labels that the node gets, beside those that are the instance's.
+	// Labels that the node gets, in addition to the labels of the instance.
 	Labels map[string]string
 
 	// Taints that the node gets.
@@ -51,14 +51,15 @@ type Ask struct {
 	// EphemeralStorage that the launch template gives, in bytes; 0: as the instance type says.
 	EphemeralStorage int64
 
-	// Resources that the node has in addition to those of its instance type.
+	// Resources that the node has in addition to the resources of its instance type.
 	Resources corev1.ResourceList
 
-	// Refused are offerings of which EC2 launches nothing from the template.
+	// Refused are the offerings that EC2 does not launch from the template.
 	Refused Refused
 }
 
-// Group is one string for all asks whose nodes are launched alike, so that their pods may share one.
+// Group returns one string for all asks whose nodes are launched alike, so that their pods may
+// share one.
 func (a *Ask) Group() string {
 	var words strings.Builder
 	fmt.Fprintf(&words, "%s\x00%s\x00%s\x00%s\x00%d", a.Provisioner, a.Template.ID, a.Template.Name, a.Template.Config, a.Version)
@@ -143,8 +144,8 @@ func AddAliases(labels map[string]string) {
 	}
 }
 
-// namedTemplates are the launch templates that the pod itself names, in the order in which they are
-// tried; nil if it leaves that to the provisioner.
+// namedTemplates returns the launch templates that the pod itself names, in the order in which they
+// are tried; nil if it leaves that to the provisioner.
 func namedTemplates(pod Requirements) ([]Reference, string) {
 	name, version := pod.Get(provisioningv1.LabelLaunchTemplateName), pod.Get(provisioningv1.LabelLaunchTemplateVersion)
 	versions := []string{provisioningv1.VersionLatest}
@@ -243,7 +244,8 @@ func (p *Provisioner) unlaunchable(template *Template, ask *Ask, pod Requirement
 	return "waits, because " + problem
 }
 
-// excluded says that the provisioner and its launch template together leave nothing of what the pod allows.
+// excluded returns that the provisioner and its launch template together leave none of the values
+// that the pod allows.
 func excluded(p *Provisioner, reference Reference, key string, asked Set) string {
 	if why := p.Unsatisfiable(); why != "" {
 		return fmt.Sprintf("waits, because provisioner %s can launch nothing: %s", p.Name, why)
@@ -251,8 +253,8 @@ func excluded(p *Provisioner, reference Reference, key string, asked Set) string
 	return fmt.Sprintf("asks for %s: %s, which provisioner %s and %s exclude", key, asked, p.Name, reference)
 }
 
-// choose is the launch template to take: the one referred to, or the default one where its image is
-// of another architecture than is asked for.
+// choose returns the launch template to take: the one referred to, or the default one where its
+// image is of another architecture than is asked for.
 func choose(p *Provisioner, templates Templates, pod Requirements, reference Reference, byPod bool) (Template, Reference, string) {
 	if reference.IsDefault() {
 		return Template{}, reference, ""
@@ -293,9 +295,9 @@ func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
 	}
 }
 
-// instances returns the requirements of what the instance decides, from all three layers: what the
-// provisioner's limits leave of what the pod asks for. What the launch template, or the
-// provisioner's label, only prefers gives way to what the pod names.
+// instances returns the requirements of what the instance decides, from all three layers: the part
+// of the pod's requirements that the provisioner's limits admit. A mere preference of the launch
+// template, or of the provisioner's label, gives way to what the pod names.
 func instances(p *Provisioner, template *Template, pod Requirements) Requirements {
 	bounds := p.bounds()
 	if p.SubnetZones != nil && !template.FixesSubnet {
@@ -329,8 +331,8 @@ func instances(p *Provisioner, template *Template, pod Requirements) Requirement
 	return r
 }
 
-// capacityTypes returns the capacity types of nodes whose pods do not say: those of the
-// provisioner's label, of the launch template, or else of the provisioner's requirements.
+// capacityTypes returns the capacity types of nodes whose pods do not name one. They come from the
+// provisioner's label, from the launch template, or else from the provisioner's requirements.
 func capacityTypes(p *Provisioner, template *Template, bounds Requirements) Set {
 	required, is := bounds[provisioningv1.LabelCapacityType]
 	said := cmp.Or(p.CapacityType, template.CapacityType)
@@ -343,8 +345,8 @@ func capacityTypes(p *Provisioner, template *Template, bounds Requirements) Set 
 	return required
 }
 
-// architecture is that of the layers below the pod. Pods that say nothing run on amd64, because
-// most images are for it alone; those that exclude amd64 on arm64.
+// architecture returns the architecture of the layers below the pod. Pods that name none run on
+// amd64, because most images are built only for it; pods that exclude amd64 run on arm64.
 func architecture(p *Provisioner, template *Template, wanted Set) string {
 	amd64 := provisioningv1.ArchitectureAMD64.Label()
 	switch {
@@ -358,7 +360,7 @@ func architecture(p *Provisioner, template *Template, wanted Set) string {
 	return provisioningv1.ArchitectureARM64.Label()
 }
 
-// Tolerates is true for a pod that may be put on a node with the taints. If it is not, the reason
+// Tolerates reports whether a pod may be put on a node with the taints. If it may not, the reason
 // says which taint is in the way.
 func Tolerates(pod *corev1.PodSpec, taints []corev1.Taint) (bool, string) {
 	for i := range taints {
@@ -373,7 +375,7 @@ func Tolerates(pod *corev1.PodSpec, taints []corev1.Taint) (bool, string) {
 	return true, ""
 }
 
-// tolerates is the scheduler's rule (component-helpers, Toleration.ToleratesTaint) without
+// tolerates applies the scheduler's rule (component-helpers, Toleration.ToleratesTaint) without
 // comparisons of numbers, which no cluster has on by default.
 func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	if toleration.Effect != "" && toleration.Effect != taint.Effect || toleration.Key != "" && toleration.Key != taint.Key {
@@ -389,7 +391,7 @@ func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	}
 }
 
-// Named are the launch templates that have to be read for a pod on the provisioner.
+// Named returns the launch templates that must be read for a pod on the provisioner.
 func Named(p *Provisioner, pod []Requirements) []Reference {
 	var all []Reference
 	if !p.Template.IsDefault() {

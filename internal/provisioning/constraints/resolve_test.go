@@ -34,7 +34,7 @@ var known = constraints.Templates{
 	{Config: "default/web", Version: "latest"}: {Name: "web-config", Version: 9, Architecture: "arm64", Zones: []string{"us-east-1b"}},
 }
 
-// nodeOf is what an ask says of the node, as one line a label or requirement.
+// nodeOf returns what an ask requires of the node, with one line per label or requirement.
 func nodeOf(ask constraints.Ask) map[string]string {
 	said := map[string]string{"from": ask.Template.String()}
 	for key, value := range ask.Labels {
@@ -460,8 +460,8 @@ func TestExtraResourcesAreOfTheProvisionersTemplate(t *testing.T) {
 	}
 }
 
-// TestPlacesOfSubnets holds what pods are told where a provisioner has no subnet for them, unless
-// the launch template has one.
+// TestPlacesOfSubnets holds the reason that pods get where a provisioner has no subnet for them,
+// unless the launch template has one.
 func TestPlacesOfSubnets(t *testing.T) {
 	t.Parallel()
 	zone := func(zones ...string) constraints.Requirements {

@@ -20,28 +20,29 @@ type Set struct {
 	absent       bool
 }
 
-// In is the set of some values.
+// In returns the set of some values.
 func In(values ...string) Set { return Set{values: ordered(values)} }
 
-// NotIn is the set of all other values, and of a node without the label.
+// NotIn returns the set of all other values, and of a node without the label.
 func NotIn(values ...string) Set { return Set{values: ordered(values), all: true, absent: true} }
 
-// Exists is the set of all values.
+// Exists returns the set of all values.
 func Exists() Set { return Set{all: true} }
 
-// DoesNotExist is the set of a node without the label alone.
+// DoesNotExist returns the set that only a node without the label satisfies.
 func DoesNotExist() Set { return Set{absent: true} }
 
-// Anything is the set that excludes nothing.
+// Anything returns the set that excludes nothing.
 func Anything() Set { return NotIn() }
 
-// GreaterThan is the set of integers above a bound.
+// GreaterThan returns the set of integers above a bound.
 func GreaterThan(bound int64) Set { return Set{all: true, above: &bound} }
 
-// LessThan is the set of integers below a bound.
+// LessThan returns the set of integers below a bound.
 func LessThan(bound int64) Set { return Set{all: true, below: &bound} }
 
-// SetOf is the set of a requirement of a node selector. It fails for what the API server refuses.
+// SetOf returns the set of a requirement of a node selector. It fails for requirements that the API
+// server refuses.
 func SetOf(r corev1.NodeSelectorRequirement) (Set, error) {
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn:
@@ -74,7 +75,7 @@ func ordered(values []string) []string {
 	return slices.Compact(sorted)
 }
 
-// Has is true for a value that the label may have.
+// Has reports whether the label may have a value.
 func (s Set) Has(value string) bool {
 	_, found := slices.BinarySearch(s.values, value)
 	if found != s.all {
@@ -83,10 +84,10 @@ func (s Set) Has(value string) bool {
 	return false
 }
 
-// HasAbsence is true when a node may be without the label.
+// HasAbsence reports whether a node may be without the label.
 func (s Set) HasAbsence() bool { return s.absent }
 
-// Admits is true for what a node has of a label.
+// Admits reports whether a node's value of the label, or its absence, is in the set.
 func (s Set) Admits(value string, present bool) bool {
 	if !present {
 		return s.absent
@@ -102,7 +103,7 @@ func (s Set) between(value string) bool {
 	return err == nil && (s.above == nil || number > *s.above) && (s.below == nil || number < *s.below)
 }
 
-// Values are the values, if the set names them one by one.
+// Values returns the values, if the set names them one by one.
 func (s Set) Values() ([]string, bool) {
 	if s.all {
 		return nil, false
@@ -110,13 +111,13 @@ func (s Set) Values() ([]string, bool) {
 	return s.values, true
 }
 
-// Names is true for a set that says what a label is to be, rather than what it is not to be: some
+// Names reports whether a set says what a label must be, rather than what it must not be: some
 // values, or none at all.
 func (s Set) Names() bool { return !s.all && (len(s.values) > 0) != s.absent }
 
-// Empty is true when no node has a label that would be in the set. Values of labels begin with no
-// sign, so that integers begin at 0; they can be written in more than one way (7 and 07), so that
-// excluding values never exhausts a range of them.
+// Empty reports whether no label of a node could be in the set. Values of labels have no sign, so
+// that integers begin at 0. They can be written in more than one way (7 and 07), so that excluding
+// values never exhausts a range of them.
 func (s Set) Empty() bool {
 	if s.absent {
 		return false
@@ -134,7 +135,7 @@ func (s Set) Empty() bool {
 	return s.below != nil && *s.below <= first
 }
 
-// Intersect is what both sets hold.
+// Intersect returns the values that both sets hold.
 func (s Set) Intersect(other Set) Set {
 	both := Set{absent: s.absent && other.absent}
 	switch {
@@ -151,7 +152,7 @@ func (s Set) Intersect(other Set) Set {
 	return both
 }
 
-// kept are the values of a finite set that the other holds too.
+// kept returns the values of a finite set that the other holds too.
 func (s Set) kept(other Set) []string {
 	var values []string
 	for _, value := range s.values {
@@ -176,7 +177,7 @@ func smaller(a, b *int64) *int64 {
 	return a
 }
 
-// String is the set in words; equal sets have equal words.
+// String describes the set for a user; equal sets have equal descriptions.
 func (s Set) String() string {
 	if !s.all {
 		words := s.values

@@ -17,7 +17,7 @@ var operators = []corev1.NodeSelectorOperator{
 	corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt,
 }
 
-// labelValues are those that expressions and nodes are drawn from; the empty string of a node
+// labelValues are the values that expressions and nodes are drawn from; the empty string of a node
 // stands for no label.
 var labelValues = []string{"a", "b", "1", "2", "3", "03", "0", "9223372036854775807"}
 

@@ -1,8 +1,8 @@
-// Package defaults owns the launch templates of nodes that name none: one for each architecture and
-// accelerator of a provisioner, with the newest image of Amazon Linux 2023 for the cluster's
-// version of Kubernetes and user data that joins the cluster. It makes them with the heart, package
-// launchtemplate: equal wishes have one version, and what is launched names its number. What was
-// ensured once is known for a while, so that scaling up calls no launch template API.
+// Package defaults owns the launch templates of nodes whose provisioner and pods name none: one for
+// each architecture and accelerator of a provisioner, with the newest image of Amazon Linux 2023
+// for the cluster's version of Kubernetes and user data that joins the cluster. It creates them
+// with package launchtemplate: equal specs share one version, and launches name its number. The
+// result is remembered for a while, so that scaling up calls no launch template API.
 package defaults
 
 import (
@@ -32,8 +32,8 @@ import (
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
-// lookAgain is how long a default launch template is taken for what was seen. Then image, security
-// groups and the template itself are looked at again.
+// lookAgain is the time after which the image, the security groups, and a default launch template
+// itself are read again.
 const lookAgain = 5 * time.Minute
 
 // lookups are the images of EKS by accelerator.
@@ -49,7 +49,7 @@ type Cluster interface {
 	ServiceCIDR(ctx context.Context) (string, error)
 }
 
-// Templates makes default launch templates. It is safe for concurrent use.
+// Templates creates default launch templates. It is safe for concurrent use.
 type Templates struct {
 	Templates *launchtemplate.Templates
 	Discovery *discovery.Discovery
@@ -70,9 +70,9 @@ type Template struct {
 	Name string
 	provisioningv1.LaunchTemplateVersion
 	ImageID string
-	// SpecDigest stands for what of the spec it was made of.
+	// SpecDigest identifies the part of the spec that it was created from.
 	SpecDigest string
-	// Trouble is why it could not be looked at again; nil if it could.
+	// Trouble is why it could not be read again; nil if it could.
 	Trouble error
 }
 
@@ -94,9 +94,9 @@ func revisionOf(provisioner *provisioningv1.Provisioner) revision {
 	return revision{uid: provisioner.UID, generation: provisioner.Generation}
 }
 
-// Ensure makes the default launch template of a variant what it is to be. While AWS does not say
-// what it is, what was seen last serves on, with the trouble said: an error comes only where
-// nothing was.
+// Ensure creates or updates the default launch template of a variant. While AWS does not answer, it
+// returns the last observation, together with the trouble. It returns an error only if there is
+// none.
 func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (Template, error) {
 	key := provisioner.Name + "/" + variant
 	known, is := t.lookup(key)
@@ -142,8 +142,8 @@ func (t *Templates) Known(provisioner string) map[string]provisioningv1.LaunchTe
 	return all
 }
 
-// Forget has a default launch template looked at again before anything is launched from it: EC2
-// said that it is gone.
+// Forget has a default launch template read again before anything is launched from it: EC2 reported
+// that it is gone.
 func (t *Templates) Forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,8 +190,8 @@ func (t *Templates) setAside(provisioner *provisioningv1.Provisioner, variant st
 	return names
 }
 
-// digest stands for what of a spec a default launch template is made of. Other parts of the spec
-// may change while AWS does not answer, and nodes are launched all the same.
+// digest identifies the part of a spec that a default launch template depends on. Other parts of
+// the spec may change while AWS does not answer, and nodes are launched all the same.
 func (t *Templates) digest(provisioner *provisioningv1.Provisioner) string {
 	spec := &provisioner.Spec
 	text, err := json.Marshal([]any{spec.Cluster, securityGroups(provisioner), t.InstanceProfile})
@@ -218,7 +218,7 @@ func (t *Templates) remember(key string, made ensured) {
 	t.known[key] = made
 }
 
-// recordedIn is what the status says of the template; its ID is empty if that is nothing.
+// recordedIn returns the template that the status reports; its ID is empty if there is none.
 func recordedIn(provisioner *provisioningv1.Provisioner, variant string) Template {
 	for _, known := range provisioner.Status.LaunchTemplates {
 		if known.Generated && variants.Of(&known) == variant && known.ID != "" && known.Version > 0 {
@@ -228,7 +228,7 @@ func recordedIn(provisioner *provisioningv1.Provisioner, variant string) Templat
 	return Template{}
 }
 
-// ensure looks at the template and makes what is missing.
+// ensure reads the template and creates what is missing.
 func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (ensured, error) {
 	wanted := launchtemplate.Wanted{
 		Owner: owner(provisioner, variant), UID: string(provisioner.UID), Names: names(provisioner, variant, t.ClusterUID),
@@ -277,9 +277,9 @@ func (t *Templates) build(ctx context.Context, provisioner *provisioningv1.Provi
 	return ensured{Template: made, seen: seen}, nil
 }
 
-// lost returns the id of the default launch template that status names, for a provisioner whose
-// template is not found by its owner tag: it was deleted outside Slipway. One that exists without
-// the tag is an error, because a second one must not be created beside it.
+// lost returns the ID of the default launch template that status names, for a provisioner whose
+// template is not found by its owner tag: it was deleted outside Slipway. A template that exists
+// without the tag is an error, because Slipway must not create a second one next to it.
 func (t *Templates) lost(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (string, error) {
 	recorded := recordedIn(provisioner, variant)
 	if recorded.ID == "" {
@@ -299,7 +299,7 @@ func generated(id string, version int64) provisioningv1.LaunchTemplateVersion {
 	return provisioningv1.LaunchTemplateVersion{ID: id, Version: version, Generated: true}
 }
 
-// resolve finds what the template is made of.
+// resolve finds the input of the template in AWS and in the cluster.
 func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string, seen launchtemplate.Observation) (launchtemplate.Resolved, error) {
 	version, err := t.Cluster.Version(ctx)
 	if err != nil {
@@ -325,9 +325,9 @@ func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Pro
 	return resolved, nil
 }
 
-// image is the one that was looked up before for the same version of Kubernetes, or else the
-// newest: a new image of AWS's rolls nothing by itself. Where drift is to be followed, or the image
-// of before is gone, it is the newest.
+// image returns the image that was looked up before for the same version of Kubernetes, or else the
+// newest: a new image of AWS's causes no roll-out by itself. If drift is followed, or the previous
+// image is gone, it returns the newest.
 func (t *Templates) image(ctx context.Context, query discovery.ImageQuery, seen launchtemplate.Observation, key string, follow bool) (discovery.Image, error) {
 	if id, kept := seen.ImageFor(key); kept && !follow {
 		image, err := t.Discovery.ImageByID(ctx, id)
@@ -403,13 +403,13 @@ func ec2Architecture(label string) string {
 	return label
 }
 
-// minor is the minor version: images are published for it.
+// minor returns the minor version: images are published for it.
 func minor(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 
-// tags of what is made for a provisioner.
+// tags returns the tags of resources that are created for a provisioner.
 func tags(provisioner *provisioningv1.Provisioner) map[string]string {
 	cluster := provisioner.Spec.Cluster.Name
 	return map[string]string{
@@ -418,16 +418,17 @@ func tags(provisioner *provisioningv1.Provisioner) map[string]string {
 	}
 }
 
-// owner is the value of the tag by which a template is known to be ours.
+// owner returns the value of the tag that marks a template as ours.
 func owner(provisioner *provisioningv1.Provisioner, variant string) string {
 	return strings.Join([]string{launchtemplate.ProvisionerOwner, provisioner.Spec.Cluster.Name, provisioner.Name, variant}, "/")
 }
 
-// longestName is that of a launch template (AWS: API_CreateLaunchTemplate).
+// longestName is the longest name of a launch template (AWS: API_CreateLaunchTemplate).
 const longestName = 128
 
-// names returns what the template may be called: a plain name, one for when another template has
-// that, and the second one of earlier releases, which did not tell clusters of the same name apart.
+// names returns the possible names of the template: a plain name, one for when another template has
+// that, and the second one of earlier releases, which did not distinguish clusters of the same
+// name.
 func names(provisioner *provisioningv1.Provisioner, variant, clusterUID string) []string {
 	plain := strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, variant}, "-")
 	hashed := func(of string) string {
@@ -443,7 +444,7 @@ func names(provisioner *provisioningv1.Provisioner, variant, clusterUID string) 
 	return append([]string{plain}, further...)
 }
 
-// securityGroups are those that the spec asks for, or the cluster's.
+// securityGroups returns the security groups that the spec asks for, or the cluster's.
 func securityGroups(provisioner *provisioningv1.Provisioner) []infrav1.AWSResourceReference {
 	if len(provisioner.Spec.SecurityGroups) > 0 {
 		return provisioner.Spec.SecurityGroups
@@ -451,7 +452,7 @@ func securityGroups(provisioner *provisioningv1.Provisioner) []infrav1.AWSResour
 	return ofCluster(provisioner.Spec.Cluster.Name)
 }
 
-// Subnets are references to those that nodes may be in.
+// Subnets returns references to the subnets that nodes may be in.
 func Subnets(provisioner *provisioningv1.Provisioner) []infrav1.AWSResourceReference {
 	if len(provisioner.Spec.Subnets) > 0 {
 		return provisioner.Spec.Subnets
@@ -459,7 +460,7 @@ func Subnets(provisioner *provisioningv1.Provisioner) []infrav1.AWSResourceRefer
 	return ofCluster(provisioner.Spec.Cluster.Name)
 }
 
-// ofCluster is what has the tag of the cluster, whatever its value.
+// ofCluster returns a reference to everything that has the tag of the cluster, whatever its value.
 func ofCluster(name string) []infrav1.AWSResourceReference {
 	return []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{{Name: "tag-key", Values: []string{"kubernetes.io/cluster/" + name}}}}}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// facts are those of a cluster.
+// facts holds what a cluster reports.
 type facts struct{ version, serviceCIDR string }
 
 func (f facts) Version(context.Context) (string, error)     { return f.version, nil }
@@ -86,8 +86,9 @@ func record(provisioner *provisioningv1.Provisioner, made Template) {
 	}}
 }
 
-// A provisioner that is created again with the same name and spec launches from a template of its
-// own at once: EC2 would answer a repeated request with the deleted one.
+// TestRecreatedProvisioner holds that a provisioner that is created again with the same name and
+// spec launches from a template of its own at once: EC2 would answer a repeated request with the
+// deleted one.
 func TestRecreatedProvisioner(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -103,7 +104,8 @@ func TestRecreatedProvisioner(t *testing.T) {
 	r.exists(after.ID)
 }
 
-// A default launch template that was deleted by hand is created again, each time.
+// TestLostDefaultTemplate holds that a default launch template that was deleted by hand is created
+// again, each time.
 func TestLostDefaultTemplate(t *testing.T) {
 	t.Parallel()
 	for name, forget := range map[string]bool{"EC2 remembers the client token of the deleted one": false, "EC2 forgets it": true} {
@@ -134,8 +136,8 @@ func loseDefaultTemplates(r *rig) {
 	}
 }
 
-// A default launch template whose owner tag was removed is no deleted one: launches go on from it,
-// and no second one is created.
+// TestDefaultTemplateWithoutItsTag holds that a default launch template whose owner tag was removed
+// is no deleted one: launches go on from it, and no second one is created.
 func TestDefaultTemplateWithoutItsTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -180,8 +182,8 @@ func (s *slowly) Version(ctx context.Context) (string, error) {
 	return s.facts.Version(ctx)
 }
 
-// A spec that was edited while the template of the former one was being created gets a template of
-// its own: nodes would launch from the former one for minutes.
+// TestEditWhileCreating holds that a spec that was edited while the template of the former one was
+// being created gets a template of its own: nodes would launch from the former one for minutes.
 func TestEditWhileCreating(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -225,7 +227,8 @@ func TestEditWhileCreating(t *testing.T) {
 	}
 }
 
-// Each variant has a launch template of its own, with the image of EKS that has the driver.
+// TestImagesHaveDrivers holds that each variant has a launch template of its own, with the image of
+// EKS that has the driver.
 func TestImagesHaveDrivers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,16 +10,16 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// kept is how many versions of a default launch template stay though nothing is launched from them
-// any more: people compare them.
+// kept is the number of versions of a default launch template that stay although nothing is
+// launched from them: users compare them.
 const kept = 3
 
 // Used are the versions of a launch template that nodes are launched from, or are about to be.
 type Used func(ctx context.Context, id string) (map[int64]bool, error)
 
-// Prune deletes versions of a default launch template that nothing needs any more, once there are
-// too many: by what was seen last, which is made known by Ensure. It says in words what EC2 refused
-// to delete, "" if it refused nothing.
+// Prune deletes versions of a default launch template that are no longer used, once there are too
+// many. It decides from the last observation of Ensure. It returns a message about what EC2 refused
+// to delete, or "".
 func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string, used Used) (string, error) {
 	key := provisioner.Name + "/" + variant
 	known, is := t.lookup(key)
@@ -50,7 +50,7 @@ func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provi
 	return "", nil
 }
 
-// pruned remembers what is left, unless the template was looked at again meanwhile.
+// pruned remembers the remaining versions, unless the template was read again meanwhile.
 func (t *Templates) pruned(key string, known ensured, left launchtemplate.Observation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

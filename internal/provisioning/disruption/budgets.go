@@ -1,7 +1,7 @@
 // Package disruption decides how many nodes of a Provisioner may be disrupted voluntarily, and
-// which: those that are empty, expired, or drifted, and those whose replacement was requested. It
-// is functions of values. The Provisioner's controller applies what it decides, the controller of
-// nodes acts on it.
+// which: empty, expired, and drifted nodes, and nodes whose replacement was requested. It is
+// functions of values. The Provisioner's controller applies its decisions, and the controller of
+// nodes acts on them.
 package disruption
 
 import (
@@ -47,10 +47,10 @@ func Bounded(spec *provisioningv1.ProvisionerSpec, reason provisioningv1.Disrupt
 	return len(budgetsFor(spec, reason)) > 0
 }
 
-// Allowance is how many nodes may be leaving at a time, and until when that holds.
+// Allowance holds how many nodes may be leaving at a time, and until when that holds.
 type Allowance struct {
 	Nodes int
-	// Changes is when the next window of a budget begins or ends; zero if none does.
+	// Changes is when the next window of a budget opens or closes; zero if none does.
 	Changes time.Time
 }
 

@@ -35,13 +35,14 @@ func MarkedDrifted(node *provisioningv1.ProvisionedNode) bool {
 	return strings.HasPrefix(node.Annotations[provisioningv1.ReplaceAnnotation], provisioningv1.DriftedReason)
 }
 
-// Replacing reports whether the replacement of a node has begun, or the node is about to end.
+// Replacing reports whether the replacement of a node has begun, or the node is about to be
+// deleted.
 func Replacing(node *provisioningv1.ProvisionedNode) bool {
 	return node.DeletionTimestamp != nil || meta.IsStatusConditionTrue(node.Status.Conditions, provisioningv1.ReplacingCondition) || MarkedDrifted(node)
 }
 
-// Leaving reports whether a node counts against the budgets: it ends, it is being replaced or may
-// be, or it was ready once and is not.
+// Leaving reports whether a node counts against the budgets: it is being deleted, it is being
+// replaced or may be, or it was ready once and is not.
 func Leaving(node *provisioningv1.ProvisionedNode) bool {
 	if _, allowed := node.Annotations[provisioningv1.DisruptionAllowedAnnotation]; allowed || Replacing(node) {
 		return true
@@ -55,12 +56,12 @@ type Candidate struct {
 	Reason provisioningv1.DisruptionReason
 }
 
-// Choice is which nodes may be disrupted now.
+// Choice holds which nodes may be disrupted now.
 type Choice struct {
 	Now []Candidate
 	// Held is how many candidates a budget holds back.
 	Held int
-	// Changes is when a window of a budget begins or ends that holds some back; zero if none does.
+	// Changes is when a window of a budget that holds some back opens or closes; zero if none does.
 	Changes time.Time
 }
 

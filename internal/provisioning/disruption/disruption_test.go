@@ -148,7 +148,7 @@ func TestKeptBy(t *testing.T) {
 	}
 }
 
-// TestKeptByPodDisruptionBudgets holds for which pods a PodDisruptionBudget keeps a node: those
+// TestKeptByPodDisruptionBudgets holds for which pods a PodDisruptionBudget keeps a node: the pods
 // that the API server would refuse to evict now.
 func TestKeptByPodDisruptionBudgets(t *testing.T) {
 	t.Parallel()
@@ -212,7 +212,8 @@ func TestKeptByPodDisruptionBudgets(t *testing.T) {
 	}
 }
 
-// made returns a node from a state, such as "asks=Expired": what asks, what may leave, and what leaves.
+// made returns a node in a state such as "asks=Expired", which says whether it asks, may leave, or
+// leaves.
 func made(name, state string) provisioningv1.ProvisionedNode {
 	node := provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	node.Status.ReadyTime = &metav1.Time{}
@@ -291,7 +292,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChangesOfHeld holds that a pass comes back when a window of a budget ends that holds a node back.
+// TestChangesOfHeld holds that a pass comes back when a window of a budget that holds a node back
+// closes.
 func TestChangesOfHeld(t *testing.T) {
 	t.Parallel()
 	nodes := []provisioningv1.ProvisionedNode{made("a", "asks=Expired")}

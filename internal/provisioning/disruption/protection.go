@@ -26,9 +26,9 @@ func Protection(annotations map[string]string) string {
 	return ""
 }
 
-// Keeper is what keeps a node from a voluntary disruption; the zero Keeper keeps nothing.
+// Keeper names what keeps a node from a voluntary disruption; the zero Keeper keeps nothing.
 type Keeper struct {
-	// Reason is that of the condition Replacing.
+	// Reason is the reason of the condition Replacing.
 	Reason string
 	// By describes what keeps the node.
 	By string
@@ -84,11 +84,11 @@ func KeptBy(spec *provisioningv1.ProvisionerSpec, node *provisioningv1.Provision
 }
 
 // blockedBy returns why the API server would refuse to evict a pod now, "" if it would not
-// (Kubernetes: registry/core/pod, eviction.go). What a budget says before its controller has seen
-// its newest spec counts for nothing.
+// (Kubernetes: registry/core/pod, eviction.go). The status of a budget counts only once its
+// controller has seen the newest spec.
 func blockedBy(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
 	if pod.Status.Phase != corev1.PodRunning {
-		return "" // budgets do not count for pods that are pending or have ended
+		return "" // budgets do not count for pods that are pending or have finished
 	}
 	var covering []*policyv1.PodDisruptionBudget
 	for i := range budgets {

@@ -26,10 +26,10 @@ func NewBudget(clk clock.PassiveClock, perMinute int) *Budget {
 	return &Budget{clock: clk, limit: perMinute}
 }
 
-// PerMinute is how many nodes are allowed.
+// PerMinute returns how many nodes may be launched per minute.
 func (b *Budget) PerMinute() int { return b.limit }
 
-// Left is how many nodes may be launched now.
+// Left returns how many nodes may be launched now.
 func (b *Budget) Left() int {
 	left := b.limit
 	for _, spent := range b.recent() {
@@ -43,8 +43,7 @@ func (b *Budget) Spend(nodes int) {
 	b.spent = append(b.recent(), spending{b.clock.Now(), nodes})
 }
 
-// Recover counts nodes that an earlier process launched, by their ages. It is for a budget of which
-// nothing was spent yet.
+// Recover counts nodes that an earlier process launched, by their ages. The budget must be unspent.
 func (b *Budget) Recover(ages []time.Duration) {
 	now := b.clock.Now()
 	ages = slices.Clone(ages)
@@ -54,7 +53,8 @@ func (b *Budget) Recover(ages []time.Duration) {
 	}
 }
 
-// Next is when more may be launched: once what was spent first is a minute old.
+// Next returns how long it takes until more may be launched: until the oldest spending is a minute
+// old.
 func (b *Budget) Next() time.Duration {
 	recent := b.recent()
 	if len(recent) == 0 {

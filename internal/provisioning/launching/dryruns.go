@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// answer is what EC2 says to a request.
+// answer holds EC2's answer to a request.
 type answer struct {
 	fleet.Verdict
 	// launches is true if EC2 launches what was asked for.
@@ -95,9 +95,9 @@ func (r *Refusals) RecordLaunch(request fleet.Request, offering fleet.Offering) 
 	}
 }
 
-// Check makes dry runs of samples until EC2 would launch one. Samples are launches that may be made
-// from one version. A sample that was tried recently is not tried again. Verdict, Of, and Parts
-// return the result. Check returns the subnets that EC2 does not know.
+// Check sends dry runs of samples until EC2 would launch one. Samples are possible launches from
+// one version. A sample that was tried recently is not tried again. Verdict, Of, and Parts return
+// the result. Check returns the subnets that EC2 does not know.
 func (r *Refusals) Check(ctx context.Context, samples []fleet.Request) (unknown []string) {
 	for i := range samples {
 		switch sample := &samples[i]; r.due(sample) {
@@ -129,14 +129,14 @@ const (
 	settled
 )
 
-// due reports whether a sample is to be tried.
+// due reports whether a sample should be tried.
 func (r *Refusals) due(sample *fleet.Request) due {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, at := r.clock.Now(), versionOf(sample)
 	part := r.partOf(sample)
 	if known := r.known[at]; known != nil && known.whole.holds(now) && now.Before(known.whole.next) {
-		// Another Provisioner may launch types from the version that nobody has tried.
+		// Another Provisioner may launch types from the version that have not been tried.
 		if len(known.whole.offerings) == 0 || part != nil {
 			return settled
 		}
@@ -192,8 +192,8 @@ func (r *Refusals) recordAnswer(sample *fleet.Request, of answer) {
 	}
 }
 
-// recordAccepted ends the refusals that a dry run has shown, of the version and of the offering of
-// a sample that EC2 would launch. Others expire. The caller holds the lock.
+// recordAccepted clears the refusals that a dry run has shown, of the version and of the offering
+// of a sample that EC2 would launch. Others expire. The caller holds the lock.
 func (r *Refusals) recordAccepted(sample *fleet.Request) {
 	at, next := versionOf(sample), r.clock.Now().Add(RetryInterval)
 	r.accept(at, sample.Offerings[0].InstanceType, sample.Spot)

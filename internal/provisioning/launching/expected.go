@@ -15,10 +15,10 @@ import (
 // sorts behind all of them: of equal pods the expected ones are placed last.
 const expectedPrefix = "\U0010ffff"
 
-// expect returns the pods, and copies of those that are expected. The copies stand for pods to
-// come: nodes that are packed for all of them together are larger, and have room for pods that come
-// later. Only pods are copied that do not depend on where other pods are, so that copies keep no
-// pod from its place.
+// expect returns the pods, and copies of the expected ones. The copies stand for future pods: nodes
+// that are packed for all of them together are larger, and have room for pods that come later. It
+// copies only pods that do not depend on where other pods are, so that copies keep no pod from its
+// place.
 func expect(pods, expected []packing.Pod) []packing.Pod {
 	all := slices.Clone(pods)
 	for i := range expected {
@@ -28,14 +28,14 @@ func expect(pods, expected []packing.Pod) []packing.Pod {
 		name := fmt.Sprintf("%s%d", expectedPrefix, i)
 		pod := &corev1.Pod{Spec: expected[i].Spec}
 		pod.Namespace, pod.Name, pod.UID = expected[i].Namespace, name, types.UID(name)
-		// behind all others where only so many are looked at
+		// behind all others where the number is bounded
 		all = append(all, packing.Pod{Pod: pod, Tried: true})
 	}
 	return all
 }
 
-// roomWorth is what room for a pod to come is worth beside a place that a pod takes at once: the
-// pods that come do not fill it evenly. It was measured: see TestStreamsCostLittleMore.
+// roomWorth is the worth of room for a future pod, relative to a place that a pod takes at once:
+// future pods do not fill it evenly. It was measured: see TestStreamsCostLittleMore.
 const roomWorth = 0.9
 
 // Pack chooses nodes for the pods of a problem. It tries room for all pods that are expected, for

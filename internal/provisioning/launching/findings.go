@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// Findings are what later launches leave alone because of one, and what they need not.
+// Findings holds what later launches avoid because of one launch, and what they need not avoid.
 type Findings struct {
 	// Short are offerings that AWS does not launch for the account now, with EC2's codes and
 	// messages; both are empty if EC2 gave no reason.
@@ -16,7 +16,7 @@ type Findings struct {
 	OfCall bool
 	// NoSpot is EC2's message if the account lacks the role for Spot Instances.
 	NoSpot string
-	// Full are subnets that have no free address, and Gone are those that do not exist.
+	// Full are subnets that have no free address, and Gone are subnets that do not exist.
 	Full, Gone []string
 	// Refused are offerings that EC2 does not launch from the launch template.
 	Refused []fleet.Failure
@@ -99,7 +99,7 @@ func FindingsOfCall(request fleet.Request, blame fleet.Blame, code, message stri
 	return findings, true
 }
 
-// namedIn returns the offerings of which a message has the name, or all if it has none.
+// namedIn returns the offerings whose name is in a message, or all if the message has none.
 func namedIn(message string, offerings []fleet.Offering, nameOf func(fleet.Offering) string) []fleet.Offering {
 	named := slices.DeleteFunc(slices.Clone(offerings), func(offering fleet.Offering) bool {
 		name := nameOf(offering)

@@ -1,6 +1,6 @@
-// Package launching turns the nodes that package packing chose into launches: ProvisionedNodes, of
-// which those that are equal are launched by one call. It is a function of values, but for Budget,
-// which counts what was launched lately.
+// Package launching turns the nodes that package packing chose into launches of ProvisionedNodes.
+// One call launches nodes that are equal. It is a function of values, except for Budget, which
+// counts recent launches.
 package launching
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Surroundings are what a launch needs to know beside the node itself.
+// Surroundings holds what a launch needs to know in addition to the node itself.
 type Surroundings struct {
 	// Provisioner that launches.
 	Provisioner *provisioningv1.Provisioner
@@ -43,16 +43,16 @@ type Launch struct {
 	Pods [][]*corev1.Pod
 }
 
-// maxNodes is how many nodes one call launches. EC2 takes more; a call that fails as a whole should
-// not fail for all.
+// maxNodes bounds how many nodes one call launches. EC2 takes more; a call that fails as a whole
+// should not fail for all.
 const maxNodes = 100
 
-// Plan makes launches of nodes that are launched from one thing: the same group and architecture.
-// The name of each is made by newName, from a prefix. A node whose offerings have no subnet is left
-// out, and said why.
+// Plan returns launches of nodes that are launched from the same group and architecture. newName
+// creates the name of each from a prefix. A node whose offerings have no subnet is left out, and
+// its pods get the reason.
 func Plan(nodes []packing.NewNode, s Surroundings, newName func(prefix string) string) ([]Launch, map[*corev1.Pod]string) {
 	var launches []Launch
-	open := map[string]int{} // the launch that further equal nodes join, by what makes them equal
+	open := map[string]int{} // the launch that further equal nodes join, by the key of equal nodes
 	homeless := map[*corev1.Pod]string{}
 	for i := range nodes {
 		spec := specOf(&nodes[i], s)
@@ -93,7 +93,7 @@ func whyNone(node *packing.NewNode, s Surroundings) string {
 	return fmt.Sprintf("asks for zone %s, and provisioner %s has no subnet there", zonesOf(node), s.Provisioner.Name)
 }
 
-// prefixOf leaves room in 63 characters for what makes a name unique.
+// prefixOf leaves room in 63 characters for the suffix that is unique.
 func prefixOf(provisioner string) string {
 	return strings.TrimRight(provisioner[:min(len(provisioner), 40)], "-.")
 }
@@ -165,7 +165,7 @@ func Awaited(pods []*corev1.Pod) []string {
 	return sorted[:min(len(sorted), mostAwaited)]
 }
 
-// keyOf is one string for all nodes that one call can launch.
+// keyOf returns one string for all nodes that one call can launch.
 func keyOf(spec *provisioningv1.ProvisionedNodeSpec) string {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -196,7 +196,7 @@ func objectOf(spec provisioningv1.ProvisionedNodeSpec, provisioner *provisioning
 	}
 }
 
-// Places are the names of the nodes that the pods of a launch are for.
+// Places returns the names of the nodes that the pods of a launch are for.
 func (l *Launch) Places() map[types.UID]string {
 	places := map[types.UID]string{}
 	for i, pods := range l.Pods {

@@ -49,7 +49,7 @@ func node(pod string, options ...packing.Option) packing.NewNode {
 	}
 }
 
-// counting makes names one after the other.
+// counting returns a function that returns one name after the other.
 func counting() func(string) string {
 	number := 0
 	return func(prefix string) string { number++; return fmt.Sprintf("%s-%d", prefix, number) }

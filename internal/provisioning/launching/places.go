@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Places are the subnets that nodes can be launched into, by zone, the best first. A launch has one
-// subnet in a zone: EC2 takes no more (AWS: EC2 user guide, quotas of EC2 Fleet).
+// Places holds the subnets that nodes can be launched into, by zone, the best first. A launch has
+// one subnet per zone: EC2 does not accept more (AWS: EC2 user guide, quotas of EC2 Fleet).
 type Places map[string][]Place
 
 // Place is a subnet.
@@ -19,8 +19,8 @@ type Place struct {
 	SubnetID string
 	// Public is true if instances get public addresses there.
 	Public bool
-	// Free is how many addresses nobody has, and no node under way will take for itself. What pods
-	// take is not known beforehand.
+	// Free counts the addresses that are free and that no node under way will take for itself. The
+	// demand of pods is not known beforehand.
 	Free int
 }
 
@@ -86,7 +86,8 @@ func (p Places) Problem(found []discovery.Subnet, provisioner *constraints.Provi
 	return "it has no subnets"
 }
 
-// within is what follows the word subnets, or the verb, to say which zones are meant; "" for all.
+// within returns the words after the word subnets, or the verb, that say which zones are meant; ""
+// for all.
 func within(fields string) string {
 	if fields == "" {
 		return ""

@@ -70,7 +70,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Nodes of one pass fill a subnet and go on with the next of its zone.
+// TestAllSubnetsOfAZone holds that nodes of one pass fill a subnet and go on with the next of its
+// zone.
 func TestAllSubnetsOfAZone(t *testing.T) {
 	t.Parallel()
 	given := surroundings(nil)
@@ -89,7 +90,7 @@ func TestAllSubnetsOfAZone(t *testing.T) {
 	}
 }
 
-// TestPlacesProblem holds what is said of subnets that no node can be in.
+// TestPlacesProblem holds the messages about subnets that no node can be in.
 func TestPlacesProblem(t *testing.T) {
 	t.Parallel()
 	subnets := []discovery.Subnet{{ID: "s1", Zone: "a"}, {ID: "s2", Zone: "b"}, {ID: "s3", Zone: "b"}}

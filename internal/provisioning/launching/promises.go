@@ -38,7 +38,7 @@ func (p *Promises) Pass(from, to types.UID) {
 	}
 }
 
-// Keep forgets the places of which keep is false.
+// Keep forgets the places for which keep returns false.
 func (p *Promises) Keep(keep func(pod types.UID, node string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,21 +46,21 @@ func (p *Promises) Keep(keep func(pod types.UID, node string) bool) {
 	p.count()
 }
 
-// All are the places by pod.
+// All returns the places by pod.
 func (p *Promises) All() map[types.UID]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.byPod)
 }
 
-// Of is the node that a pod was found a place on; empty for none.
+// Of returns the node that a pod was found a place on; empty for none.
 func (p *Promises) Of(pod types.UID) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.byPod[pod]
 }
 
-// Has is true for a node that some pod is still to come to.
+// Has reports whether some pod has yet to come to a node.
 func (p *Promises) Has(node string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	// RetryInterval is how often EC2 is asked again whether it launches what it refused.
+	// RetryInterval is the interval at which Slipway asks EC2 again whether it launches what it
+	// refused.
 	RetryInterval = 10 * time.Second
 
-	// A refusal that no dry run shows lasts for a time, because nothing but a launch would tell
-	// that it is over.
+	// A refusal that no dry run shows lasts for a time, because only a launch would show that it is
+	// over.
 	templateTTL = 3 * time.Minute
 	accountTTL  = 15 * time.Second
 	momentTTL   = 5 * time.Second
@@ -34,8 +35,8 @@ const (
 	// mostParts bounds how many refusals of some offerings a version has. The first ones are
 	// dropped.
 	mostParts = 100
-	// mostUnconfirmed is how many launches EC2 may refuse that it would make by its answers to dry
-	// runs, before nothing is launched from the version for a while.
+	// mostUnconfirmed bounds how many launches EC2 may refuse although its dry runs accept them,
+	// before nothing is launched from the version for a while.
 	mostUnconfirmed = 3
 )
 
@@ -76,14 +77,14 @@ type acceptedType struct {
 	spot         bool
 }
 
-// Refusal is why EC2 launches nothing.
+// Refusal holds why EC2 launches nothing.
 type Refusal struct {
 	fleet.Verdict
 	// Until is when it is forgotten, unless EC2 repeats it.
 	Until time.Time
 }
 
-// refused is what EC2 does not launch from a version.
+// refused holds what EC2 does not launch from a version.
 type refused struct {
 	whole *refusal
 	parts []*refusal
@@ -97,16 +98,16 @@ type refused struct {
 
 type refusal struct {
 	Refusal
-	// offerings that are refused. Of a whole version, those whose refusal made it one; it is empty
-	// if the reason holds for all.
+	// offerings that are refused. For a whole version, they are the offerings whose refusal led to
+	// it; it is empty if the reason holds for all.
 	offerings map[constraints.Offering]bool
 	// sample is what EC2 is asked for again, at next.
 	sample fleet.Request
 	next   time.Time
 	// call is true if EC2 refused a call, which may be because of any of the offerings.
 	call bool
-	// shown is true if a dry run has repeated the refusal, so that the first one which does not
-	// ends it; counted if one has not.
+	// shown reports that a dry run has repeated the refusal, so that the first one which does not
+	// clears it; counted reports that none has.
 	shown, counted bool
 }
 
@@ -198,7 +199,7 @@ func (r *Refusals) Why(id string, version int64) string {
 	return fmt.Sprintf("EC2 launches nothing from version %d of launch template %s: %s", version, id, known.Message)
 }
 
-// Parts returns the offerings of which EC2 launches nothing from a version, and EC2's message.
+// Parts returns the offerings that EC2 does not launch from a version, and EC2's message.
 func (r *Refusals) Parts(id string, version int64) constraints.Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,7 +263,7 @@ func (r *Refusals) partOf(sample *fleet.Request) *refusal {
 	return nil
 }
 
-// Next returns when the first of what EC2 refuses can be tried again; false if there is nothing.
+// Next returns when the first refused request can be tried again; false if there is none.
 func (r *Refusals) Next() (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -50,8 +50,8 @@ func (w *trials) refused(instanceType string) (whole, part bool) {
 }
 
 // TestTrials holds that a version is refused as a whole only if EC2 refuses several types of it,
-// and none is known that it launches; that nothing is tried twice within seconds; and that a type
-// which nobody has tried is tried at once.
+// and none is known that it launches; that nothing is tried twice within seconds; and that an
+// untried type is tried at once.
 func TestTrials(t *testing.T) {
 	t.Parallel()
 	w := newTrials(t)
@@ -90,8 +90,8 @@ func TestTrials(t *testing.T) {
 }
 
 // TestRefusalsThatNoDryRunShows holds that a launch which EC2 refuses, for a reason that its dry
-// runs do not show, has only its offerings left alone for some minutes; and the whole version, if
-// launches of others are refused too and none is made.
+// runs do not show, has only its offerings avoided for some minutes; and the whole version, if
+// launches of others are refused too and none succeeds.
 func TestRefusalsThatNoDryRunShows(t *testing.T) {
 	t.Parallel()
 	w := newTrials(t)

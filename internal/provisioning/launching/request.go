@@ -5,7 +5,8 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// Request returns what EC2 is asked for by the launch of a ProvisionedNode and of those that are equal.
+// Request returns the request to EC2 that launches a ProvisionedNode, and all nodes that are equal
+// to it.
 func Request(spec *provisioningv1.ProvisionedNodeSpec) fleet.Request {
 	request := fleet.Request{
 		Name: spec.Launch.Name, ClusterUID: spec.Launch.ClusterUID, TemplateID: spec.LaunchTemplate.ID, Version: spec.LaunchTemplate.Version, Nodes: spec.Launch.Nodes,

@@ -93,7 +93,7 @@ func bySize(types []typeOffers) []typeOffers {
 	return types
 }
 
-// inOneMarket returns the On-Demand offers, or those of Spot if there are no others.
+// inOneMarket returns the On-Demand offers, or the Spot offers if there are no others.
 func inOneMarket(offers []catalog.Offering) []catalog.Offering {
 	of := func(market string) []catalog.Offering {
 		return slices.DeleteFunc(slices.Clone(offers), func(offer catalog.Offering) bool { return offer.CapacityType != market })

@@ -29,14 +29,14 @@ type stream struct {
 	at   []time.Duration
 }
 
-// outcome is what becomes of a stream.
+// outcome holds the result of a stream.
 type outcome struct {
 	nodes  int
 	price  float64
 	median time.Duration
 }
 
-// families are those of EC2's that most nodes are of, as the catalog has them.
+// families are the families of EC2 instance types that most nodes have, as the catalog lists them.
 func families() []packing.InstanceType {
 	var facts catalog.Facts
 	zones := []string{"a", "b", "c"}
@@ -169,8 +169,8 @@ func streams() map[string]stream {
 	return all
 }
 
-// A stream of pods costs at most a tenth more than the same pods at once, and the median pod waits
-// for its launch at most a second.
+// TestStreamsCostLittleMore holds that a stream of pods costs at most a tenth more than the same
+// pods at once, and the median pod waits for its launch at most a second.
 func TestStreamsCostLittleMore(t *testing.T) {
 	t.Parallel()
 	kinds := families()
@@ -216,9 +216,9 @@ func TestStreamsAmongAllInstanceTypes(t *testing.T) {
 	}
 }
 
-// TestManyPodsAmongAllInstanceTypes packs very many pods in a moment, although there are as many
-// types as EC2 has. It took a hundred times as long while each class of pods looked at each type
-// for each node.
+// TestManyPodsAmongAllInstanceTypes packs very many pods in a short time, although there are as
+// many types as EC2 has. It took a hundred times as long while each class of pods considered each
+// type for each node.
 func TestManyPodsAmongAllInstanceTypes(t *testing.T) {
 	var pods []packing.Pod
 	for _, pod := range workload.Diverse(6000) {
@@ -256,7 +256,8 @@ func allTypes(t *testing.T) []packing.InstanceType {
 	return catalog.Build(facts, []string{"us-east-1a", "us-east-1b", "us-east-1c"}, func(catalog.Offering) bool { return false })
 }
 
-// A pod that comes alone, and pods that come slowly, are launched for at once, in nodes of their size.
+// TestSlowPodsWaitForNothing holds that a pod that comes alone, and pods that come slowly, are
+// launched for at once, in nodes of their size.
 func TestSlowPodsWaitForNothing(t *testing.T) {
 	t.Parallel()
 	kinds := families()
@@ -267,8 +268,8 @@ func TestSlowPodsWaitForNothing(t *testing.T) {
 	}
 }
 
-// Streams of 500 pods in a minute cost less than a tenth more on average, and none a fifth,
-// whatever the moments at which the pods come.
+// TestStreamsOfAnyMoments holds that streams of 500 pods in a minute cost less than a tenth more on
+// average, and none a fifth, whatever the moments at which the pods come.
 func TestStreamsOfAnyMoments(t *testing.T) {
 	t.Parallel()
 	kinds := families()

@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// quiet is how long no pod must have come for a batch to be complete.
+	// quiet is the time without a new pod after which a batch is complete.
 	quiet = 500 * time.Millisecond
-	// calm is how long nothing must have been launched for a pod to be served at once. It also ends
-	// a stream of pods.
+	// calm is the time without a launch after which a pod is served at once. It also finishes a
+	// stream of pods.
 	calm = 2 * time.Second
 
-	// DefaultLongest is how long a batch is kept open while pods keep coming. Longer batches make
-	// the median pod of a stream wait for more than a second.
+	// DefaultLongest bounds how long a batch is kept open while pods keep coming. With longer
+	// batches the median pod of a stream would wait for more than a second.
 	DefaultLongest = 1500 * time.Millisecond
 
-	// expectedOfBatch and expectedOfStream bound for how many pods to come nodes have room, by the
-	// pods of the last batch and by those of the stream. The second bounds what the end of a stream
-	// leaves empty. Both were measured: see TestStreamsCostLittleMore.
+	// expectedOfBatch and expectedOfStream bound for how many future pods nodes have room: a
+	// multiple of the pods of the last batch, and of the pods of the stream. The second bounds how
+	// much room stays empty at the end of a stream. Both were measured: see
+	// TestStreamsCostLittleMore.
 	expectedOfBatch  = 2
 	expectedOfStream = 0.1
 
@@ -28,9 +29,9 @@ const (
 	mostRecent = 200
 )
 
-// Window says when to launch for pods that wait: at once when nothing was launched a moment ago,
-// else when no more pods come. It also says for how many pods to come the nodes should have room,
-// while pods keep coming. It is for one goroutine.
+// Window decides when to launch for waiting pods: at once if nothing was launched recently, else
+// when pods stop coming. It also decides for how many future pods the nodes should have room, while
+// pods keep coming. It must be used by one goroutine.
 type Window struct {
 	longest                time.Duration
 	launched, opened, grew time.Time
@@ -43,7 +44,8 @@ type Window struct {
 // NewWindow returns a window that is open for some time at most.
 func NewWindow(longest time.Duration) *Window { return &Window{longest: longest} }
 
-// Wait is how long to wait for further pods, 0 for no longer. Pods is how many wait now.
+// Wait returns how long to wait for further pods, 0 for no longer. Pods is the number of pods that
+// wait now.
 func (w *Window) Wait(now time.Time, pods int) time.Duration {
 	if w.opened.IsZero() {
 		if now.Sub(w.launched) >= calm {
@@ -66,9 +68,9 @@ func (w *Window) Waited(now time.Time) time.Duration {
 	return now.Sub(w.opened)
 }
 
-// Expected returns the pods that nodes for new pods should have room for in addition: those of the
-// stream that came last, the latest first. Pods to come are like them. A batch alone has too few
-// sizes to tell which nodes suit the stream.
+// Expected returns the future pods that nodes for new pods should have room for in addition: copies
+// of the pods of the stream, the latest first. A batch alone has too few sizes to decide which
+// nodes suit the stream.
 func (w *Window) Expected(pods []packing.Pod) []packing.Pod {
 	if w.streamed == 0 {
 		return nil

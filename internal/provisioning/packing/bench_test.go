@@ -72,7 +72,7 @@ func weighted(terms []corev1.PodAffinityTerm) []corev1.WeightedPodAffinityTerm {
 	return all
 }
 
-// processorTime is what the process used of its processors.
+// processorTime returns the processor time that the process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

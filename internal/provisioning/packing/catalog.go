@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Capacity types are told apart by one bit each.
+// Each capacity type has its own bit.
 const (
 	kindOnDemand = iota
 	kindSpot
@@ -24,10 +24,11 @@ const (
 
 var capacityTypeNames = [capacityTypes]string{kindOnDemand: provisioningv1.CapacityTypeOnDemand, kindSpot: provisioningv1.CapacityTypeSpot}
 
-// maxZones is how many zones are told apart: a bit each. No region has a third of them, local zones included.
+// maxZones bounds the number of zones: each has its own bit. No region has a third as many, local
+// zones included.
 const maxZones = 64
 
-// catalog is what can be launched, with zones, types and resources by their places.
+// catalog holds what can be launched. Zones, types, and resources are known by their indices.
 type catalog struct {
 	resources *resourceIndex
 	zones     []string
@@ -102,7 +103,8 @@ func (c *catalog) zone(name string) int {
 	return place
 }
 
-// price is the lowest in the zones for the capacity types; infinite where there is none.
+// price returns the lowest price in the zones for the capacity types, or infinity if the type is
+// not sold there.
 func (t *catalogType) price(zones uint64, kinds uint8) float64 {
 	lowest := math.Inf(1)
 	for kind := range t.zones {
@@ -132,7 +134,7 @@ func zonesOf(byKind [capacityTypes]uint64, kinds uint8) uint64 {
 	return zones
 }
 
-// ofKinds are those of the capacity types by which it can be had in some of the zones.
+// ofKinds returns the given capacity types by which the type is available in some of the zones.
 func (t *catalogType) ofKinds(kinds uint8, zones uint64) uint8 {
 	var had uint8
 	for kind := range t.zones {
@@ -154,11 +156,11 @@ type group struct {
 	kinds       uint8     // and capacity types that they may have
 	parts       []*part   // of the types, by the daemons that run on them
 	nodes       []*node
-	better      [][]uint64         // for each type, those that do as well
-	choices     map[string][]int32 // types worth looking at, by the mask of types to choose from
+	better      [][]uint64         // for each type, the types that do as well
+	choices     map[string][]int32 // types worth considering, by the mask of types to choose from
 }
 
-// budget is what a provisioner may still launch.
+// budget holds what a provisioner may still launch.
 type budget struct {
 	*Provisioner
 	daemons []*daemon
@@ -192,7 +194,8 @@ func (b *budget) begin() {
 	}
 }
 
-// candidate is where new nodes for one way of a pod come from, with one provisioner, and which suit.
+// candidate describes the new nodes that one provisioner can launch for one way of a pod, and which
+// types suit.
 type candidate struct {
 	// cause is the kind of the reason, CauseIncompatible if it is empty.
 	cause       Cause
@@ -204,7 +207,7 @@ type candidate struct {
 	zones       uint64 // that the requirements admit
 	launchable  uint64 // of them, those in which one of the types can be had
 	kinds       uint8
-	short       []int // types that suit and are sold, of which there is none now
+	short       []int // types that suit and are sold, but have no capacity now
 	asked       uint8 // capacity types that the requirements admit
 	neighbors
 }
@@ -235,7 +238,7 @@ func (p *packer) route(way constraints.Requirements) *route {
 	return r
 }
 
-// zonesIn are the zones of a set.
+// zonesIn returns the zones of a set.
 func (c *catalog) zonesIn(set constraints.Set) uint64 {
 	var zones uint64
 	for i, name := range c.zones {
@@ -246,7 +249,7 @@ func (c *catalog) zonesIn(set constraints.Set) uint64 {
 	return zones
 }
 
-// kindsIn are the capacity types of a set.
+// kindsIn returns the capacity types of a set.
 func kindsIn(set constraints.Set) uint64 {
 	var kinds uint64
 	for kind, name := range capacityTypeNames {
@@ -380,7 +383,7 @@ func whyNotOffered(types []string, kinds uint8, zones constraints.Set) string {
 	return text
 }
 
-// strange are the requirements of a type, in words.
+// strange describes the requirements of a type for a user.
 func strange(r constraints.Requirements) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(r)) {
@@ -409,7 +412,7 @@ func (p *packer) groupOf(b *budget, ask constraints.Ask) *group {
 	return g
 }
 
-// freeOf is what pods get of an instance of the group.
+// freeOf returns what an instance of the group has left for pods.
 func (p *packer) freeOf(g *group, t *catalogType) amounts {
 	free := slices.Clone(t.capacity)
 	if g.ask.EphemeralStorage > 0 {

@@ -1,10 +1,10 @@
 package packing
 
-// Cause is why a pod finds no place, as metrics count it.
+// Cause classifies, for metrics, why a pod could not be placed.
 type Cause string
 
-// The causes. Of several provisioners, the one that is closest to launching for the pod tells: the
-// first of these.
+// The causes. If several provisioners refuse a pod, the one that is closest to launching for it
+// decides: the first of these.
 const (
 	CauseLimits        Cause = "limits"
 	CauseNoCapacity    Cause = "no_capacity"

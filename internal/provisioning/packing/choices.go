@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// choices returns the types that are in both masks and are worth looking at for a node of the
+// choices returns the types that are in both masks and are worth considering for a node of the
 // group, the cheapest first. It leaves out a type where another one that is in both masks does as
 // well. Of EC2's types nine in ten are left out: previous generations, and variants with local
 // disks or faster networks that no pod asks for.
@@ -35,7 +35,7 @@ func (p *packer) choices(g *group, a, b []uint64) []int32 {
 	return chosen
 }
 
-// common is true if some type is in all masks. The first may be shorter than the others.
+// common reports whether some type is in all masks. The first may be shorter than the others.
 func common(first, second, third []uint64) bool {
 	for word := range first {
 		if first[word]&second[word]&third[word] != 0 {
@@ -45,12 +45,12 @@ func common(first, second, third []uint64) bool {
 	return false
 }
 
-// better returns, for each type, the mask of those that do as well for any node of the group.
+// better returns, for each type, the mask of the types that do as well for any node of the group.
 func (p *packer) better(g *group) [][]uint64 {
 	types := p.catalog.types
 	masks := make([][]uint64, len(types))
 	for i := range types {
-		// Types are sorted by price, so that none of those that follow is cheaper.
+		// Types are sorted by price, so no type that follows is cheaper.
 		for j := 0; j < len(types) && types[j].cheapest <= types[i].cheapest; j++ {
 			if j == i || !p.asGood(g, j, i) || j > i && p.asGood(g, i, j) {
 				continue // of two that are equal, the first is as good as the second alone
@@ -64,8 +64,8 @@ func (p *packer) better(g *group) [][]uint64 {
 	return masks
 }
 
-// asGood is true if the first type has as much for pods of the group as the second, costs no more
-// wherever the second can be had, and takes no more of the limits.
+// asGood reports whether the first type has as much for pods of the group as the second, costs no
+// more wherever the second is available, and takes no more of the limits.
 func (p *packer) asGood(g *group, first, second int) bool {
 	if !holds(g.free[first], g.free[second]) {
 		return false

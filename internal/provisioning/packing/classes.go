@@ -21,7 +21,7 @@ var onePod = *resource.NewQuantity(1, resource.DecimalSI)
 // maxLevels bounds how many steps preferences between pods are given up in.
 const maxLevels = 16
 
-// class are pods that no predicate tells apart.
+// class holds pods that no predicate distinguishes.
 type class struct {
 	key     string
 	pods    []*corev1.Pod // by namespace and name
@@ -90,7 +90,7 @@ type classifier struct {
 	buffer     []byte
 }
 
-// described is what of a pod is read before all topologies are known.
+// described holds what is read of a pod before all topologies are known.
 type described struct {
 	pod     Pod
 	request amounts // of the resources that were known by then
@@ -106,7 +106,7 @@ type wishes struct {
 	reason   string
 }
 
-// classes are those of the pods, in the order in which they are placed.
+// classes returns the classes of the pods, in the order in which they are placed.
 func (k *classifier) classes(all []Pod, limited bool) []*class {
 	known := map[string]*wishes{}
 	read := make([]described, len(all))
@@ -154,7 +154,7 @@ func (k *classifier) classes(all []Pod, limited bool) []*class {
 }
 
 // arrange orders the classes: important pods first where limits may leave some without a node, then
-// those that keep nodes to themselves, then the large.
+// pods that keep nodes to themselves, then large pods.
 func arrange(byKey map[string]*class) []*class {
 	classes := slices.SortedFunc(maps.Values(byKey), func(a, b *class) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), compareBool(b.exclusive, a.exclusive), a.request.compare(b.request), cmp.Compare(a.key, b.key))
@@ -182,7 +182,7 @@ func priority(pod *corev1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// exclusive is true for pods of which a node takes a few at most, whatever its size.
+// exclusive reports whether a node takes only a few of the pods, whatever its size.
 func (k *classifier) exclusive(c *class) bool {
 	if len(c.ports) > 0 {
 		return true
@@ -198,8 +198,8 @@ func (k *classifier) exclusive(c *class) bool {
 	return hosts(c.levels[0].apart) || hosts(c.levels[0].spread)
 }
 
-// wishKey are the same bytes, until the next key is made, for all pods with the same wishes.
-// Topologies may be described by the pod's own labels and namespace.
+// wishKey returns the same bytes for all pods with the same wishes. They are valid until the next
+// key is built. Topologies may be described by the pod's own labels and namespace.
 func (k *classifier) wishKey(pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b := k.buffer[:0]
@@ -223,7 +223,7 @@ func (k *classifier) wishKey(pod *corev1.Pod) []byte {
 	return b
 }
 
-// appendJSON appends a value of the API, all of which have a form in JSON.
+// appendJSON appends a value of the API. All such values can be encoded in JSON.
 func appendJSON(b []byte, value any) []byte {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -232,7 +232,7 @@ func appendJSON(b []byte, value any) []byte {
 	return append(b, encoded...)
 }
 
-// usesLabelKeys is true where the pod's own labels decide what a selector means.
+// usesLabelKeys reports whether the pod's own labels decide what a selector means.
 func usesLabelKeys(spec *corev1.PodSpec) bool {
 	for i := range spec.TopologySpreadConstraints {
 		if len(spec.TopologySpreadConstraints[i].MatchLabelKeys) > 0 {
@@ -249,7 +249,8 @@ func usesLabelKeys(spec *corev1.PodSpec) bool {
 	return false
 }
 
-// classKey are the same bytes, until the next key is made, for all pods of a class.
+// classKey returns the same bytes for all pods of a class. They are valid until the next key is
+// built.
 func (k *classifier) classKey(d *described, request amounts, counts []int32, limited bool) []byte {
 	b := k.buffer[:0]
 	b = append(append(b, d.wishes.key...), 1)
@@ -273,7 +274,7 @@ func (k *classifier) classKey(d *described, request amounts, counts []int32, lim
 	return b
 }
 
-// countsOf are the topologies that count a pod.
+// countsOf returns the topologies that count a pod.
 func (k *classifier) countsOf(pod *corev1.Pod) []int32 {
 	if len(k.topologies.all) == 0 {
 		return nil
@@ -291,7 +292,8 @@ func (k *classifier) countsOf(pod *corev1.Pod) []int32 {
 	return counts
 }
 
-// countsOfRunning are those of a pod on a node. Spreads do not count pods that are on their way out.
+// countsOfRunning returns the topologies that count a pod on a node. Spreads do not count pods that
+// are being deleted.
 func (k *classifier) countsOfRunning(pod *corev1.Pod) []int32 {
 	counts := k.countsOf(pod)
 	if pod.DeletionTimestamp == nil {

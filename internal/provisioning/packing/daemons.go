@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// daemon is what counts of a pod of a daemon set.
+// daemon holds what counts of a pod of a daemon set.
 type daemon struct {
 	pod      *corev1.Pod
 	ways     []constraints.Requirements
@@ -44,8 +44,8 @@ func (k *classifier) daemons(pods []*corev1.Pod, known map[*corev1.Pod]*daemon) 
 	return all
 }
 
-// settle reads what is known of a daemon once all pods have been read. One that may be on a node or
-// not is minded by those that keep apart from it, and no help to others.
+// settle reads the properties of a daemon once all pods have been read. Pods that keep apart from a
+// daemon heed it even if it may not run on the node; it does not help other pods.
 func (k *classifier) settle(d *daemon) {
 	d.request = k.resources.of(podRequests(d.pod, nil))
 	d.counts = slices.Clone(k.countsOf(d.pod))
@@ -54,8 +54,8 @@ func (k *classifier) settle(d *daemon) {
 	}
 }
 
-// runs is true for a daemon that has a pod on nodes of the group and the type. Zone and capacity
-// type are not known, so that one which some zone excludes counts.
+// runs reports whether a daemon has a pod on nodes of the group and the type. Zone and capacity
+// type are not known, so a daemon that some zone excludes counts.
 func (d *daemon) runs(g *group, t *catalogType) bool {
 	if tolerated, _ := constraints.Tolerates(&d.pod.Spec, g.ask.Taints); !tolerated {
 		return false
@@ -74,14 +74,15 @@ func (d *daemon) runs(g *group, t *catalogType) bool {
 	})
 }
 
-// neighbors are what the daemons of a new node mean to the pods that come there.
+// neighbors holds how the daemons of a new node affect the pods that come there.
 type neighbors struct {
 	ports           []hostPort
 	counted, owners counts  // by topologies over nodes
 	crowd, keepers  []int32 // other topologies that count them, and that they keep others apart by
 }
 
-// part are the types of a group on which the same daemons run, of those that some pod may mind.
+// part holds the types of a group on which the same daemons run, considering only daemons that some
+// pod may mind.
 type part struct {
 	types []uint64
 	neighbors
@@ -114,7 +115,7 @@ func signature(all, running []*daemon) string {
 	return string(b)
 }
 
-// divided are a candidate's shares of the parts of its group.
+// divided splits a candidate by the parts of its group.
 func (p *packer) divided(c *candidate) []*candidate {
 	if c.group == nil {
 		return []*candidate{c}

@@ -1,6 +1,6 @@
 package packing
 
-// PackThoroughly is Pack without what spares it types and nodes to look at.
+// PackThoroughly does what Pack does, but skips no type and no node.
 func PackThoroughly(problem *Problem) *Result {
 	p := newPacker(problem)
 	p.thorough = true

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// EFA is the resource of Elastic Fabric Adapters. An instance has those that its launch template attaches.
+// EFA is the resource of Elastic Fabric Adapters. An instance has as many as its launch template
+// attaches.
 const EFA corev1.ResourceName = "vpc.amazonaws.com/efa"
 
 // hugePages returns how many bytes of memory are set aside as huge pages.

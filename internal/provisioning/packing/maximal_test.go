@@ -43,7 +43,7 @@ func TestNothingPlaceableIsLeft(t *testing.T) {
 	})
 }
 
-// roomFor is where a pod that was left would fit.
+// roomFor returns where a pod that was left would fit, or nothing.
 func (w *world) roomFor(problem *packing.Problem, result *packing.Result, p packing.Pod) string {
 	if slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
 		return c.WhenUnsatisfiable == corev1.DoNotSchedule && c.TopologyKey != corev1.LabelHostname
@@ -82,9 +82,9 @@ func offered(n *packing.NewNode, capacityType string) bool {
 	return slices.ContainsFunc(n.Options, func(option packing.Option) bool { return option.CapacityType == capacityType })
 }
 
-// sameMindedDaemons reports whether a node as another type would run the same daemons, of those that
-// some pod minds. Which of them run is settled with the first pod of a node, as its zone is: other
-// pods have been placed by it since.
+// sameMindedDaemons reports whether a node as another type would run the same daemons, considering
+// only daemons that some pod minds. The first pod of a node settles which of them run, as it
+// settles the zone: other pods have been placed by it since.
 func sameMindedDaemons(problem *packing.Problem, a, b *placedNode) bool {
 	return !slices.ContainsFunc(problem.Provisioners[0].Daemons, func(daemon *corev1.Pod) bool {
 		return slices.Contains(a.pods, daemon) != slices.Contains(b.pods, daemon) && minded(problem, daemon)
@@ -136,7 +136,7 @@ func suitsExisting(problem *packing.Problem, p *corev1.Pod, node *corev1.Node) b
 	return false
 }
 
-// asks are what a pod asks of new nodes of a provisioner, in all of its ways.
+// asks returns what a pod asks of new nodes of a provisioner, in all of its ways.
 func asks(problem *packing.Problem, provisioner string, p *corev1.Pod) []constraints.Ask {
 	ways, _ := constraints.PodRequirements(&p.Spec)
 	var all []constraints.Ask

@@ -25,7 +25,7 @@ type node struct {
 	content []content
 }
 
-// scope is where the node is.
+// scope returns the zones and capacity types of the node.
 func (n *node) scope() scopeKey { return scopeKey{n.zones, n.kinds} }
 
 // content are some pods of a class.
@@ -67,7 +67,7 @@ type fit struct {
 	each  float64
 }
 
-// slack is how many more pods fit without another type.
+// slack returns how many more pods fit without another type.
 func (p *packer) slack(n *node, a *attempt, s scope) int64 {
 	if n.types[n.chosen/64]&a.candidate.types[n.chosen/64]&(1<<(n.chosen%64)) == 0 {
 		return 0
@@ -82,9 +82,9 @@ func (p *packer) slack(n *node, a *attempt, s scope) int64 {
 	return count
 }
 
-// grown is what the node is best exchanged for: the type of which a further pod costs least, and of
-// equal ones that for the most, if so many of its kind are to come. A new node has no price yet,
-// and is grown from nothing.
+// grown returns the best type to exchange the node for: the type on which a further pod costs
+// least, if as many of its kind are ahead. Of equal types it is the one with room for the most
+// pods. A new node has no price yet, and is grown from nothing.
 func (p *packer) grown(n *node, a *attempt, s scope, ahead int64, most float64) fit {
 	best := fit{each: most}
 	zones, kinds := n.zones&s.zones, n.kinds&s.kinds
@@ -109,8 +109,8 @@ func (p *packer) grown(n *node, a *attempt, s scope, ahead int64, most float64) 
 // epsilon is below any difference of prices that matters, and above what sums of them are wrong by.
 const epsilon = 1e-9
 
-// affordable is true for a type that keeps the provisioner within its limits, in place of the one
-// that the node has.
+// affordable reports whether the provisioner stays within its limits with a type in place of the
+// one that the node has.
 func (p *packer) affordable(n *node, t *catalogType) bool {
 	b := n.group.provisioner
 	if !b.bounded {
@@ -150,7 +150,8 @@ func (p *packer) charge(n *node, kind int) {
 	n.chosen = kind
 }
 
-// cheapest is the cheapest type that suits what is on the node, within the limits.
+// cheapest returns the cheapest type that suits what is on the node, within the limits, and its
+// price.
 func (p *packer) cheapest(n *node) (int, float64) {
 	best, price := -1, math.Inf(1)
 	for word := range n.types {
@@ -171,7 +172,7 @@ func (p *packer) cheapest(n *node) (int, float64) {
 	return best, price
 }
 
-// portRoom is how many pods with some ports of the node fit beside those that are there.
+// portRoom returns how many pods with some ports of the node fit next to the pods that are there.
 func (n *node) portRoom(ports []hostPort) int64 {
 	if len(ports) == 0 {
 		return unbounded

@@ -34,7 +34,7 @@ type packer struct {
 	offered []Option
 	mask    []byte
 
-	// thorough looks at all types and nodes. It is for tests, which hold that it finds nothing better.
+	// thorough considers all types and nodes. Tests use it to show that it finds nothing better.
 	thorough bool
 
 	// zones and kinds of existing nodes
@@ -214,7 +214,7 @@ func (p *packer) foresee() {
 	}
 }
 
-// openable are the domains of a spread that new nodes may come to be in.
+// openable returns the domains of a spread in which new nodes may appear.
 func (p *packer) openable(t *topology) uint64 {
 	var zones, kinds uint64
 	for _, g := range p.groups {
@@ -256,8 +256,8 @@ type attempt struct {
 	cursors   map[scopeKey]*cursor
 }
 
-// cursor says how many nodes, from the first on, have no more room for the class: they get none
-// while it is being placed.
+// cursor counts the nodes, from the first on, that are full for the class: they get no pods while
+// it is being placed.
 type cursor struct {
 	existing, slack, growth int
 	refusals                *refusals
@@ -355,8 +355,8 @@ func (p *packer) step(a *attempt) bool {
 	return false
 }
 
-// ahead is how many pods of the class's size are to come, counting what others of the group ask for
-// as so many of them.
+// ahead returns how many pods of the class's size must still be placed. It counts what others of
+// the group ask for as so many of them.
 func (p *packer) ahead(c *class) int64 {
 	if c.first == nil {
 		return c.left()
@@ -392,7 +392,7 @@ func (p *packer) ontoExisting(a *attempt, s scope) bool {
 	return false
 }
 
-// suits is true for a node that is there, and that the class may go to. What was launched for pods
+// suits reports whether the class may go to an existing node. A node that was launched for pods
 // that name a launch template is not for pods that name none, and the other way round: the launch
 // template is the one that the node's provisioner would launch the pod's node from.
 func (p *packer) suits(n *node, a *attempt) bool {
@@ -428,7 +428,8 @@ func (p *packer) intoSlack(a *attempt, s scope) bool {
 	return false
 }
 
-// byGrowth puts pods on the first node for which a larger type costs no more per pod than a new node.
+// byGrowth puts pods on the first node for which a larger type costs no more per pod than a new
+// node does.
 func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 	nodes := a.candidate.group.nodes
 	refusals := p.refusalsOf(a, s)
@@ -454,7 +455,7 @@ func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 	return false
 }
 
-// fresh is what a new node would be.
+// fresh returns how well a new node would do.
 func (p *packer) fresh(a *attempt, s scope, ahead int64) fit {
 	n := p.blank(a)
 	if p.nodeRoom(n, a) == 0 || p.crowded(a, s) {
@@ -471,8 +472,8 @@ func (p *packer) blank(a *attempt) *node {
 	}
 }
 
-// crowded is true if the daemons of a new node and the pods of its domain, those of the class
-// included, would keep each other out.
+// crowded reports whether the daemons of a new node and the pods of its domain, including the class
+// itself, would keep each other out.
 func (p *packer) crowded(a *attempt, s scope) bool {
 	return slices.ContainsFunc(a.candidate.crowd, func(place int32) bool {
 		t := p.topologies.all[place]

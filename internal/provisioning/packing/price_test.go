@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// TestPriceOfPlainPacking holds that nodes cost no more than those of the algorithm that
-// Karpenter's documentation describes: pods in order of size, each to the node with the fewest pods
-// that some instance type still suits, and in the end the cheapest type for each. Karpenter itself
-// is measured beside Slipway elsewhere.
+// TestPriceOfPlainPacking holds that nodes cost no more than with the algorithm that Karpenter's
+// documentation describes: it places pods in order of size, each on the node with the fewest pods
+// that some instance type still suits, and chooses the cheapest type for each node in the end.
+// Another benchmark compares Slipway with Karpenter itself.
 func TestPriceOfPlainPacking(t *testing.T) {
 	t.Parallel()
 	for _, types := range []struct {
@@ -111,7 +111,7 @@ func TestMemoryOfDeferredPods(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return float64(after.TotalAlloc - before.TotalAlloc)
 	}
-	allocated(pods[:bound]) // what is made once
+	allocated(pods[:bound]) // what is built once
 	each := (allocated(pods) - allocated(pods[:bound])) / float64(len(pods)-bound)
 	t.Logf("%.0f bytes for a pod that is deferred", each)
 	if each > 2000 {

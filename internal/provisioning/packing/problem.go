@@ -10,20 +10,21 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Problem is what there is to pack. Nothing in it is changed.
+// Problem holds the pods to place and everything that decides where. Pack does not change it.
 type Problem struct {
 	// Provisioners that may launch nodes. A pod that suits several goes to the one with the highest
 	// weight, or of those to the first in the order of names.
 	Provisioners []Provisioner
 
-	// Templates are what their launch templates, and those that pods name, turned out to hold.
+	// Templates holds the content of the provisioners' launch templates, and of the launch
+	// templates that pods name.
 	Templates constraints.Templates
 
 	// Types that instances may have.
 	Types []InstanceType
 
-	// NotOffered are types that AWS offers in no zone where nodes can be. Nothing is launched of
-	// them; pods that ask for them are told.
+	// NotOffered are types that AWS offers in no zone where nodes can be. They are never launched;
+	// pods that ask for them get a reason.
 	NotOffered []InstanceType
 
 	// Nodes that are there, or are on their way.
@@ -35,7 +36,7 @@ type Problem struct {
 	// Namespaces are the labels of namespaces, which affinities between pods may select by.
 	Namespaces map[string]map[string]string
 
-	// MaxPods bounds how many pods are looked at: those first that were not Tried, and of them the
+	// MaxPods bounds how many pods are considered: pods that were not Tried first, and of them the
 	// important and the large. The rest is deferred. 0 is no bound.
 	MaxPods int
 }
@@ -51,18 +52,18 @@ type Provisioner struct {
 	// Used by the nodes that there are.
 	Used Limits
 
-	// Daemons are pods of daemon sets, of which every node that suits them runs one.
+	// Daemons are pods of daemon sets. Each node that suits such a pod runs one.
 	Daemons []*corev1.Pod
 }
 
-// Limits are amounts of what nodes have together.
+// Limits holds amounts that the nodes may have together.
 type Limits struct {
 	CPU, Memory *resource.Quantity
 	Nodes       *int64
 }
 
-// String returns the limits as a user wrote them. What they leave is not among it: it changes with
-// every node, and events would repeat.
+// String returns the limits as a user wrote them. It leaves out the remaining amounts: they change
+// with every node, and events would repeat.
 func (l Limits) String() string {
 	var texts []string
 	if l.CPU != nil {
@@ -85,7 +86,7 @@ type InstanceType struct {
 	// Architecture as kubernetes.io/arch has it.
 	Architecture string
 
-	// Labels that nodes of the type carry beside those of every node.
+	// Labels that nodes of the type carry in addition to the labels of every node.
 	Labels map[string]string
 
 	// Capacity of an instance, the number of pods and AttachableVolumes included; and Overhead,
@@ -128,7 +129,8 @@ type Node struct {
 	// Pods that run there, and that were promised to it.
 	Pods []*corev1.Pod
 
-	// Closed is true for a node that gets no more pods. Its pods count for spreads and affinities.
+	// Closed reports that the node takes no further pods. Its pods count for spreads and
+	// affinities.
 	Closed bool
 }
 
@@ -143,12 +145,12 @@ type Pod struct {
 	// another pod is counted for both.
 	Volumes map[string]int64
 
-	// Tried is true for a pod that was looked at before, without success: where there is a bound,
+	// Tried reports that the pod was considered before, without success: where there is a bound,
 	// others come first.
 	Tried bool
 }
 
-// Result says what is to be launched, and what becomes of every pod.
+// Result holds what to launch, and where every pod goes.
 type Result struct {
 	// New nodes.
 	New []NewNode
@@ -159,7 +161,7 @@ type Result struct {
 	// Unplaced pods, with the reason.
 	Unplaced []Unplaced
 
-	// Deferred pods were not looked at: there were more than Problem.MaxPods.
+	// Deferred pods were not considered: there were more than Problem.MaxPods.
 	Deferred []*corev1.Pod
 }
 
@@ -174,8 +176,8 @@ func (r *Result) Price() float64 {
 
 // NewNode is one node to launch.
 type NewNode struct {
-	// Ask is what it is launched from. Its requirements are those of its first pod; Options have
-	// those of all.
+	// Ask is what it is launched from. Its requirements are the requirements of its first pod;
+	// Options meet the requirements of all its pods.
 	Ask constraints.Ask
 
 	// Architecture of the node.
@@ -199,7 +201,7 @@ type Option struct {
 type Unplaced struct {
 	Pod *corev1.Pod
 
-	// Reason in words, with the pod as its subject.
+	// Reason explains to a user why. The pod is the subject of the sentence.
 	Reason string
 
 	// Cause is the kind of the reason.

@@ -16,14 +16,14 @@ type refusal struct {
 	returns     int // of the provisioner's limits
 }
 
-// refusalsKey is what refusals depend on beside the nodes.
+// refusalsKey holds what refusals depend on, in addition to the nodes.
 type refusalsKey struct {
 	candidate *candidate
 	scope     scopeKey
 	request   string
 }
 
-// refusalsOf returns those that are about what the attempt asks for.
+// refusalsOf returns the refusals for what the attempt asks for.
 func (p *packer) refusalsOf(a *attempt, s scope) *refusals {
 	if s.cursor.refusals == nil {
 		var request []byte
@@ -39,7 +39,7 @@ func (p *packer) refusalsOf(a *attempt, s scope) *refusals {
 	return s.cursor.refusals
 }
 
-// cover is true if the node in some place was refused, and would be refused again.
+// cover reports whether the node in some place was refused, and would be refused again.
 func (r *refusals) cover(place int, now refusal) bool {
 	if place >= len(*r) {
 		return false

@@ -53,7 +53,7 @@ func TestOnDemandReplacesSpotThatIsShort(t *testing.T) {
 	}
 }
 
-// TestWeights checks that of several provisioners that suit a pod the heaviest launches, and that
+// TestWeights checks that the heaviest of several provisioners that suit a pod launches, and that
 // the next one does where its limits leave nothing.
 func TestWeights(t *testing.T) {
 	t.Parallel()
@@ -162,8 +162,8 @@ func TestDaemonsOfAliases(t *testing.T) {
 }
 
 // TestRefusedOfferings checks that no node is one of the offerings that EC2 refuses to launch from
-// its launch template, and what a pod is told that suits nothing else, or only types that AWS does
-// not offer where nodes can be.
+// its launch template. It also checks the reason that a pod gets if nothing else suits it, or only
+// types that AWS does not offer where nodes can be.
 func TestRefusedOfferings(t *testing.T) {
 	t.Parallel()
 	const zone = corev1.LabelTopologyZone
@@ -209,8 +209,8 @@ func TestRefusedOfferings(t *testing.T) {
 	}
 }
 
-// TestShortForTheAccount checks what a pod is told where AWS launches none of the instances that
-// suit it for this account.
+// TestShortForTheAccount checks the reason that a pod gets if AWS launches none of the instances
+// that suit it for this account.
 func TestShortForTheAccount(t *testing.T) {
 	t.Parallel()
 	problem := &packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.InstanceTypes = []string{"c5.large"} })}, Types: packtest.FamilyTypes(), Pods: replicas(1, "a")}

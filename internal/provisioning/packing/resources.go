@@ -47,7 +47,7 @@ func (x *resourceIndex) add(name corev1.ResourceName) {
 	}
 }
 
-// addAll adds those of a list, always in the same order.
+// addAll adds the resources of a list, always in the same order.
 func (x *resourceIndex) addAll(list corev1.ResourceList) {
 	known := 0
 	for name := range list {
@@ -63,7 +63,8 @@ func (x *resourceIndex) addAll(list corev1.ResourceList) {
 	}
 }
 
-// extended are amounts that were taken when fewer resources were known.
+// extended returns amounts that were taken when fewer resources were known, with the resources that
+// were added since.
 func (x *resourceIndex) extended(a amounts) amounts {
 	if len(a) == len(x.names) {
 		return a
@@ -71,7 +72,7 @@ func (x *resourceIndex) extended(a amounts) amounts {
 	return append(slices.Clip(a), make(amounts, len(x.names)-len(a))...)
 }
 
-// of are the amounts of a list. Resources that no pod asks for are left out.
+// of returns the amounts of a list. It leaves out resources that no pod asks for.
 func (x *resourceIndex) of(list corev1.ResourceList) amounts {
 	a := make(amounts, len(x.names))
 	for name, quantity := range list {
@@ -87,20 +88,21 @@ func (x *resourceIndex) of(list corev1.ResourceList) amounts {
 	return a
 }
 
-// attachableVolumes is how Kubernetes once called the volumes of a CSI driver that a node can
-// attach, when they were a resource of Nodes.
+// attachableVolumes is the prefix that Kubernetes once used for the volumes of a CSI driver that a
+// node can attach, when they were a resource of Nodes.
 const attachableVolumes = "attachable-volumes-csi-"
 
 // EBSDriver is the name of the CSI driver of Amazon EBS.
 const EBSDriver = "ebs.csi.aws.com"
 
-// AttachableVolumes is the resource of volumes that a node can attach for a CSI driver. A list
-// without it does not bound them.
+// AttachableVolumes returns the resource that counts the volumes that a node can attach for a CSI
+// driver. A list without it does not bound them.
 func AttachableVolumes(driver string) corev1.ResourceName {
 	return corev1.ResourceName(attachableVolumes + driver)
 }
 
-// room are the amounts of what there is.
+// room returns the amounts that a node offers. Attachable volumes that the list does not mention
+// are unbounded.
 func (x *resourceIndex) room(list corev1.ResourceList) amounts {
 	a := x.of(list)
 	for place, name := range x.names {
@@ -111,15 +113,15 @@ func (x *resourceIndex) room(list corev1.ResourceList) amounts {
 	return a
 }
 
-// podRequests are what the scheduler reserves for a pod, itself as one of the node's pods included.
-// A list that nobody needs any more may be given to take.
+// podRequests returns what the scheduler reserves for a pod, including its place among the node's
+// pods. It may overwrite the list that the caller passes.
 func podRequests(pod *corev1.Pod, into corev1.ResourceList) corev1.ResourceList {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{Reuse: into})
 	requests[corev1.ResourcePods] = onePod
 	return requests
 }
 
-// times is how often the request fits into what is free; at most the bound.
+// times returns how often the request fits into the free amounts; at most the bound.
 func times(free, used, request amounts, bound int64) int64 {
 	for i, asked := range request {
 		if asked <= 0 {
@@ -147,7 +149,7 @@ func (a amounts) compare(b amounts) int {
 // unbounded is more than any amount, and can be added to.
 const unbounded = math.MaxInt64 / 4
 
-// holds is true when what is used fits into what is free.
+// holds reports whether the used amounts fit into the free ones.
 func holds(free, used amounts) bool {
 	for i := range used {
 		if used[i] > free[i] {

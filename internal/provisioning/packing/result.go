@@ -16,8 +16,8 @@ import (
 // maxOptions bounds the offerings of one node. EC2 takes 300 overrides in a fleet.
 const maxOptions = 60
 
-// outcome is what one appetite came to. What it means for the pods is told of the better one alone:
-// that takes more memory than all else.
+// outcome holds the result of one appetite. Reasons for pods are computed for the better outcome
+// only: they take more memory than everything else.
 type outcome struct {
 	existing, opened []*node
 	unplaced         []Unplaced
@@ -78,7 +78,7 @@ func (n *node) pods() []*corev1.Pod {
 	return all
 }
 
-// options are the cheapest offerings that suit a node.
+// options returns the cheapest offerings that suit a node.
 func (p *packer) options(n *node) []Option {
 	chosen := &p.catalog.types[n.chosen]
 	options := p.offered[:0]
@@ -138,8 +138,8 @@ func (p *packer) explain(c *class) (string, Cause) {
 		cause = closer(cause, of)
 		reasons = append(reasons, reason)
 	}
-	// What keeps a pod from the provisioner that it asks for says more than that it does not ask
-	// for the others.
+	// The reason why the provisioner that a pod asks for refuses it says more than that the pod
+	// does not ask for the others.
 	telling := slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool { return strings.HasPrefix(reason, "asks for provisioner ") })
 	if len(telling) == 0 {
 		telling = []string{reasons[0] + ", which there is not"}
@@ -147,7 +147,7 @@ func (p *packer) explain(c *class) (string, Cause) {
 	return strings.Join(slices.Compact(telling), "; or "), cause
 }
 
-// obstacle is what keeps a pod from a new node of a candidate that suits it as such.
+// obstacle returns why a pod cannot have a new node of a candidate that suits it as such.
 func (p *packer) obstacle(c *class, r *route, candidate *candidate) (string, Cause) {
 	if tolerated, reason := constraints.Tolerates(&c.pod().Spec, candidate.group.ask.Taints); !tolerated {
 		return reason, CauseIncompatible
@@ -261,7 +261,7 @@ func (p *packer) noneNow(types []int, kinds uint8, within uint64) string {
 	return fmt.Sprintf("needs an instance that AWS had none of when asked last: %s; AWS is asked again within minutes", what)
 }
 
-// kindNames returns capacity types in words.
+// kindNames returns the names of capacity types, for a user.
 func kindNames(kinds uint8) string {
 	var names []string
 	for kind, name := range capacityTypeNames {

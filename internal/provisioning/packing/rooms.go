@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// domainRoom is how many pods of the class the topologies over zones and capacity types admit in a
-// scope, as things are.
+// domainRoom returns how many pods of the class the topologies over zones and capacity types
+// currently admit in a scope.
 func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
 	room := int64(unbounded)
 	for t, place := range p.over(a.wanted.spread, in) {
@@ -39,7 +39,7 @@ func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
 	return room
 }
 
-// over are those of some topologies that count by domains of a scope, with their places.
+// over iterates over the given topologies that count by domains of a scope, with their places.
 func (p *packer) over(places []int32, in scopeKey) iter.Seq2[*topology, int32] {
 	return func(yield func(*topology, int32) bool) {
 		for _, place := range places {
@@ -50,12 +50,12 @@ func (p *packer) over(places []int32, in scopeKey) iter.Seq2[*topology, int32] {
 	}
 }
 
-// brings is true for a topology that counts a daemon of every new node.
+// brings reports whether a topology counts a daemon of every new node.
 func (a *attempt) brings(place int32) bool {
 	return a.candidate != nil && slices.Contains(a.candidate.crowd, place)
 }
 
-// nodeRoom is how many pods of the class the topologies and ports admit on a node, as things are.
+// nodeRoom returns how many pods of the class the topologies and ports currently admit on a node.
 func (p *packer) nodeRoom(n *node, a *attempt) int64 {
 	room := n.portRoom(a.class.ports)
 	for _, place := range a.wanted.spread {
@@ -84,8 +84,8 @@ func (p *packer) nodeRoom(n *node, a *attempt) int64 {
 	return room
 }
 
-// spreadRoom is how many more pods may be where some are, if elsewhere are as few as said. Pods
-// that do not count themselves may come in any number.
+// spreadRoom returns how many more pods may join the given number in a domain, if the emptiest
+// domain has the fewest. Pods that do not count themselves may come in any number.
 func spreadRoom(some, fewest, maxSkew int64, counts bool) int64 {
 	if counts {
 		return max(0, fewest+maxSkew-some)
@@ -96,8 +96,8 @@ func spreadRoom(some, fewest, maxSkew int64, counts bool) int64 {
 	return unbounded
 }
 
-// fewest are the pods of the domain that has the fewest. Domains that are too few have none, by the
-// scheduler's rule.
+// fewest returns the number of pods of the domain that has the fewest. If there are too few
+// domains, it is 0, by the scheduler's rule.
 func (t *topology) fewest() int64 {
 	if bits.OnesCount64(t.domains) < max(t.minDomains, 1) {
 		return 0
@@ -109,14 +109,14 @@ func (t *topology) fewest() int64 {
 	return fewest
 }
 
-// counted is true if the topology counts the class's pods.
+// counted reports whether the topology counts the class's pods.
 func (c *class) counted(place int32) bool {
 	_, found := slices.BinarySearch(c.counts, place)
 	return found
 }
 
-// count adds pods on a node to the topologies that count them, and to those that they keep others
-// apart by. The domain of a node is settled before pods come to it that some topology counts by
+// count adds pods on a node to the topologies that count them, and to the topologies that they keep
+// others apart by. The domain of a node is settled before it gets pods that some topology counts by
 // domains.
 func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 	for _, place := range counted {
@@ -141,9 +141,9 @@ func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 	}
 }
 
-// countsOn is true for a node whose pods the topology counts: a spread is over the nodes that the
-// pod with the spread might be on. What a new node's labels are going to be is read from the type
-// that it has for now.
+// countsOn reports whether the topology counts the pods of a node: a spread is over the nodes that
+// the pod with the spread might be on. The future labels of a new node are read from the type that
+// it has for now.
 func (p *packer) countsOn(t *topology, n *node) bool {
 	if n.existing != nil && !t.over(n.existing.Taints) || n.group != nil && !t.over(n.group.ask.Taints) {
 		return false
@@ -158,7 +158,7 @@ func (p *packer) countsOn(t *topology, n *node) bool {
 	})
 }
 
-// label is the value of a node's label.
+// label returns the value of a node's label, and whether the node has it.
 func (p *packer) label(n *node, key string) (string, bool) {
 	if n.existing != nil {
 		value, present := n.existing.Labels[key]

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// scope is where some pods of a class may go at once: into some zones, or into one, by some
-// capacity types, or by one.
+// scope holds where some pods of a class may go at once: some zones, or one, and some capacity
+// types, or one.
 type scope struct {
 	scopeKey
 	bound  int64
@@ -20,7 +20,7 @@ type scopeKey struct {
 	kinds uint8
 }
 
-// domain is the place of a topology's domain in a scope of one zone, or of one capacity type.
+// domain returns the place of a topology's domain in a scope of one zone, or of one capacity type.
 func (k scopeKey) domain(t *topology) int {
 	if t.axis == byZone {
 		return bits.TrailingZeros64(k.zones)
@@ -28,18 +28,18 @@ func (k scopeKey) domain(t *topology) int {
 	return bits.TrailingZeros8(k.kinds)
 }
 
-// has is true for a scope with a domain.
+// has reports whether the scope has a domain of an axis.
 func (k scopeKey) has(a axis) bool {
 	return a == byZone && k.zones != 0 || a == byCapacityType && k.kinds != 0
 }
 
-// holds is true for a node of the scope, where that is divided.
+// holds reports whether a node is in the scope. An axis that is not divided does not matter.
 func (k scopeKey) holds(n *node, a *attempt) bool {
 	return (!a.zonal || n.zones&k.zones != 0 || n.zones == 0 && k.zones == 0) && (!a.kindly || n.kinds&k.kinds != 0 || n.kinds == 0 && k.kinds == 0)
 }
 
-// scopes are one for all domains where no topology counts by them, else one a domain that the
-// topologies admit, the emptiest first.
+// scopes returns one scope for all domains if no topology counts by them. Otherwise it returns one
+// per domain that the topologies admit, the emptiest first.
 func (p *packer) scopes(a *attempt) []scope {
 	var scopes []scope
 	for _, zones := range a.parts(a.zones, a.zonal, byZone) {
@@ -59,8 +59,8 @@ func (p *packer) scopes(a *attempt) []scope {
 	return scopes
 }
 
-// parts are the bits of a mask one by one, or the mask as it is. The empty part are nodes that are
-// there without a domain, which only spreads and affinities need.
+// parts returns the bits of a mask one by one, or the whole mask. The empty part stands for
+// existing nodes without a domain, which only spreads and affinities need.
 func (a *attempt) parts(mask uint64, divided bool, over axis) []uint64 {
 	if !divided {
 		return []uint64{mask}
@@ -75,7 +75,7 @@ func (a *attempt) parts(mask uint64, divided bool, over axis) []uint64 {
 	return parts
 }
 
-// crowd is how many pods the spreads that count the class have in a domain.
+// crowd returns how many pods the spreads that count the class have in a domain.
 func (p *packer) crowd(c *class, in scopeKey) int64 {
 	var crowd int64
 	for t := range p.over(c.counts, in) {

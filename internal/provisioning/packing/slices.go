@@ -7,15 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// rank is what decides whether a pod is looked at, in little memory: there may be many more pods than are.
+// rank holds what decides whether a pod is considered. It is small, because there may be many more
+// pods than are considered.
 type rank struct {
 	Pod
 	priority    int32
 	cpu, memory int64
 }
 
-// sliced are the pods to look at, in the order of their names, and those to defer: of those that
-// were tried before, less important or smaller.
+// sliced returns the pods to consider, in the order of their names, and the pods to defer: pods
+// that were tried before, less important ones, or smaller ones.
 func sliced(all []Pod, bound int) (looked []Pod, deferred []*corev1.Pod) {
 	looked = slices.Clone(all)
 	if bound > 0 && len(all) > bound {

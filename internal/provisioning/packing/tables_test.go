@@ -430,7 +430,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// expectPacked holds which nodes a problem comes to, and what is said of the pods that are left.
+// expectPacked holds which nodes Pack chooses for a problem, and the reasons of the pods that are
+// left.
 func expectPacked(t *testing.T, problem *packing.Problem, wantNodes, wantSays []string) {
 	t.Helper()
 	nodes, says := shape(packing.Pack(problem))
@@ -459,8 +460,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestTriedPodsComeLast holds that pods without a place do not keep those from being looked at that
-// a bound deferred.
+// TestTriedPodsComeLast holds that pods without a place do not displace pods that a bound deferred.
 func TestTriedPodsComeLast(t *testing.T) {
 	t.Parallel()
 	problem := packing.Problem{
@@ -520,8 +520,8 @@ func TestPodsWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestReasonsOfShortages holds what pods are told while AWS has none of the instances that suit
-// them: that, and not that what is left is too small.
+// TestReasonsOfShortages holds which reason pods get while AWS has none of the instances that suit
+// them: the shortage, and not that the remaining types are too small.
 func TestReasonsOfShortages(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// TestNothingIsMissed holds that types and nodes that are not looked at would not have been chosen.
+// TestNothingIsMissed holds that Pack would not have chosen the types and nodes that it skips.
 func TestNothingIsMissed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

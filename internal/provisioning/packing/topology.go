@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// relation is what a pod wants of the pods that a topology counts.
+// relation says how a pod relates to the pods that a topology counts.
 type relation int
 
 const (
@@ -27,7 +27,7 @@ const (
 
 var relationNames = [...]string{spread: "spread", together: "together", apart: "apart"}
 
-// axis is what a topology counts by.
+// axis says by which domains a topology counts.
 type axis int
 
 const (
@@ -42,7 +42,7 @@ var axes = map[string]axis{
 	provisioningv1.LabelCapacityType: byCapacityType, provisioningv1.KarpenterLabelCapacityType: byCapacityType,
 }
 
-// axesInWords are the same labels, for people.
+// axesInWords lists the same labels, for users.
 const axesInWords = corev1.LabelTopologyZone + ", " + corev1.LabelHostname + " and " + provisioningv1.LabelCapacityType
 
 // topology counts the pods that some selectors match, by node, zone or capacity type.
@@ -56,7 +56,7 @@ type topology struct {
 	nodes      []constraints.Requirements // of a spread: the nodes that it is over; all if there are none
 	// of a spread that is over nodes whose taints its pods tolerate: one of them
 	tolerating *corev1.PodSpec
-	// of a spread: those of all spreads of its pods. Nodes without such a domain are in none
+	// of a spread: the axes of all spreads of its pods. Nodes without such a domain are in none
 	beside []axis
 
 	// of a spread, but for one over nodes: those with such nodes, or that such nodes may come to
@@ -66,12 +66,12 @@ type topology struct {
 	owners  []int64 // pods that keep apart, by domain
 }
 
-// knows is true for a node that has a domain.
+// knows reports whether a node has a domain.
 func (t *topology) knows(n *node) bool {
 	return t.axis == byZone && n.zones != 0 || t.axis == byCapacityType && n.kinds != 0
 }
 
-// over is true for a spread over nodes with some taints.
+// over reports whether a spread counts nodes with some taints.
 func (t *topology) over(taints []corev1.Taint) bool {
 	if t.tolerating == nil {
 		return true
@@ -80,7 +80,7 @@ func (t *topology) over(taints []corev1.Taint) bool {
 	return tolerated
 }
 
-// selects is true for pods that the topology counts.
+// selects reports whether the topology counts pods with some labels.
 func (t *topology) selects(namespace string, of labels.Set) bool {
 	if t.namespaces != nil && !t.namespaces[namespace] {
 		return false
@@ -97,7 +97,8 @@ func (t *topology) selects(namespace string, of labels.Set) bool {
 type topologies struct {
 	all   []*topology
 	byKey map[string]int32
-	// byPair finds those whose selector needs a label with a value, by both; others are general.
+	// byPair finds the topologies whose selector needs a label with a value, by both; others are
+	// general.
 	byPair  map[string][]int32
 	general []int32
 	names   map[string]map[string]string
@@ -112,7 +113,8 @@ type wanted struct {
 	spread, together, apart []int32
 }
 
-// add finds or makes a topology. It is false for keys that are no axis: new nodes' domains are not known.
+// add finds or creates a topology. It returns false for keys that are no axis: new nodes' domains
+// are not known.
 func (s *topologies) add(t topology, key, description string) (int32, bool) {
 	var known bool
 	if t.axis, known = axes[key]; !known {
@@ -134,7 +136,7 @@ func (s *topologies) add(t topology, key, description string) (int32, bool) {
 	return place, true
 }
 
-// neededPair is a label with its value that every pod has that the selectors match.
+// neededPair returns a label with its value that every pod that the selectors match has.
 func neededPair(selectors []labels.Selector) (string, bool) {
 	for _, selector := range selectors {
 		requirements, _ := selector.Requirements()
@@ -147,7 +149,7 @@ func neededPair(selectors []labels.Selector) (string, bool) {
 	return "", false
 }
 
-// matching are the topologies that count a pod, in their order.
+// matching returns the topologies that count a pod, in their order.
 func (s *topologies) matching(namespace string, of labels.Set) []int32 {
 	var matched []int32
 	try := func(places []int32) {
@@ -165,7 +167,8 @@ func (s *topologies) matching(namespace string, of labels.Set) []int32 {
 	return matched
 }
 
-// spreadOf is the topology of a spread constraint of a pod that may be on some nodes.
+// spreadOf returns the topology of a spread constraint of a pod that may be on some nodes, or why
+// there is none.
 func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, ways []constraints.Requirements) (int32, string) {
 	selector, err := metav1.LabelSelectorAsSelector(withLabelKeys(c.LabelSelector, c.MatchLabelKeys, nil, pod.Labels))
 	if err != nil {
@@ -201,7 +204,7 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 	return place, ""
 }
 
-// requiredAxes are those that a pod has to be spread over.
+// requiredAxes returns the axes that a pod must be spread over.
 func requiredAxes(spec *corev1.PodSpec) []axis {
 	var all []axis
 	for i := range spec.TopologySpreadConstraints {
@@ -214,8 +217,8 @@ func requiredAxes(spec *corev1.PodSpec) []axis {
 	return all
 }
 
-// termsOf is the topology of terms of (anti-)affinity with one key: it counts the pods that all
-// terms match, as the scheduler does for affinity.
+// termsOf returns the topology of terms of (anti-)affinity with one key: it counts the pods that
+// all terms match, as the scheduler does for affinity.
 func (s *topologies) termsOf(pod *corev1.Pod, r relation, key string, terms []corev1.PodAffinityTerm) (int32, string) {
 	t := topology{relation: r}
 	var words []string
@@ -241,7 +244,7 @@ func (s *topologies) termsOf(pod *corev1.Pod, r relation, key string, terms []co
 	return place, ""
 }
 
-// namespacesOf are the namespaces of a term's pods; nil for all.
+// namespacesOf returns the namespaces of a term's pods; nil means all.
 func (s *topologies) namespacesOf(pod *corev1.Pod, term *corev1.PodAffinityTerm) (map[string]bool, error) {
 	if term.NamespaceSelector == nil && len(term.Namespaces) == 0 {
 		return map[string]bool{pod.Namespace: true}, nil
@@ -268,7 +271,7 @@ func (s *topologies) namespacesOf(pod *corev1.Pod, term *corev1.PodAffinityTerm)
 	return spaces, nil
 }
 
-// both are the namespaces that are in both sets; nil is the set of all.
+// both returns the namespaces that are in both sets; nil is the set of all.
 func both(a, b map[string]bool) map[string]bool {
 	switch {
 	case a == nil:
@@ -285,7 +288,7 @@ func both(a, b map[string]bool) map[string]bool {
 	return common
 }
 
-// sortedKeys are the names of a set; * is that of all.
+// sortedKeys returns the names of a set; * stands for the set of all.
 func sortedKeys(of map[string]bool) []string {
 	if of == nil {
 		return []string{"*"}
@@ -293,8 +296,8 @@ func sortedKeys(of map[string]bool) []string {
 	return slices.Sorted(maps.Keys(of))
 }
 
-// withLabelKeys is the selector with the pod's own values of some keys, and without those of
-// others. A nil selector matches nothing, and stays so.
+// withLabelKeys returns the selector with the pod's own values of the match keys, and without its
+// values of the mismatch keys. A nil selector matches nothing, and stays nil.
 func withLabelKeys(selector *metav1.LabelSelector, match, mismatch []string, of map[string]string) *metav1.LabelSelector {
 	if selector == nil || len(match)+len(mismatch) == 0 {
 		return selector

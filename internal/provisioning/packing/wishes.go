@@ -37,8 +37,8 @@ func (k *classifier) wishes(pod *corev1.Pod) *wishes {
 	return w
 }
 
-// reservedOf are the topologies that a pod on a node keeps others apart by. Terms that nobody can
-// read bind nobody.
+// reservedOf returns the topologies that a pod on a node keeps others apart by. Terms that cannot
+// be read have no effect.
 func (k *classifier) reservedOf(pod *corev1.Pod) []int32 {
 	var reserved []int32
 	terms := requiredAntiAffinity(&pod.Spec)
@@ -66,7 +66,7 @@ func levelsOf(all []wish) []wanted {
 
 func heaviness(w wish) int32 {
 	if w.weight == 0 {
-		return 101 // weights end at 100
+		return 101 // weights are at most 100
 	}
 	return w.weight
 }
@@ -86,8 +86,8 @@ func wantedOf(wishes []wish) wanted {
 	return w
 }
 
-// relations are all relations of a pod. Preferences that cannot be met by new nodes anyway are left
-// out; requirements are the reason then.
+// relations returns all relations of a pod. Preferences that new nodes cannot meet anyway are left
+// out; such a requirement is returned as the reason.
 func (k *classifier) relations(pod *corev1.Pod, ways []constraints.Requirements) ([]wish, string) {
 	var all []wish
 	for i := range pod.Spec.TopologySpreadConstraints {
@@ -171,7 +171,7 @@ func requiredAntiAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
 	return spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// preferredOf are the terms of all preferences between pods.
+// preferredOf returns the terms of all preferences between pods.
 func preferredOf(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
 	if spec.Affinity == nil {
 		return nil

@@ -17,9 +17,10 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 )
 
-// Places returns the subnets that were found for a provisioner, and those that its nodes can be
-// launched into. Subnets that had no free address are described anew after a while, and all are
-// that were seen before the time given, because a user may have changed them since.
+// Places returns the subnets that were found for a provisioner, and the subnets that its nodes can
+// be launched into. Subnets that had no free address are described again after a while. All subnets
+// that were last seen before notBefore are described again, because a user may have changed them
+// since.
 func (r *Region) Places(
 	ctx context.Context, provisioner *provisioningv1.Provisioner, shortages *catalog.Shortages, nodes []provisioningv1.ProvisionedNode, now, notBefore time.Time,
 ) (launching.Places, []discovery.Subnet, error) {
@@ -35,8 +36,8 @@ func (r *Region) Places(
 	return launching.NewPlaces(found, shortages.ShortSubnet, nodes), found, nil
 }
 
-// outdated returns the subnets without a free address that were described a while ago, and those
-// that were before a time.
+// outdated returns the subnets without a free address that were described a while ago, and the
+// subnets that were described before a time.
 func outdated(found []discovery.Subnet, short func(id string) bool, now, notBefore time.Time) []string {
 	var ids []string
 	for _, subnet := range found {

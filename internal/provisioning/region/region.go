@@ -20,7 +20,8 @@ type Region struct {
 	Discovery *discovery.Discovery
 }
 
-// Facts are what the catalog is built of, but for the prices of Spot: Discovery.SpotPrices.
+// Facts returns what the catalog is built from, except for the prices of Spot:
+// Discovery.SpotPrices.
 func (r *Region) Facts(ctx context.Context, provisioners []*provisioningv1.Provisioner) (catalog.Facts, error) {
 	facts := catalog.Facts{Region: r.Name}
 	var err error
@@ -37,9 +38,9 @@ func (r *Region) Facts(ctx context.Context, provisioners []*provisioningv1.Provi
 	return facts, nil
 }
 
-// Subnets returns where the nodes of a provisioner may be. Of subnets that are found by the tag of
-// the cluster, public ones count only if there are no others: nodes get public addresses there,
-// which somebody has to ask for by naming the subnets.
+// Subnets returns the subnets that the nodes of a provisioner may be in. If they are found by the
+// tag of the cluster, public ones count only if there are no others: nodes get public addresses
+// there, which a user must ask for by naming the subnets.
 func (r *Region) Subnets(ctx context.Context, provisioner *provisioningv1.Provisioner) ([]discovery.Subnet, error) {
 	found, err := r.Discovery.SubnetIDs(ctx, discovery.SubnetQuery{Refs: defaults.Subnets(provisioner)})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-project/slipway/internal/discovery"
 )
 
-// Public subnets are left out unless there are no others.
+// TestPrivateFirst holds that public subnets are left out unless there are no others.
 func TestPrivateFirst(t *testing.T) {
 	t.Parallel()
 	private, public := discovery.Subnet{ID: "s1", Zone: "a"}, discovery.Subnet{ID: "s2", Zone: "b", Public: true}

@@ -11,13 +11,15 @@ import (
 )
 
 const (
-	// mostTries is how many rounds of nodes may fail to start in a row before no further one is launched.
+	// mostTries bounds how many rounds of nodes may fail to start in a row before no further one is
+	// launched.
 	mostTries = 5
-	// firstWait is how long nothing is launched after the first failure. Each further one doubles it.
+	// firstWait is the time for which nothing is launched after the first failure. Each further
+	// failure doubles it.
 	firstWait = 5 * time.Minute
 	// mostFailedStarts bounds the list in a Provisioner's status.
 	mostFailedStarts = 50
-	// longestMessage is that of an entry.
+	// longestMessage bounds the message of an entry.
 	longestMessage = 1024
 )
 
@@ -79,7 +81,7 @@ func ClearFailedStarts(provisioner *provisioningv1.Provisioner, node *provisioni
 }
 
 // HeldBack returns why no node is launched from a launch template for pods that request the
-// resources, "" if one may be. Nodes are all nodes, or those of the Provisioner.
+// resources, or "" if one may be. Nodes may be all nodes, or only the nodes of the Provisioner.
 func HeldBack(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, template provisioningv1.LaunchTemplateVersion, resources []string, now time.Time) string {
 	for i := range provisioner.Status.FailedStarts {
 		entry := &provisioner.Status.FailedStarts[i]

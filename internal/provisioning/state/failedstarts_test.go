@@ -28,8 +28,8 @@ func tried(minute int, template string, resources ...string) *provisioningv1.Pro
 
 func at(minute int) time.Time { return origin.Add(time.Duration(minute) * time.Minute) }
 
-// Waits grow with every round of failures, a round counts once, and after the last nothing is
-// launched any longer.
+// TestFailedStartsGrow holds that waits grow with every round of failures, a round counts once, and
+// after the last nothing is launched any longer.
 func TestFailedStartsGrow(t *testing.T) {
 	t.Parallel()
 	p := &provisioningv1.Provisioner{}
@@ -150,7 +150,8 @@ func TestStartsThatOthersDisprove(t *testing.T) {
 	}
 }
 
-// The list stays within its bound, and its messages within theirs.
+// TestFailedStartsAreBounded holds that the list stays within its bound, and its messages within
+// theirs.
 func TestFailedStartsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := &provisioningv1.Provisioner{}

@@ -13,8 +13,8 @@ const (
 	// readinessTaints is the prefix of taints that the Node Readiness Controller removes
 	// (Kubernetes: sigs.k8s.io/node-readiness-controller).
 	readinessTaints = "readiness.k8s.io/"
-	// agentTaints is the suffix of taints that agents remove from their node: Cilium's, and those
-	// of AWS's CSI drivers.
+	// agentTaints is the suffix of taints that agents remove from their node, such as the taints of
+	// Cilium and of AWS's CSI drivers.
 	agentTaints = "/agent-not-ready"
 	// uninitializedTaint is removed by the cloud controller manager.
 	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -29,9 +29,9 @@ func ephemeral(key string) bool {
 	return false
 }
 
-// Awaited is what keeps a ready Node from being initialized.
+// Awaited lists what keeps a ready Node from being initialized.
 type Awaited struct {
-	// Taints are those that another controller is expected to remove.
+	// Taints are the taints that another controller is expected to remove.
 	Taints []string
 	// Undeclared are taints that the Provisioner lists neither in taints nor in startupTaints. Pods
 	// that the node was launched for need not tolerate them.
@@ -60,8 +60,8 @@ func (a Awaited) String() string {
 }
 
 // Awaits returns what keeps the ready Node of a ProvisionedNode from being initialized. A Node that
-// is used, by a pod that a node is there for, has no undeclared taint that matters: its pods
-// tolerate those that it has.
+// already runs a pod that the node was launched for has no undeclared taint that matters: its pods
+// tolerate the taints that it has.
 func Awaits(provisioned *provisioningv1.ProvisionedNode, member *corev1.Node, used bool) Awaited {
 	var awaited Awaited
 	for i := range member.Spec.Taints {

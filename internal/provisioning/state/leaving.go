@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-project/slipway/internal/drain"
 )
 
-// Leaves is true for a node that ends, or that is to end once its pods have places elsewhere.
+// Leaves reports whether a node is being deleted, or will be once its pods have places elsewhere.
 func Leaves(node *provisioningv1.ProvisionedNode) bool {
 	return node.DeletionTimestamp != nil || IsTrue(node, provisioningv1.ReplacingCondition)
 }
 
-// Moves reports whether a pod needs a place elsewhere before its node goes: somebody makes it again
-// when it is evicted, and no volume of one Node keeps the new pod from running on another.
+// Moves reports whether a pod needs a place elsewhere before its node goes: a controller creates it
+// again when it is evicted, and no volume of one Node keeps the new pod from running on another.
 func (c *Cluster) Moves(pod *corev1.Pod) bool {
 	if metav1.GetControllerOf(pod) == nil || !drain.Leaves(pod) {
 		return false
@@ -26,7 +26,7 @@ func (c *Cluster) Moves(pod *corev1.Pod) bool {
 	return !tied
 }
 
-// leaving are the names of Nodes that leave.
+// leaving returns the names of Nodes that leave.
 func (c *Cluster) leaving() map[string]bool {
 	instances := map[string]bool{}
 	for i := range c.Provisioned {
@@ -46,7 +46,8 @@ func (c *Cluster) leaving() map[string]bool {
 	return names
 }
 
-// takes is true for the name of a node, a ProvisionedNode's or else a Node's, that pods may still come to.
+// takes reports whether pods may still come to the node with a name, which is the name of a
+// ProvisionedNode or else of a Node.
 func (c *Cluster) takes(name string) bool {
 	if c.takers == nil {
 		c.takers = map[string]bool{}
@@ -73,7 +74,7 @@ func failed(provisioned *provisioningv1.ProvisionedNode) bool {
 	})
 }
 
-// Promise is the node that the pod was found a place on, while it is one for pods to come to.
+// Promise returns the node that the pod was found a place on, while pods may still come to it.
 func (c *Cluster) Promise(pod types.UID) (string, bool) {
 	name, promised := c.Promised[pod]
 	return name, promised && c.takes(name)

@@ -47,7 +47,7 @@ func volumeOf(name, key, value string) corev1.PersistentVolume {
 }
 
 // TestPodsOfLeavingNodes holds which pods of a node are packed as if they waited, and that they
-// count where they are to be, and not where they are.
+// count where they will be, and not where they are.
 func TestPodsOfLeavingNodes(t *testing.T) {
 	t.Parallel()
 	elsewhere := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}

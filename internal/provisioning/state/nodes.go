@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/variants"
 )
 
-// nodes are all Nodes, and the provisioned ones that have no Node yet.
+// nodes returns all Nodes, and the provisioned ones that have no Node yet.
 func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev1.Pod) []packing.Node {
 	on, promised := c.bound(), c.promised()
 	launched := c.byInstance()
@@ -37,7 +37,7 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 	for i := range c.Provisioned {
 		if provisioned := &c.Provisioned[i]; !joined[provisioned.Name] {
 			node := awaited(provisioned, types, daemons)
-			// its Node was there and is gone: nobody knows whether it comes back
+			// its Node was there and is gone: it may or may not come back
 			node.Closed = node.Closed || provisioned.Status.NodeName != ""
 			node.Pods = slices.Concat(node.Pods, promised[provisioned.Name])
 			nodes = append(nodes, node)
@@ -57,11 +57,11 @@ func (c *Cluster) byInstance() map[string]*provisioningv1.ProvisionedNode {
 	return launched
 }
 
-// bound are the pods of each Node.
+// bound returns the pods of each Node.
 func (c *Cluster) bound() map[string][]*corev1.Pod {
 	on, leaving := map[string][]*corev1.Pod{}, c.leaving()
 	for _, pod := range c.Pods {
-		// A pod that is to run elsewhere counts there alone.
+		// A pod that will run elsewhere counts only there.
 		if pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !c.Moves(pod)) {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
@@ -69,7 +69,8 @@ func (c *Cluster) bound() map[string][]*corev1.Pod {
 	return on
 }
 
-// promised are the pods that each provisioned node was launched for, and that are still to come.
+// promised returns the pods that each provisioned node was launched for, and that have not come
+// yet.
 func (c *Cluster) promised() map[string][]*corev1.Pod {
 	promised := map[string][]*corev1.Pod{}
 	for _, pod := range c.Waiting() {
@@ -80,8 +81,8 @@ func (c *Cluster) promised() map[string][]*corev1.Pod {
 	return promised
 }
 
-// join makes a Node what it is about to be, until it is initialized: without startup taints, and
-// with the devices that its instance type has.
+// join presents a Node as it will be once it is initialized: without startup taints, and with the
+// devices that its instance type has.
 func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) {
 	if Leaves(provisioned) {
 		made.Closed = true
@@ -109,8 +110,8 @@ func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provi
 	}
 }
 
-// awaited is a node that has not joined, as it will be. Until its instance is known it is what all
-// of its offerings have in common, and has the room of the smallest: EC2 may choose any.
+// awaited returns a node that has not joined, as it will be. Until its instance is known, it has
+// what all of its offerings have in common, and the room of the smallest: EC2 may choose any.
 func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) packing.Node {
 	offerings := provisioned.Spec.Offerings
 	if chosen := provisioned.Status.InstanceType; chosen != "" {
@@ -120,7 +121,7 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	for i, offering := range offerings {
 		t := types[offering.InstanceType]
 		if t == nil {
-			node.Closed = true // nobody knows what it has
+			node.Closed = true // its capacity is unknown
 			continue
 		}
 		labels := map[string]string{corev1.LabelArchStable: t.Architecture, corev1.LabelInstanceTypeStable: t.Name, corev1.LabelTopologyZone: offering.Zone}
@@ -150,8 +151,8 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	return node
 }
 
-// roomOf returns what pods get of a node with an instance type: of its devices, those that the
-// image has the driver of.
+// roomOf returns what pods get of a node with an instance type. A device counts only if the image
+// has its driver.
 func roomOf(t *packing.InstanceType, provisioned *provisioningv1.ProvisionedNode) corev1.ResourceList {
 	room := t.Capacity.DeepCopy()
 	maps.DeleteFunc(room, func(name corev1.ResourceName, _ resource.Quantity) bool {
@@ -166,7 +167,7 @@ func roomOf(t *packing.InstanceType, provisioned *provisioningv1.ProvisionedNode
 	return room
 }
 
-// runs is true for a daemon that will have a pod on the node.
+// runs reports whether a daemon will have a pod on the node.
 func runs(daemon *corev1.Pod, node *packing.Node) bool {
 	if tolerated, _ := constraints.Tolerates(&daemon.Spec, node.Taints); !tolerated {
 		return false
@@ -180,7 +181,7 @@ func sameOwner(pod, daemon *corev1.Pod) bool {
 	return a != nil && b != nil && a.UID == b.UID
 }
 
-// Taints that the node is to have.
+// Taints returns the taints that the node will have.
 func Taints(provisioned *provisioningv1.ProvisionedNode) []corev1.Taint {
 	return taintsOf(provisioned.Spec.Taints)
 }
@@ -193,21 +194,21 @@ func taintsOf(list []provisioningv1.Taint) []corev1.Taint {
 	return taints
 }
 
-// settled are the taints that stay: not those that a Node has while it starts.
+// settled returns the taints that stay, without the taints that a Node has while it starts.
 func settled(taints []corev1.Taint) []corev1.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(taint corev1.Taint) bool {
 		return ephemeral(taint.Key) && taint.Key != corev1.TaintNodeUnreachable || taint.Key == corev1.TaintNodeUnschedulable
 	})
 }
 
-// Ready is true for a Node that takes pods, as far as its kubelet is concerned.
+// Ready reports whether a Node takes pods, as far as its kubelet is concerned.
 func Ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
 		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
 	})
 }
 
-// IsTrue is true for a condition that a provisioned node has, and that is True.
+// IsTrue reports whether a provisioned node has a condition, and it is True.
 func IsTrue(node *provisioningv1.ProvisionedNode, condition string) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(has metav1.Condition) bool {
 		return has.Type == condition && has.Status == metav1.ConditionTrue

@@ -11,8 +11,8 @@ import (
 )
 
 // NominationManager is the field manager with which Slipway writes status.nominatedNodeName of
-// pods, and nothing else. The API server records it, so that Slipway's nominations are told from
-// the scheduler's, also after a restart.
+// pods, and nothing else. The API server records it, so that Slipway's nominations can be
+// distinguished from the scheduler's, also after a restart.
 const NominationManager = "slipway-nominations"
 
 // Nominated reports whether status.nominatedNodeName of a pod was written by Slipway. The scheduler
@@ -24,8 +24,8 @@ func Nominated(pod *corev1.Pod) bool {
 	})
 }
 
-// nominatedBySlipway is what a cache keeps of the managed fields of a pod that Slipway nominated a
-// Node for. All pods share it.
+// nominatedBySlipway is the part that a cache keeps of the managed fields of a pod that Slipway
+// nominated a Node for. All pods share it.
 var nominatedBySlipway = []metav1.ManagedFieldsEntry{{Manager: NominationManager}}
 
 // Nominations returns the ProvisionedNodes whose Nodes Slipway nominated for pods, by the pod.
@@ -45,10 +45,9 @@ func (c *Cluster) Nominations() map[types.UID]string {
 }
 
 // Nominable returns the Nodes that the scheduler can be pointed to, by the names of their
-// ProvisionedNodes: those that have registered and lack nothing but their kubelet's being ready.
-// While a startup taint or a missing device keeps pods away, an attempt to schedule one would fail
-// and remove its nomination. Lagging reports whether the cache shows a Node as it was before it
-// registered.
+// ProvisionedNodes. They have registered and lack nothing but a ready kubelet. While a startup
+// taint or a missing device keeps pods away, an attempt to schedule one would fail and remove its
+// nomination. Lagging reports whether the cache shows a Node as it was before it registered.
 func (c *Cluster) Nominable() (names map[string]string, lagging bool) {
 	launched, names := c.byInstance(), map[string]string{}
 	for i := range c.Nodes {
@@ -67,7 +66,7 @@ func (c *Cluster) Nominable() (names map[string]string, lagging bool) {
 	return names, lagging
 }
 
-// open reports whether a Node has no taint but its own and those that Kubernetes removes once its
+// open reports whether a Node has only its own taints and taints that Kubernetes removes once its
 // kubelet is ready, and has the devices that its pods request.
 func open(provisioned *provisioningv1.ProvisionedNode, node *corev1.Node) bool {
 	for i := range node.Spec.Taints {

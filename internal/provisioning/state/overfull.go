@@ -35,7 +35,7 @@ func (c *Cluster) Overfull() map[string]bool {
 	return overfull
 }
 
-// crowded reports whether pods that are bound to a node may leave too little for those that were
+// crowded reports whether pods that are bound to a node may leave too little for the pods that were
 // promised a place there.
 func crowded(bound, promised []*corev1.Pod, allocatable corev1.ResourceList) bool {
 	others := slices.DeleteFunc(slices.Clone(bound), ofDaemonSet)

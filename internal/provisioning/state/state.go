@@ -1,8 +1,8 @@
 // Package state turns what a cluster has (pods, Nodes, DaemonSets, volumes, provisioners and the
 // nodes that they launched) into the values that package packing decides from. It is a function of
-// values. Nodes that are on their way are there already: with what they will have once they are
-// ready, and with the pods that they were launched for. What it does not read of pods and Nodes,
-// Trimmer and TrimNode keep out of caches.
+// values. Nodes that are being launched are included: with what they will have once they are ready,
+// and with the pods that they were launched for. Trimmer and TrimNode keep out of caches what it
+// does not read of pods and Nodes.
 package state
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// UnregisteredTaint keeps all pods from a node until its labels and taints are what they are to be.
-// Nodes from default launch templates have it when they register.
+// UnregisteredTaint keeps all pods from a node until its labels and taints are complete. Nodes from
+// default launch templates have it when they register.
 const UnregisteredTaint = "provisioning.karpenter.sh/unregistered"
 
 // Cluster is all that counts of a cluster. Nothing in it is changed.
@@ -44,24 +44,24 @@ type Cluster struct {
 	// Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string
 
-	// takers are the names of nodes that pods may come to, waiting the pods that wait, tiedPods
-	// those that wait for one Node alone, stuckPods those that wait for a volume, and indexed the
-	// volumes by name; nil until somebody asks.
+	// takers holds the names of nodes that pods may come to, waiting the pods that wait, tiedPods
+	// the pods that wait for one particular Node, stuckPods the pods that wait for a volume, and
+	// indexed the volumes by name. They are nil until they are first needed.
 	takers    map[string]bool
 	waiting   []*corev1.Pod
 	tiedPods  []Tied
 	stuckPods []packing.Unplaced
 	indexed   *volumes
-	// preempting is true if the scheduler makes room for a pod, and hosts are the Nodes by whether
-	// they take pods; nil until somebody asks.
+	// preempting reports whether the scheduler is preempting others for a pod. hosts holds whether
+	// each Node takes pods; it is nil until it is first needed.
 	preempting bool
 	hosts      map[string]bool
 	// keys are labels by whether they name one Node each, as far as that was asked.
 	keys map[string]bool
 }
 
-// Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a
-// further node would help, or the node that they run on leaves.
+// Waiting returns the pods that wait for a node: the scheduler found none for them, and nothing but
+// a further node would help, or the node that they run on leaves.
 func (c *Cluster) Waiting() []*corev1.Pod {
 	if c.waiting == nil {
 		leaving := c.leaving()
@@ -95,14 +95,15 @@ func (c *Cluster) wait(pod *corev1.Pod, leaving map[string]bool) {
 	c.waiting = append(c.waiting, pod)
 }
 
-// Preempting reports whether a pod waits for a Node on which the scheduler makes room for it.
+// Preempting reports whether a pod waits for a Node on which the scheduler is preempting others for
+// it.
 func (c *Cluster) Preempting() bool {
 	c.Waiting()
 	return c.preempting
 }
 
-// preempts reports whether the scheduler makes room for a pod on a Node, by preempting others, and
-// that Node takes pods. A nomination may outlive its Node, and Slipway's own preempt nobody.
+// preempts reports whether the scheduler preempts others for a pod on a Node that takes pods. A
+// nomination may outlive its Node, and Slipway's own nominations preempt no pod.
 func (c *Cluster) preempts(pod *corev1.Pod, leaving map[string]bool) bool {
 	name := pod.Status.NominatedNodeName
 	if name == "" || leaving[name] || Nominated(pod) {
@@ -118,8 +119,8 @@ func (c *Cluster) preempts(pod *corev1.Pod, leaving map[string]bool) bool {
 	return c.hosts[name]
 }
 
-// Waits reports whether the scheduler found no node for a pod. It may be making room for the pod on
-// a Node: see Cluster.Waiting.
+// Waits reports whether the scheduler found no node for a pod. It may be preempting others for the
+// pod on a Node: see Cluster.Waiting.
 func Waits(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending || ofDaemonSet(pod) {
 		return false
@@ -134,13 +135,13 @@ func ofDaemonSet(pod *corev1.Pod) bool {
 	return controller != nil && controller.Kind == "DaemonSet"
 }
 
-// done is true for a pod that uses nothing any more.
+// done reports whether a pod has finished, and uses nothing.
 func done(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Problem is what package packing decides from. Pods that have a promised node are on it; of the
-// others, those that wait are to be packed. Launch templates are left to whoever reads them.
+// Problem returns the input of package packing. Pods that have a promised node are on it; the other
+// waiting pods must be packed. The caller adds the launch templates.
 func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packing.InstanceType) *packing.Problem {
 	known := map[string]*packing.InstanceType{}
 	for i := range types {
@@ -170,7 +171,7 @@ func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packin
 	return p
 }
 
-// daemons are pods as the DaemonSets make them.
+// daemons returns pods as the DaemonSets create them.
 func (c *Cluster) daemons() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for i := range c.DaemonSets {
@@ -205,8 +206,8 @@ func (c *Cluster) limits(provisioner string) packing.Limits {
 	return packing.Limits{}
 }
 
-// Used is what all nodes of a provisioner have together, those included that are on their way or on
-// their way out.
+// Used returns what all nodes of a provisioner have together, including nodes that are being
+// launched or deleted.
 func (c *Cluster) Used(provisioner string) packing.Limits {
 	var resources provisioningv1.ProvisionedResources
 	var nodes int64
@@ -226,7 +227,7 @@ func (c *Cluster) Used(provisioner string) packing.Limits {
 	return packing.Limits{CPU: &resources.CPU, Memory: &resources.Memory, Nodes: &nodes}
 }
 
-// InstanceOf is the instance in a provider id such as aws:///us-east-1a/i-0123.
+// InstanceOf returns the instance in a provider ID such as aws:///us-east-1a/i-0123.
 func InstanceOf(providerID string) string {
 	rest, aws := strings.CutPrefix(providerID, "aws://")
 	if !aws {

@@ -357,7 +357,7 @@ func claims(names ...string) func(*corev1.Pod) {
 }
 
 // TestAttachedVolumes holds how many volumes pods have nodes attach, and how many nodes can attach
-// beside those of their pods: by what their drivers say, and else by their type.
+// in addition to the volumes of their pods: as their drivers report, and else by their type.
 func TestAttachedVolumes(t *testing.T) {
 	t.Parallel()
 	claim := func(name, bound, class string) corev1.PersistentVolumeClaim {
@@ -383,7 +383,7 @@ func TestAttachedVolumes(t *testing.T) {
 		}}
 	}
 	cluster := state.Cluster{
-		// pv-1 is a pod's too, and counts once; pv-4 is nobody's, and counts; pv-5 is gone.
+		// pv-1 is a pod's too, and counts once; pv-4 belongs to no pod, and counts; pv-5 is gone.
 		Attachments: []storagev1.VolumeAttachment{attachment("says", "pv-1"), attachment("says", "pv-4"), attachment("says-nothing", "pv-5")},
 		Claims: []corev1.PersistentVolumeClaim{
 			claim("one", "pv-1", ""), claim("same", "pv-1", ""), claim("old", "pv-2", ""), claim("shared", "pv-3", ""), claim("later", "", "ebs"), claim("later-old", "", "old"),
@@ -502,7 +502,7 @@ func TestPodsOfLocalVolumesWaitForNoNode(t *testing.T) {
 	const driver = "disks.example.com/place"
 	for _, row := range []struct {
 		reason string
-		// keys are those of the terms of the volume's node affinity.
+		// keys are the keys in the terms of the volume's node affinity.
 		keys  []string
 		nodes []corev1.Node
 		label string // of the Provisioner

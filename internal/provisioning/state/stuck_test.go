@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// TestStuck holds which pods no node helps because of their volume, and what they are told. The
-// scheduler refuses each of them on every node.
+// TestStuck holds which pods no node helps because of their volume, and the reason that they get.
+// The scheduler refuses each of them on every node.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	claim := func(edit ...func(*corev1.PersistentVolumeClaim)) []corev1.PersistentVolumeClaim {
@@ -82,8 +82,8 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestImmovable holds that a pod whose node leaves, and whose claim is gone, is told of that and
-// not packed. A claim that is only being deleted may be created again for its successor.
+// TestImmovable holds that a pod whose node leaves, and whose claim is gone, gets that reason and
+// is not packed. A claim that is only being deleted may be created again for its successor.
 func TestImmovable(t *testing.T) {
 	t.Parallel()
 	moves := func(p *corev1.Pod) {

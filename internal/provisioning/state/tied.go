@@ -96,8 +96,8 @@ func (c *Cluster) labeled(labels []corev1.NodeSelectorRequirement) string {
 // has one that a volume names. Drivers of local volumes have labels of their own in place of
 // kubernetes.io/hostname, such as topology.topolvm.io/node and openebs.io/nodename (CSI:
 // NodeGetInfo, accessible_topology). A label that two Nodes share is of a group of nodes, such as a
-// zone. If no Node says otherwise, the values tell that are the name, the host name, or the
-// instance of their Node, and else the key.
+// zone. If no Node says otherwise, a value that is the name, the host name, or the instance of its
+// Node decides, and else the key.
 func (c *Cluster) namesNodes(key string) bool {
 	if key == corev1.LabelHostname {
 		return true
@@ -137,7 +137,7 @@ func (c *Cluster) values(key string) (own, shared bool) {
 	return own && len(values) > 0, shared
 }
 
-// nodeKeys are how the keys end by which drivers of local volumes name Nodes.
+// nodeKeys are the last parts of the keys by which drivers of local volumes name Nodes.
 var nodeKeys = []string{"node", "nodename", "node-name", "nodeid", "node-id", "host", "hostname", "instance-id"}
 
 // gives reports whether a Provisioner gives its nodes a label: then a new node may have the value

@@ -14,20 +14,21 @@ import (
 // mostShared bounds how many sorts of pods are remembered: what is remembered of one is about a kilobyte.
 const mostShared = 4096
 
-// Trimmer takes from pods and Nodes what no controller of just-in-time nodes reads, before a cache
-// keeps them: of a pod of some kilobytes little is left. Pods that are alike share what is. What is
-// kept is listed here; whoever reads more of a pod or a Node adds it.
+// Trimmer removes from pods and Nodes what no controller of just-in-time nodes reads, before a
+// cache keeps them. A pod of some kilobytes becomes small, and pods that are alike share the same
+// data. The kept fields are listed here: code that reads another field of a pod or a Node must add
+// it.
 type Trimmer struct {
 	mu sync.Mutex
 	// shared are pods without what is their own, by their encoding.
 	shared map[string]*corev1.Pod
 }
 
-// Pod is a cache's transform of pods.
+// Pod trims a pod. It is a transform function of a cache.
 func (t *Trimmer) Pod(object any) (any, error) {
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod {
-		return object, nil // a cache's word that a pod is gone, which nobody saw go
+		return object, nil // a cache's notice of a deletion that it missed
 	}
 	common, err := t.share(commonOf(pod))
 	if err != nil {
@@ -60,7 +61,7 @@ func (t *Trimmer) share(common *corev1.Pod) (*corev1.Pod, error) {
 	return common, nil
 }
 
-// commonOf is what counts of a pod and is the same for all pods of its owner.
+// commonOf returns the part of a pod that counts and is the same for all pods of its owner.
 func commonOf(pod *corev1.Pod) *corev1.Pod {
 	common, spec := &corev1.Pod{}, &pod.Spec
 	common.Namespace, common.Labels = pod.Namespace, pod.Labels
@@ -85,7 +86,7 @@ func commonOf(pod *corev1.Pod) *corev1.Pod {
 			common.Status.Conditions = append(common.Status.Conditions, corev1.PodCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason})
 		case corev1.PodReady:
 			common.Status.Conditions = append(common.Status.Conditions, corev1.PodCondition{Type: condition.Type, Status: condition.Status})
-		default: // nobody reads it
+		default: // not read
 		}
 	}
 	return common
@@ -105,7 +106,7 @@ func only(annotations map[string]string, keys ...string) map[string]string {
 	return kept
 }
 
-// asking are containers with what they ask of a node.
+// asking returns containers with only what they ask of a node.
 func asking(containers []corev1.Container) []corev1.Container {
 	var trimmed []corev1.Container
 	for i := range containers {
@@ -122,7 +123,7 @@ func asking(containers []corev1.Container) []corev1.Container {
 	return slices.Clip(trimmed)
 }
 
-// claimed are the volumes that have PersistentVolumeClaims.
+// claimed returns the volumes that have PersistentVolumeClaims.
 func claimed(volumes []corev1.Volume) []corev1.Volume {
 	var trimmed []corev1.Volume
 	for i := range volumes {
@@ -136,7 +137,8 @@ func claimed(volumes []corev1.Volume) []corev1.Volume {
 	return slices.Clip(trimmed)
 }
 
-// TrimNode is a cache's transform of Nodes. The images that a Node has are most of one.
+// TrimNode trims a Node. It is a transform function of a cache. Most of a Node is the list of its
+// images.
 func TrimNode(object any) (any, error) {
 	node, isNode := object.(*corev1.Node)
 	if !isNode {

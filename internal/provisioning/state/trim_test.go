@@ -173,8 +173,8 @@ func TestTrimmedPods(t *testing.T) {
 	}
 }
 
-// TestTrimmedNodes holds that a cluster of trimmed Nodes is the same problem, and that what nobody
-// reads is gone.
+// TestTrimmedNodes holds that a cluster of trimmed Nodes is the same problem, and that fields that
+// are not read are gone.
 func TestTrimmedNodes(t *testing.T) {
 	t.Parallel()
 	node := member(corev1.ConditionTrue)

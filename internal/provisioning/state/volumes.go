@@ -62,7 +62,7 @@ func (c *Cluster) indexVolumes() *volumes {
 // Claims reports whether a pod has a PersistentVolumeClaim.
 func Claims(pod corev1.Pod) bool { return len(claimsOf(&pod)) > 0 }
 
-// claimsOf are the names of a pod's claims.
+// claimsOf returns the names of a pod's claims.
 func claimsOf(pod *corev1.Pod) []types.NamespacedName {
 	var names []types.NamespacedName
 	for i := range pod.Spec.Volumes {
@@ -77,7 +77,7 @@ func namespaced(pod *corev1.Pod, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: name}
 }
 
-// claimName is the PersistentVolumeClaim of a volume; empty for a volume of another kind.
+// claimName returns the PersistentVolumeClaim of a volume; empty for a volume of another kind.
 func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	switch {
 	case volume.PersistentVolumeClaim != nil:
@@ -136,7 +136,7 @@ func (v *volumes) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.Storag
 	return v.classes[*claim.Spec.StorageClassName]
 }
 
-// zonesOfVolume are those in any term of its node affinity.
+// zonesOfVolume returns the zones in any term of its node affinity.
 func zonesOfVolume(volume *corev1.PersistentVolume) []string {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return nil
@@ -152,7 +152,8 @@ func zonesOfVolume(volume *corev1.PersistentVolume) []string {
 	return zones
 }
 
-// isZone is true for the labels by which volumes name zones: Kubernetes's, and that of the driver of EBS.
+// isZone reports whether a label is one by which volumes name zones: Kubernetes's, or the label of
+// the EBS driver.
 func isZone(key string) bool {
 	return key == corev1.LabelTopologyZone || key == corev1.LabelFailureDomainBetaZone || key == "topology.ebs.csi.aws.com/zone"
 }
@@ -160,11 +161,12 @@ func isZone(key string) bool {
 // attached is one volume, by its driver and the driver's name for it.
 type attached struct{ driver, handle string }
 
-// migrated are drivers in place of what Kubernetes had within itself (Kubernetes: csi-translation-lib).
+// migrated maps drivers that were once part of Kubernetes to their successors (Kubernetes:
+// csi-translation-lib).
 var migrated = map[string]string{"kubernetes.io/aws-ebs": packing.EBSDriver}
 
-// of are the volumes that a pod has its node attach. A claim that is not bound yet stands for its
-// volume, as for the scheduler (nodevolumelimits).
+// of returns the volumes that a pod has its node attach. A claim that is not bound yet stands for
+// its volume, as for the scheduler (nodevolumelimits).
 func (v *volumes) of(pod *corev1.Pod) []attached {
 	var all []attached
 	for _, name := range claimsOf(pod) {
@@ -186,7 +188,7 @@ func (v *volumes) of(pod *corev1.Pod) []attached {
 	return all
 }
 
-// count is how many volumes a pod has its node attach, by driver.
+// count returns how many volumes a pod has its node attach, by driver.
 func (v *volumes) count(pod *corev1.Pod) map[string]int64 {
 	var counts map[string]int64
 	for _, one := range v.of(pod) {
@@ -198,8 +200,9 @@ func (v *volumes) count(pod *corev1.Pod) map[string]int64 {
 	return counts
 }
 
-// leave sets how many volumes a node can attach beside those of its pods: of what its drivers say,
-// and of what its type can for those that say nothing yet.
+// leave sets how many volumes a node can attach in addition to the volumes of its pods. It takes
+// the limits that the drivers report, and the limit of the instance type for drivers that report
+// none yet.
 func (v *volumes) leave(node *packing.Node, of *packing.InstanceType) {
 	limits := map[string]int64{}
 	if of != nil {

@@ -7,18 +7,19 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Asked are the launch templates that waiting pods name themselves, by the provisioner that could
-// launch for them, for whoever says what they come to. They live in memory alone: who launches
-// finds them again. It is safe for concurrent use.
+// Asked holds the launch templates that waiting pods name themselves, by the provisioner that could
+// launch for them, so that another controller can report them. They are kept only in memory: the
+// launching controller finds them again. It is safe for concurrent use.
 type Asked struct {
-	// Wake is told of a provisioner for which others are named. It must not block.
+	// Wake is called for a provisioner when pods name different launch templates for it. It must
+	// not block.
 	Wake func(provisioner string)
 
 	mu sync.Mutex
 	by map[string][]constraints.Reference
 }
 
-// Set remembers what is named now, in place of what was, for all provisioners.
+// Set replaces the named launch templates of all provisioners.
 func (a *Asked) Set(named map[string][]constraints.Reference) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -35,7 +36,7 @@ func (a *Asked) Set(named map[string][]constraints.Reference) {
 	a.by = named
 }
 
-// Of is what is named for a provisioner.
+// Of returns the launch templates that pods name for a provisioner.
 func (a *Asked) Of(provisioner string) []constraints.Reference {
 	a.mu.Lock()
 	defer a.mu.Unlock()

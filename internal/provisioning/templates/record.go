@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Record is what a status says of a launch template, for people and for Recall.
+// Record returns the status entry of a launch template, for users and for Recall.
 func (k *Known) Record(reference constraints.Reference) provisioningv1.ResolvedLaunchTemplate {
 	entry := provisioningv1.ResolvedLaunchTemplate{
 		Name: k.Name, ID: k.ID, AskedVersion: reference.Version, LaunchConfig: reference.Config, Version: k.Version,
@@ -24,8 +24,8 @@ func (k *Known) Record(reference constraints.Reference) provisioningv1.ResolvedL
 	return entry
 }
 
-// Recall takes what a status says of launch templates for what was seen last of those that were not
-// read since the start.
+// Recall takes what a status reports about launch templates as their last observation, for the ones
+// that were not read since the start.
 func (r *Reader) Recall(status []provisioningv1.ResolvedLaunchTemplate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *Reader) Recall(status []provisioningv1.ResolvedLaunchTemplate) {
 	}
 }
 
-// referencesTo are those that led to an entry, or would have.
+// referencesTo returns the references that led to an entry, or would have.
 func referencesTo(entry *provisioningv1.ResolvedLaunchTemplate) []constraints.Reference {
 	if entry.LaunchConfig != "" {
 		return []constraints.Reference{{Config: entry.LaunchConfig, Version: entry.AskedVersion}}

@@ -1,7 +1,6 @@
-// Package templates looks inside the launch templates that provisioners and pods name: what each
-// comes to for a node, or why nothing can be launched from it. What was read once serves on while
-// AWS does not answer: from memory, and after a restart from what the status of Provisioners says
-// of it.
+// Package templates reads the launch templates that provisioners and pods name: what a node from
+// each would be, or why nothing can be launched from it. While AWS does not answer, it returns the
+// last observation: from memory, and after a restart from the status of Provisioners.
 package templates
 
 import (
@@ -47,12 +46,12 @@ type Reader struct {
 	Profiles Profiles
 
 	mu sync.Mutex
-	// known drops those that were used least recently, and none for its age: what was read once
-	// serves for as long as AWS does not answer.
+	// known drops the references that were used least recently, and none for its age: an
+	// observation serves for as long as AWS does not answer.
 	known *bounded.Map[constraints.Reference, Known]
 }
 
-// Known is what a reference leads to.
+// Known describes the launch template that a reference leads to.
 type Known struct {
 	constraints.Template
 	// ID of the launch template, and ImageID of its image.
@@ -61,9 +60,9 @@ type Known struct {
 	FixesSubnet bool
 	// Reason is a condition's, where there is a problem.
 	Reason string
-	// Warnings are what people have to know of the template, though nodes can be launched.
+	// Warnings are for users: nodes can be launched all the same.
 	Warnings []string
-	// Trouble is why it could not be looked at again; nil if it could.
+	// Trouble is why it could not be read again; nil if it could.
 	Trouble error
 }
 
@@ -92,8 +91,8 @@ func (r *Reader) Read(ctx context.Context, reference constraints.Reference) (Kno
 	return read, nil
 }
 
-// Forget has a launch template read anew before anything is launched from it: EC2 said that it, or
-// a version, is gone. What was seen last serves no longer.
+// Forget has a launch template read anew before anything is launched from it: EC2 reported that it,
+// or a version, is gone. The last observation is not used again.
 func (r *Reader) Forget(id string) {
 	r.Inspection.Forget(id)
 	r.mu.Lock()
@@ -172,7 +171,7 @@ func unusable(reason, problem string) Known {
 	return Known{Template: constraints.Template{Problem: problem}, Reason: reason}
 }
 
-// known is a version as provisioners see it.
+// known returns a version as provisioners see it.
 func known(version inspection.Version) Known {
 	k := Known{
 		ID: version.Template.ID, ImageID: version.ImageID, FixesSubnet: len(version.SubnetIDs) > 0,

@@ -1,6 +1,6 @@
-// Package variants tells the default launch templates of a provisioner apart. A variant is an
-// architecture, as kubernetes.io/arch has it, and with a hyphen the accelerator that the image has
-// the driver of. The standard image has none.
+// Package variants names the default launch templates of a provisioner. A variant is an
+// architecture, as in kubernetes.io/arch, and, after a hyphen, the accelerator whose driver the
+// image has. The standard image has none.
 package variants
 
 import (
@@ -51,8 +51,8 @@ func For(architecture string, resources []string) (string, error) {
 }
 
 // acceleratorOf returns the accelerator whose driver a resource needs, "" for none. It is unknown
-// for resources that no default launch template can offer: those of other accelerators, and those
-// that need network interfaces or settings which default launch templates do not have.
+// for resources that no default launch template can offer: resources of other accelerators, and
+// resources that need network interfaces or settings which default launch templates do not have.
 func acceleratorOf(resource string) (string, bool) {
 	domain, _, _ := strings.Cut(resource, "/")
 	switch {
@@ -116,8 +116,8 @@ func OfNode(node *provisioningv1.ProvisionedNode) string {
 }
 
 // Offers reports whether a node will offer a resource that its instance type has: the image of a
-// default launch template has one driver at most. Of another launch template nobody knows what its
-// image has.
+// default launch template has one driver at most. The drivers of other launch templates are
+// unknown.
 func Offers(node *provisioningv1.ProvisionedNode, resource string) bool {
 	if !node.Spec.LaunchTemplate.Generated {
 		return true

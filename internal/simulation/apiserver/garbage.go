@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Garbage lists the objects with owners of which at least one is gone, by kind, namespace, and
+// Garbage lists the objects that have lost at least one of their owners, by kind, namespace, and
 // name. An object that is being deleted already is not listed.
 func (s *Server) Garbage() []*Object {
 	s.mu.Lock()
@@ -45,7 +45,7 @@ func (s *Server) findGarbage() []*Object {
 }
 
 // Collect does what the garbage collector does with an object that Garbage listed: it deletes the
-// object if all of its owners are gone, and else removes the references to those that are.
+// object if all of its owners are gone, and else removes the references to the missing ones.
 func (s *Server) Collect(object *Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

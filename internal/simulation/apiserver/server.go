@@ -28,8 +28,7 @@ import (
 type Object = unstructured.Unstructured
 
 // Server stores objects. Its methods may be called from any goroutine. An object that it has stored
-// is never changed again, but replaced: whoever reads it gets the stored one, and must not change
-// it.
+// is never changed again, but replaced: a reader gets the stored one, and must not change it.
 type Server struct {
 	kinds  *Kinds
 	clock  clock.PassiveClock
@@ -119,7 +118,7 @@ func (s *Server) list(gvk schema.GroupVersionKind, namespace string) ([]*Object,
 	return s.snapshot(gvk, namespace), s.currentVersion()
 }
 
-// snapshot is list without the lock.
+// snapshot does the same as list, without the lock.
 func (s *Server) snapshot(gvk schema.GroupVersionKind, namespace string) []*Object {
 	var found []*Object
 	for at, stored := range s.objects {
@@ -242,7 +241,7 @@ func (s *Server) carry(rules rules, current, next *Object) {
 	}
 }
 
-// contents is what a generation counts the changes of.
+// contents returns the part of an object whose changes a generation counts.
 func contents(rules rules, object *Object) map[string]any {
 	counted := map[string]any{}
 	for name, value := range object.Object {
@@ -432,8 +431,9 @@ func (r rules) updateStatus(ctx context.Context, current, wanted *Object) (map[s
 	return next, r.statusSchema.ValidateChange(ctx, current.Object, next, "status")
 }
 
-// updateWhole returns wanted with the status of current. What changes nothing but metadata is not
-// validated: it was when it was written, and what does not change is not held against an update.
+// updateWhole returns wanted with the status of current. A change of metadata alone is not
+// validated: the rest was validated when it was written, and unchanged values are not held against
+// an update.
 func (r rules) updateWhole(ctx context.Context, current, wanted *Object) (map[string]any, error) {
 	next := withStatusOf(r, current, r.schema.Normalize(wanted.Object))
 	if equality.Semantic.DeepEqual(contents(r, current), contents(r, &Object{Object: next})) {
@@ -454,7 +454,7 @@ func withStatusOf(r rules, current *Object, next map[string]any) map[string]any 
 	return next
 }
 
-// refused is the answer to an object that its definition does not allow.
+// refused returns the answer to an object that its definition does not allow.
 func refused(object *Object, err error) error {
 	var all field.ErrorList
 	var several utilerrors.Aggregate

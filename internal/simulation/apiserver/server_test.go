@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
-// kinds are those of the product, with its definitions.
+// kinds returns the product's kinds, with its definitions.
 var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {

@@ -21,15 +21,15 @@ type Watch struct {
 	pending []Event
 }
 
-// Watch returns the objects of a kind in all namespaces, and a queue of what happens to them from then on.
+// Watch returns the objects of a kind in all namespaces, and a queue of their changes from then on.
 func (s *Server) Watch(gvk schema.GroupVersionKind) ([]*Object, *Watch) {
 	return s.WatchFrom(gvk, math.MaxUint64)
 }
 
 // WatchFrom returns the objects of a kind as they were after the write with the given number, and a
-// queue of what has happened to them since. That is what a server answers whose watch cache lags
-// behind: a list at resource version 0 may be older than one that was read before from another
-// server (Kubernetes API concepts, "Resource versions").
+// queue of their changes since. A server whose watch cache lags behind answers like this: a list at
+// resource version 0 may be older than one that was read before from another server (Kubernetes API
+// concepts, "Resource versions").
 func (s *Server) WatchFrom(gvk schema.GroupVersionKind, version uint64) ([]*Object, *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (w *Watch) Next() (Event, bool) {
 	return event, true
 }
 
-// Stop ends the watch.
+// Stop stops the watch.
 func (w *Watch) Stop() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()

@@ -2,8 +2,8 @@
 // controller-runtime's cache.Cache over a simulated API server, with one difference: nothing runs
 // by itself. The watch of each kind queues its events, and Deliver takes one of them, updates what
 // the cache holds, and calls the event handlers, all before it returns. Until then every read
-// returns what was delivered so far. So the caller decides how stale the cache is, and in which
-// order a process learns about objects of different kinds.
+// returns the objects that were delivered so far. So the caller decides how stale the cache is, and
+// in which order a process learns about objects of different kinds.
 //
 // As in a real cache, the events of one kind arrive in order, and the cache of a kind starts with a
 // list of what exists when the kind is first used. That list is older if the API server lags.
@@ -110,7 +110,7 @@ func (c *Cache) Deliver(name string) (apiserver.Event, error) {
 	return found.deliver()
 }
 
-// Stop ends all watches, as the end of the process does.
+// Stop stops all watches, as the exit of the process does.
 func (c *Cache) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,7 +254,7 @@ func (c *Cache) start(at stream) (*informer, error) {
 	return one, nil
 }
 
-// informer holds one kind, and tells handlers what is delivered.
+// informer holds one kind, and notifies handlers of deliveries.
 type informer struct {
 	stream
 	scheme *runtime.Scheme
@@ -332,7 +332,7 @@ func (i *informer) all() []client.Object {
 	return held
 }
 
-// AddEventHandler implements cache.Informer. The handler is told at once what the cache holds.
+// AddEventHandler implements cache.Informer. The handler immediately gets what the cache holds.
 func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
 	held := i.all()
 	i.mu.Lock()
@@ -373,7 +373,7 @@ func (i *informer) HasSyncedChecker() toolscache.DoneChecker { return registrati
 // IsStopped implements cache.Informer.
 func (i *informer) IsStopped() bool { return false }
 
-// registration is that of a handler that has been told everything.
+// registration is the registration of a handler that has been notified of everything.
 type registration struct{}
 
 func (registration) HasSynced() bool                          { return true }

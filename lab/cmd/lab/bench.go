@@ -122,7 +122,7 @@ func (f *benchFlags) put(output io.Writer, section, text string, err error) erro
 	return errors.Join(err, printErr)
 }
 
-// invocation is the command line, without the place of the program.
+// invocation returns the command line, without the place of the program.
 func invocation() string {
 	return "bin/" + filepath.Base(os.Args[0]) + " " + strings.Join(os.Args[1:], " ")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/lab/demo"
 )
 
-// demoRate makes five simulated minutes, in which an instance warms up, pass in two seconds.
+// demoRate lets five simulated minutes, in which an instance warms up, pass in two seconds.
 const demoRate = 150
 
 func newDemoCommand() *cobra.Command {

@@ -65,7 +65,8 @@ func (f *labFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.startTimeout, "start-timeout", 2*time.Minute, "how long everything may take to start")
 }
 
-// start starts the laboratory that the flags describe, and makes its clusters. The closer ends it.
+// start starts the laboratory that the flags describe, and creates its clusters. The closer stops
+// it.
 func (f *labFlags) start(ctx context.Context) (_ *lab.Lab, closer func() error, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.startTimeout, errors.New("the laboratory took too long to start"))
 	defer cancel()

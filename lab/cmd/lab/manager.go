@@ -16,8 +16,8 @@ func (f *labFlags) slipwayManager(ctx context.Context, env lab.ManagerEnv) error
 	return manager.Run(ctx, f.managerOptions(env))
 }
 
-// slipwayManagerAndProvisioner runs the controllers of just-in-time nodes alongside it. Either
-// one's end is the end of both.
+// slipwayManagerAndProvisioner runs the controllers of just-in-time nodes alongside it. If either
+// stops, both stop.
 func (f *labFlags) slipwayManagerAndProvisioner(ctx context.Context, env lab.ManagerEnv) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.slipwayManager(ctx, env) })
@@ -27,7 +27,7 @@ func (f *labFlags) slipwayManagerAndProvisioner(ctx context.Context, env lab.Man
 	return group.Wait()
 }
 
-// managerOptions returns how either runs. What the flags leave out is as the product has it by default.
+// managerOptions returns how either runs. Omitted flags have the product's defaults.
 func (f *labFlags) managerOptions(env lab.ManagerEnv) manager.Options {
 	return manager.Options{
 		SettleWindow: f.settleWindow,

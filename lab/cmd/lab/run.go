@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// childGrace is how long a command may take to end after it was asked to.
+// childGrace is the time that a command may take to exit after it was asked to.
 const childGrace = 10 * time.Second
 
 // run starts a laboratory, runs the command in its environment, and returns its exit status as an error.
@@ -32,8 +32,8 @@ func run(ctx context.Context, flags *labFlags, args []string) error {
 	return nil
 }
 
-// runChild runs a command to its end. When the context ends, the command is asked to end too, and
-// killed after a while.
+// runChild runs a command until it exits. When the context is done, the command is asked to exit
+// too, and killed after a while.
 func runChild(ctx context.Context, args, environment []string) (status int, err error) {
 	// #nosec G204 -- running the user's command is the purpose
 	child := exec.CommandContext(ctx, args[0], args[1:]...)

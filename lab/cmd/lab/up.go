@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// up runs a laboratory until the context ends, or the manager does.
+// up runs a laboratory until the context is done, or the manager stops.
 func up(ctx context.Context, flags *labFlags, out io.Writer) error {
 	begin := time.Now()
 	l, closer, err := flags.start(ctx)

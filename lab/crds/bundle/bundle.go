@@ -1,7 +1,6 @@
-// Package bundle makes the files that package crds embeds: the custom resource
-// definitions and webhook registrations of Cluster API and of Cluster API
-// Provider AWS, as their Go modules carry them. Only the generator and the test
-// that guards its output use it.
+// Package bundle builds the files that package crds embeds: the custom resource definitions and
+// webhook registrations of Cluster API and of Cluster API Provider AWS, as their Go modules carry
+// them. Only the generator and the test that guards its output use it.
 package bundle
 
 import (
@@ -28,7 +27,7 @@ const (
 // source is a directory of manifests in a module and what its provider's kustomization adds to them.
 type source struct {
 	module, dir string
-	// only keeps the files whose names end so; all if empty.
+	// only keeps the files whose names have one of these suffixes; all if empty.
 	only   []string
 	labels map[string]string
 }
@@ -61,8 +60,8 @@ var sources = map[string][]source{
 		{module: ClusterAPI, dir: "bootstrap/kubeadm/config/webhook", only: []string{"manifests.yaml"}},
 		{module: ClusterAPI, dir: "controlplane/kubeadm/config/webhook", only: []string{"manifests.yaml"}},
 	},
-	// Cluster kinds, identities and the bootstrap of EKS nodes: what stays CAPA's beside Slipway.
-	// Not its pools: those are Slipway's own.
+	// Cluster kinds, identities, and the bootstrap of EKS nodes: what stays CAPA's when Slipway is
+	// installed. Not its pools: those are Slipway's own.
 	"cluster-api-provider-aws": {{
 		module: ClusterAPIProviderAWS, dir: "config/crd/bases",
 		only: []string{
@@ -76,7 +75,8 @@ var sources = map[string][]source{
 	}},
 }
 
-// Build returns every bundle by name: JSON arrays of objects. moduleDir tells where a module's files are.
+// Build returns every bundle by name: JSON arrays of objects. moduleDir returns where a module's
+// files are.
 func Build(moduleDir func(module string) (string, error)) (map[string][]byte, error) {
 	bundles := map[string][]byte{}
 	for name, parts := range sources {

@@ -137,7 +137,7 @@ func (r *jsonReader) member(stmt ast.Stmt) member {
 	return m
 }
 
-// structBelow returns the name of the structure that a member's type is made of, or "".
+// structBelow returns the name of the structure that a member's type consists of, or "".
 func (r *jsonReader) structBelow(e ast.Expr) string {
 	if list, ok := shapeOf(e).(*ast.ArrayType); ok {
 		e = list.Elt

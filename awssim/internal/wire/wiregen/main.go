@@ -21,7 +21,7 @@ const sdk = "github.com/aws/aws-sdk-go-v2/service/"
 // serviceNames are the services that have tables, each a module of the SDK.
 var serviceNames = []string{"autoscaling", "ec2", "eks", "events", "iam", "sqs", "ssm", "sts"}
 
-// modules are those of the SDK that do not have the name by which their service signs.
+// modules are the modules of the SDK that do not have the name by which their service signs.
 var modules = map[string]string{"events": "eventbridge"}
 
 func main() {
@@ -109,7 +109,7 @@ func moduleDir(service string) (string, error) {
 	return filepath.Clean(strings.TrimSpace(string(out))), nil
 }
 
-// model is what a service's tables say.
+// model holds a service's tables.
 type model struct {
 	version string // of the API, for query protocols
 	actions []string
@@ -118,8 +118,8 @@ type model struct {
 	routes  map[string]route // by action; of REST services
 }
 
-// field is one member: its name in Go, on the wire, and that of a list's elements ("" if the list
-// is flat or the member is no list).
+// field is one member: its name in Go, its name on the wire, and the name of a list's elements (""
+// if the list is flat or the member is no list).
 type field struct{ goName, wire, item string }
 
 func render(service string, m *model) ([]byte, error) {

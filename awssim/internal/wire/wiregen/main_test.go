@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The tables that are checked in are those of the SDK versions in go.mod and of actions.txt.
+// TestGeneratedFilesAreUpToDate holds that the tables that are checked in equal the tables of the
+// SDK versions in go.mod and of actions.txt.
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	t.Chdir("..")
 	files, err := generate("actions.txt")

@@ -13,7 +13,7 @@ import (
 
 // queryReader reads the serializers and deserializers of the query protocols (EC2's and the common
 // one). Each shape has one function on each side; a structure's function names its members and
-// calls those of the shapes below.
+// calls the functions of the shapes below.
 type queryReader struct {
 	funcs map[string]*ast.FuncDecl
 	in    map[string][]field

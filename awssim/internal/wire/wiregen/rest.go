@@ -9,16 +9,16 @@ import (
 	"strconv"
 )
 
-// route is how an action of a REST service is addressed: by method and path, in which {name} stands
-// for the member of that name on the wire. queries are the members that are query parameters. All
+// route is the address of an action of a REST service: method and path, in which {name} stands for
+// the member of that name on the wire. queries are the members that are query parameters. All
 // others are members of the JSON body.
 type route struct {
 	method, path string
 	queries      []string
 }
 
-// readREST reads the serializers of a service that speaks JSON over REST. They are those of a JSON
-// service; where each member goes is said by the traits of the schemas.
+// readREST reads the serializers of a service that speaks JSON over REST. They have the form of a
+// JSON service's; the traits of the schemas say where each member goes.
 func readREST(dir string, actions []string) (*model, error) {
 	m, err := readJSON(dir, actions)
 	if err != nil {

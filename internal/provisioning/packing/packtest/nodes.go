@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Launched is a new node as one of its options has it, and the pods of daemon sets that run there.
+// Launched returns a new node as one of its options has it, and the pods of daemon sets that run
+// there.
 func Launched(problem *packing.Problem, n *packing.NewNode, name string, option packing.Option) (*corev1.Node, []*corev1.Pod) {
 	kind := TypeNamed(problem, option.Type)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(n.Ask.Labels)}}
@@ -49,7 +50,7 @@ func Launched(problem *packing.Problem, n *packing.NewNode, name string, option 
 	return node, daemons
 }
 
-// Existing is a node that is there, without its pods.
+// Existing returns an existing node, without its pods.
 func Existing(n *packing.Node) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}, Spec: corev1.NodeSpec{Taints: n.Taints, Unschedulable: n.Closed},
@@ -57,7 +58,7 @@ func Existing(n *packing.Node) *corev1.Node {
 	}
 }
 
-// TypeNamed is one of the problem's instance types.
+// TypeNamed returns one of the problem's instance types, or nil.
 func TypeNamed(problem *packing.Problem, name string) *packing.InstanceType {
 	for i := range problem.Types {
 		if problem.Types[i].Name == name {
@@ -67,13 +68,13 @@ func TypeNamed(problem *packing.Problem, name string) *packing.InstanceType {
 	return nil
 }
 
-// Matches is Kubernetes's own answer to whether the node's labels suit the pod.
+// Matches reports, with Kubernetes's own code, whether the node's labels suit the pod.
 func Matches(pod *corev1.Pod, node *corev1.Node) bool {
 	matched, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && matched
 }
 
-// Tolerates is Kubernetes's own answer to whether the node's taints let the pod there.
+// Tolerates reports, with Kubernetes's own code, whether the node's taints admit the pod.
 func Tolerates(pod *corev1.Pod, node *corev1.Node) bool {
 	_, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *corev1.Taint) bool {
 		return taint.Effect != corev1.TaintEffectPreferNoSchedule

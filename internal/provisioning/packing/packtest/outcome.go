@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Outcome is a result in lines, equal for equal results.
+// Outcome returns a result in lines, equal for equal results.
 func Outcome(result *packing.Result) []string {
 	var lines []string
 	for _, n := range result.New {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Amounts are quantities by resource: name, quantity, name, quantity.
+// Amounts returns quantities by resource: name, quantity, name, quantity.
 func Amounts(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -26,8 +26,8 @@ func Amounts(pairs ...string) corev1.ResourceList {
 // Zones of all instance types.
 var Zones = []string{"us-east-1a", "us-east-1b", "us-east-1c"}
 
-// LinearTypes are instance types of 1, 2, 3, ... CPUs with 2 GiB and 10 pods each, at a price in
-// proportion, in two zones for spot and three on demand: those that Karpenter's benchmark has.
+// LinearTypes returns instance types of 1, 2, 3, ... CPUs with 2 GiB and 10 pods each, at a price
+// in proportion, in two zones for spot and three on demand, as Karpenter's benchmark has them.
 func LinearTypes(number int) []packing.InstanceType {
 	var types []packing.InstanceType
 	for i := range number {
@@ -49,8 +49,8 @@ func LinearTypes(number int) []packing.InstanceType {
 	return types
 }
 
-// FamilyTypes are like EC2's: families of 2, 4 and 8 GiB a CPU for each architecture, whose sizes
-// double, at prices in proportion to size; spot at a third.
+// FamilyTypes returns types like EC2's: families of 2, 4, and 8 GiB per CPU for each architecture,
+// whose sizes double, at prices in proportion to size; spot at a third.
 func FamilyTypes() []packing.InstanceType {
 	var types []packing.InstanceType
 	for _, family := range []struct {
@@ -81,7 +81,7 @@ func FamilyTypes() []packing.InstanceType {
 	return types
 }
 
-// Pod is a pod of 1 CPU and 1 GiB, edited.
+// Pod returns a pod of 1 CPU and 1 GiB, edited.
 func Pod(name string, edit ...func(*corev1.Pod)) packing.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -127,7 +127,7 @@ func Spread(topology string, skew int32, how corev1.UnsatisfiableConstraintActio
 	}
 }
 
-// AffinityOf is the affinity of a pod, made if there is none.
+// AffinityOf returns the affinity of a pod. It sets an empty one if there is none.
 func AffinityOf(p *corev1.Pod) *corev1.Affinity {
 	if p.Spec.Affinity == nil {
 		p.Spec.Affinity = &corev1.Affinity{}
@@ -158,7 +158,7 @@ func OnPort(port int32) func(*corev1.Pod) {
 	}
 }
 
-// Diverse are pods as Karpenter's benchmark has them: equal parts without wishes, spread over
+// Diverse returns pods as Karpenter's benchmark has them: equal parts without wishes, spread over
 // zones, over nodes, together on a node, in a zone, and apart from each other, of 30 sizes.
 func Diverse(number int, seed uint64) []packing.Pod {
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -187,7 +187,7 @@ func Diverse(number int, seed uint64) []packing.Pod {
 	return all
 }
 
-// Equal are pods of one deployment.
+// Equal returns pods of one deployment.
 func Equal(number int) []packing.Pod {
 	var all []packing.Pod
 	for i := range number {
@@ -196,7 +196,7 @@ func Equal(number int) []packing.Pod {
 	return all
 }
 
-// Provisioner is one named default without wishes, edited.
+// Provisioner returns a provisioner named default without wishes, edited.
 func Provisioner(edit ...func(*packing.Provisioner)) packing.Provisioner {
 	p := packing.Provisioner{Provisioner: constraints.Provisioner{Name: "default", Allowed: constraints.Allowed{Prefixes: []string{""}}}}
 	for _, one := range edit {

@@ -14,12 +14,12 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Quantity is a whole number of something.
+// Quantity returns a whole number as a quantity.
 func Quantity(amount int64) *resource.Quantity {
 	return resource.NewQuantity(amount, resource.DecimalSI)
 }
 
-// Driver is that of the volumes of problems.
+// Driver is the CSI driver of the volumes of problems.
 const Driver = packing.EBSDriver
 
 // MaxVolumes is how many volumes the pods of one deployment attach at most, and MaxDeployments how
@@ -32,7 +32,7 @@ const (
 // Namespaces of the pods of problems, with their labels.
 var Namespaces = map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}, "other": {corev1.LabelMetadataName: "other", "team": "a"}}
 
-// Problems are small, and full of what predicates are about.
+// Problems draws small problems that exercise all predicates.
 func Problems(t *rapid.T) *packing.Problem {
 	problem := &packing.Problem{
 		Types: FamilyTypes(), Namespaces: Namespaces,
@@ -96,7 +96,8 @@ func requirements(t *rapid.T) constraints.Requirements {
 	return limits
 }
 
-// daemons are one that is everywhere, and one for an architecture. Either may keep other pods away.
+// daemons draws a daemon that runs everywhere, and one for an architecture. Either may keep other
+// pods away.
 func daemons(t *rapid.T) []*corev1.Pod {
 	edits := []func(*corev1.Pod){
 		Asks("cpu", "100m", "memory", "100Mi"), Labeled("app", "agent"),
@@ -144,7 +145,7 @@ func existing(t *rapid.T, i int) packing.Node {
 	return n
 }
 
-// deployment is pods that wish for the same. Spreads are over the deployment's own pods.
+// deployment draws pods with the same wishes. Spreads are over the deployment's own pods.
 func deployment(t *rapid.T, name string) []packing.Pod {
 	edits := []func(*corev1.Pod){
 		Labeled("app", name), func(p *corev1.Pod) { AffinityOf(p) },
@@ -177,7 +178,7 @@ func deployment(t *rapid.T, name string) []packing.Pod {
 	return all
 }
 
-// wish is what the pods of a deployment ask of their nodes or their neighbors.
+// wish draws what the pods of a deployment ask of their nodes or their neighbors.
 func wish(t *rapid.T, name string) func(*corev1.Pod) {
 	switch rapid.IntRange(0, 13).Draw(t, "wish") {
 	case 0, 1, 2, 3, 4:
@@ -210,7 +211,8 @@ func wish(t *rapid.T, name string) func(*corev1.Pod) {
 	}
 }
 
-// eitherOf is a node affinity: required terms, of which one has to hold, and perhaps a preference.
+// eitherOf draws a node affinity: required terms, at least one of which must hold, and perhaps a
+// preference.
 func eitherOf(t *rapid.T) func(*corev1.Pod) {
 	in := func(key string, values ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
@@ -230,7 +232,7 @@ func eitherOf(t *rapid.T) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { AffinityOf(p).NodeAffinity = affinity.DeepCopy() }
 }
 
-// relation is what the pods of a deployment ask of each other, or of others.
+// relation draws what the pods of a deployment ask of each other, or of others.
 func relation(t *rapid.T, name string) func(*corev1.Pod) {
 	topology := rapid.SampledFrom(topologies).Draw(t, "over")
 	if rapid.IntRange(0, 2).Draw(t, "relation") == 0 {
