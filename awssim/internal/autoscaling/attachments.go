@@ -80,9 +80,15 @@ func without(list, names []string) []string {
 	return filter(list, func(n string) bool { return !slices.Contains(names, n) })
 }
 
-// attach changes what a group is attached to.
-func (s *service) attach(c *sim.Call, group *string, change func(*attachments)) error {
-	g, err := s.change(c, group)
+// attachmentActions serves the actions that attach load balancers and other traffic sources.
+type attachmentActions struct {
+	ownZoneOnly map[string]bool
+	groups      *groups
+}
+
+// change changes what a group is attached to.
+func (api *attachmentActions) change(c *sim.Call, group *string, change func(*attachments)) error {
+	g, err := api.groups.change(c, group)
 	if err != nil {
 		return err
 	}
@@ -92,35 +98,35 @@ func (s *service) attach(c *sim.Call, group *string, change func(*attachments)) 
 		return err
 	}
 	g.attached = changed
-	s.changed(g)
+	api.groups.changed(g)
 	return nil
 }
 
-func (s *service) attachLoadBalancers(c *sim.Call, in *autoscaling.AttachLoadBalancersInput) (*autoscaling.AttachLoadBalancersOutput, error) {
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = with(a.loadBalancers, in.LoadBalancerNames) })
+func (api *attachmentActions) attachLoadBalancers(c *sim.Call, in *autoscaling.AttachLoadBalancersInput) (*autoscaling.AttachLoadBalancersOutput, error) {
+	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = with(a.loadBalancers, in.LoadBalancerNames) })
 	return &autoscaling.AttachLoadBalancersOutput{}, err
 }
 
-func (s *service) detachLoadBalancers(c *sim.Call, in *autoscaling.DetachLoadBalancersInput) (*autoscaling.DetachLoadBalancersOutput, error) {
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = without(a.loadBalancers, in.LoadBalancerNames) })
+func (api *attachmentActions) detachLoadBalancers(c *sim.Call, in *autoscaling.DetachLoadBalancersInput) (*autoscaling.DetachLoadBalancersOutput, error) {
+	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = without(a.loadBalancers, in.LoadBalancerNames) })
 	return &autoscaling.DetachLoadBalancersOutput{}, err
 }
 
-func (s *service) attachTargetGroups(c *sim.Call,
+func (api *attachmentActions) attachTargetGroups(c *sim.Call,
 	in *autoscaling.AttachLoadBalancerTargetGroupsInput) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
 	if err := fewTargetGroups(in.TargetGroupARNs); err != nil {
 		return nil, err
 	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = with(a.targetGroups, in.TargetGroupARNs) })
+	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = with(a.targetGroups, in.TargetGroupARNs) })
 	return &autoscaling.AttachLoadBalancerTargetGroupsOutput{}, err
 }
 
-func (s *service) detachTargetGroups(c *sim.Call,
+func (api *attachmentActions) detachTargetGroups(c *sim.Call,
 	in *autoscaling.DetachLoadBalancerTargetGroupsInput) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
 	if err := fewTargetGroups(in.TargetGroupARNs); err != nil {
 		return nil, err
 	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = without(a.targetGroups, in.TargetGroupARNs) })
+	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = without(a.targetGroups, in.TargetGroupARNs) })
 	return &autoscaling.DetachLoadBalancerTargetGroupsOutput{}, err
 }
 
@@ -136,16 +142,16 @@ func identifies(all []types.TrafficSourceIdentifier, t types.TrafficSourceIdenti
 	return slices.ContainsFunc(all, func(o types.TrafficSourceIdentifier) bool { return val(o.Identifier) == val(t.Identifier) })
 }
 
-func (s *service) attachTrafficSources(c *sim.Call, in *autoscaling.AttachTrafficSourcesInput) (*autoscaling.AttachTrafficSourcesOutput, error) {
+func (api *attachmentActions) attachTrafficSources(c *sim.Call, in *autoscaling.AttachTrafficSourcesInput) (*autoscaling.AttachTrafficSourcesOutput, error) {
 	if err := fewTrafficSources(in.TrafficSources); err != nil {
 		return nil, err
 	}
-	if g := s.groups[val(in.AutoScalingGroupName)]; g != nil {
-		if err := s.checkZonalShift(g.impairment, attachments{trafficSources: in.TrafficSources}, in.SkipZonalShiftValidation); err != nil {
+	if g := api.groups.byName[val(in.AutoScalingGroupName)]; g != nil {
+		if err := checkZonalShift(api.ownZoneOnly, g.impairment, attachments{trafficSources: in.TrafficSources}, in.SkipZonalShiftValidation); err != nil {
 			return nil, err
 		}
 	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
+	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) {
 		added := filter(in.TrafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(a.trafficSources, t) })
 		a.trafficSources = slices.Concat(a.trafficSources, added)
 	})
@@ -163,18 +169,18 @@ func fewTrafficSources(sources []types.TrafficSourceIdentifier) error {
 	return nil
 }
 
-func (s *service) detachTrafficSources(c *sim.Call, in *autoscaling.DetachTrafficSourcesInput) (*autoscaling.DetachTrafficSourcesOutput, error) {
+func (api *attachmentActions) detachTrafficSources(c *sim.Call, in *autoscaling.DetachTrafficSourcesInput) (*autoscaling.DetachTrafficSourcesOutput, error) {
 	if err := fewTrafficSources(in.TrafficSources); err != nil {
 		return nil, err
 	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
+	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) {
 		a.trafficSources = filter(a.trafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(in.TrafficSources, t) })
 	})
 	return &autoscaling.DetachTrafficSourcesOutput{}, err
 }
 
-func (s *service) describeLoadBalancers(_ *sim.Call, in *autoscaling.DescribeLoadBalancersInput) (*autoscaling.DescribeLoadBalancersOutput, error) {
-	v, err := s.visible(in.AutoScalingGroupName)
+func (api *attachmentActions) describeLoadBalancers(_ *sim.Call, in *autoscaling.DescribeLoadBalancersInput) (*autoscaling.DescribeLoadBalancersOutput, error) {
+	v, err := api.groups.visible(in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -189,9 +195,9 @@ func (s *service) describeLoadBalancers(_ *sim.Call, in *autoscaling.DescribeLoa
 	return out, nil
 }
 
-func (s *service) describeTargetGroups(_ *sim.Call,
+func (api *attachmentActions) describeTargetGroups(_ *sim.Call,
 	in *autoscaling.DescribeLoadBalancerTargetGroupsInput) (*autoscaling.DescribeLoadBalancerTargetGroupsOutput, error) {
-	v, err := s.visible(in.AutoScalingGroupName)
+	v, err := api.groups.visible(in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -206,8 +212,8 @@ func (s *service) describeTargetGroups(_ *sim.Call,
 	return out, nil
 }
 
-func (s *service) describeTrafficSources(_ *sim.Call, in *autoscaling.DescribeTrafficSourcesInput) (*autoscaling.DescribeTrafficSourcesOutput, error) {
-	v, err := s.visible(in.AutoScalingGroupName)
+func (api *attachmentActions) describeTrafficSources(_ *sim.Call, in *autoscaling.DescribeTrafficSourcesInput) (*autoscaling.DescribeTrafficSourcesOutput, error) {
+	v, err := api.groups.visible(in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}

@@ -10,22 +10,15 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-func registerConfigurationAuthorization(reg *sim.Registry) {
-	ask(reg, "CreateLaunchConfiguration", askConfiguration)
-	ask(reg, "DeleteLaunchConfiguration", func(s *service, _ *sim.Call, in *autoscaling.DeleteLaunchConfigurationInput) []sim.Question {
-		return []sim.Question{{Request: s.onConfiguration("DeleteLaunchConfiguration", in.LaunchConfigurationName)}}
-	})
-}
-
 // askConfiguration asks for the launch configuration, and for passing the role of its instance
 // profile (UG us-iam-role, "Prerequisites").
-func askConfiguration(s *service, c *sim.Call, in *autoscaling.CreateLaunchConfigurationInput) []sim.Question {
+func (p *permissions) askConfiguration(c *sim.Call, in *autoscaling.CreateLaunchConfigurationInput) []sim.Question {
 	if in.InstanceId != nil {
-		if derived, err := s.ofInstance(in); err == nil {
+		if derived, err := p.configurationActions.ofInstance(in); err == nil {
 			in = derived
 		}
 	}
-	request := s.onConfiguration("CreateLaunchConfiguration", in.LaunchConfigurationName)
+	request := p.onConfiguration("CreateLaunchConfiguration", in.LaunchConfigurationName)
 	add := func(key, value string) {
 		if value != "" {
 			request.Context[serviceName+":"+key] = []string{value}
@@ -52,9 +45,9 @@ func askConfiguration(s *service, c *sim.Call, in *autoscaling.CreateLaunchConfi
 
 // onConfiguration is the permission for an action on a launch configuration. The ARN of one that
 // does not exist has no id.
-func (s *service) onConfiguration(action string, name *string) iampolicy.Request {
-	arn := s.configurationARN("*", val(name))
-	if l, exists := s.configurations.Get(val(name)); exists {
+func (p *permissions) onConfiguration(action string, name *string) iampolicy.Request {
+	arn := configurationARN(p.region, "*", val(name))
+	if l, exists := p.configurations.table.Get(val(name)); exists {
 		arn = *l.LaunchConfigurationARN
 	}
 	return iampolicy.Request{Action: serviceName + ":" + action, Resource: arn, Context: iampolicy.Context{}}

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/requirements"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/world"
@@ -57,9 +56,9 @@ func checkBaseline(r *ec2types.InstanceRequirementsRequest) error {
 // is left for On-Demand. Types that cannot run the image are none of them (SDK
 // InstanceRequirements.CpuManufacturers: launches have an architecture that the image is compatible
 // with).
-func (s *service) matching(n *settings, r *ec2types.InstanceRequirementsRequest, override int, architecture ec2types.ArchitectureValues) []choice {
+func matching(w *world.World, unit string, r *ec2types.InstanceRequirementsRequest, override int, architecture ec2types.ArchitectureValues) []choice {
 	var found []*world.InstanceType
-	all := s.kernel.World().InstanceTypes
+	all := w.InstanceTypes
 	for i := range all {
 		if requirements.Meets(&all[i], r) && (architecture == "" || slices.Contains(all[i].Architectures, string(architecture))) {
 			found = append(found, &all[i])
@@ -68,8 +67,8 @@ func (s *service) matching(n *settings, r *ec2types.InstanceRequirementsRequest,
 	slices.SortStableFunc(found, func(a, b *world.InstanceType) int { return cmp.Compare(a.OnDemandUSD, b.OnDemandUSD) })
 	// With a capacity in vCPUs or memory, thresholds apply to the price of those (SDK, the three
 	// price protection members).
-	onDemand := func(t *world.InstanceType) float64 { return t.OnDemandUSD / capacityOf(t, n.capacityUnit) }
-	spot := func(t *world.InstanceType) float64 { return t.SpotPrice() / capacityOf(t, n.capacityUnit) }
+	onDemand := func(t *world.InstanceType) float64 { return t.OnDemandUSD / capacityOf(t, unit) }
+	spot := func(t *world.InstanceType) float64 { return t.SpotPrice() / capacityOf(t, unit) }
 	mostOnDemand := identifiedPrice(found, onDemand) * (1 + float64(valOr(r.OnDemandMaxPricePercentageOverLowestPrice, defaultOnDemandProtection))/100)
 	// by default AWS protects by rules of its own that let pass a wide range; none here (inference)
 	mostSpot := math.Inf(1)
@@ -87,16 +86,6 @@ func (s *service) matching(n *settings, r *ec2types.InstanceRequirementsRequest,
 		}
 	}
 	return choices
-}
-
-// architectureOf is that of the image that an override is launched with; "" for one that EC2 does
-// not know, or that a parameter names.
-func (s *service) architectureOf(o types.LaunchTemplateOverrides, t resolved) ec2types.ArchitectureValues {
-	image, known := ec2.LookupImage(s.region, valOr(o.ImageId, val(t.data.ImageId)))
-	if !known {
-		return ""
-	}
-	return image.Architecture
 }
 
 // capacityOf is how much of a unit of capacity an instance type has.
@@ -131,12 +120,12 @@ var generalFamily = regexp.MustCompile(`^[cmr][0-9]`)
 
 // unitsOf returns how much an instance counts: its weight, its vCPUs or memory where the group is
 // sized in those, else one.
-func (s *service) unitsOf(n *settings, o types.LaunchTemplateOverrides, instanceType string) int {
+func unitsOf(w *world.World, unit string, o types.LaunchTemplateOverrides, instanceType string) int {
 	if w, err := strconv.Atoi(val(o.WeightedCapacity)); err == nil {
 		return w // checked when it was set
 	}
-	if t := s.kernel.World().InstanceType(instanceType); t != nil {
-		return int(capacityOf(t, n.capacityUnit))
+	if t := w.InstanceType(instanceType); t != nil {
+		return int(capacityOf(t, unit))
 	}
 	return 1
 }

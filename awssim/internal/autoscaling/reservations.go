@@ -27,9 +27,9 @@ var capacityTypes = map[types.TargetCapacityType]ec2types.MarketType{
 // Availability Zone balance" (UG use-ec2-capacity-reservations, "Availability Zone balance and
 // Capacity Reservations"). The strategy reservations-then-balanced, and distribution segments, go
 // by reservation first.
-func (s *service) reservedFirst(g *group, config configuration, plain []option, spot bool) ([]option, error) {
+func (l *launcher) reservedFirst(g *group, config configuration, plain []option, spot bool) ([]option, error) {
 	if segments := config.segments(); len(segments) > 0 {
-		return s.bySegment(g, segments, plain)
+		return l.bySegment(g, segments, plain)
 	}
 	spec := g.reservation
 	if spot || spec == nil || spec.CapacityReservationTarget == nil {
@@ -39,7 +39,7 @@ func (s *service) reservedFirst(g *group, config configuration, plain []option, 
 	if !only && spec.CapacityReservationPreference != types.CapacityReservationPreferenceCapacityReservationsFirst {
 		return plain, nil
 	}
-	reserved := s.intoReservations(g, plain, ec2types.MarketTypeOnDemand)
+	reserved := l.intoReservations(g, plain, ec2types.MarketTypeOnDemand)
 	switch {
 	case only && len(reserved) == 0:
 		return nil, errNoReservation
@@ -64,7 +64,7 @@ func (n *settings) outOfBalance(m *member) bool {
 }
 
 // bySegment returns the options in the order of the types of capacity that the segments list.
-func (s *service) bySegment(g *group, segments []types.DistributionSegment, plain []option) ([]option, error) {
+func (l *launcher) bySegment(g *group, segments []types.DistributionSegment, plain []option) ([]option, error) {
 	var ordered []option
 	for _, segment := range segments {
 		for _, kind := range segment.TargetCapacityTypes {
@@ -72,7 +72,7 @@ func (s *service) bySegment(g *group, segments []types.DistributionSegment, plai
 				ordered = append(ordered, plain...)
 				continue
 			}
-			ordered = append(ordered, s.intoReservations(g, plain, capacityTypes[kind])...)
+			ordered = append(ordered, l.intoReservations(g, plain, capacityTypes[kind])...)
 		}
 	}
 	if len(ordered) == 0 {
@@ -83,9 +83,9 @@ func (s *service) bySegment(g *group, segments []types.DistributionSegment, plai
 
 // intoReservations returns the options that fit reservations of a market which have room, each
 // launching into one.
-func (s *service) intoReservations(g *group, plain []option, market ec2types.MarketType) []option {
+func (l *launcher) intoReservations(g *group, plain []option, market ec2types.MarketType) []option {
 	target := g.reservation.CapacityReservationTarget
-	open := ec2.OpenReservations(s.region, target.CapacityReservationIds, target.CapacityReservationResourceGroupArns)
+	open := ec2.OpenReservations(l.region, target.CapacityReservationIds, target.CapacityReservationResourceGroupArns)
 	var reserved []option
 	for _, o := range plain {
 		instanceType := o.choice.instanceType

@@ -38,9 +38,17 @@ type actionRequest struct {
 	old *time.Time // Time, which StartTime has replaced
 }
 
-func (s *service) putScheduledUpdateGroupAction(c *sim.Call,
+// scheduleActions serves the actions on scheduled actions, and runs those when they are due.
+type scheduleActions struct {
+	region     *sim.Region
+	kernel     *sim.Kernel
+	groups     *groups
+	activities *activityLog
+}
+
+func (api *scheduleActions) put(c *sim.Call,
 	in *autoscaling.PutScheduledUpdateGroupActionInput) (*autoscaling.PutScheduledUpdateGroupActionOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -48,17 +56,17 @@ func (s *service) putScheduledUpdateGroupAction(c *sim.Call,
 		ScheduledActionName: in.ScheduledActionName, DesiredCapacity: in.DesiredCapacity, MinSize: in.MinSize, MaxSize: in.MaxSize, StartTime: in.StartTime, EndTime: in.EndTime,
 		Recurrence: in.Recurrence, TimeZone: in.TimeZone,
 	}, in.Time}
-	if err := s.schedule(g, request); err != nil {
+	if err := api.schedule(g, request); err != nil {
 		return nil, err
 	}
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.PutScheduledUpdateGroupActionOutput{}, nil
 }
 
-// batchPutScheduledUpdateGroupAction puts each action by itself: some may fail.
-func (s *service) batchPutScheduledUpdateGroupAction(c *sim.Call,
+// batchPut puts each action by itself: some may fail.
+func (api *scheduleActions) batchPut(c *sim.Call,
 	in *autoscaling.BatchPutScheduledUpdateGroupActionInput) (*autoscaling.BatchPutScheduledUpdateGroupActionOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +75,11 @@ func (s *service) batchPutScheduledUpdateGroupAction(c *sim.Call,
 	}
 	out := &autoscaling.BatchPutScheduledUpdateGroupActionOutput{FailedScheduledUpdateGroupActions: []types.FailedScheduledUpdateGroupActionRequest{}}
 	for _, request := range in.ScheduledUpdateGroupActions {
-		if err := s.schedule(g, actionRequest{request, nil}); err != nil {
+		if err := api.schedule(g, actionRequest{request, nil}); err != nil {
 			out.FailedScheduledUpdateGroupActions = append(out.FailedScheduledUpdateGroupActions, failedAction(request.ScheduledActionName, err))
 		}
 	}
-	s.publish(g)
+	api.groups.publish(g)
 	return out, nil
 }
 
@@ -83,7 +91,7 @@ func failedAction(name *string, err error) types.FailedScheduledUpdateGroupActio
 // schedule adds an action to a group, or changes the one of that name: what a request leaves out is
 // gone then (SDK PutScheduledUpdateGroupAction: "creates or updates"; that it replaces as a whole
 // is an inference).
-func (s *service) schedule(g *group, in actionRequest) error {
+func (api *scheduleActions) schedule(g *group, in actionRequest) error {
 	name := val(in.ScheduledActionName)
 	if name == "" {
 		return required("scheduledActionName")
@@ -92,7 +100,7 @@ func (s *service) schedule(g *group, in actionRequest) error {
 	if i < 0 && len(g.scheduled) >= maxScheduled {
 		return sim.Errorf(codeLimitExceeded, "You have already reached the limit of %d scheduled actions for the Auto Scaling group.", maxScheduled)
 	}
-	a, err := s.newAction(g, in)
+	a, err := api.newAction(g, in)
 	if err != nil {
 		return err
 	}
@@ -100,19 +108,19 @@ func (s *service) schedule(g *group, in actionRequest) error {
 		a.arn = g.scheduled[i].arn
 		g.scheduled = slices.Concat(g.scheduled[:i], []*scheduledAction{a}, g.scheduled[i+1:])
 	} else {
-		a.arn = fmt.Sprintf("arn:aws:autoscaling:%s:%s:scheduledUpdateGroupAction:%s:autoScalingGroupName/%s:scheduledActionName/%s", s.region.Name, s.region.Account.ID,
-			s.kernel.NewUUID(), g.name, name)
+		a.arn = fmt.Sprintf("arn:aws:autoscaling:%s:%s:scheduledUpdateGroupAction:%s:autoScalingGroupName/%s:scheduledActionName/%s", api.region.Name, api.region.Account.ID,
+			api.kernel.NewUUID(), g.name, name)
 		g.scheduled = append(slices.Clone(g.scheduled), a)
 	}
-	s.arm(g, a)
+	api.arm(g, a)
 	return nil
 }
 
 // newAction checks a request (SDK PutScheduledUpdateGroupActionInput). The words about times in the
 // past are those that users of Terraform paste, hashicorp/terraform-provider-aws; the others are an
 // inference.
-func (s *service) newAction(g *group, in actionRequest) (*scheduledAction, error) {
-	now := s.kernel.Now()
+func (api *scheduleActions) newAction(g *group, in actionRequest) (*scheduledAction, error) {
+	now := api.kernel.Now()
 	a := &scheduledAction{
 		name: *in.ScheduledActionName, min: in.MinSize, max: in.MaxSize, desired: in.DesiredCapacity, start: in.StartTime, end: in.EndTime, recurrence: val(in.Recurrence), zone: val(in.TimeZone),
 		location: time.UTC,
@@ -199,20 +207,20 @@ func (a *scheduledAction) next(t time.Time) error {
 }
 
 // arm has the action run when it is due.
-func (s *service) arm(g *group, a *scheduledAction) {
-	s.kernel.After(a.start.Sub(s.kernel.Now()), func() { s.runScheduled(g, a) })
+func (api *scheduleActions) arm(g *group, a *scheduledAction) {
+	api.kernel.After(a.start.Sub(api.kernel.Now()), func() { api.run(g, a) })
 }
 
-// runScheduled changes the group's sizes, unless the action is gone or the process is suspended. An
+// run changes the group's sizes, unless the action is gone or the process is suspended. An
 // action that runs once is gone afterwards, and so is one whose end has come.
-func (s *service) runScheduled(g *group, a *scheduledAction) {
+func (api *scheduleActions) run(g *group, a *scheduledAction) {
 	if g.gone || g.deleting || !slices.Contains(g.scheduled, a) {
 		return
 	}
-	now := s.kernel.Now()
+	now := api.kernel.Now()
 	if a.end == nil || !now.After(*a.end) {
 		if !g.suspends(processScheduledActions) {
-			s.resizeBySchedule(g, a, now)
+			api.resize(g, a, now)
 		}
 	}
 	renewed := *a
@@ -221,18 +229,18 @@ func (s *service) runScheduled(g *group, a *scheduledAction) {
 	} else {
 		i := slices.Index(g.scheduled, a)
 		g.scheduled = slices.Concat(g.scheduled[:i], []*scheduledAction{&renewed}, g.scheduled[i+1:])
-		s.arm(g, &renewed)
+		api.arm(g, &renewed)
 	}
-	s.publish(g)
+	api.groups.publish(g)
 }
 
-// resizeBySchedule applies the sizes as an update would. Sizes that contradict the group's are
+// resize applies the sizes as an update would. Sizes that contradict the group's are
 // left, and an activity says so (inference: AWS shows a failed activity).
-func (s *service) resizeBySchedule(g *group, a *scheduledAction, now time.Time) {
+func (api *scheduleActions) resize(g *group, a *scheduledAction, now time.Time) {
 	n := g.settings
 	if err := n.applySizes(&autoscaling.UpdateAutoScalingGroupInput{MinSize: a.min, MaxSize: a.max, DesiredCapacity: a.desired}); err != nil {
-		activity := s.begin(g, nil, "Executing scheduled action "+a.name, fmt.Sprintf("At %s a scheduled action was due.", stamp(now)))
-		s.note(activity, types.ScalingActivityStatusCodeFailed, 100, sim.AsError(err).Message)
+		activity := api.activities.begin(g, nil, "Executing scheduled action "+a.name, fmt.Sprintf("At %s a scheduled action was due.", stamp(now)))
+		api.activities.note(activity, types.ScalingActivityStatusCodeFailed, 100, sim.AsError(err).Message)
 		return
 	}
 	if n.desired != g.desired || n.min != g.min || n.max != g.max { // words of UG as-verify-scaling-activity
@@ -240,7 +248,7 @@ func (s *service) resizeBySchedule(g *group, a *scheduledAction, now time.Time) 
 			stamp(now), n.min, n.max, n.desired, g.desired, n.desired)
 	}
 	g.settings = n
-	s.changed(g)
+	api.groups.changed(g)
 }
 
 func (g *group) describeScheduled() []types.ScheduledUpdateGroupAction {
@@ -254,12 +262,12 @@ func (g *group) describeScheduled() []types.ScheduledUpdateGroupAction {
 	return all
 }
 
-func (s *service) describeScheduledActions(_ *sim.Call, in *autoscaling.DescribeScheduledActionsInput) (*autoscaling.DescribeScheduledActionsOutput, error) {
-	if err := s.shownGroup(in.AutoScalingGroupName); err != nil {
+func (api *scheduleActions) describe(_ *sim.Call, in *autoscaling.DescribeScheduledActionsInput) (*autoscaling.DescribeScheduledActionsOutput, error) {
+	if err := api.groups.checkShown(in.AutoScalingGroupName); err != nil {
 		return nil, err
 	}
 	var found []types.ScheduledUpdateGroupAction
-	for _, v := range s.views.VisibleAll() {
+	for _, v := range api.groups.views.VisibleAll() {
 		found = append(found, filter(v.scheduled, func(a types.ScheduledUpdateGroupAction) bool {
 			return (val(in.AutoScalingGroupName) == "" || *a.AutoScalingGroupName == *in.AutoScalingGroupName) &&
 				(len(in.ScheduledActionNames) == 0 || slices.Contains(in.ScheduledActionNames, *a.ScheduledActionName)) &&
@@ -275,19 +283,8 @@ func (s *service) describeScheduledActions(_ *sim.Call, in *autoscaling.Describe
 	return &autoscaling.DescribeScheduledActionsOutput{ScheduledUpdateGroupActions: emptyIfNil(page), NextToken: next}, nil
 }
 
-// shownGroup refuses the name of a group that is not there (seen of AWS; no page has it).
-func (s *service) shownGroup(name *string) error {
-	if val(name) == "" {
-		return nil
-	}
-	if _, there := s.views.Visible(*name); !there {
-		return invalid("Group %s not found", *name)
-	}
-	return nil
-}
-
-func (s *service) deleteScheduledAction(c *sim.Call, in *autoscaling.DeleteScheduledActionInput) (*autoscaling.DeleteScheduledActionOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *scheduleActions) delete(c *sim.Call, in *autoscaling.DeleteScheduledActionInput) (*autoscaling.DeleteScheduledActionOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +294,7 @@ func (s *service) deleteScheduledAction(c *sim.Call, in *autoscaling.DeleteSched
 	if err := g.unschedule(*in.ScheduledActionName); err != nil {
 		return nil, err
 	}
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.DeleteScheduledActionOutput{}, nil
 }
 
@@ -310,9 +307,9 @@ func (g *group) unschedule(name string) error {
 	return nil
 }
 
-func (s *service) batchDeleteScheduledAction(c *sim.Call,
+func (api *scheduleActions) batchDelete(c *sim.Call,
 	in *autoscaling.BatchDeleteScheduledActionInput) (*autoscaling.BatchDeleteScheduledActionOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -325,6 +322,6 @@ func (s *service) batchDeleteScheduledAction(c *sim.Call,
 			out.FailedScheduledActions = append(out.FailedScheduledActions, failedAction(&name, err))
 		}
 	}
-	s.publish(g)
+	api.groups.publish(g)
 	return out, nil
 }

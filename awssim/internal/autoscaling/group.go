@@ -13,58 +13,6 @@ import (
 // before their effect on instances begins, as they do in AWS, where it is a few seconds.
 const reaction = time.Second
 
-// service is the Auto Scaling state of one account and Region. What calls and events change are the
-// groups; what Describe actions read are the tables of snapshots.
-type service struct {
-	region *sim.Region
-	kernel *sim.Kernel
-
-	groups map[string]*group
-	order  []*group // by creation
-	member map[string]*group
-	alarms map[string]AlarmState
-	// ownZoneOnly are target groups whose load balancers send no traffic to other zones.
-	ownZoneOnly map[string]bool
-
-	configurations *sim.Table[*types.LaunchConfiguration] // never changed
-
-	views       *sim.Table[*groupView]
-	refreshes   *sim.Table[*types.InstanceRefresh]
-	activities  *sim.Table[*types.Activity]
-	activityIDs []string // by start
-
-	watchers []func(string)
-}
-
-// groupView is one group as Describe actions show it. It is built anew after each change and never changed.
-type groupView struct {
-	group types.AutoScalingGroup
-	warm  []types.Instance
-	hooks []types.LifecycleHook
-
-	scaling       []types.ScalingPolicy
-	scheduled     []types.ScheduledUpdateGroupAction
-	notifications []types.NotificationConfiguration
-}
-
-// regional returns the state of a Region, which is empty at first: worlds hold no groups.
-func regional(r *sim.Region) *service {
-	return sim.Store(r, func(r *sim.Region) *service {
-		k := r.Kernel()
-		s := &service{
-			region: r, kernel: k,
-			groups: map[string]*group{}, member: map[string]*group{}, alarms: map[string]AlarmState{}, ownZoneOnly: map[string]bool{},
-			configurations: sim.NewTable[*types.LaunchConfiguration](k),
-
-			views:      sim.NewTable[*groupView](k),
-			refreshes:  sim.NewTable[*types.InstanceRefresh](k),
-			activities: sim.NewTable[*types.Activity](k),
-		}
-		s.watchInstances()
-		return s
-	})
-}
-
 // group is one Auto Scaling group as it is now.
 type group struct {
 	name, arn string
@@ -170,32 +118,22 @@ func (m *member) retained() bool {
 	return m.state == types.LifecycleStateTerminatingRetained || m.state == types.LifecycleStateWarmedTerminatingRetained
 }
 
-// find returns the group, or the error that AWS answers.
-func (s *service) find(name *string) (*group, error) {
-	if val(name) == "" {
-		return nil, required("autoScalingGroupName")
-	}
-	g := s.groups[*name]
-	if g == nil {
-		return nil, groupNotFound(*name)
-	}
-	return g, nil
+// replacing reports whether the root volume of an instance is being replaced.
+func (m *member) replacing() bool {
+	return slices.Contains([]types.LifecycleState{types.LifecycleStateReplacingRootVolume, types.LifecycleStateReplacingRootVolumeWait,
+		types.LifecycleStateReplacingRootVolumeProceed, types.LifecycleStateRootVolumeReplaced}, m.state)
 }
 
-// change returns the group for a call that changes it: not one that is being deleted, and not one
-// that belongs to an operator (SDK CreateAutoScalingGroupInput.Operator).
-func (s *service) change(c *sim.Call, name *string) (*group, error) {
-	g, err := s.find(name)
-	if err != nil {
-		return nil, err
+// version is the number of the launch template version that the instance was launched from.
+func (m *member) version() int {
+	if m.template == nil {
+		return 0
 	}
-	if g.deleting {
-		return nil, invalid("AutoScalingGroup %s is pending delete", g.name)
+	n := 0
+	for _, r := range val(m.template.Version) {
+		n = n*10 + int(r-'0')
 	}
-	if err := g.allows(c.Principal); err != nil {
-		return nil, err
-	}
-	return g, nil
+	return n
 }
 
 // allows refuses callers other than the group's operator, if it has one.
@@ -227,26 +165,46 @@ func (g *group) capacity() int {
 	return n
 }
 
-// wake has the group reconciled once d has passed, or earlier if that is already due.
-func (s *service) wake(g *group, d time.Duration) {
-	at := s.kernel.Now().Add(max(d, 0))
-	if !g.wakeAt.IsZero() && !at.Before(g.wakeAt) {
-		return
-	}
-	g.wakeAt = at
-	s.kernel.After(at.Sub(s.kernel.Now()), func() {
-		if g.gone || !g.wakeAt.Equal(at) {
-			return
+// hasDesiredConfiguration reports whether a refresh with a desired configuration is active.
+func (g *group) hasDesiredConfiguration() bool { return g.refresh != nil && g.refresh.desired != nil }
+
+// effective is what the group launches now: during a refresh with a desired configuration, that one
+// (UG instance-refresh-overview).
+func (g *group) effective() configuration {
+	if r := g.refresh; r != nil && r.desired != nil {
+		if r.status == types.InstanceRefreshStatusInProgress || r.status == types.InstanceRefreshStatusBaking {
+			return *r.desired
 		}
-		g.wakeAt = time.Time{}
-		s.reconcile(g)
-	})
+	}
+	return g.config
 }
 
-// changed is called when a call has changed a group: it shows the change and has it acted upon.
-// What failed before may work now.
-func (s *service) changed(g *group) {
-	g.failures, g.retryAt = 0, time.Time{}
-	s.publish(g)
-	s.wake(g, reaction)
+// inTransition reports whether instances are on their way in or out.
+func (g *group) inTransition() bool {
+	for _, m := range g.members {
+		if m.starting() || m.leaving() || m.replacing() {
+			return true
+		}
+	}
+	return false
 }
+
+// coolDown starts the cooldown anew (UG ec2-auto-scaling-scaling-cooldowns: it begins when the last
+// instance has launched or terminated).
+func (g *group) coolDown(now time.Time) { g.coolUntil = now.Add(seconds(g.cooldown)) }
+
+// Retries of failed launches wait longer each time. AWS documents that it retries, not how often;
+// these bounds are an inference.
+const (
+	firstRetry = 30 * time.Second
+	lastRetry  = 15 * time.Minute
+)
+
+// backOff puts off the next launch: twice as long with each failure in a row.
+func (g *group) backOff(now time.Time) {
+	wait := min(firstRetry<<min(g.failures, 10), lastRetry)
+	g.failures++
+	g.retryAt = now.Add(wait)
+}
+
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

@@ -1,0 +1,248 @@
+package autoscaling
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// refreshes takes the steps of active instance refreshes.
+type refreshes struct {
+	region    *sim.Region
+	kernel    *sim.Kernel
+	alarms    map[string]AlarmState
+	groups    *groups
+	sources   *sources
+	scaler    *scaler
+	warmPools *warmPools
+}
+
+// step takes the next step of the active refresh and reports whether it has seen to the
+// group's capacity.
+func (rs *refreshes) step(g *group) bool {
+	r := g.refresh
+	if r == nil {
+		return false
+	}
+	now := rs.kernel.Now()
+	if r.status == types.InstanceRefreshStatusPending && !now.Before(r.started.Add(reaction)) {
+		r.status = types.InstanceRefreshStatusInProgress
+		rs.markSkipped(g, r)
+	}
+	if r.status != types.InstanceRefreshStatusPending && r.status != types.InstanceRefreshStatusCancelling {
+		if why := rs.failure(r); why != "" {
+			rs.fail(g, why)
+			return false
+		}
+	}
+	switch r.status {
+	case types.InstanceRefreshStatusInProgress, types.InstanceRefreshStatusRollbackInProgress:
+		return rs.replaceNext(g, r)
+	case types.InstanceRefreshStatusBaking:
+		if !now.Before(r.bakeUntil) {
+			rs.succeed(g, r)
+		}
+	case types.InstanceRefreshStatusCancelling:
+		if !g.inTransition() {
+			rs.end(g, types.InstanceRefreshStatusCancelled, "Cancelled due to user request.")
+		}
+	default:
+	}
+	return false
+}
+
+// failure returns why an active refresh must fail now, or nothing.
+func (rs *refreshes) failure(r *refresh) string {
+	now := rs.kernel.Now()
+	for _, name := range r.prefs.alarms {
+		if rs.alarms[name] == AlarmFiring && r.status != types.InstanceRefreshStatusRollbackInProgress {
+			return fmt.Sprintf("CloudWatch alarm %s is in ALARM state.", name)
+		}
+	}
+	switch {
+	case !now.Before(r.started.Add(refreshLimit)):
+		return "The instance refresh exceeded the maximum duration of 14 days."
+	case !r.blockedSince.IsZero() && !now.Before(r.blockedSince.Add(blockedLimit)):
+		return "The instance refresh made no progress for one hour. " + r.reason
+	}
+	return ""
+}
+
+// replaceNext does what the plan says. While the refresh is paused, it only keeps the group at its capacity.
+func (rs *refreshes) replaceNext(g *group, r *refresh) bool {
+	now := rs.kernel.Now()
+	state := rs.state(g, r)
+	plan := state.plan()
+	r.progress(state, plan)
+	suspended := g.suspends(processInstanceRefresh) || g.suspends(processLaunch) || g.suspends(processTerminate)
+	if rs.reachCheckpoint(g, r, state, plan) {
+		return false
+	}
+	if suspended || now.Before(r.pausedUntil) {
+		r.blockedSince = time.Time{}
+		r.reason = "The instance refresh is paused at a checkpoint until " + stamp(r.pausedUntil) + "."
+		if suspended {
+			r.reason = "The instance refresh is paused: the InstanceRefresh, Launch or Terminate process is suspended."
+		}
+		total := state.tally().total
+		rs.scaler.carryOut(g, refreshPlan{launch: max(0, g.desired-total), scaleIn: plan.scaleIn}, nil, "")
+		return true
+	}
+	if plan.done {
+		if rs.warmPools.replaceOutdated(g, r) {
+			rs.complete(g, r)
+		}
+		return true
+	}
+	rs.scaler.carryOut(g, plan, func(*member) string { return reasonRefresh }, reasonRefresh)
+	r.wait(g, plan, now)
+	return true
+}
+
+// reachCheckpoint passes every checkpoint whose share is new, healthy and warm, and pauses the
+// refresh after it; the last ends it, even below 100 percent (UG
+// asg-adding-checkpoints-instance-refresh). It reports whether the refresh has ended.
+func (rs *refreshes) reachCheckpoint(g *group, r *refresh, state refreshState, plan refreshPlan) bool {
+	if r.rollback != nil || len(r.prefs.checkpoints) == 0 || g.desired == 0 || plan.done {
+		return false
+	}
+	tally := state.tally()
+	share := tally.updatedReady * 100 / g.desired
+	// A group that grows falls below checkpoints that it had passed, and reaches them again: the
+	// same page, "Considerations".
+	for r.checkpoint > 0 && tally.updated*100/g.desired < r.prefs.checkpoints[r.checkpoint-1] {
+		r.checkpoint--
+	}
+	next := r.checkpoint
+	for next < len(r.prefs.checkpoints) && r.prefs.checkpoints[next] <= share && r.prefs.checkpoints[next] < 100 {
+		next++
+	}
+	switch {
+	case next == r.checkpoint:
+		return false
+	case next == len(r.prefs.checkpoints):
+		if tally.going != "" {
+			return false // what was replaced has to be gone first
+		}
+		r.checkpoint = next
+		rs.complete(g, r)
+		return true
+	}
+	r.checkpoint = next
+	publishCheckpoint(rs.region, g, r)
+	r.pausedUntil = rs.kernel.Now().Add(time.Duration(r.prefs.checkpointDelay) * time.Second)
+	return false
+}
+
+// complete begins the bake time, or ends the refresh or its rollback.
+func (rs *refreshes) complete(g *group, r *refresh) {
+	if r.rollback != nil {
+		rs.end(g, types.InstanceRefreshStatusRollbackSuccessful, "")
+		return
+	}
+	if r.prefs.bakeTime > 0 {
+		r.status, r.reason = types.InstanceRefreshStatusBaking, "Waiting for the bake time to end."
+		r.bakeUntil = rs.kernel.Now().Add(time.Duration(r.prefs.bakeTime) * time.Second)
+		return
+	}
+	rs.succeed(g, r)
+}
+
+// succeed makes the desired configuration the group's.
+func (rs *refreshes) succeed(g *group, r *refresh) {
+	if r.desired != nil {
+		g.config = *r.desired
+	}
+	rs.end(g, types.InstanceRefreshStatusSuccessful, "")
+}
+
+// fail ends a refresh that cannot go on, or rolls it back if it was asked to.
+func (rs *refreshes) fail(g *group, why string) {
+	r := g.refresh
+	switch {
+	case r.rollback != nil:
+		rs.end(g, types.InstanceRefreshStatusRollbackFailed, why)
+	case r.prefs.autoRollback:
+		rs.beginRollback(g, "Automatic rollback: "+why)
+		rs.groups.wake(g, reaction)
+	default:
+		rs.end(g, types.InstanceRefreshStatusFailed, why)
+	}
+}
+
+// beginRollback turns the refresh around: what it launched is replaced by what the group names.
+func (rs *refreshes) beginRollback(g *group, why string) {
+	r := g.refresh
+	now := rs.kernel.Now()
+	r.rollback = &types.RollbackDetails{
+		RollbackReason: ptr(why), RollbackStartTime: ptr(now), PercentageCompleteOnRollback: number(r.percent),
+		InstancesToUpdateOnRollback: number(r.remaining), ProgressDetailsOnRollback: r.progressDetails(g),
+	}
+	r.status, r.reason = types.InstanceRefreshStatusRollbackInProgress, ""
+	r.rollbackSequence = g.launches
+	r.best, r.blockedSince, r.sickSeen, r.pausedUntil = 0, time.Time{}, false, time.Time{}
+	g.failures, g.retryAt = 0, time.Time{}
+}
+
+// end ends the active refresh.
+func (rs *refreshes) end(g *group, status types.InstanceRefreshStatus, reason string) {
+	r := g.refresh
+	r.status, r.reason, r.ended = status, reason, rs.kernel.Now()
+	publishRefresh(rs.region, g, r)
+	rs.groups.refreshes.Put(r.id, r.describe(g))
+	g.past = append(g.past, r)
+	g.refresh = nil
+	for _, m := range g.members {
+		m.replaced = false
+	}
+	rs.groups.wake(g, reaction)
+}
+
+// cancel ends the active refresh of a group, if it has one.
+func (rs *refreshes) cancel(g *group, why string) {
+	if g.refresh != nil {
+		rs.end(g, types.InstanceRefreshStatusCancelled, why)
+	}
+}
+
+// state is the group as the planner sees it, oldest instances first.
+func (rs *refreshes) state(g *group, r *refresh) refreshState {
+	state := refreshState{desired: g.desired, minHealthy: r.prefs.minHealthy, maxHealthy: r.prefs.maxHealthy,
+		maxExplicit: r.prefs.maxExplicit, limit: r.limit(), inPlace: r.inPlace()}
+	for _, m := range g.members {
+		member, ok := refreshMemberOf(m, r.prefs.warmup, rs.kernel.Now())
+		if !ok {
+			continue
+		}
+		member.updated = rs.sources.updated(g, r, m)
+		member.newRoot = r.inPlace() && rs.sources.imageFor(g, r, m) != ""
+		switch {
+		case m.state == types.LifecycleStateStandby:
+			member.treatment = map[types.StandbyInstances]refreshTreatment{
+				types.StandbyInstancesTerminate: treatReplace, types.StandbyInstancesIgnore: treatIgnore, types.StandbyInstancesWait: treatWait,
+			}[r.prefs.standby]
+		case m.protected:
+			member.treatment = map[types.ScaleInProtectedInstances]refreshTreatment{
+				types.ScaleInProtectedInstancesRefresh: treatReplace, types.ScaleInProtectedInstancesIgnore: treatIgnore,
+				types.ScaleInProtectedInstancesWait: treatWait,
+			}[r.prefs.scaleInProtected]
+		}
+		state.members = append(state.members, member)
+	}
+	return state
+}
+
+// markSkipped notes which instances match what the group names when a refresh without desired
+// configuration starts.
+func (rs *refreshes) markSkipped(g *group, r *refresh) {
+	r.skipped = map[string]bool{}
+	if !r.prefs.skipMatching || r.desired != nil {
+		return
+	}
+	for _, m := range g.members {
+		r.skipped[m.id] = rs.sources.matches(m, g.config)
+	}
+}
