@@ -2,7 +2,6 @@ package autoscaling
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -20,9 +19,6 @@ type activityLog struct {
 
 // keptFor is how long activities and refreshes are remembered: six weeks (API DescribeScalingActivities).
 const keptFor = 6 * 7 * 24 * time.Hour
-
-// stamp writes a time as causes of activities do.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 // begin records the start of an activity. Recorded activities are replaced, never changed.
 func (log *activityLog) begin(g *group, m *member, description, cause string) *types.Activity {
@@ -88,42 +84,4 @@ func (log *activityLog) forgetOld(now time.Time) {
 		log.table.Delete(log.ids[0])
 		log.ids = log.ids[1:]
 	}
-}
-
-// Sentences of causes (UG as-verify-scaling-activity, CHAP_Troubleshooting, replace-unhealthy-instance).
-
-func causeCapacity(now time.Time, from, to int) string {
-	if to > from {
-		return fmt.Sprintf("At %s an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.",
-			stamp(now), from, to)
-	}
-	return fmt.Sprintf("At %s an instance was taken out of service in response to a difference between desired and actual capacity, shrinking the capacity from %d to %d.",
-		stamp(now), from, to)
-}
-
-func causeSelected(now time.Time, id string) string {
-	return fmt.Sprintf("At %s instance %s was selected for termination.", stamp(now), id)
-}
-
-func causeOutOfService(now time.Time, why string) string {
-	return fmt.Sprintf("At %s an instance was taken out of service in response to %s.", stamp(now), why)
-}
-
-func causeLaunched(now time.Time, why string) string {
-	return fmt.Sprintf("At %s an instance was launched in response to %s.", stamp(now), why)
-}
-
-// join puts sentences of a cause together as AWS does, with two spaces.
-func join(sentences ...string) string {
-	text := ""
-	for _, s := range sentences {
-		if s == "" {
-			continue
-		}
-		if text != "" {
-			text += "  "
-		}
-		text += s
-	}
-	return text
 }

@@ -2,6 +2,7 @@ package autoscaling
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -80,7 +81,7 @@ func (p *permissions) askCreate(c *sim.Call, in *autoscaling.CreateAutoScalingGr
 	}
 	// a group of that name has no part in it: there must be none
 	request.Context = sim.Tagging(iampolicy.Context{}, tags)
-	configured(request.Context, in.LaunchConfigurationName)
+	addConfigurationKey(request.Context, in.LaunchConfigurationName)
 	asked := []sim.Question{{Request: request}}
 	asked = append(asked, iam.ServiceLinkedRole(c.Account, linkedRole, linkedService)...)
 	// a launch configuration of the instance is created with the group: that it takes its own
@@ -101,7 +102,7 @@ func (p *permissions) askCreate(c *sim.Call, in *autoscaling.CreateAutoScalingGr
 
 func (p *permissions) askUpdate(c *sim.Call, in *autoscaling.UpdateAutoScalingGroupInput) []sim.Question {
 	asked := p.askGroup(c, in.AutoScalingGroupName)
-	configured(asked[0].Context, in.LaunchConfigurationName)
+	addConfigurationKey(asked[0].Context, in.LaunchConfigurationName)
 	g := p.groups.byName[val(in.AutoScalingGroupName)]
 	if g == nil {
 		return asked
@@ -111,7 +112,7 @@ func (p *permissions) askUpdate(c *sim.Call, in *autoscaling.UpdateAutoScalingGr
 		places = g.subnets
 	}
 	asked = append(asked, passed(in.ServiceLinkedRoleARN)...)
-	return append(asked, p.askLaunches(in.LaunchTemplate, g.completed(in.MixedInstancesPolicy), places)...)
+	return append(asked, p.askLaunches(in.LaunchTemplate, completed(in.MixedInstancesPolicy, g.config), places)...)
 }
 
 func (p *permissions) askRefresh(c *sim.Call, in *autoscaling.StartInstanceRefreshInput) []sim.Question {
@@ -120,17 +121,17 @@ func (p *permissions) askRefresh(c *sim.Call, in *autoscaling.StartInstanceRefre
 	if g == nil || in.DesiredConfiguration == nil {
 		return asked
 	}
-	return append(asked, p.askLaunches(in.DesiredConfiguration.LaunchTemplate, g.completed(in.DesiredConfiguration.MixedInstancesPolicy), g.subnets)...)
+	return append(asked, p.askLaunches(in.DesiredConfiguration.LaunchTemplate, completed(in.DesiredConfiguration.MixedInstancesPolicy, g.config), g.subnets)...)
 }
 
-// completed has the group's template in the place of one that a policy leaves out. A policy without
-// anything to launch changes no launches.
-func (g *group) completed(policy *types.MixedInstancesPolicy) *types.MixedInstancesPolicy {
-	if policy == nil || policy.LaunchTemplate == nil || policy.LaunchTemplate.LaunchTemplateSpecification != nil || g.config.mixed == nil {
+// completed returns a policy with the template of the group's configuration in the place of one that
+// it leaves out. A policy without anything to launch changes no launches.
+func completed(policy *types.MixedInstancesPolicy, config configuration) *types.MixedInstancesPolicy {
+	if policy == nil || policy.LaunchTemplate == nil || policy.LaunchTemplate.LaunchTemplateSpecification != nil || config.mixed == nil {
 		return policy
 	}
 	return &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{
-		LaunchTemplateSpecification: asGiven(g.config.mixed.LaunchTemplate).LaunchTemplateSpecification, Overrides: policy.LaunchTemplate.Overrides,
+		LaunchTemplateSpecification: asGiven(config.mixed.LaunchTemplate).LaunchTemplateSpecification, Overrides: policy.LaunchTemplate.Overrides,
 	}}
 }
 
@@ -183,4 +184,54 @@ func passed(arn *string) []sim.Question {
 		return nil
 	}
 	return []sim.Question{{Request: iam.Role{ARN: *arn}.Passed(linkedService)}}
+}
+
+// askConfiguration asks for the launch configuration, and for passing the role of its instance
+// profile (UG us-iam-role, "Prerequisites").
+func (p *permissions) askConfiguration(c *sim.Call, in *autoscaling.CreateLaunchConfigurationInput) []sim.Question {
+	if in.InstanceId != nil {
+		if derived, err := p.configurationActions.ofInstance(in); err == nil {
+			in = derived
+		}
+	}
+	request := p.onConfiguration("CreateLaunchConfiguration", in.LaunchConfigurationName)
+	add := func(key, value string) {
+		if value != "" {
+			request.Context[serviceName+":"+key] = []string{value}
+		}
+	}
+	add("ImageId", val(in.ImageId))
+	add("InstanceType", val(in.InstanceType))
+	add("SpotPrice", val(in.SpotPrice))
+	if o := in.MetadataOptions; o != nil {
+		add("MetadataHttpEndpoint", string(o.HttpEndpoint))
+		add("MetadataHttpTokens", string(o.HttpTokens))
+		if o.HttpPutResponseHopLimit != nil {
+			add("MetadataHttpPutResponseHopLimit", strconv.Itoa(int(*o.HttpPutResponseHopLimit)))
+		}
+	}
+	asked := []sim.Question{{Request: request}}
+	if profile, ok := iam.FindInstanceProfile(c.Account, val(in.IamInstanceProfile)); ok {
+		if role, ok := iam.FindRole(c.Account, profile.Role); ok {
+			asked = append(asked, sim.Question{Request: role.Passed("ec2.amazonaws.com")})
+		}
+	}
+	return asked
+}
+
+// onConfiguration is the permission for an action on a launch configuration. The ARN of one that
+// does not exist has no id.
+func (p *permissions) onConfiguration(action string, name *string) iampolicy.Request {
+	arn := configurationARN(p.region, "*", val(name))
+	if l, exists := p.configurations.table.Get(val(name)); exists {
+		arn = *l.LaunchConfigurationARN
+	}
+	return iampolicy.Request{Action: serviceName + ":" + action, Resource: arn, Context: iampolicy.Context{}}
+}
+
+// addConfigurationKey adds the condition key of the launch configuration that a group is created or updated with.
+func addConfigurationKey(context iampolicy.Context, name *string) {
+	if name != nil {
+		context[serviceName+":LaunchConfigurationName"] = []string{*name}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -21,7 +22,7 @@ type launchRequest struct {
 	template     resolved
 	instanceType string // empty for the template's
 	imageID      string // empty for the template's
-	place        place
+	place        allocation.Place
 	market       ec2types.MarketType // empty for the template's
 	maxPrice     string
 	tags         []ec2types.Tag
@@ -34,7 +35,7 @@ type launchRequest struct {
 func (l launchRequest) ec2() ec2.LaunchRequest {
 	r := ec2.LaunchRequest{
 		Template: ec2.LaunchTemplateSpec{ID: l.template.id, Version: itoa(l.template.number)}, Count: 1,
-		InstanceType: l.instanceType, ImageID: l.imageID, SubnetID: l.place.subnet, Zone: l.place.zone,
+		InstanceType: l.instanceType, ImageID: l.imageID, SubnetID: l.place.Subnet, Zone: l.place.Zone,
 		Market: l.market, MaxPrice: l.maxPrice, Tags: l.tags, PlacementGroup: l.placementGroup,
 		ReservationID: l.reservation,
 	}
@@ -71,6 +72,7 @@ func (c compute) state(id string) ec2types.InstanceStateName {
 	return i.State.Name
 }
 
+// runs reports whether an instance runs or is about to.
 func (c compute) runs(m *member) bool {
 	state := c.state(m.id)
 	return state == ec2types.InstanceStateNameRunning || state == ec2types.InstanceStateNamePending
@@ -82,8 +84,8 @@ func (c compute) clusters(placementGroup string) bool {
 	return ok && p.Strategy == ec2types.PlacementStrategyCluster
 }
 
-// architectureOf is that of the image that an override is launched with; "" for one that EC2 does
-// not know, or that a parameter names.
+// architectureOf returns the architecture of the image that an override is launched with; "" for an
+// image that EC2 does not know, or that a parameter names.
 func (c compute) architectureOf(o types.LaunchTemplateOverrides, t resolved) ec2types.ArchitectureValues {
 	image, known := ec2.LookupImage(c.region, valOr(o.ImageId, val(t.data.ImageId)))
 	if !known {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 )
 
 // Limits of a mixed instances policy (reference 2.3; UG ec2-auto-scaling-quotas; SDK
@@ -221,13 +223,13 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 	if err := checkSegments(d.DistributionSegments, d); err != nil {
 		return nil, err
 	}
-	onDemand := strategyPrioritized
+	onDemand := allocation.StrategyPrioritized
 	if attributeBased {
-		onDemand = strategyLowestPrice
+		onDemand = allocation.StrategyLowestPrice
 	}
 	out := &types.InstancesDistribution{
 		OnDemandAllocationStrategy:          ptr(valOr(d.OnDemandAllocationStrategy, onDemand)),
-		SpotAllocationStrategy:              ptr(valOr(d.SpotAllocationStrategy, strategyLowestPrice)),
+		SpotAllocationStrategy:              ptr(valOr(d.SpotAllocationStrategy, allocation.StrategyLowestPrice)),
 		OnDemandBaseCapacity:                ptr(val(d.OnDemandBaseCapacity)),
 		OnDemandPercentageAboveBaseCapacity: ptr(valOr(d.OnDemandPercentageAboveBaseCapacity, 100)),
 		SpotInstancePools:                   d.SpotInstancePools, SpotMaxPrice: optional(val(d.SpotMaxPrice)),
@@ -239,8 +241,8 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 	if err := checkShares(out); err != nil {
 		return nil, err
 	}
-	if *out.SpotAllocationStrategy == strategyLowestPrice {
-		out.SpotInstancePools = ptr(valOr(d.SpotInstancePools, defaultSpotPools))
+	if *out.SpotAllocationStrategy == allocation.StrategyLowestPrice {
+		out.SpotInstancePools = ptr(valOr(d.SpotInstancePools, allocation.DefaultSpotPools))
 	}
 	if len(out.DistributionSegments) > 0 {
 		// which would remove the segments
@@ -252,17 +254,17 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 func checkStrategies(d *types.InstancesDistribution, attributeBased bool) error {
 	onDemand, spot := *d.OnDemandAllocationStrategy, *d.SpotAllocationStrategy
 	switch {
-	case onDemand != strategyPrioritized && onDemand != strategyLowestPrice:
+	case onDemand != allocation.StrategyPrioritized && onDemand != allocation.StrategyLowestPrice:
 		return invalid("Invalid on-demand allocation strategy: %s. Valid values are: prioritized, lowest-price", onDemand)
-	case attributeBased && onDemand == strategyPrioritized:
+	case attributeBased && onDemand == allocation.StrategyPrioritized:
 		return invalid("The prioritized On-Demand allocation strategy cannot be used with InstanceRequirements.")
-	case !slices.Contains([]string{strategyLowestPrice, strategyCapacityOptimized, strategyCapacityOptimizedPrioritized,
-		strategyPriceCapacityOptimized}, spot):
+	case !slices.Contains([]string{allocation.StrategyLowestPrice, allocation.StrategyCapacityOptimized, allocation.StrategyCapacityOptimizedPrioritized,
+		allocation.StrategyPriceCapacityOptimized}, spot):
 		// The message is what users of Terraform paste; AWS has no page with it.
 		return invalid("SpotAllocationStrategy is not valid. Valid options are: [lowest-price, capacity-optimized, capacity-optimized-prioritized, price-capacity-optimized].")
-	case attributeBased && spot == strategyCapacityOptimizedPrioritized:
+	case attributeBased && spot == allocation.StrategyCapacityOptimizedPrioritized:
 		return invalid("The capacity-optimized-prioritized Spot allocation strategy cannot be used with InstanceRequirements.")
-	case d.SpotInstancePools != nil && spot != strategyLowestPrice:
+	case d.SpotInstancePools != nil && spot != allocation.StrategyLowestPrice:
 		return invalid("SpotInstancePools option is only available with the lowest-price allocation strategy.")
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/scalein"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -199,5 +200,5 @@ func timeOf(f types.Filter) (time.Time, error) {
 
 func describeTerminationPolicyTypes(*sim.Call,
 	*autoscaling.DescribeTerminationPolicyTypesInput) (*autoscaling.DescribeTerminationPolicyTypesOutput, error) {
-	return &autoscaling.DescribeTerminationPolicyTypesOutput{TerminationPolicyTypes: terminationPolicies}, nil
+	return &autoscaling.DescribeTerminationPolicyTypesOutput{TerminationPolicyTypes: scalein.Policies}, nil
 }

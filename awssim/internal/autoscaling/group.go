@@ -144,6 +144,20 @@ func (g *group) allows(principal string) error {
 	return sim.Errorf(codeAccessDenied, "The Auto Scaling group %s is managed by the operator %s.", g.name, val(g.operator.Principal)).WithStatus(403)
 }
 
+// purchased returns the units that count toward the desired capacity, and how many of them are
+// On-Demand.
+func (g *group) purchased() (total, onDemand int) {
+	for _, m := range g.members {
+		if m.counts() {
+			total += m.units
+			if !m.spot {
+				onDemand += m.units
+			}
+		}
+	}
+	return total, onDemand
+}
+
 // instance returns the member with that id, or nil.
 func (g *group) instance(id string) *member {
 	for _, m := range g.members {
@@ -164,9 +178,6 @@ func (g *group) capacity() int {
 	}
 	return n
 }
-
-// hasDesiredConfiguration reports whether a refresh with a desired configuration is active.
-func (g *group) hasDesiredConfiguration() bool { return g.refresh != nil && g.refresh.desired != nil }
 
 // effective is what the group launches now: during a refresh with a desired configuration, that one
 // (UG instance-refresh-overview).
@@ -208,3 +219,45 @@ func (g *group) backOff(now time.Time) {
 }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+func (g *group) hook(name string) int {
+	return slices.IndexFunc(g.hooks, func(h hook) bool { return h.name == name })
+}
+
+// settleActions lets what has timed out end with its default result. It sets the outcome once all
+// actions have continued or one has abandoned, which stops the others (UG lifecycle-hooks).
+func (m *member) settleActions(now time.Time) {
+	if m.outcome != "" {
+		return
+	}
+	open := false
+	for _, a := range m.actions {
+		if a.result == "" && !now.Before(a.deadline) {
+			a.result = a.fallback
+		}
+		if a.result == resultAbandon {
+			m.outcome = resultAbandon
+			return
+		}
+		open = open || a.result == ""
+	}
+	if !open {
+		m.outcome = resultContinue
+	}
+}
+
+// nextDeadline is when the first open action times out.
+func (m *member) nextDeadline() (next time.Time, ok bool) {
+	for _, a := range m.actions {
+		if a.result == "" && (!ok || a.deadline.Before(next)) {
+			next, ok = a.deadline, true
+		}
+	}
+	return next, ok
+}
+
+// resting reports whether an instance waits in the warm pool, ready to be used.
+func resting(m *member) bool {
+	return slices.Contains([]types.LifecycleState{types.LifecycleStateWarmedStopped, types.LifecycleStateWarmedRunning,
+		types.LifecycleStateWarmedHibernated}, m.state)
+}

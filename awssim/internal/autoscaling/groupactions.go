@@ -127,7 +127,7 @@ func (api *groupActions) update(c *sim.Call, in *autoscaling.UpdateAutoScalingGr
 		return nil, err
 	}
 	reconfigures := in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil || in.LaunchConfigurationName != nil
-	if reconfigures && g.hasDesiredConfiguration() {
+	if reconfigures && g.refresh != nil && g.refresh.desired != nil {
 		// UG instance-refresh-overview, "Update restriction".
 		return nil, invalid("An active instance refresh with a desired configuration exists. All configuration options derived from the desired configuration are not available for update while the instance refresh is active.")
 	}
@@ -184,7 +184,7 @@ func (api *groupActions) delete(c *sim.Call, in *autoscaling.DeleteAutoScalingGr
 	if g, err = api.groups.change(c, in.AutoScalingGroupName); err != nil {
 		return nil, err
 	}
-	if err := g.refuseDeletion(force); err != nil {
+	if err := refuseDeletion(g, force); err != nil {
 		return nil, err
 	}
 	if !force {
@@ -208,8 +208,8 @@ func (api *groupActions) delete(c *sim.Call, in *autoscaling.DeleteAutoScalingGr
 	return &autoscaling.DeleteAutoScalingGroupOutput{}, nil
 }
 
-// refuseDeletion says what protects the group, or its instances, from being deleted.
-func (g *group) refuseDeletion(force bool) error {
+// refuseDeletion refuses to delete a group that is protected, or whose instances are.
+func refuseDeletion(g *group, force bool) error {
 	switch { // UG resource-deletion-protection: "returns a ValidationError"; its words are an inference
 	case g.deletion == types.DeletionProtectionPreventAllDeletion:
 		return invalid("The Auto Scaling group %s cannot be deleted: its deletion protection is prevent-all-deletion.", g.name)

@@ -11,12 +11,23 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
+// groupView is one group as Describe actions show it. It is built anew after each change and never changed.
+type groupView struct {
+	group types.AutoScalingGroup
+	warm  []types.Instance
+	hooks []types.LifecycleHook
+
+	scaling       []types.ScalingPolicy
+	scheduled     []types.ScheduledUpdateGroupAction
+	notifications []types.NotificationConfiguration
+}
+
 // groups holds the groups of one account and Region, and what Describe actions show of them.
 type groups struct {
 	region         *sim.Region
 	kernel         *sim.Kernel
 	configurations configurations
-	// reconcile is where a change of a group ends. It is set once the rooms above are there.
+	// reconcile starts what a group lacks now. newService sets it, because the reconciler uses groups.
 	reconcile func(*group)
 
 	byName     map[string]*group

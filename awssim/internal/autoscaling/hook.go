@@ -49,42 +49,6 @@ type lifecycleAction struct {
 	result   string
 }
 
-func (g *group) hook(name string) int {
-	return slices.IndexFunc(g.hooks, func(h hook) bool { return h.name == name })
-}
-
-// settleActions lets what has timed out end with its default result. It sets the outcome once all
-// actions have continued or one has abandoned, which stops the others (UG lifecycle-hooks).
-func (m *member) settleActions(now time.Time) {
-	if m.outcome != "" {
-		return
-	}
-	open := false
-	for _, a := range m.actions {
-		if a.result == "" && !now.Before(a.deadline) {
-			a.result = a.fallback
-		}
-		if a.result == resultAbandon {
-			m.outcome = resultAbandon
-			return
-		}
-		open = open || a.result == ""
-	}
-	if !open {
-		m.outcome = resultContinue
-	}
-}
-
-// nextDeadline is when the first open action times out.
-func (m *member) nextDeadline() (next time.Time, ok bool) {
-	for _, a := range m.actions {
-		if a.result == "" && (!ok || a.deadline.Before(next)) {
-			next, ok = a.deadline, true
-		}
-	}
-	return next, ok
-}
-
 // mergeHook returns the hook with the members of the specification in place.
 func mergeHook(h hook, spec types.LifecycleHookSpecification) (hook, error) {
 	h.name = val(spec.LifecycleHookName)

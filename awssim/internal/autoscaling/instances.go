@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -20,8 +21,8 @@ const (
 	maxTerminated = 100
 )
 
-// membersOf returns the live members with the given ids.
-func (g *group) membersOf(ids []string, most int) ([]*member, error) {
+// liveMembers returns the live members with the given ids.
+func liveMembers(g *group, ids []string, most int) ([]*member, error) {
 	if len(ids) == 0 {
 		return nil, invalid("At least one instance ID must be specified.")
 	}
@@ -84,7 +85,7 @@ func (api *instanceActions) terminate(c *sim.Call,
 	if err != nil {
 		return nil, err
 	}
-	found, err := g.membersOf(ids, maxTerminated)
+	found, err := liveMembers(g, ids, maxTerminated)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (api *instanceActions) setProtection(c *sim.Call, in *autoscaling.SetInstan
 	if in.ProtectedFromScaleIn == nil {
 		return nil, required("protectedFromScaleIn")
 	}
-	found, err := g.membersOf(in.InstanceIds, maxProtected)
+	found, err := liveMembers(g, in.InstanceIds, maxProtected)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (api *instanceActions) enterStandby(c *sim.Call, in *autoscaling.EnterStand
 	if in.ShouldDecrementDesiredCapacity == nil {
 		return nil, required("shouldDecrementDesiredCapacity")
 	}
-	found, err := g.membersOf(in.InstanceIds, maxMoved)
+	found, err := liveMembers(g, in.InstanceIds, maxMoved)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func (api *instanceActions) exitStandby(c *sim.Call, in *autoscaling.ExitStandby
 	if err != nil {
 		return nil, err
 	}
-	found, err := g.membersOf(in.InstanceIds, maxMoved)
+	found, err := liveMembers(g, in.InstanceIds, maxMoved)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +300,7 @@ func (api *instanceActions) attachable(g *group, id string) (*member, error) {
 	}
 	for _, o := range g.config.overrides() {
 		if val(o.InstanceType) == m.instanceType {
-			m.weight, m.units = val(o.WeightedCapacity), unitsOf(api.kernel.World(), g.capacityUnit, o, m.instanceType)
+			m.weight, m.units = val(o.WeightedCapacity), allocation.UnitsOf(val(o.WeightedCapacity), api.kernel.World().InstanceType(m.instanceType), g.capacityUnit)
 		}
 	}
 	return m, nil

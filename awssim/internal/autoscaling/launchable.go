@@ -4,6 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -52,11 +53,11 @@ func (r *requests) checkAlternative(n *settings, base resolved, i int, o types.L
 		if err := checkBaseline(req); err != nil {
 			return err
 		}
-		matches := matching(r.kernel.World(), n.capacityUnit, req, i, r.compute.architectureOf(o, template))
+		matches := allocation.Matching(r.kernel.World().InstanceTypes, n.capacityUnit, req, i, r.compute.architectureOf(o, template))
 		if len(matches) == 0 {
 			return invalid("No instance types match the specified instance requirements.")
 		}
-		instanceType = matches[0].instanceType
+		instanceType = matches[0].InstanceType
 	}
 	if instanceType == "" {
 		return invalid("You must use a valid fully-formed launch template. The launch template must contain an instance type.")

@@ -64,3 +64,5 @@ func blockDevice(m types.BlockDeviceMapping) ec2types.LaunchTemplateBlockDeviceM
 	}
 	return device
 }
+
+func isGroupID(group string) bool { return strings.HasPrefix(group, "sg-") }

@@ -158,8 +158,6 @@ func (api *configurationActions) check(l *types.LaunchConfiguration) error {
 	return nil
 }
 
-func isGroupID(group string) bool { return strings.HasPrefix(group, "sg-") }
-
 func checkProfile(account *sim.Account, profile string) error {
 	if profile == "" {
 		return nil

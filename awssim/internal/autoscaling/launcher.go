@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -18,7 +19,7 @@ type launcher struct {
 	groups     *groups
 	activities *activityLog
 	compute    compute
-	sources    *sources
+	planner    *launchPlanner
 	lifecycle  *lifecycle
 }
 
@@ -42,15 +43,15 @@ func (l *launcher) launchUnits(g *group, units int, reason string) {
 
 // launchOne launches one instance by the first option that EC2 grants, or records why there is none.
 func (l *launcher) launchOne(g *group, reason string, state types.LifecycleState) *member {
-	options, err := l.options(g, reason == reasonBalance)
+	options, err := l.planner.options(g, reason == reasonBalance)
 	if err != nil {
 		l.launchFailed(g, nil, err)
 		return nil
 	}
-	var last place
+	var last allocation.Place
 	for _, o := range options {
 		launched, launchErr := l.compute.launch(launchRequest{
-			template: o.template, instanceType: o.choice.instanceType, imageID: val(o.override.ImageId), place: o.place,
+			template: o.template, instanceType: o.choice.InstanceType, imageID: val(o.override.ImageId), place: o.place,
 			market: o.market, maxPrice: o.maxPrice, tags: g.instanceTags(), groupName: g.name, placementGroup: g.placementGroup,
 			reservation: o.reservation,
 		})
@@ -73,8 +74,8 @@ func (l *launcher) adopt(g *group, i ec2.Instance, o option, reason string, stat
 	g.launches++
 	m := &member{
 		id: val(i.InstanceId), sequence: g.launches, zone: val(i.Placement.AvailabilityZone), subnet: val(i.SubnetId),
-		instanceType: string(i.InstanceType), imageID: val(o.override.ImageId), weight: g.weightOf(o),
-		units: o.choice.units, spot: i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot, launched: now, state: state,
+		instanceType: string(i.InstanceType), imageID: val(o.override.ImageId), weight: weightOf(o, g.capacityUnit),
+		units: o.choice.Units, spot: i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot, launched: now, state: state,
 		reservation: o.reservation,
 		protected:   g.protectNew, configuration: o.template.configuration,
 	}
@@ -93,22 +94,23 @@ func (l *launcher) adopt(g *group, i ec2.Instance, o option, reason string, stat
 	if m.warmed() {
 		description = "Launching a new EC2 instance into warm pool: " + m.id
 	}
-	m.run = l.activities.begin(g, m, description, g.launchCause(now, before, before+m.units, reason))
+	m.run = l.activities.begin(g, m, description, l.launchCause(g, before, before+m.units, reason))
 	return m
 }
 
-// weightOf is what is shown as the weight of an instance: "the number of capacity units contributed
+// weightOf returns what is shown as the weight of an instance: "the number of capacity units contributed
 // by the instance based on its instance type" (SDK types.Instance.WeightedCapacity). That it is
 // shown of a group that counts vCPUs or memory too is an inference.
-func (g *group) weightOf(o option) string {
-	if g.capacityUnit != capacityTypeUnits {
-		return itoa(o.choice.units)
+func weightOf(o option, capacityUnit string) string {
+	if capacityUnit != allocation.CapacityTypeUnits {
+		return itoa(o.choice.Units)
 	}
 	return val(o.override.WeightedCapacity)
 }
 
-// launchCause says why an instance is launched.
-func (g *group) launchCause(now time.Time, from, to int, reason string) string {
+// launchCause returns why an instance is launched.
+func (l *launcher) launchCause(g *group, from, to int, reason string) string {
+	now := l.kernel.Now()
 	if reason == "" && g.replacing > 0 {
 		g.replacing--
 		reason = "an unhealthy instance needing to be replaced"
@@ -120,15 +122,15 @@ func (g *group) launchCause(now time.Time, from, to int, reason string) string {
 }
 
 // launchFailed records a launch that EC2 refused, and puts off the next attempt.
-func (l *launcher) launchFailed(g *group, where *place, err error) {
+func (l *launcher) launchFailed(g *group, where *allocation.Place, err error) {
 	now := l.kernel.Now()
 	var m *member
 	if where != nil {
-		m = &member{zone: where.zone, subnet: where.subnet}
+		m = &member{zone: where.Zone, subnet: where.Subnet}
 	}
 	a := l.activities.begin(g, m, "Launching a new EC2 instance", join(g.cause, causeCapacity(now, g.capacity(), max(g.desired, g.capacity()+1))))
 	config := g.effective()
-	market, _ := g.nextMarket(config)
+	market, _ := nextMarket(g, config)
 	failure := sim.AsError(err)
 	if config.mixed != nil {
 		failure = fleetFailure(failure, market)

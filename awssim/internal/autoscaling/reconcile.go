@@ -10,16 +10,6 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Reasons of launches and terminations, as they are worded in causes of activities.
-const (
-	reasonHealth   = "an EC2 health check indicating it has been terminated or stopped"
-	reasonUserSick = "a user health-check"
-	reasonRefresh  = "an instance refresh"
-	reasonLifetime = "the maximum instance lifetime being exceeded"
-	reasonBalance  = "Availability Zones of the group not being balanced"
-	reasonMaintain = "an instance needing to be replaced"
-)
-
 // reconciler looks at a group as it is now and starts whatever is missing.
 type reconciler struct {
 	kernel    *sim.Kernel

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/refreshplan"
 )
 
 // Time limits of a refresh (UG instance-refresh-overview, "Limitations").
@@ -50,40 +52,40 @@ func (r *refresh) inPlace() bool {
 }
 
 // progress takes down how far the refresh is.
-func (r *refresh) progress(state refreshState, plan refreshPlan) {
-	tally := state.tally()
+func (r *refresh) progress(state refreshplan.State, plan refreshplan.Plan) {
+	tally := state.Tally()
 	if r.rollback == nil {
-		r.percent, r.remaining = plan.percent, plan.remaining
-	} else if state.desired > 0 {
+		r.percent, r.remaining = plan.Percent, plan.Remaining
+	} else if state.Desired > 0 {
 		// What the refresh had deployed goes back to zero (SDK InstanceRefresh.PercentageComplete).
-		r.percent = min(r.percent, tally.old*100/state.desired)
+		r.percent = min(r.percent, tally.Old*100/state.Desired)
 	}
-	if tally.updatedReady > r.best || plan.done {
-		r.best = tally.updatedReady
+	if tally.UpdatedReady > r.best || plan.Done {
+		r.best = tally.UpdatedReady
 		r.blockedSince, r.sickSeen = time.Time{}, false
 	}
 }
 
 // wait says what the refresh waits for, and since when it cannot go on without somebody's help.
-func (r *refresh) wait(g *group, plan refreshPlan, now time.Time) {
-	blocked := g.failures > 0 || r.sickSeen
-	switch plan.wait {
-	case waitPending:
-		r.reason = fmt.Sprintf("Waiting for remaining instances to be available. For example: %s has insufficient data to evaluate its health with Amazon EC2.", plan.example)
-	case waitWarmup:
-		r.reason = fmt.Sprintf("Waiting for instances to warm up before continuing. For example: %s is warming up.", plan.example)
-	case waitTermination:
-		r.reason = fmt.Sprintf("Waiting for replaced instances to terminate. For example: %s is terminating.", plan.example)
-	case waitProtected:
+func (r *refresh) wait(plan refreshplan.Plan, launchFailed bool, now time.Time) {
+	blocked := launchFailed || r.sickSeen
+	switch plan.Wait {
+	case refreshplan.WaitPending:
+		r.reason = fmt.Sprintf("Waiting for remaining instances to be available. For example: %s has insufficient data to evaluate its health with Amazon EC2.", plan.Example)
+	case refreshplan.WaitWarmup:
+		r.reason = fmt.Sprintf("Waiting for instances to warm up before continuing. For example: %s is warming up.", plan.Example)
+	case refreshplan.WaitTermination:
+		r.reason = fmt.Sprintf("Waiting for replaced instances to terminate. For example: %s is terminating.", plan.Example)
+	case refreshplan.WaitProtected:
 		blocked = true
-		r.reason = fmt.Sprintf("Waiting for scale-in protection to be removed from instances. For example: %s is protected from scale in.", plan.example)
-	case waitStandby:
+		r.reason = fmt.Sprintf("Waiting for scale-in protection to be removed from instances. For example: %s is protected from scale in.", plan.Example)
+	case refreshplan.WaitStandby:
 		blocked = true
-		r.reason = fmt.Sprintf("Waiting for instances to leave the Standby state. For example: %s is in Standby.", plan.example)
+		r.reason = fmt.Sprintf("Waiting for instances to leave the Standby state. For example: %s is in Standby.", plan.Example)
 	default:
 		r.reason = ""
 	}
-	if g.failures > 0 {
+	if launchFailed {
 		r.reason = "Waiting for instances to launch: the last launch failed. See the scaling activities of the group."
 	}
 	if !blocked {
@@ -115,12 +117,12 @@ func (r *refresh) deadlines(consider func(time.Time)) {
 }
 
 // describe returns the refresh as it is shown.
-func (r *refresh) describe(g *group) *types.InstanceRefresh {
+func (r *refresh) describe(group string, warmPool bool) *types.InstanceRefresh {
 	d := &types.InstanceRefresh{
-		AutoScalingGroupName: ptr(g.name), InstanceRefreshId: ptr(r.id), Status: r.status, StatusReason: optional(r.reason),
+		AutoScalingGroupName: ptr(group), InstanceRefreshId: ptr(r.id), Status: r.status, StatusReason: optional(r.reason),
 		StartTime: ptr(r.started), PercentageComplete: number(r.percent), InstancesToUpdate: number(r.remaining),
 		Preferences: r.prefs.describe(), DesiredConfiguration: r.asked, RollbackDetails: r.rollback, Strategy: r.strategy,
-		ProgressDetails: r.progressDetails(g),
+		ProgressDetails: r.progressDetails(warmPool),
 	}
 	if !r.ended.IsZero() {
 		d.EndTime = ptr(r.ended)
@@ -130,8 +132,8 @@ func (r *refresh) describe(g *group) *types.InstanceRefresh {
 
 // progressDetails tells the live group and the warm pool apart; a group without a warm pool shows
 // none (SDK InstanceRefresh).
-func (r *refresh) progressDetails(g *group) *types.InstanceRefreshProgressDetails {
-	if g.warm == nil {
+func (r *refresh) progressDetails(warmPool bool) *types.InstanceRefreshProgressDetails {
+	if !warmPool {
 		return nil
 	}
 	return &types.InstanceRefreshProgressDetails{

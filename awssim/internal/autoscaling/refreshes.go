@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/refreshplan"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -75,7 +76,7 @@ func (rs *refreshes) failure(r *refresh) string {
 func (rs *refreshes) replaceNext(g *group, r *refresh) bool {
 	now := rs.kernel.Now()
 	state := rs.state(g, r)
-	plan := state.plan()
+	plan := state.Plan()
 	r.progress(state, plan)
 	suspended := g.suspends(processInstanceRefresh) || g.suspends(processLaunch) || g.suspends(processTerminate)
 	if rs.reachCheckpoint(g, r, state, plan) {
@@ -87,33 +88,33 @@ func (rs *refreshes) replaceNext(g *group, r *refresh) bool {
 		if suspended {
 			r.reason = "The instance refresh is paused: the InstanceRefresh, Launch or Terminate process is suspended."
 		}
-		total := state.tally().total
-		rs.scaler.carryOut(g, refreshPlan{launch: max(0, g.desired-total), scaleIn: plan.scaleIn}, nil, "")
+		total := state.Tally().Total
+		rs.scaler.carryOut(g, refreshplan.Plan{Launch: max(0, g.desired-total), ScaleIn: plan.ScaleIn}, nil, "")
 		return true
 	}
-	if plan.done {
+	if plan.Done {
 		if rs.warmPools.replaceOutdated(g, r) {
 			rs.complete(g, r)
 		}
 		return true
 	}
 	rs.scaler.carryOut(g, plan, func(*member) string { return reasonRefresh }, reasonRefresh)
-	r.wait(g, plan, now)
+	r.wait(plan, g.failures > 0, now)
 	return true
 }
 
 // reachCheckpoint passes every checkpoint whose share is new, healthy and warm, and pauses the
 // refresh after it; the last ends it, even below 100 percent (UG
 // asg-adding-checkpoints-instance-refresh). It reports whether the refresh has ended.
-func (rs *refreshes) reachCheckpoint(g *group, r *refresh, state refreshState, plan refreshPlan) bool {
-	if r.rollback != nil || len(r.prefs.checkpoints) == 0 || g.desired == 0 || plan.done {
+func (rs *refreshes) reachCheckpoint(g *group, r *refresh, state refreshplan.State, plan refreshplan.Plan) bool {
+	if r.rollback != nil || len(r.prefs.checkpoints) == 0 || g.desired == 0 || plan.Done {
 		return false
 	}
-	tally := state.tally()
-	share := tally.updatedReady * 100 / g.desired
+	tally := state.Tally()
+	share := tally.UpdatedReady * 100 / g.desired
 	// A group that grows falls below checkpoints that it had passed, and reaches them again: the
 	// same page, "Considerations".
-	for r.checkpoint > 0 && tally.updated*100/g.desired < r.prefs.checkpoints[r.checkpoint-1] {
+	for r.checkpoint > 0 && tally.Updated*100/g.desired < r.prefs.checkpoints[r.checkpoint-1] {
 		r.checkpoint--
 	}
 	next := r.checkpoint
@@ -124,7 +125,7 @@ func (rs *refreshes) reachCheckpoint(g *group, r *refresh, state refreshState, p
 	case next == r.checkpoint:
 		return false
 	case next == len(r.prefs.checkpoints):
-		if tally.going != "" {
+		if tally.Going != "" {
 			return false // what was replaced has to be gone first
 		}
 		r.checkpoint = next
@@ -179,7 +180,7 @@ func (rs *refreshes) beginRollback(g *group, why string) {
 	now := rs.kernel.Now()
 	r.rollback = &types.RollbackDetails{
 		RollbackReason: ptr(why), RollbackStartTime: ptr(now), PercentageCompleteOnRollback: number(r.percent),
-		InstancesToUpdateOnRollback: number(r.remaining), ProgressDetailsOnRollback: r.progressDetails(g),
+		InstancesToUpdateOnRollback: number(r.remaining), ProgressDetailsOnRollback: r.progressDetails(g.warm != nil),
 	}
 	r.status, r.reason = types.InstanceRefreshStatusRollbackInProgress, ""
 	r.rollbackSequence = g.launches
@@ -192,7 +193,7 @@ func (rs *refreshes) end(g *group, status types.InstanceRefreshStatus, reason st
 	r := g.refresh
 	r.status, r.reason, r.ended = status, reason, rs.kernel.Now()
 	publishRefresh(rs.region, g, r)
-	rs.groups.refreshes.Put(r.id, r.describe(g))
+	rs.groups.refreshes.Put(r.id, r.describe(g.name, g.warm != nil))
 	g.past = append(g.past, r)
 	g.refresh = nil
 	for _, m := range g.members {
@@ -208,29 +209,29 @@ func (rs *refreshes) cancel(g *group, why string) {
 	}
 }
 
-// state is the group as the planner sees it, oldest instances first.
-func (rs *refreshes) state(g *group, r *refresh) refreshState {
-	state := refreshState{desired: g.desired, minHealthy: r.prefs.minHealthy, maxHealthy: r.prefs.maxHealthy,
-		maxExplicit: r.prefs.maxExplicit, limit: r.limit(), inPlace: r.inPlace()}
+// state returns the group as the planner sees it, oldest instances first.
+func (rs *refreshes) state(g *group, r *refresh) refreshplan.State {
+	state := refreshplan.State{Desired: g.desired, MinHealthy: r.prefs.minHealthy, MaxHealthy: r.prefs.maxHealthy,
+		MaxExplicit: r.prefs.maxExplicit, Limit: r.limit(), InPlace: r.inPlace()}
 	for _, m := range g.members {
 		member, ok := refreshMemberOf(m, r.prefs.warmup, rs.kernel.Now())
 		if !ok {
 			continue
 		}
-		member.updated = rs.sources.updated(g, r, m)
-		member.newRoot = r.inPlace() && rs.sources.imageFor(g, r, m) != ""
+		member.Updated = rs.sources.updated(g, r, m)
+		member.NewRoot = r.inPlace() && rs.sources.imageFor(g, r, m) != ""
 		switch {
 		case m.state == types.LifecycleStateStandby:
-			member.treatment = map[types.StandbyInstances]refreshTreatment{
-				types.StandbyInstancesTerminate: treatReplace, types.StandbyInstancesIgnore: treatIgnore, types.StandbyInstancesWait: treatWait,
+			member.Treatment = map[types.StandbyInstances]refreshplan.Treatment{
+				types.StandbyInstancesTerminate: refreshplan.TreatReplace, types.StandbyInstancesIgnore: refreshplan.TreatIgnore, types.StandbyInstancesWait: refreshplan.TreatWait,
 			}[r.prefs.standby]
 		case m.protected:
-			member.treatment = map[types.ScaleInProtectedInstances]refreshTreatment{
-				types.ScaleInProtectedInstancesRefresh: treatReplace, types.ScaleInProtectedInstancesIgnore: treatIgnore,
-				types.ScaleInProtectedInstancesWait: treatWait,
+			member.Treatment = map[types.ScaleInProtectedInstances]refreshplan.Treatment{
+				types.ScaleInProtectedInstancesRefresh: refreshplan.TreatReplace, types.ScaleInProtectedInstancesIgnore: refreshplan.TreatIgnore,
+				types.ScaleInProtectedInstancesWait: refreshplan.TreatWait,
 			}[r.prefs.scaleInProtected]
 		}
-		state.members = append(state.members, member)
+		state.Members = append(state.Members, member)
 	}
 	return state
 }

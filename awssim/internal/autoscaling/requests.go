@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/scalein"
 	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
@@ -44,7 +46,7 @@ func fromCreate(in *autoscaling.CreateAutoScalingGroupInput) *autoscaling.Update
 // defaultSettings are the settings of a new group before its own are applied.
 func defaultSettings(account *sim.Account) settings {
 	return settings{
-		capacityUnit: capacityTypeUnits, cooldown: defaultCooldown, healthCheckType: "EC2", policies: []string{policyDefault},
+		capacityUnit: allocation.CapacityTypeUnits, cooldown: defaultCooldown, healthCheckType: "EC2", policies: []string{scalein.PolicyDefault},
 		serviceLinkedRole: linkedRoleARN(account),
 		deletion:          types.DeletionProtectionNone,
 		// Shown of groups for which nobody set them (cloud-custodian, recordings of

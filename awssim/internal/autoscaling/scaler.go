@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/refreshplan"
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/scalein"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -55,41 +57,42 @@ func (s *scaler) replaceByPolicy(g *group) bool {
 		p = preferences{minHealthy: int(*g.maintenance.MinHealthyPercentage), maxHealthy: int(*g.maintenance.MaxHealthyPercentage), maxExplicit: true}
 	}
 	p.warmup = int(valOr(g.warmup, g.healthCheckWait))
-	state := refreshState{desired: g.desired, minHealthy: p.minHealthy, maxHealthy: p.maxHealthy, maxExplicit: p.maxExplicit, limit: 100}
+	state := refreshplan.State{Desired: g.desired, MinHealthy: p.minHealthy, MaxHealthy: p.maxHealthy, MaxExplicit: p.maxExplicit, Limit: 100}
 	due := false
 	for _, m := range g.members {
 		member, ok := refreshMemberOf(m, p.warmup, s.kernel.Now())
 		if !ok {
 			continue
 		}
-		member.updated = !needsReplacement(g, m, s.kernel.Now())
-		due = due || !member.updated
-		state.members = append(state.members, member)
+		member.Updated = !needsReplacement(g, m, s.kernel.Now())
+		due = due || !member.Updated
+		state.Members = append(state.Members, member)
 	}
 	if !due || g.suspends(processLaunch) || g.suspends(processTerminate) {
 		return false
 	}
-	plan := state.plan()
+	plan := state.Plan()
 	s.carryOut(g, plan, func(m *member) string { return cmp.Or(m.sick, reasonLifetime) }, reasonMaintain)
 	return true
 }
 
-// refreshMemberOf says where an instance of the live group stands.
-func refreshMemberOf(m *member, warmup int, now time.Time) (refreshMember, bool) {
-	r := refreshMember{id: m.id, units: m.units, byRefresh: m.replaced}
+// refreshMemberOf returns an instance of the live group as the planner of a refresh sees it, and false
+// for one that is in the warm pool or gone.
+func refreshMemberOf(m *member, warmup int, now time.Time) (refreshplan.Member, bool) {
+	r := refreshplan.Member{ID: m.id, Units: m.units, ByRefresh: m.replaced}
 	switch {
 	case m.warmed():
 		return r, false
 	case m.leaving():
-		r.phase = phaseLeaving
+		r.Phase = refreshplan.PhaseLeaving
 	case m.state == types.LifecycleStateStandby || m.state == types.LifecycleStateEnteringStandby:
-		r.phase = phaseStandby
+		r.Phase = refreshplan.PhaseStandby
 	case m.starting() || m.replacing():
-		r.phase = phasePending
+		r.Phase = refreshplan.PhasePending
 	case m.state == types.LifecycleStateInService:
-		r.phase = phaseWarming
+		r.Phase = refreshplan.PhaseWarming
 		if m.sick == "" && !now.Before(m.inService.Add(time.Duration(warmup)*time.Second)) {
-			r.phase = phaseReady
+			r.Phase = refreshplan.PhaseReady
 		}
 	default:
 		return r, false
@@ -97,6 +100,7 @@ func refreshMemberOf(m *member, warmup int, now time.Time) (refreshMember, bool)
 	return r, true
 }
 
+// needsReplacement reports whether an instance is unhealthy or too old.
 func needsReplacement(g *group, m *member, now time.Time) bool {
 	if m.state != types.LifecycleStateInService {
 		return false
@@ -108,22 +112,22 @@ func needsReplacement(g *group, m *member, now time.Time) bool {
 }
 
 // carryOut starts what a plan says.
-func (s *scaler) carryOut(g *group, plan refreshPlan, why func(*member) string, launchReason string) {
+func (s *scaler) carryOut(g *group, plan refreshplan.Plan, why func(*member) string, launchReason string) {
 	now := s.kernel.Now()
-	for _, id := range plan.terminate {
+	for _, id := range plan.Terminate {
 		m := g.instance(id)
 		m.replaced = true
 		s.lifecycle.startTermination(g, m, join(causeOutOfService(now, why(m)), causeSelected(now, id)))
 	}
-	for _, id := range plan.replace {
+	for _, id := range plan.Replace {
 		m := g.instance(id)
 		s.lifecycle.replaceRoot(g, m, s.sources.imageFor(g, g.refresh, m))
 	}
-	if plan.launch > 0 {
-		s.launcher.launchUnits(g, plan.launch, launchReason)
+	if plan.Launch > 0 {
+		s.launcher.launchUnits(g, plan.Launch, launchReason)
 	}
-	if plan.scaleIn > 0 {
-		s.scaleIn(g, plan.scaleIn)
+	if plan.ScaleIn > 0 {
+		s.scaleIn(g, plan.ScaleIn)
 	}
 }
 
@@ -147,52 +151,47 @@ func (s *scaler) scaleIn(g *group, units int) {
 	}
 }
 
+// victim returns the instance that leaves next, of those that have at most the given units.
 func (s *scaler) victim(g *group, units int) (*member, bool) {
 	config := g.effective()
 	current, err := s.sources.base(config)
 	if err != nil {
 		current = resolved{} // a template that is gone makes every instance outdated
 	}
-	decision := scaleIn{zones: g.zones, policies: g.policies, mixed: config.mixed != nil, now: s.kernel.Now()}
-	decision.surplusSpot, decision.surplusOnDemand = g.surplus(config)
-	var candidates []candidate
+	decision := scalein.Decision{Zones: g.zones, Policies: g.policies, Mixed: config.mixed != nil, Now: s.kernel.Now()}
+	decision.SurplusSpot, decision.SurplusOnDemand = surplus(g, config)
+	var candidates []scalein.Candidate
 	for _, m := range g.members {
 		if m.state != types.LifecycleStateInService {
 			continue
 		}
-		candidates = append(candidates, candidate{
-			id: m.id, zone: m.zone, units: m.units, spot: m.spot, unhealthy: m.sick != "", launched: m.launched,
-			protected:       m.protected || m.units > units,
-			currentTemplate: m.template != nil && *m.template.LaunchTemplateId == current.id, version: m.version(),
-			configured: val(val(m.configuration).CreatedTime), preference: preference(config, m),
+		candidates = append(candidates, scalein.Candidate{
+			ID: m.id, Zone: m.zone, Units: m.units, Spot: m.spot, Unhealthy: m.sick != "", Launched: m.launched,
+			Protected:       m.protected || m.units > units,
+			CurrentTemplate: m.template != nil && *m.template.LaunchTemplateId == current.id, Version: m.version(),
+			Configured: val(val(m.configuration).CreatedTime), Preference: preference(config, m),
 		})
 	}
-	chosen, ok := decision.choose(candidates)
+	chosen, ok := decision.Choose(candidates)
 	if !ok {
 		return nil, false
 	}
-	return g.instance(chosen.id), true
+	return g.instance(chosen.ID), true
 }
 
-// surplus says of which purchase option the group has more than its distribution wants, once it has
+// surplus reports of which purchase options the group has more than its distribution wants, once it has
 // shrunk to the desired capacity.
-func (g *group) surplus(config configuration) (spot, onDemand bool) {
+func surplus(g *group, config configuration) (spot, onDemand bool) {
 	if config.mixed == nil {
 		return false, false
 	}
-	d := config.mixed.InstancesDistribution
-	want := onDemandTarget(g.desired, int(val(d.OnDemandBaseCapacity)), int(valOr(d.OnDemandPercentageAboveBaseCapacity, 100)))
-	have := 0
-	for _, m := range g.members {
-		if m.counts() && !m.spot {
-			have += m.units
-		}
-	}
-	return g.capacity()-have > g.desired-want, have > want
+	want := config.onDemandTarget(g.desired)
+	total, have := g.purchased()
+	return total-have > g.desired-want, have > want
 }
 
-// preference is how far down the list of overrides an instance's type is; one that is no longer
-// listed is last.
+// preference returns how far down the list of overrides an instance's type is; one that is no
+// longer listed is last.
 func preference(config configuration, m *member) int {
 	overrides := config.overrides()
 	if len(overrides) == 0 {

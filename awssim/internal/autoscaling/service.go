@@ -7,8 +7,6 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-const serviceName = "autoscaling"
-
 // service is Auto Scaling in one account and Region.
 type service struct {
 	groups         *groups
@@ -48,8 +46,9 @@ func newService(region *sim.Region) *service {
 
 	compute, sources := compute{region}, &sources{region: region, configurations: s.configurations}
 	lifecycle := &lifecycle{region: region, kernel: k, groups: s.groups, activities: s.activities, compute: compute}
+	planner := &launchPlanner{region: region, kernel: k, compute: compute, sources: sources}
 	launcher := &launcher{
-		region: region, kernel: k, groups: s.groups, activities: s.activities, compute: compute, sources: sources, lifecycle: lifecycle,
+		region: region, kernel: k, groups: s.groups, activities: s.activities, compute: compute, planner: planner, lifecycle: lifecycle,
 	}
 	scaler := &scaler{kernel: k, activities: s.activities, sources: sources, lifecycle: lifecycle, launcher: launcher}
 	warmPools := &warmPools{kernel: k, sources: sources, lifecycle: lifecycle, launcher: launcher}

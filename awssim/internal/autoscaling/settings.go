@@ -5,15 +5,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 )
 
-// Defaults of a group (SDK CreateAutoScalingGroupInput).
-const (
-	defaultCooldown    = 300
-	capacityTypeUnits  = "units"
-	capacityTypeVCPU   = "vcpu"
-	capacityTypeMemory = "memory-mib"
-)
+// defaultCooldown is the cooldown of a group that names none (SDK CreateAutoScalingGroupInput).
+const defaultCooldown = 300
 
 // settings are everything about a group that UpdateAutoScalingGroup can change.
 type settings struct {
@@ -70,6 +67,12 @@ func (c configuration) overrides() []types.LaunchTemplateOverrides {
 	return c.mixed.LaunchTemplate.Overrides
 }
 
+// onDemandTarget returns how many of the given units a mixed instances policy wants On-Demand.
+func (c configuration) onDemandTarget(total int) int {
+	d := c.mixed.InstancesDistribution
+	return allocation.OnDemandTarget(total, int(val(d.OnDemandBaseCapacity)), int(valOr(d.OnDemandPercentageAboveBaseCapacity, 100)))
+}
+
 // weighted reports whether instances count for more than one unit.
 func (c configuration) weighted() bool {
 	return slices.ContainsFunc(c.overrides(), func(o types.LaunchTemplateOverrides) bool { return o.WeightedCapacity != nil })
@@ -112,7 +115,7 @@ func (n *settings) applySizes(in *autoscaling.UpdateAutoScalingGroupInput) error
 		return invalid("Desired capacity:%d must be between the specified min size:%d and max size:%d", n.desired, n.min, n.max)
 	}
 	if u := in.DesiredCapacityType; u != nil {
-		if !slices.Contains([]string{capacityTypeUnits, capacityTypeVCPU, capacityTypeMemory}, *u) {
+		if !slices.Contains([]string{allocation.CapacityTypeUnits, allocation.CapacityTypeVCPU, allocation.CapacityTypeMemory}, *u) {
 			return invalid("DesiredCapacityType must be one of units, vcpu, memory-mib.")
 		}
 		n.capacityUnit = *u

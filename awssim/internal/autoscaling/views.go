@@ -5,18 +5,9 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 )
-
-// groupView is one group as Describe actions show it. It is built anew after each change and never changed.
-type groupView struct {
-	group types.AutoScalingGroup
-	warm  []types.Instance
-	hooks []types.LifecycleHook
-
-	scaling       []types.ScalingPolicy
-	scheduled     []types.ScheduledUpdateGroupAction
-	notifications []types.NotificationConfiguration
-}
 
 // statusDeleting is the Status of a group whose deletion has begun (SDK types.AutoScalingGroup.Status).
 const statusDeleting = "Delete in progress"
@@ -45,10 +36,10 @@ func (gs *groups) publish(g *group) {
 			NotificationMetadata: optional(h.metadata), NotificationTargetARN: optional(h.target), RoleARN: optional(h.role),
 		})
 	}
-	v.scaling, v.scheduled, v.notifications = g.scaling, g.describeScheduled(), g.notifications
+	v.scaling, v.scheduled, v.notifications = g.scaling, describeScheduled(g), g.notifications
 	gs.views.Put(g.name, v)
 	if g.refresh != nil {
-		gs.refreshes.Put(g.refresh.id, g.refresh.describe(g))
+		gs.refreshes.Put(g.refresh.id, g.refresh.describe(g.name, g.warm != nil))
 	}
 	gs.notify(g)
 }
@@ -78,7 +69,7 @@ func (gs *groups) describe(g *group) types.AutoScalingGroup {
 		ids[i] = p.id
 	}
 	d.VPCZoneIdentifier = ptr(strings.Join(ids, ","))
-	if g.capacityUnit != capacityTypeUnits {
+	if g.capacityUnit != allocation.CapacityTypeUnits {
 		d.DesiredCapacityType = ptr(g.capacityUnit)
 	}
 	if d.AvailabilityZoneDistribution == nil {
@@ -132,4 +123,16 @@ func (gs *groups) checkShown(name *string) error {
 		return invalid("Group %s not found", *name)
 	}
 	return nil
+}
+
+// describeScheduled returns the scheduled actions of a group as they are shown.
+func describeScheduled(g *group) []types.ScheduledUpdateGroupAction {
+	var all []types.ScheduledUpdateGroupAction
+	for _, a := range g.scheduled {
+		all = append(all, types.ScheduledUpdateGroupAction{
+			AutoScalingGroupName: ptr(g.name), ScheduledActionName: ptr(a.name), ScheduledActionARN: ptr(a.arn), MinSize: a.min, MaxSize: a.max, DesiredCapacity: a.desired,
+			StartTime: a.start, Time: a.start, EndTime: a.end, Recurrence: optional(a.recurrence), TimeZone: optional(a.zone),
+		})
+	}
+	return all
 }

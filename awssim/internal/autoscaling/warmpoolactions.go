@@ -21,7 +21,7 @@ func (api *warmPoolActions) put(c *sim.Call, in *autoscaling.PutWarmPoolInput) (
 	if err != nil {
 		return nil, err
 	}
-	if err := g.takesWarmPool(); err != nil {
+	if err := refuseWarmPool(g); err != nil {
 		return nil, err
 	}
 	w := warmPool{state: types.WarmPoolStateStopped}
@@ -61,9 +61,9 @@ func (api *warmPoolActions) put(c *sim.Call, in *autoscaling.PutWarmPoolInput) (
 	return &autoscaling.PutWarmPoolOutput{}, nil
 }
 
-// takesWarmPool refuses a warm pool for a group whose last one is being deleted, and a new one
+// refuseWarmPool refuses a warm pool for a group whose last one is being deleted, and a new one
 // while root volumes are replaced (UG replace-root-volume, "Limitations").
-func (g *group) takesWarmPool() error {
+func refuseWarmPool(g *group) error {
 	switch {
 	case g.warm != nil && g.warm.deleting:
 		return sim.Errorf(codeScalingInProgress, "The warm pool of Auto Scaling group %s is being deleted.", g.name)

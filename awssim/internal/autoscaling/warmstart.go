@@ -4,6 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 )
 
@@ -13,19 +14,18 @@ func (l *launcher) fromWarmPool(g *group, reason string) *member {
 	if g.warm == nil || g.refresh != nil {
 		return nil
 	}
-	for _, p := range l.places(g) {
+	for _, p := range l.planner.places(g) {
 		for _, m := range g.members {
-			if !resting(m) || m.zone != p.zone || p.subnet != "" && m.subnet != p.subnet {
+			if !resting(m) || m.zone != p.Zone || p.Subnet != "" && m.subnet != p.Subnet {
 				continue
 			}
 			if !l.warmStart(g, m) {
 				continue
 			}
-			now := l.kernel.Now()
 			before := g.capacity()
 			m.state, m.actions, m.outcome = types.LifecycleStatePending, nil, ""
 			l.groups.wake(g, reaction) // it may be running already, so that no event of EC2 tells
-			m.run = l.activities.begin(g, m, "Launching a new EC2 instance from warm pool: "+m.id, g.launchCause(now, before, before+m.units, reason))
+			m.run = l.activities.begin(g, m, "Launching a new EC2 instance from warm pool: "+m.id, l.launchCause(g, before, before+m.units, reason))
 			return m
 		}
 	}
@@ -43,7 +43,7 @@ func (l *launcher) warmStart(g *group, m *member) bool {
 		return false // it is still stopping: a cold start is faster
 	}
 	if err := ec2.StartInstances(l.region, m.id); err != nil {
-		l.launchFailed(g, &place{zone: m.zone, subnet: m.subnet}, err)
+		l.launchFailed(g, &allocation.Place{Zone: m.zone, Subnet: m.subnet}, err)
 		l.lifecycle.startTermination(g, m, causeOutOfService(l.kernel.Now(), "a failed start from the warm pool"))
 		return false
 	}
