@@ -18,6 +18,12 @@ var dhcpKeys = map[string]int{
 // noDHCPOptions associates a VPC with no set of options (SDK, AssociateDhcpOptionsInput.DhcpOptionsId).
 const noDHCPOptions = "default"
 
+// dhcpOptionSets holds the sets of DHCP options of a Region.
+type dhcpOptionSets struct {
+	*sim.Table[types.DhcpOptions]
+	region *sim.Region
+}
+
 func createDhcpOptions(c *sim.Call, in *awsec2.CreateDhcpOptionsInput) (*awsec2.CreateDhcpOptionsOutput, error) {
 	s := stateOf(c.Region)
 	if len(in.DhcpConfigurations) == 0 {
@@ -49,14 +55,14 @@ func createDhcpOptions(c *sim.Call, in *awsec2.CreateDhcpOptionsInput) (*awsec2.
 	return &awsec2.CreateDhcpOptionsOutput{DhcpOptions: &options}, nil
 }
 
-func (s *state) checkDHCPOptions(id *string) error {
+func (do *dhcpOptionSets) check(id *string) error {
 	if val(id) == "" {
 		return missingParameter("dhcpOptionsId")
 	}
 	if err := dhcpOptionsID.check(*id); err != nil {
 		return err
 	}
-	if _, ok := s.dhcpOptions.Get(*id); !ok {
+	if _, ok := do.Get(*id); !ok {
 		return dhcpOptionsID.missing(*id)
 	}
 	return nil
@@ -65,7 +71,7 @@ func (s *state) checkDHCPOptions(id *string) error {
 // deleteDhcpOptions refuses to delete a set that a VPC is associated with (API reference, DeleteDhcpOptions).
 func deleteDhcpOptions(c *sim.Call, in *awsec2.DeleteDhcpOptionsInput) (*awsec2.DeleteDhcpOptionsOutput, error) {
 	s := stateOf(c.Region)
-	if err := s.checkDHCPOptions(in.DhcpOptionsId); err != nil {
+	if err := s.dhcpOptions.check(in.DhcpOptionsId); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(s.vpcs.All(), func(vpc types.Vpc) bool { return val(vpc.DhcpOptionsId) == *in.DhcpOptionsId }) {
@@ -80,12 +86,12 @@ func deleteDhcpOptions(c *sim.Call, in *awsec2.DeleteDhcpOptionsInput) (*awsec2.
 
 func associateDhcpOptions(c *sim.Call, in *awsec2.AssociateDhcpOptionsInput) (*awsec2.AssociateDhcpOptionsOutput, error) {
 	s := stateOf(c.Region)
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
 	if val(in.DhcpOptionsId) != noDHCPOptions {
-		if err := s.checkDHCPOptions(in.DhcpOptionsId); err != nil {
+		if err := s.dhcpOptions.check(in.DhcpOptionsId); err != nil {
 			return nil, err
 		}
 	}
@@ -95,4 +101,43 @@ func associateDhcpOptions(c *sim.Call, in *awsec2.AssociateDhcpOptionsInput) (*a
 	vpc.DhcpOptionsId = in.DhcpOptionsId
 	s.vpcs.Put(*vpc.VpcId, vpc)
 	return &awsec2.AssociateDhcpOptionsOutput{}, nil
+}
+
+// addDefault stores the set of DHCP options that AWS gives a Region (VPC User Guide, "DHCP
+// option sets in Amazon VPC").
+func (do *dhcpOptionSets) addDefault() {
+	value := func(text string) []types.AttributeValue { return []types.AttributeValue{{Value: ptr(text)}} }
+	do.Put(do.defaultID(), types.DhcpOptions{
+		DhcpOptionsId: ptr(do.defaultID()), OwnerId: ptr(do.region.Account.ID),
+		DhcpConfigurations: []types.DhcpConfiguration{
+			{Key: ptr("domain-name"), Values: value(privateDomain(do.region))}, {Key: ptr("domain-name-servers"), Values: value("AmazonProvidedDNS")},
+		},
+	})
+}
+
+func (do *dhcpOptionSets) defaultID() string { return derivedID("dopt-", do.region.Name) }
+
+var dhcpListing = listing[types.DhcpOptions]{
+	kind: dhcpOptionsID, id: func(d types.DhcpOptions) string { return *d.DhcpOptionsId }, tags: func(d types.DhcpOptions) []types.Tag { return d.Tags }, pages: commonPages,
+	filters: filterTable[types.DhcpOptions]{
+		"dhcp-options-id": func(d types.DhcpOptions) []string { return text(d.DhcpOptionsId) },
+		"key": func(d types.DhcpOptions) []string {
+			return collect(d.DhcpConfigurations, func(o types.DhcpConfiguration) []string { return text(o.Key) })
+		},
+		"owner-id": func(d types.DhcpOptions) []string { return text(d.OwnerId) },
+		"value": func(d types.DhcpOptions) []string {
+			return collect(d.DhcpConfigurations, func(o types.DhcpConfiguration) []string {
+				return collect(o.Values, func(v types.AttributeValue) []string { return text(v.Value) })
+			})
+		},
+	},
+}
+
+func describeDhcpOptions(c *sim.Call, in *awsec2.DescribeDhcpOptionsInput) (*awsec2.DescribeDhcpOptionsOutput, error) {
+	q := query{in.DhcpOptionsIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
+	found, next, err := dhcpListing.read(stateOf(c.Region).dhcpOptions.VisibleAll(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &awsec2.DescribeDhcpOptionsOutput{DhcpOptions: found, NextToken: next}, nil
 }

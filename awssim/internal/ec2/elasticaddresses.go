@@ -22,6 +22,16 @@ var addressFilters = filterTable[types.Address]{
 	"public-ip":                  func(a types.Address) []string { return text(a.PublicIp) },
 }
 
+// elasticAddresses holds the Elastic IP addresses of a Region by allocation id.
+type elasticAddresses struct {
+	*sim.Table[types.Address]
+	region           *sim.Region
+	kernel           *sim.Kernel
+	internetGateways *internetGateways
+	interfaces       *networkInterfaces
+	instances        *sim.Table[instance]
+}
+
 func addressID(a types.Address) string { return *a.AllocationId }
 
 // describeAddresses has no pages (SDK, DescribeAddressesInput).
@@ -99,7 +109,7 @@ func allocateAddress(c *sim.Call, in *awsec2.AllocateAddressInput) (*awsec2.Allo
 	}
 	id := c.Kernel.NewID("eipalloc-", 17)
 	address := types.Address{
-		AllocationId: ptr(id), PublicIp: ptr(s.elasticIP(id)), Domain: types.DomainTypeVpc, NetworkBorderGroup: ptr(s.region.Name),
+		AllocationId: ptr(id), PublicIp: ptr(s.elastics.freeIP(id)), Domain: types.DomainTypeVpc, NetworkBorderGroup: ptr(s.region.Name),
 		PublicIpv4Pool: ptr(amazonPool), Tags: tags,
 	}
 	s.elastics.Put(id, address)
@@ -111,10 +121,10 @@ func allocateAddress(c *sim.Call, in *awsec2.AllocateAddressInput) (*awsec2.Allo
 // amazonPool names the addresses that Amazon owns.
 const amazonPool = "amazon"
 
-// elasticIP returns a public address that no other allocation has.
-func (s *state) elasticIP(id string) string {
+// freeIP returns a public address that no other allocation has.
+func (ea *elasticAddresses) freeIP(id string) string {
 	taken := map[string]bool{}
-	for _, a := range s.elastics.All() {
+	for _, a := range ea.All() {
 		taken[*a.PublicIp] = true
 	}
 	ip := publicAddress(id)
@@ -124,13 +134,13 @@ func (s *state) elasticIP(id string) string {
 	return ip
 }
 
-// findAddress returns an allocation by its id or by its address.
-func (s *state) findAddress(id, ip *string) (types.Address, error) {
+// find returns an allocation by its id or by its address.
+func (ea *elasticAddresses) find(id, ip *string) (types.Address, error) {
 	if val(id) != "" {
 		if err := allocationID.check(*id); err != nil {
 			return types.Address{}, err
 		}
-		a, ok := s.elastics.Get(*id)
+		a, ok := ea.Get(*id)
 		if !ok {
 			return a, allocationID.missing(*id)
 		}
@@ -139,7 +149,7 @@ func (s *state) findAddress(id, ip *string) (types.Address, error) {
 	if val(ip) == "" {
 		return types.Address{}, missingParameter("AllocationId")
 	}
-	for _, a := range s.elastics.All() {
+	for _, a := range ea.All() {
 		if *a.PublicIp == *ip {
 			return a, nil
 		}
@@ -151,7 +161,7 @@ func (s *state) findAddress(id, ip *string) (types.Address, error) {
 // "InvalidIPAddress.InUse").
 func releaseAddress(c *sim.Call, in *awsec2.ReleaseAddressInput) (*awsec2.ReleaseAddressOutput, error) {
 	s := stateOf(c.Region)
-	a, err := s.findAddress(in.AllocationId, in.PublicIp)
+	a, err := s.elastics.find(in.AllocationId, in.PublicIp)
 	if err != nil {
 		return nil, err
 	}
@@ -167,48 +177,48 @@ func releaseAddress(c *sim.Call, in *awsec2.ReleaseAddressInput) (*awsec2.Releas
 
 func associateAddress(c *sim.Call, in *awsec2.AssociateAddressInput) (*awsec2.AssociateAddressOutput, error) {
 	s := stateOf(c.Region)
-	a, err := s.findAddress(in.AllocationId, in.PublicIp)
+	a, err := s.elastics.find(in.AllocationId, in.PublicIp)
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.addressTarget(in)
+	n, err := addressTarget(s, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkAssociation(a, n, in); err != nil {
+	if err := s.elastics.checkAssociation(a, n, in); err != nil {
 		return nil, err
 	}
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
 	if a.AssociationId != nil && *a.NetworkInterfaceId != *n.NetworkInterfaceId {
-		s.disassociate(a)
+		s.elastics.disassociate(a)
 	}
 	if old := n.Association; old != nil && old.AllocationId != nil && *old.AllocationId != *a.AllocationId {
 		previous, _ := s.elastics.Get(*old.AllocationId)
 		s.elastics.Put(*old.AllocationId, free(previous))
 	}
-	id := s.associate(a, n)
+	id := s.elastics.associate(a, n)
 	return &awsec2.AssociateAddressOutput{AssociationId: &id}, nil
 }
 
 // addressTarget returns the interface that a request associates an address with: the one that it
 // names, or the primary one of the instance.
-func (s *state) addressTarget(in *awsec2.AssociateAddressInput) (types.NetworkInterface, error) {
+func addressTarget(s *state, in *awsec2.AssociateAddressInput) (types.NetworkInterface, error) {
 	if in.NetworkInterfaceId != nil {
 		if in.InstanceId != nil {
 			return types.NetworkInterface{}, invalidCombination("You may specify either instanceId or networkInterfaceId, but not both.")
 		}
-		return s.findInterface(*in.NetworkInterfaceId)
+		return s.interfaces.find(*in.NetworkInterfaceId)
 	}
 	if in.InstanceId == nil {
 		return types.NetworkInterface{}, missingParameter("instanceId or networkInterfaceId")
 	}
-	found, err := s.named([]string{*in.InstanceId})
+	found, err := s.instances.named([]string{*in.InstanceId})
 	if err != nil {
 		return types.NetworkInterface{}, err
 	}
-	n, ok := s.primaryInterface(found[0])
+	n, ok := s.interfaces.primaryOf(found[0])
 	if !ok || !found[0].in(types.InstanceStateNameRunning, types.InstanceStateNameStopped) {
 		// Error codes, InvalidInstanceID: "the instance … is not in the appropriate state"; the
 		// words are an inference.
@@ -217,18 +227,18 @@ func (s *state) addressTarget(in *awsec2.AssociateAddressInput) (types.NetworkIn
 	return n, nil
 }
 
-func (s *state) checkAssociation(a types.Address, n types.NetworkInterface, in *awsec2.AssociateAddressInput) error {
+func (ea *elasticAddresses) checkAssociation(a types.Address, n types.NetworkInterface, in *awsec2.AssociateAddressInput) error {
 	if val(in.PrivateIpAddress) != "" && *in.PrivateIpAddress != *n.PrivateIpAddress {
 		return sim.Errorf("Unsupported", "The simulation associates addresses with the primary private address of an interface only.")
 	}
 	if val(n.RequesterManaged) {
 		return errNotYours
 	}
-	if !s.hasGateway(*n.VpcId) {
+	if !ea.internetGateways.attachedTo(*n.VpcId) {
 		return noGateway(*n.VpcId)
 	}
 	if a.AssociationId != nil && *a.NetworkInterfaceId != *n.NetworkInterfaceId {
-		return s.checkMove(a, in.AllowReassociation)
+		return ea.checkMove(a, in.AllowReassociation)
 	}
 	other := val(n.Association).AllocationId
 	if other != nil && *other != *a.AllocationId && in.AllowReassociation != nil && !*in.AllowReassociation {
@@ -240,11 +250,11 @@ func (s *state) checkAssociation(a types.Address, n types.NetworkInterface, in *
 // checkMove refuses to take an address off another interface if the request forbids it (SDK,
 // AssociateAddressInput.AllowReassociation: "Reassociation is automatic, but you can specify
 // false") or if AWS manages that interface.
-func (s *state) checkMove(a types.Address, allowed *bool) error {
+func (ea *elasticAddresses) checkMove(a types.Address, allowed *bool) error {
 	if allowed != nil && !*allowed {
 		return sim.Errorf("Resource.AlreadyAssociated", "resource %s is already associated with associate-id %s", *a.AllocationId, *a.AssociationId)
 	}
-	if other, _ := s.interfaces.Get(*a.NetworkInterfaceId); val(other.RequesterManaged) {
+	if other, _ := ea.interfaces.Get(*a.NetworkInterfaceId); val(other.RequesterManaged) {
 		return errNotYours
 	}
 	return nil
@@ -255,30 +265,30 @@ func noGateway(vpc string) error {
 }
 
 // associate gives an interface an address and returns the id of the association.
-func (s *state) associate(a types.Address, n types.NetworkInterface) string {
-	id := s.kernel.NewID("eipassoc-", 17)
+func (ea *elasticAddresses) associate(a types.Address, n types.NetworkInterface) string {
+	id := ea.kernel.NewID("eipassoc-", 17)
 	a.AssociationId, a.NetworkInterfaceId, a.NetworkInterfaceOwnerId, a.PrivateIpAddress = ptr(id), n.NetworkInterfaceId, n.OwnerId, n.PrivateIpAddress
 	a.InstanceId = val(n.Attachment).InstanceId
-	s.elastics.Put(*a.AllocationId, a)
-	s.putInterface(associated(n, &types.NetworkInterfaceAssociation{
-		AllocationId: a.AllocationId, AssociationId: ptr(id), IpOwnerId: ptr(s.region.Account.ID), PublicIp: a.PublicIp,
-		PublicDnsName: ptr(s.publicName(*n.VpcId, *a.PublicIp)),
+	ea.Put(*a.AllocationId, a)
+	ea.interfaces.store(associated(n, &types.NetworkInterfaceAssociation{
+		AllocationId: a.AllocationId, AssociationId: ptr(id), IpOwnerId: ptr(ea.region.Account.ID), PublicIp: a.PublicIp,
+		PublicDnsName: ptr(ea.interfaces.publicName(*n.VpcId, *a.PublicIp)),
 	}))
 	return id
 }
 
 // disassociate takes an address off the interface that has it. An instance that was launched with
 // an automatic address gets one again (User Guide, "Elastic IP addresses").
-func (s *state) disassociate(a types.Address) {
-	n, ok := s.interfaces.Get(*a.NetworkInterfaceId)
-	s.elastics.Put(*a.AllocationId, free(a))
+func (ea *elasticAddresses) disassociate(a types.Address) {
+	n, ok := ea.interfaces.Get(*a.NetworkInterfaceId)
+	ea.Put(*a.AllocationId, free(a))
 	if !ok {
 		return
 	}
-	s.putInterface(associated(n, nil))
-	if i, ok := s.instances.Get(val(a.InstanceId)); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-		s.lendAddress(i)
-		s.instances.Put(i.id(), s.withInterfaces(i))
+	ea.interfaces.store(associated(n, nil))
+	if i, ok := ea.instances.Get(val(a.InstanceId)); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
+		ea.interfaces.lendAddress(i)
+		ea.instances.Put(i.id(), ea.interfaces.refreshed(i))
 	}
 }
 
@@ -308,6 +318,6 @@ func disassociateAddress(c *sim.Call, in *awsec2.DisassociateAddressInput) (*aws
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	s.disassociate(all[place])
+	s.elastics.disassociate(all[place])
 	return &awsec2.DisassociateAddressOutput{}, nil
 }

@@ -44,13 +44,13 @@ func checkFleetReserved(in *awsec2.CreateFleetInput) error {
 	return nil
 }
 
-// checkNamedReservations refuses a fleet that names a reservation that does not exist.
-func (s *state) checkNamedReservations(in *awsec2.CreateFleetInput) error {
+// checkNamed refuses a fleet that names a reservation that does not exist.
+func (cp *capacity) checkNamed(in *awsec2.CreateFleetInput) error {
 	for _, id := range val(val(in.ReservedCapacityOptions).CapacityReservationTarget).CapacityReservationIds {
 		if err := reservationID.check(id); err != nil {
 			return err
 		}
-		if _, exists := s.capacities.Get(id); !exists {
+		if _, exists := cp.Get(id); !exists {
 			return reservationID.missing(id)
 		}
 	}
@@ -99,7 +99,7 @@ func (f *fleetLaunch) reserved(kind types.FleetReservationType, target float64) 
 	}
 	var pools []*pool
 	for _, from := range p.possible() {
-		found := f.state.reservationsFor(f.fleet.request.ReservedCapacityOptions, from, reservedMarkets[kind])
+		found := f.state.capacities.matching(f.fleet.request.ReservedCapacityOptions, from, reservedMarkets[kind])
 		if len(found) == 0 {
 			p.empty = append(p.empty, from)
 		}
@@ -121,9 +121,9 @@ func (f *fleetLaunch) reserved(kind types.FleetReservationType, target float64) 
 	return p
 }
 
-// reservationsFor returns the reservations of a market that fit a pool, by id: of those that the
+// matching returns the reservations of a market that fit a pool, by id: of those that the
 // fleet names, or if it names none, of those that the launch template names.
-func (s *state) reservationsFor(options *types.ReservedCapacityOptionsRequest, p *pool, market types.MarketType) []CapacityReservation {
+func (cp *capacity) matching(options *types.ReservedCapacityOptionsRequest, p *pool, market types.MarketType) []CapacityReservation {
 	named := val(options.CapacityReservationTarget)
 	if options.CapacityReservationTarget == nil {
 		ofTemplate := val(val(p.in.CapacityReservationSpecification).CapacityReservationTarget)
@@ -133,7 +133,7 @@ func (s *state) reservationsFor(options *types.ReservedCapacityOptionsRequest, p
 		return nil
 	}
 	var found []CapacityReservation
-	for _, c := range s.capacities.All() {
+	for _, c := range cp.All() {
 		isNamed := slices.Contains(named.CapacityReservationIds, c.ID) || c.ResourceGroup != "" && slices.Contains(named.CapacityReservationResourceGroupArns, c.ResourceGroup)
 		if isNamed && c.Market() == market && c.InstanceType == string(p.in.InstanceType) && c.Zone == p.zone {
 			found = append(found, c)

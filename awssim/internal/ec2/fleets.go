@@ -26,6 +26,13 @@ type fleet struct {
 	state               types.FleetStateCode
 }
 
+// fleets holds the fleets of a Region.
+type fleets struct {
+	*sim.Table[fleet]
+	kernel    *sim.Kernel
+	instances *sim.Table[instance]
+}
+
 func (f fleet) instanceIDs() []string {
 	var ids []string
 	for _, i := range f.instances {
@@ -55,14 +62,14 @@ func createFleet(c *sim.Call, in *awsec2.CreateFleetInput) (*awsec2.CreateFleetO
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkNamedReservations(&request); err != nil {
+	if err := s.capacities.checkNamed(&request); err != nil {
 		return nil, err
 	}
-	templates, err := s.fleetTemplates(&request)
+	templates, err := fleetTemplates(s, &request)
 	if err != nil {
 		return nil, err
 	}
-	pools, err := s.fleetPools(&request, templates)
+	pools, err := fleetPools(s, &request, templates)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +91,7 @@ func createFleet(c *sim.Call, in *awsec2.CreateFleetInput) (*awsec2.CreateFleetO
 // fleetTemplates resolves the launch templates of a request, each of which must exist: one that
 // does not is an error of the call (Karpenter looks for InvalidLaunchTemplateName.NotFoundException
 // there).
-func (s *state) fleetTemplates(request *awsec2.CreateFleetInput) ([]*LaunchTemplateVersion, error) {
+func fleetTemplates(s *state, request *awsec2.CreateFleetInput) ([]*LaunchTemplateVersion, error) {
 	templates := make([]*LaunchTemplateVersion, len(request.LaunchTemplateConfigs))
 	for i, config := range request.LaunchTemplateConfigs {
 		spec := config.LaunchTemplateSpecification
@@ -117,15 +124,15 @@ func launchTemplateAndOverrides(p *pool) *types.LaunchTemplateAndOverridesRespon
 // live reports whether EC2 still knows a fleet: it deletes one some time after all its instances
 // are terminated or none was launched (User Guide, "Configure an EC2 Fleet of type instant"). Here
 // that time is the one after which terminated instances are forgotten.
-func (s *state) live(f fleet) bool {
-	return s.kernel.Now().Before(f.created.Add(tombstone)) || slices.ContainsFunc(f.instanceIDs(), func(id string) bool {
-		_, here := s.instances.Get(id)
+func (fs *fleets) live(f fleet) bool {
+	return fs.kernel.Now().Before(f.created.Add(tombstone)) || slices.ContainsFunc(f.instanceIDs(), func(id string) bool {
+		_, here := fs.instances.Get(id)
 		return here
 	})
 }
 
-func (s *state) liveFleets(all []fleet) []fleet {
-	return slices.DeleteFunc(slices.Clone(all), func(f fleet) bool { return !s.live(f) })
+func (fs *fleets) allLive(all []fleet) []fleet {
+	return slices.DeleteFunc(slices.Clone(all), func(f fleet) bool { return !fs.live(f) })
 }
 
 var fleetFilters = filterTable[fleet]{
@@ -139,7 +146,7 @@ var fleetFilters = filterTable[fleet]{
 // describeFleets shows instant fleets only if they are asked for by id (SDK, DescribeFleetsInput.FleetIds).
 func describeFleets(c *sim.Call, in *awsec2.DescribeFleetsInput) (*awsec2.DescribeFleetsOutput, error) {
 	s := stateOf(c.Region)
-	all := s.liveFleets(s.fleets.VisibleAll())
+	all := s.fleets.allLive(s.fleets.VisibleAll())
 	if len(in.FleetIds) == 0 {
 		all = nil
 	}
@@ -189,7 +196,7 @@ func describeFleetInstances(c *sim.Call, in *awsec2.DescribeFleetInstancesInput)
 	if err := fleetID.check(id); err != nil {
 		return nil, err
 	}
-	if f, ok := s.fleets.Visible(id); !ok || !s.live(f) {
+	if f, ok := s.fleets.Visible(id); !ok || !s.fleets.live(f) {
 		return nil, fleetID.missing(id)
 	}
 	return nil, sim.Errorf("UnsupportedOperation", "DescribeFleetInstances does not support fleets of type instant. Use DescribeFleets with the fleet ID.")
@@ -221,7 +228,7 @@ func deleteFleets(c *sim.Call, in *awsec2.DeleteFleetsInput) (*awsec2.DeleteFlee
 		switch {
 		case fleetID.check(id) != nil:
 			refuse(types.DeleteFleetErrorCodeFleetIdMalformed, "The fleet ID '"+id+"' is malformed")
-		case !ok || !s.live(f):
+		case !ok || !s.fleets.live(f):
 			refuse(types.DeleteFleetErrorCodeFleetIdDoesNotExist, "The fleet ID '"+id+"' does not exist")
 		case len(in.FleetIds) > maxFleetDeletions:
 			refuse("ExceededInstantFleetNumForDeletion", "Can't delete more than 25 instant fleets in a single request.")

@@ -56,11 +56,11 @@ func remember[O any](s *state, action string, token *string, request any, answer
 
 // answersFor reports whether a repeated request is answered with the template and version, 0 for
 // any, that the first one created.
-func (s *state) answersFor(id *string, version int64) bool {
-	if !s.kernel.Behavior().ForgetTokens {
+func (ts *templates) answersFor(id *string, version int64) bool {
+	if !ts.kernel.Behavior().ForgetTokens {
 		return true
 	}
-	t, exists := s.templates.Get(*id)
+	t, exists := ts.Get(*id)
 	if !exists || version == 0 {
 		return exists
 	}

@@ -12,6 +12,12 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
+// images holds the images that an account sees in a Region.
+type images struct {
+	*sim.Table[types.Image]
+	region *sim.Region
+}
+
 func imageFromWorld(w world.Image) types.Image {
 	image := types.Image{
 		ImageId: ptr(w.ID), Name: ptr(w.Name), Description: optional(w.Description), OwnerId: ptr(w.OwnerID), ImageOwnerAlias: optional(w.OwnerAlias),
@@ -117,12 +123,12 @@ var imageListing = listing[types.Image]{
 // disabled, so IncludeDeprecated and IncludeDisabled change nothing.
 func describeImages(c *sim.Call, in *awsec2.DescribeImagesInput) (*awsec2.DescribeImagesOutput, error) {
 	s := stateOf(c.Region)
-	candidates, err := s.imagesAskedFor(in.ImageIds)
+	candidates, err := s.images.asked(in.ImageIds)
 	if err != nil {
 		return nil, err
 	}
 	candidates = slices.DeleteFunc(candidates, func(i types.Image) bool {
-		return !s.ownedBy(i, in.Owners) || !s.executableBy(i, in.ExecutableUsers)
+		return !s.images.ownedBy(i, in.Owners) || !s.images.executableBy(i, in.ExecutableUsers)
 	})
 	found, next, err := imageListing.read(candidates, query{nil, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
 	if err != nil {
@@ -131,16 +137,16 @@ func describeImages(c *sim.Call, in *awsec2.DescribeImagesInput) (*awsec2.Descri
 	return &awsec2.DescribeImagesOutput{Images: found, NextToken: next}, nil
 }
 
-// imagesAskedFor returns the visible images of the ids, or all if there are none, in the order in
+// asked returns the visible images of the ids, or all if there are none, in the order in
 // which they were made.
-func (s *state) imagesAskedFor(ids []string) ([]types.Image, error) {
+func (im *images) asked(ids []string) ([]types.Image, error) {
 	var found []types.Image
 	var missing []string
 	for _, id := range ids {
 		if err := imageID.check(id); err != nil {
 			return nil, err
 		}
-		if image, visible := s.images.Visible(id); visible {
+		if image, visible := im.Visible(id); visible {
 			found = append(found, image)
 		} else {
 			missing = append(missing, id)
@@ -153,16 +159,16 @@ func (s *state) imagesAskedFor(ids []string) ([]types.Image, error) {
 		return found, nil // most requests ask for one, and there are many images
 	}
 	wanted := setOf(ids)
-	return slices.DeleteFunc(s.images.VisibleAll(), func(i types.Image) bool { return len(ids) > 0 && !wanted[*i.ImageId] }), nil
+	return slices.DeleteFunc(im.VisibleAll(), func(i types.Image) bool { return len(ids) > 0 && !wanted[*i.ImageId] }), nil
 }
 
 // ownedBy: owners are account ids, self, or an alias of AWS (SDK, DescribeImagesInput.Owners).
-func (s *state) ownedBy(i types.Image, owners []string) bool {
+func (im *images) ownedBy(i types.Image, owners []string) bool {
 	if len(owners) == 0 {
 		return true
 	}
 	for _, owner := range owners {
-		if owner == val(i.OwnerId) || owner == val(i.ImageOwnerAlias) || (owner == "self" && val(i.OwnerId) == s.region.Account.ID) {
+		if owner == val(i.OwnerId) || owner == val(i.ImageOwnerAlias) || (owner == "self" && val(i.OwnerId) == im.region.Account.ID) {
 			return true
 		}
 	}
@@ -171,7 +177,7 @@ func (s *state) ownedBy(i types.Image, owners []string) bool {
 
 // executableBy: self means a permission given to the account explicitly, all means public (SDK,
 // DescribeImagesInput.ExecutableUsers). The simulation has no explicit launch permissions.
-func (s *state) executableBy(i types.Image, users []string) bool {
+func (im *images) executableBy(i types.Image, users []string) bool {
 	if len(users) == 0 {
 		return true
 	}
@@ -187,7 +193,7 @@ func registerImage(c *sim.Call, in *awsec2.RegisterImageInput) (*awsec2.Register
 	if val(in.Name) == "" {
 		return nil, missingParameter("name")
 	}
-	if err := s.checkImageName(*in.Name); err != nil {
+	if err := s.images.checkName(*in.Name); err != nil {
 		return nil, err
 	}
 	if val(in.RootDeviceName) == "" {
@@ -257,12 +263,12 @@ func imageDevices(mappings []types.BlockDeviceMapping, root string) ([]types.Blo
 	return mappings, nil
 }
 
-func (s *state) checkImageName(name string) error {
+func (im *images) checkName(name string) error {
 	if !imageName.MatchString(name) {
 		return sim.Errorf("InvalidAMIName.Malformed", "AMI names must be between 3 and 128 characters long, and may contain letters, numbers, '(', ')', '.', '-', '/' and '_'")
 	}
-	for _, i := range s.images.All() {
-		if val(i.Name) == name && val(i.OwnerId) == s.region.Account.ID {
+	for _, i := range im.All() {
+		if val(i.Name) == name && val(i.OwnerId) == im.region.Account.ID {
 			return sim.Errorf("InvalidAMIName.Duplicate", "AMI name %s is already in use by AMI %s", name, *i.ImageId)
 		}
 	}
@@ -285,7 +291,7 @@ func copyImage(c *sim.Call, in *awsec2.CopyImageInput) (*awsec2.CopyImageOutput,
 	if !ok {
 		return nil, imageNotFound(val(in.SourceImageId))
 	}
-	if err := s.checkImageName(val(in.Name)); err != nil {
+	if err := s.images.checkName(val(in.Name)); err != nil {
 		return nil, err
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeImage, types.ResourceTypeImage, types.ResourceTypeSnapshot)
@@ -333,4 +339,23 @@ func deregisterImage(c *sim.Call, in *awsec2.DeregisterImageInput) (*awsec2.Dere
 	}
 	s.images.Delete(*in.ImageId)
 	return &awsec2.DeregisterImageOutput{Return: ptr(true)}, nil
+}
+
+// find returns an image that can be launched. The id may name a parameter.
+func (im *images) find(named string) (types.Image, error) {
+	id, err := im.resolve(named)
+	if err != nil {
+		return types.Image{}, err
+	}
+	if err := imageID.check(id); err != nil {
+		return types.Image{}, err
+	}
+	image, ok := im.Get(id)
+	if !ok {
+		return image, imageNotFound(id)
+	}
+	if image.State != types.ImageStateAvailable {
+		return image, sim.Errorf("InvalidAMIID.Unavailable", "The image ID '%s' is no longer available", id)
+	}
+	return image, nil
 }

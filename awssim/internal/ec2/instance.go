@@ -74,8 +74,8 @@ func (l *launch) start(count int, clientToken, reservation string) ([]Instance, 
 		if err != nil {
 			return nil, err
 		}
-		l.state.putInstance(i)
-		l.state.afterPending(i)
+		l.state.instances.store(i)
+		l.state.instances.afterPending(i)
 		started = append(started, i.public())
 	}
 	return started, nil
@@ -113,21 +113,21 @@ func (l *launch) makeInstance(index int, reservation, clientToken string) (insta
 		return instance{}, err
 	}
 	l.addVolumes(&api)
-	api.Tags = mergeTags(mergeTags(l.tags(types.ResourceTypeInstance), l.templateTags()), l.systemTags)
+	api.Tags = mergeTags(mergeTags(l.tags(types.ResourceTypeInstance), templateTags(l.source)), l.systemTags)
 	return instance{
 		api: api, owner: l.state.region.Account.ID, reservation: reservation, userData: l.userData, encodedData: val(l.in.UserData), hasPublic: api.PublicIpAddress != nil,
 		keepAlive: val(l.in.DisableApiTermination), keepRunning: val(l.in.DisableApiStop), shutdown: l.in.InstanceInitiatedShutdownBehavior,
 	}, nil
 }
 
-// templateTags are what EC2 itself puts on an instance from a launch template (User Guide, "Launch
+// templateTags returns what EC2 itself puts on an instance from a launch template (User Guide, "Launch
 // EC2 instances using a launch template").
-func (l *launch) templateTags() []types.Tag {
-	if l.source == nil {
+func templateTags(source *LaunchTemplateVersion) []types.Tag {
+	if source == nil {
 		return nil
 	}
 	return tagList(map[string]string{
-		"aws:ec2launchtemplate:id": l.source.ID, "aws:ec2launchtemplate:version": strconv.FormatInt(l.source.Number, 10),
+		"aws:ec2launchtemplate:id": source.ID, "aws:ec2launchtemplate:version": strconv.FormatInt(source.Number, 10),
 	})
 }
 
@@ -189,7 +189,7 @@ func (l *launch) setMetadataOptions(api *types.Instance) {
 func (l *launch) addInterfaces(api *types.Instance) error {
 	s := l.state
 	for _, plan := range l.interfaces {
-		network, err := s.makeInterface(plan, val(api.LaunchTime), val(api.InstanceId), api.PrivateDnsNameOptions.HostnameType)
+		network, err := s.interfaces.forLaunch(plan, val(api.LaunchTime), val(api.InstanceId), api.PrivateDnsNameOptions.HostnameType)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,13 @@ var typePages = pageLimits{min: 5, max: 100, unpaged: 100}
 
 const maxNamedTypes = 100
 
+// catalog knows the instance types of the world, where a Region has them, and their Spot prices.
+type catalog struct {
+	region *sim.Region
+	kernel *sim.Kernel
+	infos  []types.InstanceTypeInfo // as DescribeInstanceTypes shows them; nil until they are asked for
+}
+
 func describeInstanceTypes(c *sim.Call, in *awsec2.DescribeInstanceTypesInput) (*awsec2.DescribeInstanceTypesOutput, error) {
 	if len(in.InstanceTypes) > maxNamedTypes {
 		return nil, sim.Errorf("InvalidParameterValue", "At most %d instance types may be specified.", maxNamedTypes)
@@ -27,7 +34,7 @@ func describeInstanceTypes(c *sim.Call, in *awsec2.DescribeInstanceTypesInput) (
 	s := stateOf(c.Region)
 	var all []types.InstanceTypeInfo
 	var found []string
-	for _, info := range s.describedTypes() {
+	for _, info := range s.catalog.describedTypes() {
 		if (len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, info.InstanceType)) && (*info.SupportedInRegion || val(in.IncludeUnsupportedInRegion)) {
 			all, found = append(all, info), append(found, string(info.InstanceType))
 		}
@@ -45,14 +52,14 @@ func describeInstanceTypes(c *sim.Call, in *awsec2.DescribeInstanceTypesInput) (
 
 // describedTypes returns every instance type of the world as EC2 describes it. A world's types do
 // not change, so they are described once.
-func (s *state) describedTypes() []types.InstanceTypeInfo {
-	known := s.kernel.World().InstanceTypes
-	for i := len(s.typeInfos); i < len(known); i++ {
+func (ca *catalog) describedTypes() []types.InstanceTypeInfo {
+	known := ca.kernel.World().InstanceTypes
+	for i := len(ca.infos); i < len(known); i++ {
 		info := typeInfo(&known[i])
-		info.SupportedInRegion = ptr(len(s.zonesOffering(known[i].Name)) > 0)
-		s.typeInfos = append(s.typeInfos, info)
+		info.SupportedInRegion = ptr(len(ca.zonesOffering(known[i].Name)) > 0)
+		ca.infos = append(ca.infos, info)
 	}
-	return s.typeInfos
+	return ca.infos
 }
 
 // without returns the names that are not among those found.
@@ -67,11 +74,11 @@ func without(names []types.InstanceType, found []string) []string {
 }
 
 // offeredTypes returns the instance types that at least one zone of the Region has.
-func (s *state) offeredTypes() []*world.InstanceType {
+func (ca *catalog) offeredTypes() []*world.InstanceType {
 	var offered []*world.InstanceType
-	all := s.kernel.World().InstanceTypes
+	all := ca.kernel.World().InstanceTypes
 	for i := range all {
-		if len(s.zonesOffering(all[i].Name)) > 0 {
+		if len(ca.zonesOffering(all[i].Name)) > 0 {
 			offered = append(offered, &all[i])
 		}
 	}
@@ -93,16 +100,16 @@ func describeInstanceTypeOfferings(c *sim.Call, in *awsec2.DescribeInstanceTypeO
 	add := func(w *world.InstanceType, location string) {
 		all = append(all, types.InstanceTypeOffering{InstanceType: types.InstanceType(w.Name), Location: ptr(location), LocationType: kind})
 	}
-	for _, w := range s.offeredTypes() {
+	for _, w := range s.catalog.offeredTypes() {
 		switch kind {
 		case types.LocationTypeRegion:
 			add(w, s.region.Name)
 		case types.LocationTypeAvailabilityZone:
-			for _, zone := range s.zonesOffering(w.Name) {
+			for _, zone := range s.catalog.zonesOffering(w.Name) {
 				add(w, zone)
 			}
 		case types.LocationTypeAvailabilityZoneId:
-			for _, zone := range s.zonesOffering(w.Name) {
+			for _, zone := range s.catalog.zonesOffering(w.Name) {
 				add(w, s.region.World().Zone(zone).ID)
 			}
 		case types.LocationTypeOutpost: // a world has no Outposts
@@ -118,4 +125,15 @@ func describeInstanceTypeOfferings(c *sim.Call, in *awsec2.DescribeInstanceTypeO
 		return nil, err
 	}
 	return &awsec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: found, NextToken: next}, nil
+}
+
+// zonesOffering lists the zones of the Region that have the type.
+func (ca *catalog) zonesOffering(instanceType string) []string {
+	var zones []string
+	for _, z := range ca.region.World().Zones {
+		if ca.region.World().Offers(instanceType, z.Name) {
+			zones = append(zones, z.Name)
+		}
+	}
+	return zones
 }

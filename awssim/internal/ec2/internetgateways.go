@@ -24,6 +24,12 @@ var gatewayListing = listing[types.InternetGateway]{
 	},
 }
 
+// internetGateways holds the internet gateways of a Region.
+type internetGateways struct {
+	*sim.Table[types.InternetGateway]
+	region *sim.Region
+}
+
 func describeInternetGateways(c *sim.Call, in *awsec2.DescribeInternetGatewaysInput) (*awsec2.DescribeInternetGatewaysOutput, error) {
 	q := query{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
 	found, next, err := gatewayListing.read(stateOf(c.Region).internetGateways.VisibleAll(), q)
@@ -33,8 +39,8 @@ func describeInternetGateways(c *sim.Call, in *awsec2.DescribeInternetGatewaysIn
 	return &awsec2.DescribeInternetGatewaysOutput{InternetGateways: found, NextToken: next}, nil
 }
 
-func (s *state) newInternetGateway(id string, tags []types.Tag) types.InternetGateway {
-	return types.InternetGateway{InternetGatewayId: ptr(id), OwnerId: ptr(s.region.Account.ID), Tags: tags}
+func (ig *internetGateways) newGateway(id string, tags []types.Tag) types.InternetGateway {
+	return types.InternetGateway{InternetGatewayId: ptr(id), OwnerId: ptr(ig.region.Account.ID), Tags: tags}
 }
 
 // gatewayAttachment returns the attachment of a gateway to a VPC (SDK,
@@ -52,25 +58,25 @@ func createInternetGateway(c *sim.Call, in *awsec2.CreateInternetGatewayInput) (
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	gateway := s.newInternetGateway(c.Kernel.NewID("igw-", 17), tags)
+	gateway := s.internetGateways.newGateway(c.Kernel.NewID("igw-", 17), tags)
 	s.internetGateways.Put(*gateway.InternetGatewayId, gateway)
 	return &awsec2.CreateInternetGatewayOutput{InternetGateway: &gateway}, nil
 }
 
-func (s *state) findGateway(id *string) (types.InternetGateway, error) {
+func (ig *internetGateways) find(id *string) (types.InternetGateway, error) {
 	if err := internetGatewayID.check(val(id)); err != nil {
 		return types.InternetGateway{}, err
 	}
-	gateway, ok := s.internetGateways.Get(*id)
+	gateway, ok := ig.Get(*id)
 	if !ok {
 		return gateway, internetGatewayID.missing(*id)
 	}
 	return gateway, nil
 }
 
-// hasGateway reports whether an internet gateway is attached to a VPC.
-func (s *state) hasGateway(vpc string) bool {
-	return slices.ContainsFunc(s.internetGateways.All(), func(g types.InternetGateway) bool { return isAttachedTo(g, vpc) })
+// attachedTo reports whether an internet gateway is attached to a VPC.
+func (ig *internetGateways) attachedTo(vpc string) bool {
+	return slices.ContainsFunc(ig.All(), func(g types.InternetGateway) bool { return isAttachedTo(g, vpc) })
 }
 
 func isAttachedTo(gateway types.InternetGateway, vpc string) bool {
@@ -79,18 +85,18 @@ func isAttachedTo(gateway types.InternetGateway, vpc string) bool {
 
 func attachInternetGateway(c *sim.Call, in *awsec2.AttachInternetGatewayInput) (*awsec2.AttachInternetGatewayOutput, error) {
 	s := stateOf(c.Region)
-	gateway, err := s.findGateway(in.InternetGatewayId)
+	gateway, err := s.internetGateways.find(in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
 	if len(gateway.Attachments) > 0 {
 		return nil, sim.Errorf("Resource.AlreadyAssociated", "resource %s is already attached to network %s", *gateway.InternetGatewayId, *gateway.Attachments[0].VpcId)
 	}
-	if s.hasGateway(*vpc.VpcId) {
+	if s.internetGateways.attachedTo(*vpc.VpcId) {
 		return nil, sim.Errorf("InvalidParameterValue", "Network %s already has an internet gateway attached", *vpc.VpcId)
 	}
 	if val(in.DryRun) {
@@ -105,11 +111,11 @@ func attachInternetGateway(c *sim.Call, in *awsec2.AttachInternetGatewayInput) (
 // DependencyViolation).
 func detachInternetGateway(c *sim.Call, in *awsec2.DetachInternetGatewayInput) (*awsec2.DetachInternetGatewayOutput, error) {
 	s := stateOf(c.Region)
-	gateway, err := s.findGateway(in.InternetGatewayId)
+	gateway, err := s.internetGateways.find(in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +137,7 @@ func detachInternetGateway(c *sim.Call, in *awsec2.DetachInternetGatewayInput) (
 
 func deleteInternetGateway(c *sim.Call, in *awsec2.DeleteInternetGatewayInput) (*awsec2.DeleteInternetGatewayOutput, error) {
 	s := stateOf(c.Region)
-	gateway, err := s.findGateway(in.InternetGatewayId)
+	gateway, err := s.internetGateways.find(in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}

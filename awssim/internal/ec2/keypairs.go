@@ -2,10 +2,10 @@ package ec2
 
 import (
 	"crypto/ed25519"
-	"crypto/md5" //nolint:gosec // EC2 shows MD5 fingerprints of imported RSA keys
+	"crypto/md5"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // EC2 shows SHA-1 fingerprints of the RSA keys that it makes
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -21,7 +21,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
+
+// keyPairs holds the key pairs of a Region.
+type keyPairs struct {
+	*sim.Table[types.KeyPairInfo]
+}
 
 func keyPairNotFound(name string) error {
 	return sim.Errorf("InvalidKeyPair.NotFound", "The key pair '%s' does not exist", name)
@@ -60,14 +66,14 @@ func describeKeyPairs(c *sim.Call, in *awsec2.DescribeKeyPairsInput) (*awsec2.De
 	return &awsec2.DescribeKeyPairsOutput{KeyPairs: found}, nil
 }
 
-func (s *state) checkKeyName(name *string) error {
+func (kp *keyPairs) checkName(name *string) error {
 	if val(name) == "" {
 		return missingParameter("KeyName")
 	}
 	if len(*name) > 255 { // SDK, CreateKeyPairInput.KeyName
 		return invalidValue("keyName", *name, "Key names have up to 255 characters.")
 	}
-	for _, p := range s.keyPairs.All() {
+	for _, p := range kp.All() {
 		if val(p.KeyName) == *name {
 			return sim.Errorf("InvalidKeyPair.Duplicate", "The keypair already exists")
 		}
@@ -75,12 +81,12 @@ func (s *state) checkKeyName(name *string) error {
 	return nil
 }
 
-func (s *state) addKeyPair(c *sim.Call, name *string, kind types.KeyType, fingerprint, public string, tags []types.Tag) types.KeyPairInfo {
+func (kp *keyPairs) add(c *sim.Call, name *string, kind types.KeyType, fingerprint, public string, tags []types.Tag) types.KeyPairInfo {
 	pair := types.KeyPairInfo{
 		KeyPairId: ptr(c.Kernel.NewID("key-", 17)), KeyName: name, KeyType: kind, KeyFingerprint: ptr(fingerprint), PublicKey: ptr(public),
 		CreateTime: ptr(c.Now), Tags: tags,
 	}
-	s.keyPairs.Put(*pair.KeyPairId, pair)
+	kp.Put(*pair.KeyPairId, pair)
 	return pair
 }
 
@@ -88,7 +94,7 @@ func (s *state) addKeyPair(c *sim.Call, name *string, kind types.KeyType, finger
 // differs from run to run.
 func createKeyPair(c *sim.Call, in *awsec2.CreateKeyPairInput) (*awsec2.CreateKeyPairOutput, error) {
 	s := stateOf(c.Region)
-	if err := s.checkKeyName(in.KeyName); err != nil {
+	if err := s.keyPairs.checkName(in.KeyName); err != nil {
 		return nil, err
 	}
 	kind := in.KeyType
@@ -112,7 +118,7 @@ func createKeyPair(c *sim.Call, in *awsec2.CreateKeyPairInput) (*awsec2.CreateKe
 	if err != nil {
 		return nil, err
 	}
-	pair := s.addKeyPair(c, in.KeyName, kind, fingerprint, public, tags)
+	pair := s.keyPairs.add(c, in.KeyName, kind, fingerprint, public, tags)
 	return &awsec2.CreateKeyPairOutput{
 		KeyName: pair.KeyName, KeyPairId: pair.KeyPairId, KeyFingerprint: pair.KeyFingerprint, KeyMaterial: ptr(private), Tags: tags,
 	}, nil
@@ -189,7 +195,7 @@ func colons(sum []byte) string {
 // (inference: nobody can compare it with a key that does not exist in AWS).
 func importKeyPair(c *sim.Call, in *awsec2.ImportKeyPairInput) (*awsec2.ImportKeyPairOutput, error) {
 	s := stateOf(c.Region)
-	if err := s.checkKeyName(in.KeyName); err != nil {
+	if err := s.keyPairs.checkName(in.KeyName); err != nil {
 		return nil, err
 	}
 	fields := strings.Fields(string(in.PublicKeyMaterial))
@@ -212,7 +218,7 @@ func importKeyPair(c *sim.Call, in *awsec2.ImportKeyPairInput) (*awsec2.ImportKe
 		sum := md5.Sum(blob) //nolint:gosec // see the import
 		kind, fingerprint = types.KeyTypeRsa, colons(sum[:])
 	}
-	pair := s.addKeyPair(c, in.KeyName, kind, fingerprint, strings.TrimSpace(string(in.PublicKeyMaterial)), tags)
+	pair := s.keyPairs.add(c, in.KeyName, kind, fingerprint, strings.TrimSpace(string(in.PublicKeyMaterial)), tags)
 	return &awsec2.ImportKeyPairOutput{KeyName: pair.KeyName, KeyPairId: pair.KeyPairId, KeyFingerprint: pair.KeyFingerprint, Tags: tags}, nil
 }
 
@@ -232,4 +238,11 @@ func deleteKeyPair(c *sim.Call, in *awsec2.DeleteKeyPairInput) (*awsec2.DeleteKe
 		}
 	}
 	return &awsec2.DeleteKeyPairOutput{Return: ptr(true)}, nil
+}
+
+func keyPairFromWorld(p world.KeyPair) types.KeyPairInfo {
+	return types.KeyPairInfo{
+		KeyPairId: ptr(p.ID), KeyName: ptr(p.Name), KeyType: types.KeyType(p.Type), KeyFingerprint: ptr(p.Fingerprint),
+		PublicKey: optional(p.PublicKey), CreateTime: ptr(beginning), Tags: tagList(p.Tags),
+	}
 }

@@ -37,6 +37,12 @@ var aclListing = listing[types.NetworkAcl]{
 	},
 }
 
+// networkACLs holds the network ACLs of a Region.
+type networkACLs struct {
+	*sim.Table[types.NetworkAcl]
+	region *sim.Region
+}
+
 func aclAssociations(read func(types.NetworkAclAssociation) []string) func(types.NetworkAcl) []string {
 	return func(a types.NetworkAcl) []string { return collect(a.Associations, read) }
 }
@@ -57,11 +63,11 @@ func describeNetworkAcls(c *sim.Call, in *awsec2.DescribeNetworkAclsInput) (*aws
 // change. Users' rules are numbered below it (VPC User Guide, "Network ACL rules").
 const lastACLRule = 32767
 
-// newNetworkACL returns a network ACL. The default one allows all IPv4 traffic, others deny
+// newACL returns a network ACL. The default one allows all IPv4 traffic, others deny
 // everything (VPC User Guide, "Default network ACL for a VPC" and "Custom network ACLs for your
 // VPC").
-func (s *state) newNetworkACL(id, vpc string, isDefault bool, tags []types.Tag) types.NetworkAcl {
-	acl := types.NetworkAcl{NetworkAclId: ptr(id), VpcId: ptr(vpc), OwnerId: ptr(s.region.Account.ID), IsDefault: ptr(isDefault), Tags: tags}
+func (na *networkACLs) newACL(id, vpc string, isDefault bool, tags []types.Tag) types.NetworkAcl {
+	acl := types.NetworkAcl{NetworkAclId: ptr(id), VpcId: ptr(vpc), OwnerId: ptr(na.region.Account.ID), IsDefault: ptr(isDefault), Tags: tags}
 	for _, egress := range []bool{true, false} {
 		entry := types.NetworkAclEntry{Egress: ptr(egress), Protocol: ptr(allProtocols), CidrBlock: ptr("0.0.0.0/0")}
 		if isDefault {
@@ -74,9 +80,9 @@ func (s *state) newNetworkACL(id, vpc string, isDefault bool, tags []types.Tag) 
 	return acl
 }
 
-// defaultACL returns the default network ACL of a VPC, which always has one.
-func (s *state) defaultACL(vpc string) types.NetworkAcl {
-	for _, acl := range s.acls.All() {
+// defaultOf returns the default network ACL of a VPC, which always has one.
+func (na *networkACLs) defaultOf(vpc string) types.NetworkAcl {
+	for _, acl := range na.All() {
 		if *acl.VpcId == vpc && *acl.IsDefault {
 			return acl
 		}
@@ -96,11 +102,11 @@ func withoutSubnet(acl types.NetworkAcl, subnet string) types.NetworkAcl {
 	return acl
 }
 
-func (s *state) findACL(id *string) (types.NetworkAcl, error) {
+func (na *networkACLs) find(id *string) (types.NetworkAcl, error) {
 	if err := networkACLID.check(val(id)); err != nil {
 		return types.NetworkAcl{}, err
 	}
-	acl, ok := s.acls.Get(*id)
+	acl, ok := na.Get(*id)
 	if !ok {
 		return acl, networkACLID.missing(*id)
 	}
@@ -114,7 +120,7 @@ func createNetworkACL(c *sim.Call, in *awsec2.CreateNetworkAclInput) (*awsec2.Cr
 	if answer, err := replay[awsec2.CreateNetworkAclOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
 		return answer, err
 	}
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +131,7 @@ func createNetworkACL(c *sim.Call, in *awsec2.CreateNetworkAclInput) (*awsec2.Cr
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	acl := s.newNetworkACL(c.Kernel.NewID("acl-", 17), *vpc.VpcId, false, tags)
+	acl := s.acls.newACL(c.Kernel.NewID("acl-", 17), *vpc.VpcId, false, tags)
 	s.acls.Put(*acl.NetworkAclId, acl)
 	out := &awsec2.CreateNetworkAclOutput{NetworkAcl: &acl, ClientToken: in.ClientToken}
 	remember(s, c.Action, in.ClientToken, asked, out)
@@ -134,7 +140,7 @@ func createNetworkACL(c *sim.Call, in *awsec2.CreateNetworkAclInput) (*awsec2.Cr
 
 func deleteNetworkACL(c *sim.Call, in *awsec2.DeleteNetworkAclInput) (*awsec2.DeleteNetworkAclOutput, error) {
 	s := stateOf(c.Region)
-	acl, err := s.findACL(in.NetworkAclId)
+	acl, err := s.acls.find(in.NetworkAclId)
 	if err != nil {
 		return nil, err
 	}
@@ -152,22 +158,22 @@ func deleteNetworkACL(c *sim.Call, in *awsec2.DeleteNetworkAclInput) (*awsec2.De
 }
 
 func createNetworkACLEntry(c *sim.Call, in *awsec2.CreateNetworkAclEntryInput) (*awsec2.CreateNetworkAclEntryOutput, error) {
-	if err := stateOf(c.Region).setACLEntry(in, false); err != nil {
+	if err := stateOf(c.Region).acls.setEntry(in, false); err != nil {
 		return nil, err
 	}
 	return &awsec2.CreateNetworkAclEntryOutput{}, nil
 }
 
 func replaceNetworkACLEntry(c *sim.Call, in *awsec2.ReplaceNetworkAclEntryInput) (*awsec2.ReplaceNetworkAclEntryOutput, error) {
-	if err := stateOf(c.Region).setACLEntry((*awsec2.CreateNetworkAclEntryInput)(in), true); err != nil {
+	if err := stateOf(c.Region).acls.setEntry((*awsec2.CreateNetworkAclEntryInput)(in), true); err != nil {
 		return nil, err
 	}
 	return &awsec2.ReplaceNetworkAclEntryOutput{}, nil
 }
 
-// setACLEntry adds an entry, or replaces one.
-func (s *state) setACLEntry(in *awsec2.CreateNetworkAclEntryInput, replace bool) error {
-	acl, err := s.findACL(in.NetworkAclId)
+// setEntry adds an entry, or replaces one.
+func (na *networkACLs) setEntry(in *awsec2.CreateNetworkAclEntryInput, replace bool) error {
+	acl, err := na.find(in.NetworkAclId)
 	if err != nil {
 		return err
 	}
@@ -196,7 +202,7 @@ func (s *state) setACLEntry(in *awsec2.CreateNetworkAclEntryInput, replace bool)
 		}
 		return int(*a.RuleNumber - *b.RuleNumber)
 	})
-	s.acls.Put(*acl.NetworkAclId, acl)
+	na.Put(*acl.NetworkAclId, acl)
 	return nil
 }
 
@@ -272,7 +278,7 @@ func setEntryBlock(entry *types.NetworkAclEntry, in *awsec2.CreateNetworkAclEntr
 
 func deleteNetworkACLEntry(c *sim.Call, in *awsec2.DeleteNetworkAclEntryInput) (*awsec2.DeleteNetworkAclEntryOutput, error) {
 	s := stateOf(c.Region)
-	acl, err := s.findACL(in.NetworkAclId)
+	acl, err := s.acls.find(in.NetworkAclId)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +301,7 @@ func deleteNetworkACLEntry(c *sim.Call, in *awsec2.DeleteNetworkAclEntryInput) (
 // replaceNetworkACLAssociation gives the subnet of an association another network ACL.
 func replaceNetworkACLAssociation(c *sim.Call, in *awsec2.ReplaceNetworkAclAssociationInput) (*awsec2.ReplaceNetworkAclAssociationOutput, error) {
 	s := stateOf(c.Region)
-	target, err := s.findACL(in.NetworkAclId)
+	target, err := s.acls.find(in.NetworkAclId)
 	if err != nil {
 		return nil, err
 	}

@@ -10,40 +10,19 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// network holds the parts of networks that belong to VPCs, subnets, and security groups.
-type network struct {
-	settings         *sim.Table[vpcSettings] // by VPC id
-	rules            *sim.Table[types.SecurityGroupRule]
-	interfaces       *sim.Table[types.NetworkInterface]
-	acls             *sim.Table[types.NetworkAcl]
-	routeTables      *sim.Table[types.RouteTable]
-	internetGateways *sim.Table[types.InternetGateway]
-	natGateways      *sim.Table[types.NatGateway]
-	elastics         *sim.Table[types.Address] // by allocation id
-	dhcpOptions      *sim.Table[types.DhcpOptions]
-}
-
-func newNetwork(k *sim.Kernel) network {
-	return network{
-		settings: sim.NewTable[vpcSettings](k), rules: sim.NewTable[types.SecurityGroupRule](k), interfaces: sim.NewTable[types.NetworkInterface](k),
-		acls: sim.NewTable[types.NetworkAcl](k), routeTables: sim.NewTable[types.RouteTable](k), internetGateways: sim.NewTable[types.InternetGateway](k),
-		natGateways: sim.NewTable[types.NatGateway](k), elastics: sim.NewTable[types.Address](k), dhcpOptions: sim.NewTable[types.DhcpOptions](k),
-	}
-}
-
 // addWorld fills the state with the VPCs, subnets, and security groups of a world and what comes
 // with them. A default VPC has an internet gateway (VPC User Guide, "Default VPC components"), and
 // all VPCs of a world give DNS hostnames, as default VPCs do.
-func (s *state) addWorld(w *world.Region) {
-	s.putDHCPOptions()
+func addWorld(s *state, w *world.Region) {
+	s.dhcpOptions.addDefault()
 	for _, v := range w.VPCs {
-		vpc := s.vpcFromWorld(v)
-		s.putVPC(vpc, vpcSettings{dnsSupport: true, dnsHostnames: true}, derivedID)
+		vpc := s.vpcs.fromWorld(v)
+		s.vpcs.add(vpc, vpcSettings{dnsSupport: true, dnsHostnames: true}, derivedID)
 		if v.Default {
-			gateway := s.newInternetGateway(derivedID("igw-", v.ID), nil)
+			gateway := s.internetGateways.newGateway(derivedID("igw-", v.ID), nil)
 			gateway.Attachments = gatewayAttachment(v.ID)
 			s.internetGateways.Put(*gateway.InternetGatewayId, gateway)
-			main := s.mainRouteTable(v.ID)
+			main := s.routeTables.mainOf(v.ID)
 			main.Routes = append(main.Routes, types.Route{
 				DestinationCidrBlock: ptr("0.0.0.0/0"), GatewayId: gateway.InternetGatewayId, State: types.RouteStateActive, Origin: types.RouteOriginCreateRoute,
 			})
@@ -51,10 +30,10 @@ func (s *state) addWorld(w *world.Region) {
 		}
 	}
 	for _, v := range w.Subnets {
-		s.putSubnet(s.subnetFromWorld(v), derivedID)
+		s.subnets.add(s.subnets.fromWorld(v), derivedID)
 	}
 	for _, g := range w.SecurityGroups {
-		s.putGroup(s.groupFromWorld(g), derivedID)
+		s.groups.add(s.groups.fromWorld(g), derivedID)
 	}
 }
 
@@ -69,8 +48,10 @@ func derivedID(prefix string, parts ...string) string {
 // idMaker returns the identifier of something that comes with a new resource.
 type idMaker func(prefix string, parts ...string) string
 
-// freshID is the idMaker of what a request creates.
-func (s *state) freshID(prefix string, _ ...string) string { return s.kernel.NewID(prefix, 17) }
+// freshID returns the idMaker of what a request creates.
+func freshID(k *sim.Kernel) idMaker {
+	return func(prefix string, _ ...string) string { return k.NewID(prefix, 17) }
+}
 
 func dependencyViolation(noun, id string) error {
 	return sim.Errorf("DependencyViolation", "The %s '%s' has dependencies and cannot be deleted.", noun, id)

@@ -43,24 +43,24 @@ const blockEnding = 30 * time.Minute
 // that could be bought. Only for code under the kernel's lock.
 func SetCapacityReservation(r *sim.Region, c CapacityReservation) error {
 	s := stateOf(r)
-	if err := s.checkReservation(c); err != nil {
+	if err := s.capacities.check(c); err != nil {
 		return fmt.Errorf("capacity reservation %q: %w", c.ID, err)
 	}
 	s.capacities.Put(c.ID, c)
 	if c.Block {
 		ending := c.End.Add(-blockEnding)
-		s.kernel.After(max(ending.Sub(s.kernel.Now()), 0), func() { s.endBlock(c.ID, c.End) })
+		s.kernel.After(max(ending.Sub(s.kernel.Now()), 0), func() { endBlock(s, c.ID, c.End) })
 	}
 	return nil
 }
 
-func (s *state) checkReservation(c CapacityReservation) error {
+func (cp *capacity) check(c CapacityReservation) error {
 	if err := reservationID.check(c.ID); err != nil {
 		return err
 	}
-	kind := s.kernel.World().InstanceType(c.InstanceType)
+	kind := cp.kernel.World().InstanceType(c.InstanceType)
 	switch {
-	case kind == nil || s.region.World().Zone(c.Zone) == nil:
+	case kind == nil || cp.region.World().Zone(c.Zone) == nil:
 		return fmt.Errorf("there is no instance type %q, or no zone %q", c.InstanceType, c.Zone)
 	case c.Count < 1:
 		return fmt.Errorf("it is for %d instances", c.Count)
@@ -96,7 +96,7 @@ func OpenReservations(r *sim.Region, ids, groups []string) []CapacityReservation
 	s := stateOf(r)
 	var open []CapacityReservation
 	for _, c := range s.capacities.All() {
-		if named := slices.Contains(ids, c.ID) || c.ResourceGroup != "" && slices.Contains(groups, c.ResourceGroup); named && s.reservationLeft(c) > 0 {
+		if named := slices.Contains(ids, c.ID) || c.ResourceGroup != "" && slices.Contains(groups, c.ResourceGroup); named && s.capacities.reservationLeft(c) > 0 {
 			open = append(open, c)
 		}
 	}
@@ -105,20 +105,20 @@ func OpenReservations(r *sim.Region, ids, groups []string) []CapacityReservation
 }
 
 // endBlock terminates what runs in a Capacity Block that is about to end, unless the end has been moved.
-func (s *state) endBlock(id string, end time.Time) {
+func endBlock(s *state, id string, end time.Time) {
 	if c, ok := s.capacities.Get(id); !ok || !c.End.Equal(end) {
 		return
 	}
 	for _, i := range s.instances.All() {
 		if val(i.api.CapacityReservationId) == id {
-			s.terminate(i, userInitiated)
+			s.instances.terminate(i, userInitiated)
 		}
 	}
 }
 
-// reservationState is where a reservation is in its life (UG capacity-blocks-view).
-func (s *state) reservationState(c CapacityReservation) types.CapacityReservationState {
-	switch now := s.kernel.Now(); {
+// reservationState returns where a reservation is in its life (UG capacity-blocks-view).
+func (cp *capacity) reservationState(c CapacityReservation) types.CapacityReservationState {
+	switch now := cp.kernel.Now(); {
 	case now.Before(c.Start):
 		return types.CapacityReservationStateScheduled
 	case !c.End.IsZero() && !now.Before(c.End):
@@ -127,22 +127,22 @@ func (s *state) reservationState(c CapacityReservation) types.CapacityReservatio
 	return types.CapacityReservationStateActive
 }
 
-// reservationLeft is how many more instances can be launched into a reservation: none before it
+// reservationLeft returns how many more instances can be launched into a reservation: none before it
 // begins and after it ends (UG capacity-blocks-view). That none can be in the half hour in which
 // EC2 empties a block is an inference.
-func (s *state) reservationLeft(c CapacityReservation) int {
-	ending := c.Block && !s.kernel.Now().Before(c.End.Add(-blockEnding))
-	if ending || s.reservationState(c) != types.CapacityReservationStateActive {
+func (cp *capacity) reservationLeft(c CapacityReservation) int {
+	ending := c.Block && !cp.kernel.Now().Before(c.End.Add(-blockEnding))
+	if ending || cp.reservationState(c) != types.CapacityReservationStateActive {
 		return 0
 	}
 	used := 0
-	for _, i := range s.instances.All() {
+	for _, i := range cp.instances.All() {
 		// One that shuts down still counts (UG capacity-blocks-launch).
 		if val(i.api.CapacityReservationId) == c.ID && i.holdsCapacity() {
 			used++
 		}
 	}
-	for _, d := range s.drafts {
+	for _, d := range cp.drafts {
 		if reservation, named := d.launch.reserved(); named && reservation.ID == c.ID {
 			used += d.count
 		}
@@ -155,19 +155,19 @@ func (l *launch) reserved() (CapacityReservation, bool) {
 	return l.state.capacities.Get(val(val(val(l.in.CapacityReservationSpecification).CapacityReservationTarget).CapacityReservationId))
 }
 
-// roomReserved returns how many instances the reservation takes. What is of another type, zone,
+// reservedRoom returns how many instances the reservation takes. What is of another type, zone,
 // platform or market finds no room (code and words as users report them, of a type that differs
 // too: hashicorp/terraform-provider-aws#32458; for the market it is an inference). It is a matter
 // of the moment like all capacity, so that a dry run does not look at it: an Auto Scaling group can
 // be made before its Capacity Block begins (EKS UG capacity-blocks-mng).
-func (l *launch) roomReserved(c CapacityReservation) (int, error) {
+func (cp *capacity) reservedRoom(l *launch, c CapacityReservation) (int, error) {
 	market := cmp.Or(val(l.in.InstanceMarketOptions).MarketType, types.MarketTypeOnDemand)
 	fits := string(l.in.InstanceType) == c.InstanceType && val(l.subnet.AvailabilityZone) == c.Zone && l.image.Platform == "" && market == c.Market()
-	if fits && l.state.reservationState(c) == types.CapacityReservationStateScheduled {
+	if fits && cp.reservationState(c) == types.CapacityReservationStateScheduled {
 		// error codes: "Your Capacity Block is not active yet."
 		return 0, sim.Errorf("InvalidCapacityReservationState.PendingActivation", "The Capacity Reservation %s is not active yet.", c.ID)
 	}
-	if left := l.state.reservationLeft(c); fits && left > 0 {
+	if left := cp.reservationLeft(c); fits && left > 0 {
 		return left, nil
 	}
 	return 0, errReservationFull
@@ -203,7 +203,7 @@ func describeCapacityReservations(c *sim.Call, in *awsec2.DescribeCapacityReserv
 	s := stateOf(c.Region)
 	var all []types.CapacityReservation
 	for _, reservation := range s.capacities.VisibleAll() {
-		all = append(all, s.describeReservation(reservation))
+		all = append(all, s.capacities.describe(reservation))
 	}
 	found, next, err := reservationListing.read(all, query{ids: in.CapacityReservationIds, filters: in.Filters, maxResults: in.MaxResults, nextToken: in.NextToken, dryRun: in.DryRun})
 	if err != nil {
@@ -212,12 +212,12 @@ func describeCapacityReservations(c *sim.Call, in *awsec2.DescribeCapacityReserv
 	return &awsec2.DescribeCapacityReservationsOutput{CapacityReservations: found, NextToken: next}, nil
 }
 
-func (s *state) describeReservation(c CapacityReservation) types.CapacityReservation {
+func (cp *capacity) describe(c CapacityReservation) types.CapacityReservation {
 	shown := types.CapacityReservation{
-		CapacityReservationId: ptr(c.ID), CapacityReservationArn: ptr(s.arn("capacity-reservation/" + c.ID)), OwnerId: ptr(s.region.Account.ID),
+		CapacityReservationId: ptr(c.ID), CapacityReservationArn: ptr(resourceARN(cp.region, "capacity-reservation/"+c.ID)), OwnerId: ptr(cp.region.Account.ID),
 		InstanceType: ptr(c.InstanceType), InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix, AvailabilityZone: ptr(c.Zone),
-		AvailabilityZoneId: ptr(s.region.World().Zone(c.Zone).ID), State: s.reservationState(c), Tenancy: types.CapacityReservationTenancyDefault,
-		TotalInstanceCount: count32(c.Count), AvailableInstanceCount: count32(s.reservationLeft(c)), InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted,
+		AvailabilityZoneId: ptr(cp.region.World().Zone(c.Zone).ID), State: cp.reservationState(c), Tenancy: types.CapacityReservationTenancyDefault,
+		TotalInstanceCount: count32(c.Count), AvailableInstanceCount: count32(cp.reservationLeft(c)), InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted,
 		ReservationType: types.CapacityReservationTypeDefault, EndDateType: types.EndDateTypeUnlimited,
 	}
 	if c.Block {

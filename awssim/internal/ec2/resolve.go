@@ -27,7 +27,7 @@ type LaunchTemplateVersion struct {
 // fails with EC2's error when the template or the version does not exist, or when the spec is not
 // well-formed.
 func ResolveLaunchTemplate(r *sim.Region, spec LaunchTemplateSpec) (*LaunchTemplateVersion, error) {
-	t, err := stateOf(r).findTemplate(optional(spec.ID), optional(spec.Name))
+	t, err := stateOf(r).templates.find(optional(spec.ID), optional(spec.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +43,14 @@ func ResolveLaunchTemplate(r *sim.Region, spec LaunchTemplateSpec) (*LaunchTempl
 
 // ResolveImageID returns the image that an image id or a Systems Manager reference
 // (resolve:ssm:<parameter>) stands for now.
-func ResolveImageID(r *sim.Region, id string) (string, error) { return stateOf(r).resolveImageID(id) }
+func ResolveImageID(r *sim.Region, id string) (string, error) { return stateOf(r).images.resolve(id) }
 
-func (s *state) resolveImageID(id string) (string, error) {
+func (im *images) resolve(id string) (string, error) {
 	parameter, isAlias := strings.CutPrefix(id, imageAlias)
 	if !isAlias {
 		return id, nil
 	}
-	value, err := ssm.Value(s.region, parameter)
+	value, err := ssm.Value(im.region, parameter)
 	if err != nil {
 		return "", sim.Errorf("InvalidParameterValue", "The SSM parameter '%s' could not be resolved: %s", parameter, sim.AsError(err).Message)
 	}

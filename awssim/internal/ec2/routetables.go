@@ -36,6 +36,12 @@ var routeTableListing = listing[types.RouteTable]{
 	},
 }
 
+// routeTables holds the route tables of a Region.
+type routeTables struct {
+	*sim.Table[types.RouteTable]
+	region *sim.Region
+}
+
 func tableAssociations(read func(types.RouteTableAssociation) []string) func(types.RouteTable) []string {
 	return func(t types.RouteTable) []string { return collect(t.Associations, read) }
 }
@@ -48,7 +54,7 @@ func describeRouteTables(c *sim.Call, in *awsec2.DescribeRouteTablesInput) (*aws
 	s := stateOf(c.Region)
 	all := s.routeTables.VisibleAll()
 	for i := range all {
-		all[i].Routes = s.withStates(all[i])
+		all[i].Routes = withStates(s, all[i])
 	}
 	found, next, err := routeTableListing.read(all, query{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
 	if err != nil {
@@ -57,10 +63,10 @@ func describeRouteTables(c *sim.Call, in *awsec2.DescribeRouteTablesInput) (*aws
 	return &awsec2.DescribeRouteTablesOutput{RouteTables: found, NextToken: next}, nil
 }
 
-// newRouteTable returns a route table with a local route for each block of the VPC, which every
+// newTable returns a route table with a local route for each block of the VPC, which every
 // table has (VPC User Guide, "Route table concepts").
-func (s *state) newRouteTable(id string, vpc types.Vpc, tags []types.Tag) types.RouteTable {
-	table := types.RouteTable{RouteTableId: ptr(id), VpcId: vpc.VpcId, OwnerId: ptr(s.region.Account.ID), Tags: tags}
+func (rt *routeTables) newTable(id string, vpc types.Vpc, tags []types.Tag) types.RouteTable {
+	table := types.RouteTable{RouteTableId: ptr(id), VpcId: vpc.VpcId, OwnerId: ptr(rt.region.Account.ID), Tags: tags}
 	for _, association := range vpc.CidrBlockAssociationSet {
 		table.Routes = append(table.Routes, localRoute(association.CidrBlock))
 	}
@@ -83,9 +89,9 @@ func isMain(table types.RouteTable) bool {
 	return slices.ContainsFunc(table.Associations, func(a types.RouteTableAssociation) bool { return *a.Main })
 }
 
-// mainRouteTable returns the main route table of a VPC, which always has one.
-func (s *state) mainRouteTable(vpc string) types.RouteTable {
-	for _, table := range s.routeTables.All() {
+// mainOf returns the main route table of a VPC, which always has one.
+func (rt *routeTables) mainOf(vpc string) types.RouteTable {
+	for _, table := range rt.All() {
 		if *table.VpcId == vpc && isMain(table) {
 			return table
 		}
@@ -93,18 +99,28 @@ func (s *state) mainRouteTable(vpc string) types.RouteTable {
 	return types.RouteTable{RouteTableId: ptr("")}
 }
 
-// subnetTable returns the route table that a subnet is associated with explicitly.
-func (s *state) subnetTable(subnet string) (types.RouteTable, types.RouteTableAssociation, bool) {
-	return s.tableWith(func(a types.RouteTableAssociation) bool { return val(a.SubnetId) == subnet })
+// ofSubnet returns the route table that a subnet is associated with explicitly.
+func (rt *routeTables) ofSubnet(subnet string) (types.RouteTable, types.RouteTableAssociation, bool) {
+	return rt.with(func(a types.RouteTableAssociation) bool { return val(a.SubnetId) == subnet })
 }
 
-func (s *state) tableWith(wanted func(types.RouteTableAssociation) bool) (types.RouteTable, types.RouteTableAssociation, bool) {
-	for _, table := range s.routeTables.All() {
+func (rt *routeTables) with(wanted func(types.RouteTableAssociation) bool) (types.RouteTable, types.RouteTableAssociation, bool) {
+	for _, table := range rt.All() {
 		if place := slices.IndexFunc(table.Associations, wanted); place >= 0 {
 			return table, table.Associations[place], true
 		}
 	}
 	return types.RouteTable{}, types.RouteTableAssociation{}, false
+}
+
+// changeEach changes the route tables of a VPC.
+func (rt *routeTables) changeEach(vpc string, change func(*types.RouteTable)) {
+	for _, table := range rt.All() {
+		if val(table.VpcId) == vpc {
+			change(&table)
+			rt.Put(*table.RouteTableId, table)
+		}
+	}
 }
 
 func withAssociation(table types.RouteTable, a types.RouteTableAssociation) types.RouteTable {
@@ -118,11 +134,11 @@ func withoutAssociation(table types.RouteTable, id string) types.RouteTable {
 	return table
 }
 
-func (s *state) findRouteTable(id *string) (types.RouteTable, error) {
+func (rt *routeTables) find(id *string) (types.RouteTable, error) {
 	if err := routeTableID.check(val(id)); err != nil {
 		return types.RouteTable{}, err
 	}
-	table, ok := s.routeTables.Get(*id)
+	table, ok := rt.Get(*id)
 	if !ok {
 		return table, routeTableID.missing(*id)
 	}
@@ -136,7 +152,7 @@ func createRouteTable(c *sim.Call, in *awsec2.CreateRouteTableInput) (*awsec2.Cr
 	if answer, err := replay[awsec2.CreateRouteTableOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
 		return answer, err
 	}
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +163,7 @@ func createRouteTable(c *sim.Call, in *awsec2.CreateRouteTableInput) (*awsec2.Cr
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	table := s.newRouteTable(c.Kernel.NewID("rtb-", 17), vpc, tags)
+	table := s.routeTables.newTable(c.Kernel.NewID("rtb-", 17), vpc, tags)
 	s.routeTables.Put(*table.RouteTableId, table)
 	out := &awsec2.CreateRouteTableOutput{RouteTable: &table, ClientToken: in.ClientToken}
 	remember(s, c.Action, in.ClientToken, asked, out)
@@ -156,7 +172,7 @@ func createRouteTable(c *sim.Call, in *awsec2.CreateRouteTableInput) (*awsec2.Cr
 
 func deleteRouteTable(c *sim.Call, in *awsec2.DeleteRouteTableInput) (*awsec2.DeleteRouteTableOutput, error) {
 	s := stateOf(c.Region)
-	table, err := s.findRouteTable(in.RouteTableId)
+	table, err := s.routeTables.find(in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -175,18 +191,18 @@ func associateRouteTable(c *sim.Call, in *awsec2.AssociateRouteTableInput) (*aws
 	if err := unsupportedMember(in.GatewayId != nil || in.PublicIpv4Pool != nil, "route tables of gateways"); err != nil {
 		return nil, err
 	}
-	table, err := s.findRouteTable(in.RouteTableId)
+	table, err := s.routeTables.find(in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
-	subnet, err := s.subnetByID(in.SubnetId)
+	subnet, err := s.subnets.find(in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
 	if *subnet.VpcId != *table.VpcId {
 		return nil, differentNetworks(table, *subnet.SubnetId)
 	}
-	if other, association, taken := s.subnetTable(*subnet.SubnetId); taken {
+	if other, association, taken := s.routeTables.ofSubnet(*subnet.SubnetId); taken {
 		if *other.RouteTableId == *table.RouteTableId {
 			return &awsec2.AssociateRouteTableOutput{AssociationId: association.RouteTableAssociationId, AssociationState: routeAssociated()}, nil
 		}
@@ -205,11 +221,11 @@ func differentNetworks(table types.RouteTable, other string) error {
 }
 
 // findAssociation returns a route table with one of its associations.
-func (s *state) findAssociation(id *string) (types.RouteTable, types.RouteTableAssociation, error) {
+func (rt *routeTables) findAssociation(id *string) (types.RouteTable, types.RouteTableAssociation, error) {
 	if val(id) == "" {
 		return types.RouteTable{}, types.RouteTableAssociation{}, missingParameter("associationId")
 	}
-	table, association, ok := s.tableWith(func(a types.RouteTableAssociation) bool { return *a.RouteTableAssociationId == *id })
+	table, association, ok := rt.with(func(a types.RouteTableAssociation) bool { return *a.RouteTableAssociationId == *id })
 	if !ok {
 		return table, association, associationNotFound(*id)
 	}
@@ -218,7 +234,7 @@ func (s *state) findAssociation(id *string) (types.RouteTable, types.RouteTableA
 
 func disassociateRouteTable(c *sim.Call, in *awsec2.DisassociateRouteTableInput) (*awsec2.DisassociateRouteTableOutput, error) {
 	s := stateOf(c.Region)
-	table, association, err := s.findAssociation(in.AssociationId)
+	table, association, err := s.routeTables.findAssociation(in.AssociationId)
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +252,11 @@ func disassociateRouteTable(c *sim.Call, in *awsec2.DisassociateRouteTableInput)
 // VPC another main one.
 func replaceRouteTableAssociation(c *sim.Call, in *awsec2.ReplaceRouteTableAssociationInput) (*awsec2.ReplaceRouteTableAssociationOutput, error) {
 	s := stateOf(c.Region)
-	old, association, err := s.findAssociation(in.AssociationId)
+	old, association, err := s.routeTables.findAssociation(in.AssociationId)
 	if err != nil {
 		return nil, err
 	}
-	target, err := s.findRouteTable(in.RouteTableId)
+	target, err := s.routeTables.find(in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}

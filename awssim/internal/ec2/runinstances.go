@@ -20,23 +20,23 @@ func runInstances(c *sim.Call, in *awsec2.RunInstancesInput) (*awsec2.RunInstanc
 		return nil, err
 	}
 	if previous != nil {
-		return s.refresh(previous)
+		return refresh(s, previous)
 	}
 	minCount, maxCount, err := counts(in)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.planRun(request)
+	l, err := planRun(s, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.refuseSharedAddresses(maxCount); err != nil {
+	if err := l.state.subnets.refuseShared(l.interfaces, maxCount); err != nil {
 		return nil, err
 	}
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	count, err := l.room(minCount, maxCount)
+	count, err := l.state.capacities.roomFor(l, minCount, maxCount)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func counts(in *awsec2.RunInstancesInput) (minCount, maxCount int, err error) {
 	return int(*in.MinCount), int(*in.MaxCount), nil
 }
 
-func (s *state) planRun(request awsec2.RunInstancesInput) (*launch, error) {
+func planRun(s *state, request awsec2.RunInstancesInput) (*launch, error) {
 	l := &launch{state: s, in: request}
 	if spec := request.LaunchTemplate; spec != nil {
 		version, err := ResolveLaunchTemplate(s.region, LaunchTemplateSpec{
@@ -84,10 +84,10 @@ func (s *state) planRun(request awsec2.RunInstancesInput) (*launch, error) {
 	return l, l.plan()
 }
 
-// refuseSharedAddresses: a private address that is named can be given to one instance only, and
+// refuseShared refuses launches of interfaces: a private address that is named can be given to one instance only, and
 // only if it is free.
-func (l *launch) refuseSharedAddresses(count int) error {
-	for _, n := range l.interfaces {
+func (ss *subnets) refuseShared(interfaces []interfacePlan, count int) error {
+	for _, n := range interfaces {
 		if n.existing != nil && count > 1 {
 			return invalidCombination("A network interface ID may only be specified when a single instance is launched.")
 		}
@@ -98,7 +98,7 @@ func (l *launch) refuseSharedAddresses(count int) error {
 			if count > 1 {
 				return invalidCombination("A private IP address may only be specified when a single instance is launched.")
 			}
-			if err := l.state.pool(n.subnet).check(wanted); err != nil {
+			if err := ss.pool(n.subnet).check(wanted); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (l *launch) refuseSharedAddresses(count int) error {
 }
 
 // refresh shows the instances of an earlier answer as they are now.
-func (s *state) refresh(out *awsec2.RunInstancesOutput) (*awsec2.RunInstancesOutput, error) {
+func refresh(s *state, out *awsec2.RunInstancesOutput) (*awsec2.RunInstancesOutput, error) {
 	alive := false
 	for n, before := range out.Instances {
 		now, ok := s.instances.Get(val(before.InstanceId))

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// spotPrice is what a type costs now as a Spot Instance in a zone, in US dollars per hour.
-func (s *state) spotPrice(kind *world.InstanceType, zone string) float64 {
-	return s.kernel.Behavior().SpotPrice(kind.Name, zone, kind.SpotPrice())
+// spotPrice returns what a type costs now as a Spot Instance in a zone, in US dollars per hour.
+func (ca *catalog) spotPrice(kind *world.InstanceType, zone string) float64 {
+	return ca.kernel.Behavior().SpotPrice(kind.Name, zone, kind.SpotPrice())
 }
 
 var spotPriceFilters = filterTable[types.SpotPrice]{
@@ -40,7 +40,7 @@ func describeSpotPriceHistory(c *sim.Call, in *awsec2.DescribeSpotPriceHistoryIn
 	if in.StartTime != nil && in.EndTime != nil && in.EndTime.Before(*in.StartTime) {
 		return nil, invalidValue("EndTime", in.EndTime.UTC(), "It is before the start time.")
 	}
-	all := slices.DeleteFunc(stateOf(c.Region).spotPrices(), func(p types.SpotPrice) bool { return !asksFor(in, p) })
+	all := slices.DeleteFunc(stateOf(c.Region).catalog.spotPrices(), func(p types.SpotPrice) bool { return !asksFor(in, p) })
 	prices := listing[types.SpotPrice]{
 		filters: spotPriceFilters, pages: spotPricePages, id: func(p types.SpotPrice) string { return string(p.InstanceType) + "/" + *p.AvailabilityZone },
 	}
@@ -60,17 +60,17 @@ func asksFor(in *awsec2.DescribeSpotPriceHistoryInput, p types.SpotPrice) bool {
 		(in.EndTime == nil || !p.Timestamp.After(*in.EndTime))
 }
 
-func (s *state) spotPrices() []types.SpotPrice {
-	since := s.kernel.BehaviorSince()
+func (ca *catalog) spotPrices() []types.SpotPrice {
+	since := ca.kernel.BehaviorSince()
 	var all []types.SpotPrice
-	for _, kind := range s.kernel.World().InstanceTypes {
+	for _, kind := range ca.kernel.World().InstanceTypes {
 		if !slices.Contains(kind.UsageClasses, "spot") {
 			continue
 		}
-		for _, zone := range s.zonesOffering(kind.Name) {
+		for _, zone := range ca.zonesOffering(kind.Name) {
 			all = append(all, types.SpotPrice{
-				InstanceType: types.InstanceType(kind.Name), AvailabilityZone: ptr(zone), AvailabilityZoneId: ptr(s.region.World().Zone(zone).ID),
-				ProductDescription: types.RIProductDescriptionLinuxUnix, Timestamp: ptr(since), SpotPrice: ptr(strconv.FormatFloat(s.spotPrice(&kind, zone), 'f', 6, 64)),
+				InstanceType: types.InstanceType(kind.Name), AvailabilityZone: ptr(zone), AvailabilityZoneId: ptr(ca.region.World().Zone(zone).ID),
+				ProductDescription: types.RIProductDescriptionLinuxUnix, Timestamp: ptr(since), SpotPrice: ptr(strconv.FormatFloat(ca.spotPrice(&kind, zone), 'f', 6, 64)),
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
 
 var subnetListing = listing[types.Subnet]{
@@ -40,17 +41,48 @@ var subnetListing = listing[types.Subnet]{
 	}.with(furtherSubnetFilters),
 }
 
+// subnets holds the subnets of a Region, and which of their addresses are taken.
+type subnets struct {
+	*sim.Table[types.Subnet]
+	region    *sim.Region
+	acls      *networkACLs
+	addresses map[string]*addressPool // by subnet id
+}
+
 func describeSubnets(c *sim.Call, in *awsec2.DescribeSubnetsInput) (*awsec2.DescribeSubnetsOutput, error) {
 	s := stateOf(c.Region)
 	all := s.subnets.VisibleAll()
 	for i := range all {
-		all[i].AvailableIpAddressCount = count32(s.pool(all[i]).free())
+		all[i].AvailableIpAddressCount = count32(s.subnets.pool(all[i]).free())
 	}
 	found, next, err := subnetListing.read(all, query{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
 	if err != nil {
 		return nil, err
 	}
 	return &awsec2.DescribeSubnetsOutput{Subnets: found, NextToken: next}, nil
+}
+
+func (ss *subnets) fromWorld(v world.Subnet) types.Subnet {
+	subnet := ss.newSubnet(v.ID, v.VPC, v.Zone, v.CIDR, tagList(v.Tags))
+	subnet.MapPublicIpOnLaunch = ptr(v.MapPublicIPOnLaunch)
+	subnet.DefaultForAz = ptr(v.DefaultForZone)
+	return subnet
+}
+
+func (ss *subnets) newSubnet(id, vpc, zone, cidr string, tags []types.Tag) types.Subnet {
+	subnet := types.Subnet{
+		SubnetId: ptr(id), VpcId: ptr(vpc), AvailabilityZone: ptr(zone), CidrBlock: ptr(cidr), OwnerId: ptr(ss.region.Account.ID),
+		SubnetArn: ptr(resourceARN(ss.region, "subnet/"+id)), State: types.SubnetStateAvailable, MapPublicIpOnLaunch: ptr(false), DefaultForAz: ptr(false),
+		AssignIpv6AddressOnCreation: ptr(false), EnableDns64: ptr(false), Ipv6Native: ptr(false), MapCustomerOwnedIpOnLaunch: ptr(false),
+		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
+			HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: ptr(false), EnableResourceNameDnsAAAARecord: ptr(false),
+		},
+		Tags: tags,
+	}
+	if z := ss.region.World().Zone(zone); z != nil {
+		subnet.AvailabilityZoneId = ptr(z.ID)
+	}
+	return subnet
 }
 
 func createSubnet(c *sim.Call, in *awsec2.CreateSubnetInput) (*awsec2.CreateSubnetOutput, error) {
@@ -66,15 +98,15 @@ func createSubnet(c *sim.Call, in *awsec2.CreateSubnetInput) (*awsec2.CreateSubn
 	if val(in.CidrBlock) == "" {
 		return nil, missingParameter("cidrBlock")
 	}
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
-	prefix, err := s.freeBlock(vpc, *in.CidrBlock)
+	prefix, err := s.subnets.freeBlock(vpc, *in.CidrBlock)
 	if err != nil {
 		return nil, err
 	}
-	zone, err := s.subnetZone(in)
+	zone, err := s.subnets.zoneFor(in)
 	if err != nil {
 		return nil, err
 	}
@@ -85,23 +117,23 @@ func createSubnet(c *sim.Call, in *awsec2.CreateSubnetInput) (*awsec2.CreateSubn
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	subnet := s.newSubnet(c.Kernel.NewID("subnet-", 17), *vpc.VpcId, zone, prefix.String(), tags)
-	s.putSubnet(subnet, s.freshID)
-	subnet.AvailableIpAddressCount = count32(s.pool(subnet).free())
+	subnet := s.subnets.newSubnet(c.Kernel.NewID("subnet-", 17), *vpc.VpcId, zone, prefix.String(), tags)
+	s.subnets.add(subnet, freshID(s.kernel))
+	subnet.AvailableIpAddressCount = count32(s.subnets.pool(subnet).free())
 	return &awsec2.CreateSubnetOutput{Subnet: &subnet}, nil
 }
 
-// putSubnet stores a new subnet, which the VPC's default network ACL is associated with (VPC User
+// add stores a new subnet, which the VPC's default network ACL is associated with (VPC User
 // Guide, "Control subnet traffic with network access control lists").
-func (s *state) putSubnet(subnet types.Subnet, newID idMaker) {
+func (ss *subnets) add(subnet types.Subnet, newID idMaker) {
 	id := *subnet.SubnetId
-	s.subnets.Put(id, subnet)
-	acl := s.defaultACL(*subnet.VpcId)
-	s.acls.Put(*acl.NetworkAclId, withSubnet(acl, id, newID("aclassoc-", id)))
+	ss.Put(id, subnet)
+	acl := ss.acls.defaultOf(*subnet.VpcId)
+	ss.acls.Put(*acl.NetworkAclId, withSubnet(acl, id, newID("aclassoc-", id)))
 }
 
 // freeBlock checks that a block lies in the VPC and overlaps with none of its subnets.
-func (s *state) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
+func (ss *subnets) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
 	prefix, err := blockSize(cidr, "InvalidSubnet.Range")
 	if err != nil {
 		return prefix, err
@@ -110,7 +142,7 @@ func (s *state) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
 	if !slices.ContainsFunc(blocksOf(vpc), within) {
 		return prefix, sim.Errorf("InvalidSubnet.Range", "The CIDR '%s' is invalid.", cidr)
 	}
-	for _, other := range s.subnets.All() {
+	for _, other := range ss.All() {
 		if block, err := netip.ParsePrefix(val(other.CidrBlock)); err == nil && val(other.VpcId) == *vpc.VpcId && block.Overlaps(prefix) {
 			return prefix, sim.Errorf("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", cidr)
 		}
@@ -118,8 +150,8 @@ func (s *state) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-func (s *state) subnetZone(in *awsec2.CreateSubnetInput) (string, error) {
-	for _, z := range s.region.World().Zones {
+func (ss *subnets) zoneFor(in *awsec2.CreateSubnetInput) (string, error) {
+	for _, z := range ss.region.World().Zones {
 		if (val(in.AvailabilityZone) == "" && val(in.AvailabilityZoneId) == "") || z.Name == val(in.AvailabilityZone) || z.ID == val(in.AvailabilityZoneId) {
 			return z.Name, nil
 		}
@@ -127,21 +159,28 @@ func (s *state) subnetZone(in *awsec2.CreateSubnetInput) (string, error) {
 	return "", invalidValue("availabilityZone", val(in.AvailabilityZone)+val(in.AvailabilityZoneId), "Subnets can currently only be created in the Availability Zones of the Region.")
 }
 
-func (s *state) subnetByID(id *string) (types.Subnet, error) {
+func (ss *subnets) find(id *string) (types.Subnet, error) {
 	if val(id) == "" {
 		return types.Subnet{}, missingParameter("subnetId")
 	}
-	return (&launch{state: s}).findSubnet(id)
+	if err := subnetID.check(*id); err != nil {
+		return types.Subnet{}, err
+	}
+	subnet, ok := ss.Get(*id)
+	if !ok {
+		return types.Subnet{}, subnetID.missing(*id)
+	}
+	return subnet, nil
 }
 
 func deleteSubnet(c *sim.Call, in *awsec2.DeleteSubnetInput) (*awsec2.DeleteSubnetOutput, error) {
 	s := stateOf(c.Region)
-	subnet, err := s.subnetByID(in.SubnetId)
+	subnet, err := s.subnets.find(in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
 	id := *subnet.SubnetId
-	if len(s.pool(subnet).used) > 0 {
+	if len(s.subnets.pool(subnet).used) > 0 {
 		return nil, dependencyViolation("subnet", id)
 	}
 	if val(in.DryRun) {
@@ -152,18 +191,18 @@ func deleteSubnet(c *sim.Call, in *awsec2.DeleteSubnetInput) (*awsec2.DeleteSubn
 			s.acls.Put(*acl.NetworkAclId, left)
 		}
 	}
-	if table, association, ok := s.subnetTable(id); ok {
+	if table, association, ok := s.routeTables.ofSubnet(id); ok {
 		s.routeTables.Put(*table.RouteTableId, withoutAssociation(table, *association.RouteTableAssociationId))
 	}
 	s.subnets.Delete(id)
-	delete(s.addresses, id)
+	delete(s.subnets.addresses, id)
 	return &awsec2.DeleteSubnetOutput{}, nil
 }
 
 // modifySubnetAttribute changes one attribute (SDK, ModifySubnetAttributeInput).
 func modifySubnetAttribute(c *sim.Call, in *awsec2.ModifySubnetAttributeInput) (*awsec2.ModifySubnetAttributeOutput, error) {
 	s := stateOf(c.Region)
-	subnet, err := s.subnetByID(in.SubnetId)
+	subnet, err := s.subnets.find(in.SubnetId)
 	if err != nil {
 		return nil, err
 	}

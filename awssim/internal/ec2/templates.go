@@ -54,6 +54,13 @@ var (
 	maxDescription = 255
 )
 
+// templates holds the launch templates of a Region by id.
+type templates struct {
+	*sim.Table[template]
+	kernel *sim.Kernel
+	names  *sim.Table[string] // name -> id; names are unique per account and Region
+}
+
 func checkTemplateName(name string) error {
 	if len(name) < minNameLength || len(name) > maxNameLength || !templateName.MatchString(name) {
 		return sim.Errorf("InvalidLaunchTemplateName.MalformedException",
@@ -74,10 +81,10 @@ func createLaunchTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) (*a
 	request := shape.Clone(*in)
 	request.DryRun = nil
 	previous, err := replay[awsec2.CreateLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request)
-	if err != nil || previous != nil && s.answersFor(previous.LaunchTemplate.LaunchTemplateId, 0) {
+	if err != nil || previous != nil && s.templates.answersFor(previous.LaunchTemplate.LaunchTemplateId, 0) {
 		return previous, err
 	}
-	tags, err := s.checkNewTemplate(in)
+	tags, err := s.templates.checkNew(in)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +98,17 @@ func createLaunchTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) (*a
 	if in.Operator != nil {
 		t.operator = val(in.Operator.Principal)
 	}
-	t = s.addVersion(t, templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: shape.Clone(*in.LaunchTemplateData)})
+	t = s.templates.addVersion(t, templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: shape.Clone(*in.LaunchTemplateData)})
 	t.defaultVersion = t.latestVersion
 	s.templates.Put(t.id, t)
-	s.templateNames.Put(t.name, t.id)
-	out := &awsec2.CreateLaunchTemplateOutput{LaunchTemplate: ptr(t.describe()), Warning: s.validationWarning(*in.LaunchTemplateData)}
+	s.templates.names.Put(t.name, t.id)
+	out := &awsec2.CreateLaunchTemplateOutput{LaunchTemplate: ptr(t.describe()), Warning: validationWarning(s, *in.LaunchTemplateData)}
 	remember(s, c.Action, in.ClientToken, request, out)
 	return out, nil
 }
 
-// checkNewTemplate refuses what EC2 refuses at creation and returns the tags of the template itself.
-func (s *state) checkNewTemplate(in *awsec2.CreateLaunchTemplateInput) ([]types.Tag, error) {
+// checkNew refuses what EC2 refuses at creation and returns the tags of the template itself.
+func (ts *templates) checkNew(in *awsec2.CreateLaunchTemplateInput) ([]types.Tag, error) {
 	if val(in.LaunchTemplateName) == "" {
 		return nil, missingParameter("LaunchTemplateName")
 	}
@@ -118,17 +125,17 @@ func (s *state) checkNewTemplate(in *awsec2.CreateLaunchTemplateInput) ([]types.
 	if err != nil {
 		return nil, err
 	}
-	if _, taken := s.templateNames.Get(*in.LaunchTemplateName); taken {
+	if _, taken := ts.names.Get(*in.LaunchTemplateName); taken {
 		return nil, sim.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
 	}
-	if quota := s.kernel.World().Quota(world.QuotaLaunchTemplates, defaultTemplateQuota); s.templates.Len() >= quota {
+	if quota := ts.kernel.World().Quota(world.QuotaLaunchTemplates, defaultTemplateQuota); ts.Len() >= quota {
 		return nil, sim.Errorf("MaxTemplateLimitExceeded", "You have reached the maximum number of launch templates (%d) that you can create.", quota)
 	}
 	return tags, nil
 }
 
 // addVersion gives the version the next number and puts it into the template. The caller puts the template.
-func (s *state) addVersion(t template, v templateVersion) template {
+func (ts *templates) addVersion(t template, v templateVersion) template {
 	t.lastNumber++
 	t.count++
 	t.latestVersion = t.lastNumber
@@ -149,40 +156,40 @@ func operatorOf(principal string) *types.OperatorResponse {
 	return &types.OperatorResponse{Managed: ptr(principal != ""), Principal: optional(principal)}
 }
 
-// findTemplate is the template that a request names by id or by name, as writes see it.
-func (s *state) findTemplate(id, name *string) (template, error) {
+// find returns the template that a request names by id or by name, as writes see it.
+func (ts *templates) find(id, name *string) (template, error) {
 	if err := checkTemplateReference(id, name); err != nil {
 		return template{}, err
 	}
 	if val(id) != "" {
-		t, ok := s.templates.Get(*id)
+		t, ok := ts.Get(*id)
 		if !ok {
 			return template{}, templateIDNotFound(*id)
 		}
 		return t, nil
 	}
-	templateID, ok := s.templateNames.Get(*name)
+	templateID, ok := ts.names.Get(*name)
 	if !ok {
 		return template{}, templateNameNotFound(*name)
 	}
-	t, _ := s.templates.Get(templateID)
+	t, _ := ts.Get(templateID)
 	return t, nil
 }
 
-// visibleTemplate is findTemplate for reads, which may lag.
-func (s *state) visibleTemplate(id, name *string) (template, error) {
+// visible returns the template that a request names, as reads see it, which may lag.
+func (ts *templates) visible(id, name *string) (template, error) {
 	if err := checkTemplateReference(id, name); err != nil {
 		return template{}, err
 	}
 	if val(id) != "" {
-		t, ok := s.templates.Visible(*id)
+		t, ok := ts.Visible(*id)
 		if !ok {
 			return template{}, templateIDNotFound(*id)
 		}
 		return t, nil
 	}
-	if templateID, ok := s.templateNames.Visible(*name); ok {
-		if t, ok := s.templates.Visible(templateID); ok {
+	if templateID, ok := ts.names.Visible(*name); ok {
+		if t, ok := ts.Visible(templateID); ok {
 			return t, nil
 		}
 	}
@@ -222,7 +229,7 @@ func describeLaunchTemplates(c *sim.Call, in *awsec2.DescribeLaunchTemplatesInpu
 	if err := checkNamedTemplates(in); err != nil {
 		return nil, err
 	}
-	found, err := s.namedTemplates(in.LaunchTemplateIds, in.LaunchTemplateNames)
+	found, err := s.templates.named(in.LaunchTemplateIds, in.LaunchTemplateNames)
 	if err != nil {
 		return nil, err
 	}
@@ -258,11 +265,11 @@ func checkNamedTemplates(in *awsec2.DescribeLaunchTemplatesInput) error {
 	return nil
 }
 
-// namedTemplates is every visible template, or those with one of the ids or names. All that are
+// named returns every visible template, or those with one of the ids or names. All that are
 // named must exist.
-func (s *state) namedTemplates(ids, names []string) ([]template, error) {
+func (ts *templates) named(ids, names []string) ([]template, error) {
 	if len(ids)+len(names) == 0 {
-		return s.templates.VisibleAll(), nil
+		return ts.VisibleAll(), nil
 	}
 	const message = "At least one of the launch templates specified in the request does not exist."
 	chosen := map[string]bool{}
@@ -274,15 +281,15 @@ func (s *state) namedTemplates(ids, names []string) ([]template, error) {
 		}
 	}
 	for _, id := range ids {
-		t, ok := s.templates.Visible(id)
+		t, ok := ts.Visible(id)
 		if !ok {
 			return nil, sim.Errorf("InvalidLaunchTemplateId.NotFound", message)
 		}
 		add(t)
 	}
 	for _, name := range names {
-		id, _ := s.templateNames.Visible(name)
-		t, ok := s.templates.Visible(id)
+		id, _ := ts.names.Visible(name)
+		t, ok := ts.Visible(id)
 		if !ok {
 			return nil, sim.Errorf("InvalidLaunchTemplateName.NotFoundException", message)
 		}
@@ -302,7 +309,7 @@ func modifyLaunchTemplate(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) (*a
 		// moto, verified on AWS
 		return nil, invalidCombination("Either provide launch template ID or launch template name to modify the template.")
 	}
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := s.templates.find(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +335,7 @@ func modifyLaunchTemplate(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) (*a
 // deleteLaunchTemplate deletes a template with all of its versions (API reference, DeleteLaunchTemplate).
 func deleteLaunchTemplate(c *sim.Call, in *awsec2.DeleteLaunchTemplateInput) (*awsec2.DeleteLaunchTemplateOutput, error) {
 	s := stateOf(c.Region)
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := s.templates.find(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -336,6 +343,6 @@ func deleteLaunchTemplate(c *sim.Call, in *awsec2.DeleteLaunchTemplateInput) (*a
 		return nil, dryRun()
 	}
 	s.templates.Delete(t.id)
-	s.templateNames.Delete(t.name)
+	s.templates.names.Delete(t.name)
 	return &awsec2.DeleteLaunchTemplateOutput{LaunchTemplate: ptr(t.describe())}, nil
 }

@@ -67,10 +67,10 @@ func createLaunchTemplateVersion(c *sim.Call, in *awsec2.CreateLaunchTemplateVer
 	request := shape.Clone(*in)
 	request.DryRun = nil
 	previous, err := replay[awsec2.CreateLaunchTemplateVersionOutput](s, c.Action, in.ClientToken, maxTemplateToken, request)
-	if err != nil || previous != nil && s.answersFor(previous.LaunchTemplateVersion.LaunchTemplateId, *previous.LaunchTemplateVersion.VersionNumber) {
+	if err != nil || previous != nil && s.templates.answersFor(previous.LaunchTemplateVersion.LaunchTemplateId, *previous.LaunchTemplateVersion.VersionNumber) {
 		return previous, err
 	}
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := s.templates.find(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +84,18 @@ func createLaunchTemplateVersion(c *sim.Call, in *awsec2.CreateLaunchTemplateVer
 	v := templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: data}
 	shown := data
 	if val(in.ResolveAlias) {
-		if shown, err = s.resolveAlias(data); err != nil {
+		if shown, err = resolveAlias(s, data); err != nil {
 			return nil, err
 		}
 	}
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	t = s.addVersion(t, v)
+	t = s.templates.addVersion(t, v)
 	s.templates.Put(t.id, t)
 	v.number = t.latestVersion
 	v.data = shown
-	out := &awsec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: ptr(t.describeVersion(v)), Warning: s.validationWarning(data)}
+	out := &awsec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: ptr(t.describeVersion(v)), Warning: validationWarning(s, data)}
 	remember(s, c.Action, in.ClientToken, request, out)
 	return out, nil
 }
@@ -160,8 +160,8 @@ func describeData(data types.RequestLaunchTemplateData) types.ResponseLaunchTemp
 
 // resolveAlias replaces an image given as a Systems Manager parameter with the image that the
 // parameter names now.
-func (s *state) resolveAlias(data types.RequestLaunchTemplateData) (types.RequestLaunchTemplateData, error) {
-	image, err := s.resolveImageID(val(data.ImageId))
+func resolveAlias(s *state, data types.RequestLaunchTemplateData) (types.RequestLaunchTemplateData, error) {
+	image, err := s.images.resolve(val(data.ImageId))
 	if err != nil {
 		return data, err
 	}
@@ -216,7 +216,7 @@ func (v versionOf) metadata() types.LaunchTemplateInstanceMetadataOptionsRequest
 
 func describeLaunchTemplateVersions(c *sim.Call, in *awsec2.DescribeLaunchTemplateVersionsInput) (*awsec2.DescribeLaunchTemplateVersionsOutput, error) {
 	s := stateOf(c.Region)
-	found, err := s.selectVersions(in)
+	found, err := s.templates.selectVersions(in)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func describeLaunchTemplateVersions(c *sim.Call, in *awsec2.DescribeLaunchTempla
 	out := &awsec2.DescribeLaunchTemplateVersionsOutput{NextToken: next}
 	for _, f := range found {
 		if val(in.ResolveAlias) {
-			if f.version.data, err = s.resolveAlias(f.version.data); err != nil {
+			if f.version.data, err = resolveAlias(s, f.version.data); err != nil {
 				return nil, err
 			}
 		}
@@ -243,17 +243,17 @@ func describeLaunchTemplateVersions(c *sim.Call, in *awsec2.DescribeLaunchTempla
 	return out, nil
 }
 
-// selectVersions is the versions that a request is about, newest first: those of one template, by
+// selectVersions returns the versions that a request is about, newest first: those of one template, by
 // number, alias or range, or the latest and default ones of all templates.
-func (s *state) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
+func (ts *templates) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
 	ranged := val(in.MinVersion) != "" || val(in.MaxVersion) != ""
 	if ranged && len(in.Versions) > 0 {
 		return nil, invalidCombination("You cannot specify both a list of versions and a range of versions.")
 	}
 	if val(in.LaunchTemplateId) == "" && val(in.LaunchTemplateName) == "" {
-		return s.aliasedVersions(in.Versions, ranged)
+		return ts.aliasedVersions(in.Versions, ranged)
 	}
-	t, err := s.visibleTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := ts.visible(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -321,11 +321,11 @@ func newestFirst(versions []versionOf) []versionOf {
 	return versions
 }
 
-// aliasedVersions is the latest or default version, or both, of every template of the account (SDK,
+// aliasedVersions returns the latest or default version, or both, of every template of the account (SDK,
 // DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid).
 // The message of both errors is AWS's (moto, ec2/models/launch_templates.py,
 // describe_launch_template_versions: verified on AWS).
-func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
+func (ts *templates) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
 	if ranged || len(selectors) == 0 {
 		return nil, sim.Errorf("MissingParameter", "%s", describeHint)
 	}
@@ -335,7 +335,7 @@ func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, e
 		}
 	}
 	var found []versionOf
-	for _, t := range s.templates.VisibleAll() {
+	for _, t := range ts.VisibleAll() {
 		versions, err := t.chosenVersions(selectors)
 		if err != nil {
 			return nil, err
@@ -358,7 +358,7 @@ func deleteLaunchTemplateVersions(c *sim.Call, in *awsec2.DeleteLaunchTemplateVe
 		return nil, dryRun()
 	}
 	out := &awsec2.DeleteLaunchTemplateVersionsOutput{}
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := s.templates.find(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		code := types.LaunchTemplateErrorCodeLaunchTemplateIdDoesNotExist
 		if val(in.LaunchTemplateId) == "" {

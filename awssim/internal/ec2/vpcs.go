@@ -2,11 +2,14 @@ package ec2
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
 
 var vpcListing = listing[types.Vpc]{
@@ -32,12 +35,39 @@ var vpcListing = listing[types.Vpc]{
 	}.with(furtherVpcFilters),
 }
 
+// vpcs holds the VPCs of a Region.
+type vpcs struct {
+	*sim.Table[types.Vpc]
+	region   *sim.Region
+	settings *sim.Table[vpcSettings] // by VPC id
+
+	acls             *networkACLs
+	routeTables      *routeTables
+	internetGateways *internetGateways
+	dhcpOptions      *dhcpOptionSets
+	subnets          *sim.Table[types.Subnet]
+	groups           *sim.Table[types.SecurityGroup]
+}
+
 func describeVpcs(c *sim.Call, in *awsec2.DescribeVpcsInput) (*awsec2.DescribeVpcsOutput, error) {
 	found, next, err := vpcListing.read(stateOf(c.Region).vpcs.VisibleAll(), query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
 	if err != nil {
 		return nil, err
 	}
 	return &awsec2.DescribeVpcsOutput{Vpcs: found, NextToken: next}, nil
+}
+
+func (vs *vpcs) fromWorld(v world.VPC) types.Vpc {
+	return vs.newVPC(v.ID, v.CIDR, v.Default, tagList(v.Tags))
+}
+
+func (vs *vpcs) newVPC(id, cidr string, isDefault bool, tags []types.Tag) types.Vpc {
+	return types.Vpc{
+		VpcId: ptr(id), CidrBlock: ptr(cidr), IsDefault: ptr(isDefault), OwnerId: ptr(vs.region.Account.ID),
+		State: types.VpcStateAvailable, InstanceTenancy: types.TenancyDefault, DhcpOptionsId: ptr(vs.dhcpOptions.defaultID()),
+		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{blockAssociation("vpc-cidr-assoc-"+strings.TrimPrefix(id, "vpc-"), cidr)},
+		Tags:                    tags,
+	}
 }
 
 // blockSize checks the size of a VPC or a subnet (error codes, InvalidVpcRange and
@@ -81,12 +111,12 @@ func createVpc(c *sim.Call, in *awsec2.CreateVpcInput) (*awsec2.CreateVpcOutput,
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	vpc := s.newVPC(c.Kernel.NewID("vpc-", 17), prefix.String(), false, tags)
+	vpc := s.vpcs.newVPC(c.Kernel.NewID("vpc-", 17), prefix.String(), false, tags)
 	if in.InstanceTenancy != "" {
 		vpc.InstanceTenancy = in.InstanceTenancy
 	}
-	s.putVPC(vpc, vpcSettings{dnsSupport: true}, s.freshID)
-	s.putGroup(s.newGroup(c.Kernel.NewID("sg-", 17), defaultGroup, "default VPC security group", *vpc.VpcId, nil), s.freshID)
+	s.vpcs.add(vpc, vpcSettings{dnsSupport: true}, freshID(s.kernel))
+	s.groups.add(s.groups.newGroup(c.Kernel.NewID("sg-", 17), defaultGroup, "default VPC security group", *vpc.VpcId, nil), freshID(s.kernel))
 	// in the answer, as in the API reference's example; a describe finds it available
 	vpc.State = types.VpcStatePending
 	// The examples of the AWS CLI show the empty list in this answer, and none in that of
@@ -95,29 +125,29 @@ func createVpc(c *sim.Call, in *awsec2.CreateVpcInput) (*awsec2.CreateVpcOutput,
 	return &awsec2.CreateVpcOutput{Vpc: &vpc}, nil
 }
 
-// putVPC stores a VPC with its main route table and its default network ACL.
-func (s *state) putVPC(vpc types.Vpc, settings vpcSettings, newID idMaker) {
+// add stores a VPC with its main route table and its default network ACL.
+func (vs *vpcs) add(vpc types.Vpc, settings vpcSettings, newID idMaker) {
 	id := *vpc.VpcId
-	s.vpcs.Put(id, vpc)
-	s.settings.Put(id, settings)
-	table := s.newRouteTable(newID("rtb-", id), vpc, nil)
+	vs.Put(id, vpc)
+	vs.settings.Put(id, settings)
+	table := vs.routeTables.newTable(newID("rtb-", id), vpc, nil)
 	table.Associations = []types.RouteTableAssociation{{
 		Main: ptr(true), RouteTableId: table.RouteTableId, RouteTableAssociationId: ptr(newID("rtbassoc-", id)), AssociationState: routeAssociated(),
 	}}
-	s.routeTables.Put(*table.RouteTableId, table)
-	acl := s.newNetworkACL(newID("acl-", id), id, true, nil)
-	s.acls.Put(*acl.NetworkAclId, acl)
+	vs.routeTables.Put(*table.RouteTableId, table)
+	acl := vs.acls.newACL(newID("acl-", id), id, true, nil)
+	vs.acls.Put(*acl.NetworkAclId, acl)
 }
 
 // deleteVpc refuses to delete a VPC that has more than what came with it (API reference, DeleteVpc).
 func deleteVpc(c *sim.Call, in *awsec2.DeleteVpcInput) (*awsec2.DeleteVpcOutput, error) {
 	s := stateOf(c.Region)
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
 	id := *vpc.VpcId
-	if s.vpcInUse(id) {
+	if s.vpcs.inUse(id) {
 		return nil, dependencyViolation("vpc", id)
 	}
 	if val(in.DryRun) {
@@ -125,53 +155,91 @@ func deleteVpc(c *sim.Call, in *awsec2.DeleteVpcInput) (*awsec2.DeleteVpcOutput,
 	}
 	for _, g := range s.groups.All() {
 		if val(g.VpcId) == id {
-			s.dropGroup(*g.GroupId)
+			s.groups.drop(*g.GroupId)
 		}
 	}
-	s.routeTables.Delete(*s.mainRouteTable(id).RouteTableId)
-	s.acls.Delete(*s.defaultACL(id).NetworkAclId)
-	s.settings.Delete(id)
+	s.routeTables.Delete(*s.routeTables.mainOf(id).RouteTableId)
+	s.acls.Delete(*s.acls.defaultOf(id).NetworkAclId)
+	s.vpcs.settings.Delete(id)
 	s.vpcs.Delete(id)
 	return &awsec2.DeleteVpcOutput{}, nil
 }
 
-// vpcInUse reports whether a VPC has something that it did not begin with.
-func (s *state) vpcInUse(id string) bool {
-	for _, g := range s.groups.All() {
+// inUse reports whether a VPC has something that it did not begin with.
+func (vs *vpcs) inUse(id string) bool {
+	for _, g := range vs.groups.All() {
 		if val(g.VpcId) == id && val(g.GroupName) != defaultGroup {
 			return true
 		}
 	}
-	for _, subnet := range s.subnets.All() {
+	for _, subnet := range vs.subnets.All() {
 		if val(subnet.VpcId) == id {
 			return true
 		}
 	}
-	for _, table := range s.routeTables.All() {
+	for _, table := range vs.routeTables.All() {
 		if val(table.VpcId) == id && !isMain(table) {
 			return true
 		}
 	}
-	for _, acl := range s.acls.All() {
+	for _, acl := range vs.acls.All() {
 		if val(acl.VpcId) == id && !val(acl.IsDefault) {
 			return true
 		}
 	}
-	return s.hasGateway(id)
+	return vs.internetGateways.attachedTo(id)
 }
 
-func (s *state) findVPC(id *string) (types.Vpc, error) {
+func (vs *vpcs) find(id *string) (types.Vpc, error) {
 	if val(id) == "" {
 		return types.Vpc{}, missingParameter("vpcId")
 	}
 	if err := vpcID.check(*id); err != nil {
 		return types.Vpc{}, err
 	}
-	vpc, ok := s.vpcs.Get(*id)
+	vpc, ok := vs.Get(*id)
 	if !ok {
 		return vpc, vpcID.missing(*id)
 	}
 	return vpc, nil
+}
+
+// forGroup returns the VPC that is named, or the default one.
+func (vs *vpcs) forGroup(id string) (string, error) {
+	if id != "" {
+		if err := vpcID.check(id); err != nil {
+			return "", err
+		}
+		if _, ok := vs.Get(id); !ok {
+			return "", vpcID.missing(id)
+		}
+		return id, nil
+	}
+	if vpc, ok := vs.defaultVPC(); ok {
+		return *vpc.VpcId, nil
+	}
+	return "", sim.Errorf("VPCIdNotSpecified", "No default VPC for this user")
+}
+
+func (vs *vpcs) defaultVPC() (types.Vpc, bool) {
+	for _, v := range vs.All() {
+		if val(v.IsDefault) {
+			return v, true
+		}
+	}
+	return types.Vpc{}, false
+}
+
+// findBlock returns the VPC with an association of a block, and the place of the association, -1 if
+// there is none.
+func (vs *vpcs) findBlock(id string) (types.Vpc, int) {
+	for _, vpc := range vs.All() {
+		place := slices.IndexFunc(vpc.CidrBlockAssociationSet, func(a types.VpcCidrBlockAssociation) bool { return val(a.AssociationId) == id })
+		if place >= 0 {
+			return vpc, place
+		}
+	}
+	return types.Vpc{}, -1
 }
 
 // vpcSettings holds the attributes of a VPC that DescribeVpcs does not show.
@@ -183,7 +251,7 @@ func describeVpcAttribute(c *sim.Call, in *awsec2.DescribeVpcAttributeInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	settings, _ := s.settings.Visible(*in.VpcId)
+	settings, _ := s.vpcs.settings.Visible(*in.VpcId)
 	out := &awsec2.DescribeVpcAttributeOutput{VpcId: found[0].VpcId}
 	switch in.Attribute {
 	case types.VpcAttributeNameEnableDnsSupport:
@@ -207,11 +275,11 @@ func describeVpcAttribute(c *sim.Call, in *awsec2.DescribeVpcAttributeInput) (*a
 // ModifyVpcAttributeInput); the code for that is an inference.
 func modifyVpcAttribute(c *sim.Call, in *awsec2.ModifyVpcAttributeInput) (*awsec2.ModifyVpcAttributeOutput, error) {
 	s := stateOf(c.Region)
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
-	settings, _ := s.settings.Get(*vpc.VpcId)
+	settings, _ := s.vpcs.settings.Get(*vpc.VpcId)
 	given := 0
 	for _, change := range []struct {
 		to     *types.AttributeBooleanValue
@@ -233,49 +301,10 @@ func modifyVpcAttribute(c *sim.Call, in *awsec2.ModifyVpcAttributeInput) (*awsec
 	case in.EnableDnsHostnames != nil && settings.dnsHostnames && !settings.dnsSupport:
 		return nil, invalidCombination("DNS hostnames can only be enabled if DNS support is enabled.")
 	}
-	s.settings.Put(*vpc.VpcId, settings)
+	s.vpcs.settings.Put(*vpc.VpcId, settings)
 	return &awsec2.ModifyVpcAttributeOutput{}, nil
 }
 
 // errManyAttributes is the answer to a Modify that names several attributes where EC2 takes one.
 // The words are an inference.
 var errManyAttributes = invalidCombination("Fields for multiple attribute types specified.")
-
-// putDHCPOptions stores the set of DHCP options that AWS gives a Region (VPC User Guide, "DHCP
-// option sets in Amazon VPC").
-func (s *state) putDHCPOptions() {
-	value := func(text string) []types.AttributeValue { return []types.AttributeValue{{Value: ptr(text)}} }
-	s.dhcpOptions.Put(s.dhcpOptionsID(), types.DhcpOptions{
-		DhcpOptionsId: ptr(s.dhcpOptionsID()), OwnerId: ptr(s.region.Account.ID),
-		DhcpConfigurations: []types.DhcpConfiguration{
-			{Key: ptr("domain-name"), Values: value(s.privateDomain())}, {Key: ptr("domain-name-servers"), Values: value("AmazonProvidedDNS")},
-		},
-	})
-}
-
-func (s *state) dhcpOptionsID() string { return derivedID("dopt-", s.region.Name) }
-
-var dhcpListing = listing[types.DhcpOptions]{
-	kind: dhcpOptionsID, id: func(d types.DhcpOptions) string { return *d.DhcpOptionsId }, tags: func(d types.DhcpOptions) []types.Tag { return d.Tags }, pages: commonPages,
-	filters: filterTable[types.DhcpOptions]{
-		"dhcp-options-id": func(d types.DhcpOptions) []string { return text(d.DhcpOptionsId) },
-		"key": func(d types.DhcpOptions) []string {
-			return collect(d.DhcpConfigurations, func(o types.DhcpConfiguration) []string { return text(o.Key) })
-		},
-		"owner-id": func(d types.DhcpOptions) []string { return text(d.OwnerId) },
-		"value": func(d types.DhcpOptions) []string {
-			return collect(d.DhcpConfigurations, func(o types.DhcpConfiguration) []string {
-				return collect(o.Values, func(v types.AttributeValue) []string { return text(v.Value) })
-			})
-		},
-	},
-}
-
-func describeDhcpOptions(c *sim.Call, in *awsec2.DescribeDhcpOptionsInput) (*awsec2.DescribeDhcpOptionsOutput, error) {
-	q := query{in.DhcpOptionsIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
-	found, next, err := dhcpListing.read(stateOf(c.Region).dhcpOptions.VisibleAll(), q)
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeDhcpOptionsOutput{DhcpOptions: found, NextToken: next}, nil
-}
