@@ -81,3 +81,25 @@ func (p *addressPool) release(address string) {
 		delete(p.used, addr)
 	}
 }
+
+// refuseShared refuses launches of interfaces: a private address that is named can be given to one instance only, and
+// only if it is free.
+func (ss *subnets) refuseShared(interfaces []interfacePlan, count int) error {
+	for _, n := range interfaces {
+		if n.existing != nil && count > 1 {
+			return invalidCombination("A network interface ID may only be specified when a single instance is launched.")
+		}
+		for _, wanted := range append(secondaryAddresses(n.spec), primaryAddress(n.spec)) {
+			if wanted == "" {
+				continue
+			}
+			if count > 1 {
+				return invalidCombination("A private IP address may only be specified when a single instance is launched.")
+			}
+			if err := ss.pool(n.subnet).check(wanted); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -22,6 +21,14 @@ type capacity struct {
 	subnets   *subnets
 	instances *sim.Table[instance]
 	drafts    []*draft // of the fleet that is being planned
+}
+
+// draft is a number of instances that are planned to be launched from a pool. Further plans leave
+// them their room.
+type draft struct {
+	pool   *pool
+	launch *launch
+	count  int
 }
 
 // roomFor returns how many instances can be launched, at most maxCount. Fewer than minCount is an
@@ -227,52 +234,6 @@ func (cp *capacity) noCapacity(l *launch) error {
 		message += " You can currently get " + l.kind.Name + " capacity by not specifying an Availability Zone in your request or choosing " + strings.Join(others, ", ") + "."
 	}
 	return &sim.Error{Code: "InsufficientInstanceCapacity", Message: message, Status: 500}
-}
-
-// secondaryAddresses lists the further private addresses that an interface asks for; "" stands for any.
-func secondaryAddresses(spec types.InstanceNetworkInterfaceSpecification) []string {
-	var wanted []string
-	for _, a := range spec.PrivateIpAddresses {
-		if !val(a.Primary) {
-			wanted = append(wanted, val(a.PrivateIpAddress))
-		}
-	}
-	return append(wanted, make([]string, max(int(val(spec.SecondaryPrivateIpAddressCount)), 0))...)
-}
-
-// primaryAddress is the private address that an interface asks for, "" for any.
-func primaryAddress(spec types.InstanceNetworkInterfaceSpecification) string {
-	for _, a := range spec.PrivateIpAddresses {
-		if val(a.Primary) {
-			return val(a.PrivateIpAddress)
-		}
-	}
-	return val(spec.PrivateIpAddress)
-}
-
-// checkPlacement checks the placement group, which must exist (error codes, InvalidPlacementGroup.Unknown).
-func checkPlacement(l *launch) error {
-	p := val(l.in.Placement)
-	wanted := val(p.GroupName) + val(p.GroupId)
-	if wanted == "" {
-		return nil
-	}
-	for _, group := range l.state.placements.All() {
-		if val(group.GroupName) != wanted && val(group.GroupId) != wanted {
-			continue
-		}
-		if p.PartitionNumber != nil && group.Strategy != types.PlacementStrategyPartition {
-			return invalidCombination("The partition number is only valid for placement groups with the partition strategy.")
-		}
-		if number := p.PartitionNumber; number != nil && (*number < 1 || *number > val(group.PartitionCount)) {
-			return invalidValue("PartitionNumber", *number, fmt.Sprintf("The placement group has %d partitions.", val(group.PartitionCount)))
-		}
-		if len(l.kind.PlacementGroupStrategies) > 0 && !containsString(l.kind.PlacementGroupStrategies, string(group.Strategy)) {
-			return invalidCombination("The instance type %s is not supported in a placement group with the strategy %s.", l.kind.Name, group.Strategy)
-		}
-		return nil
-	}
-	return sim.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", wanted)
 }
 
 func containsString(list []string, s string) bool { return setOf(list)[s] }

@@ -10,14 +10,6 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// named returns the instances that a request names; all must exist.
-func (is *instances) named(ids []string) ([]instance, error) {
-	if len(ids) == 0 {
-		return nil, missingParameter("InstanceId")
-	}
-	return selectByID(instanceID, is.All(), instance.id, ids)
-}
-
 func stateChange(i instance, before types.InstanceStateName, s *state) types.InstanceStateChange {
 	now, _ := s.instances.Get(i.id())
 	return types.InstanceStateChange{InstanceId: i.api.InstanceId, PreviousState: instanceState(before), CurrentState: now.api.State}

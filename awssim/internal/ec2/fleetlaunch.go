@@ -93,14 +93,6 @@ type failure struct {
 	code string
 }
 
-// draft is a number of instances that are planned to be launched from a pool. Further plans leave
-// them their room.
-type draft struct {
-	pool   *pool
-	launch *launch
-	count  int
-}
-
 func (f *fleetLaunch) onDemand(target float64) *purchase {
 	p := &purchase{
 		fleetLaunch: f, lifecycle: types.InstanceLifecycleOnDemand, target: target, bounds: onDemandBounds(&f.fleet.request),
@@ -192,7 +184,7 @@ func (f *fleetLaunch) buy(p *purchase) error {
 func (p *purchase) plan() {
 	best := -1
 	reached := 0.0
-	parts := groups(p.offers, p.bounds)
+	parts := offerGroups(p.offers, p.bounds)
 	for i, part := range parts {
 		p.fill(part)
 		if best < 0 || p.reached > reached {

@@ -180,9 +180,9 @@ func looksAtCapacity(strategy types.SpotAllocationStrategy) bool {
 	}
 }
 
-// groups parts the offers by zone, by instance type or by both, in the order of the best offer of
+// offerGroups parts the offers by zone, by instance type or by both, in the order of the best offer of
 // each; all are one group if neither is asked for.
-func groups(list []offer, b fleetBounds) [][]offer {
+func offerGroups(list []offer, b fleetBounds) [][]offer {
 	type key struct{ kind, zone string }
 	var keys []key
 	byKey := map[key][]offer{}

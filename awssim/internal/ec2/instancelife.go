@@ -1,10 +1,13 @@
 package ec2
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -23,109 +26,6 @@ type instances struct {
 	watchers   []func(Instance)
 }
 
-// LookupInstance returns the instance as it is now, also for a while after it was terminated.
-func LookupInstance(r *sim.Region, id string) (Instance, bool) {
-	i, ok := stateOf(r).instances.Get(id)
-	return i.public(), ok
-}
-
-// Instances returns all instances as they are now, in the order of their launch, those included
-// that were terminated a short while ago.
-func Instances(r *sim.Region) []Instance {
-	var all []Instance
-	for _, i := range stateOf(r).instances.All() {
-		all = append(all, i.public())
-	}
-	return all
-}
-
-// LookupVolume returns a volume as it is now.
-func LookupVolume(r *sim.Region, id string) (types.Volume, bool) { return stateOf(r).volumes.Get(id) }
-
-// LookupSubnet returns a subnet as it is now.
-func LookupSubnet(r *sim.Region, id string) (types.Subnet, bool) { return stateOf(r).subnets.Get(id) }
-
-// LookupImage returns an image as it is now.
-func LookupImage(r *sim.Region, id string) (types.Image, bool) { return stateOf(r).images.Get(id) }
-
-// LookupPlacementGroup returns the placement group of that name as it is now.
-func LookupPlacementGroup(r *sim.Region, name string) (types.PlacementGroup, bool) {
-	for _, p := range stateOf(r).placements.All() {
-		if val(p.GroupName) == name {
-			return p, true
-		}
-	}
-	return types.PlacementGroup{}, false
-}
-
-// OnInstanceChange makes f see an instance after every change of its state, tags included, and when
-// its node has booted. f runs under the kernel's lock, at the moment of the change, and stays until
-// the Region is reset.
-func OnInstanceChange(r *sim.Region, f func(Instance)) {
-	s := stateOf(r)
-	s.instances.watchers = append(s.instances.watchers, f)
-}
-
-// TerminateInstances terminates instances on behalf of a service. Termination protection does not
-// hold it back (Auto Scaling User Guide, "Amazon EC2 Auto Scaling and instance termination
-// protection"). Instances that are terminated already, or unknown, are left alone.
-func TerminateInstances(r *sim.Region, ids ...string) {
-	s := stateOf(r)
-	for _, id := range ids {
-		if i, ok := s.instances.Get(id); ok {
-			s.instances.terminate(i, userInitiated)
-		}
-	}
-}
-
-// StopInstances stops instances on behalf of a service, as for a warm pool. Those that are not
-// pending or running are left alone.
-func StopInstances(r *sim.Region, ids ...string) {
-	s := stateOf(r)
-	for _, id := range ids {
-		if i, ok := s.instances.Get(id); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-			s.instances.stop(i, userInitiated)
-		}
-	}
-}
-
-// HibernateInstances is StopInstances for instances that keep what is in their memory. Those that
-// were not launched for it stop (User Guide, "How Amazon EC2 instance hibernation works").
-func HibernateInstances(r *sim.Region, ids ...string) {
-	s := stateOf(r)
-	for _, id := range ids {
-		if i, ok := s.instances.Get(id); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-			s.instances.stop(i, hibernationOf(i))
-		}
-	}
-}
-
-// hibernationOf returns why an instance stopped that was to hibernate.
-func hibernationOf(i instance) ending {
-	if val(val(i.api.HibernationOptions).Configured) {
-		return hibernated
-	}
-	return userInitiated
-}
-
-// StartInstances starts stopped instances on behalf of a service; those in another state are left
-// alone. It stops at the first for which there is no capacity, with EC2's
-// InsufficientInstanceCapacity.
-func StartInstances(r *sim.Region, ids ...string) error {
-	s := stateOf(r)
-	for _, id := range ids {
-		i, ok := s.instances.Get(id)
-		if !ok || !i.in(types.InstanceStateNameStopped) {
-			continue
-		}
-		if err := s.instances.roomToStart(i); err != nil {
-			return err
-		}
-		s.instances.restart(i)
-	}
-	return nil
-}
-
 // roomToStart refuses to start an instance whose reservation, or type in its zone, has no capacity left.
 func (is *instances) roomToStart(i instance) error {
 	if c, reserved := is.capacities.Get(val(i.api.CapacityReservationId)); reserved {
@@ -141,15 +41,6 @@ func (is *instances) roomToStart(i instance) error {
 	return &sim.Error{
 		Code: "InsufficientInstanceCapacity", Status: 500,
 		Message: "We currently do not have sufficient " + string(i.api.InstanceType) + " capacity in the Availability Zone you requested (" + zone + ").",
-	}
-}
-
-// SetInstanceTags sets tags on an instance on behalf of a service, which may use the prefix aws:.
-func SetInstanceTags(r *sim.Region, id string, tags []types.Tag) {
-	s := stateOf(r)
-	if i, ok := s.instances.Get(id); ok {
-		i.api.Tags = mergeTags(i.api.Tags, tags)
-		s.instances.Put(id, i)
 	}
 }
 
@@ -292,4 +183,33 @@ func (is *instances) restart(i instance) {
 	i = is.interfaces.refreshed(i)
 	is.store(i)
 	is.afterPending(i)
+}
+
+// named returns the instances that a request names; all must exist.
+func (is *instances) named(ids []string) ([]instance, error) {
+	if len(ids) == 0 {
+		return nil, missingParameter("InstanceId")
+	}
+	return selectByID(instanceID, is.All(), instance.id, ids)
+}
+
+func (is *instances) spot(id string) (instance, error) {
+	i, ok := is.Get(id)
+	if !ok || i.api.InstanceLifecycle != types.InstanceLifecycleTypeSpot || !i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
+		return instance{}, fmt.Errorf("there is no Spot Instance %q that is pending or running", id)
+	}
+	return i, nil
+}
+
+// publish tells EventBridge of an instance's new state (EC2 user guide, "State change events for
+// your instances").
+func publish(region *sim.Region, i instance, state string) {
+	if !slices.Contains(types.InstanceStateName("").Values(), types.InstanceStateName(state)) {
+		return // "booted" is the simulator's own
+	}
+	eventbridge.Put(region, eventbridge.Event{
+		Source: "aws.ec2", DetailType: "EC2 Instance State-change Notification",
+		Resources: []string{"arn:aws:ec2:" + region.Name + ":" + region.Account.ID + ":instance/" + i.id()},
+		Detail:    map[string]string{"instance-id": i.id(), "state": state},
+	})
 }

@@ -1,10 +1,7 @@
 package ec2
 
 import (
-	"fmt"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -49,12 +46,4 @@ func RecommendRebalance(r *sim.Region, id string) error {
 		Detail: map[string]string{"instance-id": id},
 	})
 	return nil
-}
-
-func (is *instances) spot(id string) (instance, error) {
-	i, ok := is.Get(id)
-	if !ok || i.api.InstanceLifecycle != types.InstanceLifecycleTypeSpot || !i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-		return instance{}, fmt.Errorf("there is no Spot Instance %q that is pending or running", id)
-	}
-	return i, nil
 }

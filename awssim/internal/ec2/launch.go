@@ -322,3 +322,8 @@ func validationWarning(s *state, data types.RequestLaunchTemplateData) *types.Va
 	}
 	return &warning
 }
+
+// reserved returns the reservation that the launch names by its id.
+func (l *launch) reserved() (CapacityReservation, bool) {
+	return l.state.capacities.Get(val(val(val(l.in.CapacityReservationSpecification).CapacityReservationTarget).CapacityReservationId))
+}

@@ -310,3 +310,24 @@ func (l *launch) checkGroupsExist() error {
 	}
 	return nil
 }
+
+// secondaryAddresses lists the further private addresses that an interface asks for; "" stands for any.
+func secondaryAddresses(spec types.InstanceNetworkInterfaceSpecification) []string {
+	var wanted []string
+	for _, a := range spec.PrivateIpAddresses {
+		if !val(a.Primary) {
+			wanted = append(wanted, val(a.PrivateIpAddress))
+		}
+	}
+	return append(wanted, make([]string, max(int(val(spec.SecondaryPrivateIpAddressCount)), 0))...)
+}
+
+// primaryAddress is the private address that an interface asks for, "" for any.
+func primaryAddress(spec types.InstanceNetworkInterfaceSpecification) string {
+	for _, a := range spec.PrivateIpAddresses {
+		if val(a.Primary) {
+			return val(a.PrivateIpAddress)
+		}
+	}
+	return val(spec.PrivateIpAddress)
+}

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,4 +311,29 @@ func ruleTags(l *launch) error {
 		return sim.Errorf("InvalidParameterValue", "You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.")
 	}
 	return checkTagCount(l.tags(types.ResourceTypeInstance))
+}
+
+// checkPlacement checks the placement group, which must exist (error codes, InvalidPlacementGroup.Unknown).
+func checkPlacement(l *launch) error {
+	p := val(l.in.Placement)
+	wanted := val(p.GroupName) + val(p.GroupId)
+	if wanted == "" {
+		return nil
+	}
+	for _, group := range l.state.placements.All() {
+		if val(group.GroupName) != wanted && val(group.GroupId) != wanted {
+			continue
+		}
+		if p.PartitionNumber != nil && group.Strategy != types.PlacementStrategyPartition {
+			return invalidCombination("The partition number is only valid for placement groups with the partition strategy.")
+		}
+		if number := p.PartitionNumber; number != nil && (*number < 1 || *number > val(group.PartitionCount)) {
+			return invalidValue("PartitionNumber", *number, fmt.Sprintf("The placement group has %d partitions.", val(group.PartitionCount)))
+		}
+		if len(l.kind.PlacementGroupStrategies) > 0 && !containsString(l.kind.PlacementGroupStrategies, string(group.Strategy)) {
+			return invalidCombination("The instance type %s is not supported in a placement group with the strategy %s.", l.kind.Name, group.Strategy)
+		}
+		return nil
+	}
+	return sim.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", wanted)
 }

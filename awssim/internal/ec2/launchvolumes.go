@@ -288,18 +288,3 @@ func (l *launch) addVolume(device string, ebs types.EbsBlockDevice) error {
 	l.volumes = append(l.volumes, volumePlan{device: device, ebs: ebs})
 	return nil
 }
-
-// snapshotSize returns the size of a snapshot, which the simulation knows through the images that are made of it.
-func (im *images) snapshotSize(id string) (int32, bool) {
-	if id == "" {
-		return 0, false
-	}
-	for _, image := range im.All() {
-		for _, m := range image.BlockDeviceMappings {
-			if m.Ebs != nil && val(m.Ebs.SnapshotId) == id && m.Ebs.VolumeSize != nil {
-				return *m.Ebs.VolumeSize, true
-			}
-		}
-	}
-	return 0, false
-}

@@ -14,7 +14,7 @@ func createNetworkInterface(c *sim.Call, in *awsec2.CreateNetworkInterfaceInput)
 	s := stateOf(c.Region)
 	asked := *in
 	asked.DryRun = nil
-	if answer, err := replay[awsec2.CreateNetworkInterfaceOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
+	if answer, err := replay[awsec2.CreateNetworkInterfaceOutput](s.tokens, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
 		return answer, err
 	}
 	request, err := interfaceAsked(s, in)
@@ -30,7 +30,7 @@ func createNetworkInterface(c *sim.Call, in *awsec2.CreateNetworkInterfaceInput)
 	}
 	n.Status = types.NetworkInterfaceStatus("pending") // in the answer; a describe finds it available
 	out := &awsec2.CreateNetworkInterfaceOutput{NetworkInterface: &n, ClientToken: in.ClientToken}
-	remember(s, c.Action, in.ClientToken, asked, out)
+	remember(s.tokens, c.Action, in.ClientToken, asked, out)
 	return out, nil
 }
 
@@ -119,30 +119,6 @@ func attachNetworkInterface(c *sim.Call, in *awsec2.AttachNetworkInterfaceInput)
 	s.interfaces.Put(*n.NetworkInterfaceId, n)
 	s.instances.Put(i.id(), i.showing(append(slices.Clone(i.api.NetworkInterfaces), onInstance(n))))
 	return &awsec2.AttachNetworkInterfaceOutput{AttachmentId: n.Attachment.AttachmentId, NetworkCardIndex: n.Attachment.NetworkCardIndex}, nil
-}
-
-// checkAttachment refuses what cannot be attached. Codes are those of AWS's page "error codes", the
-// words of the state's error are an inference.
-func (ni *networkInterfaces) checkAttachment(n types.NetworkInterface, i instance, device, card int32) error {
-	if n.Attachment != nil {
-		return sim.Errorf("InvalidNetworkInterface.InUse", "The network interface '%s' is currently in use.", *n.NetworkInterfaceId)
-	}
-	if !i.in(types.InstanceStateNameRunning, types.InstanceStateNameStopped) {
-		return sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' or 'stopped' state.", i.id())
-	}
-	if val(n.AvailabilityZone) != val(i.api.Placement.AvailabilityZone) {
-		return invalidCombination("You may not attach a network interface to an instance if they are not in the same availability zone")
-	}
-	for _, other := range i.api.NetworkInterfaces {
-		if val(other.Attachment.DeviceIndex) == device && val(other.Attachment.NetworkCardIndex) == card {
-			return sim.Errorf("InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.id(), device)
-		}
-	}
-	kind := ni.kernel.World().InstanceType(string(i.api.InstanceType))
-	if count := len(i.api.NetworkInterfaces) + 1; kind != nil && count > int(kind.MaxENIs) {
-		return sim.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", count, kind.Name)
-	}
-	return nil
 }
 
 // detachNetworkInterface is done at once. EC2 takes a while, which nothing documents.
@@ -257,4 +233,13 @@ func describeNetworkInterfaceAttribute(c *sim.Call, in *awsec2.DescribeNetworkIn
 		return nil, dryRun()
 	}
 	return out, nil
+}
+
+func describeNetworkInterfaces(c *sim.Call, in *awsec2.DescribeNetworkInterfacesInput) (*awsec2.DescribeNetworkInterfacesOutput, error) {
+	q := query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
+	found, next, err := interfaceListing.read(stateOf(c.Region).interfaces.VisibleAll(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &awsec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: found, NextToken: next}, nil
 }

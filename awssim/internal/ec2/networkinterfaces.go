@@ -4,15 +4,11 @@ import (
 	"slices"
 	"time"
 
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
-
-// This file has the network interfaces. The table of interfaces is what counts; an instance has
-// copies of those that are attached to it.
 
 var interfaceListing = listing[types.NetworkInterface]{
 	kind: networkInterfaceID, id: func(n types.NetworkInterface) string { return *n.NetworkInterfaceId }, pages: commonPages,
@@ -60,8 +56,8 @@ var interfaceListing = listing[types.NetworkInterface]{
 	},
 }
 
-// networkInterfaces holds the network interfaces of a Region. Its table is what counts; an instance has
-// copies of the interfaces that are attached to it.
+// networkInterfaces holds the network interfaces of a Region. Its table is what counts; an instance
+// has copies of the interfaces that are attached to it.
 type networkInterfaces struct {
 	*sim.Table[types.NetworkInterface]
 	region    *sim.Region
@@ -84,15 +80,6 @@ func attachment(read func(types.NetworkInterfaceAttachment) []string) func(types
 		}
 		return read(*n.Attachment)
 	}
-}
-
-func describeNetworkInterfaces(c *sim.Call, in *awsec2.DescribeNetworkInterfacesInput) (*awsec2.DescribeNetworkInterfacesOutput, error) {
-	q := query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
-	found, next, err := interfaceListing.read(stateOf(c.Region).interfaces.VisibleAll(), q)
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: found, NextToken: next}, nil
 }
 
 // interfaceRequest is what a network interface is created from.
@@ -328,4 +315,28 @@ func (ni *networkInterfaces) publicName(vpc, address string) string {
 		return ""
 	}
 	return publicDNSName(ni.region, address)
+}
+
+// checkAttachment refuses what cannot be attached. Codes are those of AWS's page "error codes", the
+// words of the state's error are an inference.
+func (ni *networkInterfaces) checkAttachment(n types.NetworkInterface, i instance, device, card int32) error {
+	if n.Attachment != nil {
+		return sim.Errorf("InvalidNetworkInterface.InUse", "The network interface '%s' is currently in use.", *n.NetworkInterfaceId)
+	}
+	if !i.in(types.InstanceStateNameRunning, types.InstanceStateNameStopped) {
+		return sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' or 'stopped' state.", i.id())
+	}
+	if val(n.AvailabilityZone) != val(i.api.Placement.AvailabilityZone) {
+		return invalidCombination("You may not attach a network interface to an instance if they are not in the same availability zone")
+	}
+	for _, other := range i.api.NetworkInterfaces {
+		if val(other.Attachment.DeviceIndex) == device && val(other.Attachment.NetworkCardIndex) == card {
+			return sim.Errorf("InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.id(), device)
+		}
+	}
+	kind := ni.kernel.World().InstanceType(string(i.api.InstanceType))
+	if count := len(i.api.NetworkInterfaces) + 1; kind != nil && count > int(kind.MaxENIs) {
+		return sim.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", count, kind.Name)
+	}
+	return nil
 }

@@ -15,10 +15,6 @@ import (
 // This file replaces root volumes of running instances (User Guide, "Replace the root volume for an
 // Amazon EC2 instance without stopping it", replace-root below).
 
-// rootTaskID: the page's examples have such ids; the error codes are an inference from those of
-// other resources.
-var rootTaskID = idKind{"replacevol", "InvalidReplaceRootVolumeTaskId.Malformed", "InvalidReplaceRootVolumeTaskId.NotFound", "replace root volume task", ""}
-
 // attaching is how long the new volume takes to be created before the instance is rebooted
 // (inference: AWS names no time).
 const attaching = 2 * time.Second
@@ -41,67 +37,6 @@ type rootVolumes struct {
 
 func (t rootTask) active() bool {
 	return t.api.TaskState == types.ReplaceRootVolumeTaskStatePending || t.api.TaskState == types.ReplaceRootVolumeTaskStateInProgress
-}
-
-var rootTaskListing = listing[rootTask]{
-	kind: rootTaskID, id: func(t rootTask) string { return *t.api.ReplaceRootVolumeTaskId }, tags: func(t rootTask) []types.Tag { return t.api.Tags },
-	filters: filterTable[rootTask]{"instance-id": func(t rootTask) []string { return text(t.api.InstanceId) }},
-	pages:   pageLimits{min: 1, max: 50},
-}
-
-func describeReplaceRootVolumeTasks(c *sim.Call, in *awsec2.DescribeReplaceRootVolumeTasksInput) (*awsec2.DescribeReplaceRootVolumeTasksOutput, error) {
-	found, next, err := rootTaskListing.read(stateOf(c.Region).rootTasks.VisibleAll(),
-		query{in.ReplaceRootVolumeTaskIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	out := &awsec2.DescribeReplaceRootVolumeTasksOutput{NextToken: next}
-	for _, t := range found {
-		out.ReplaceRootVolumeTasks = append(out.ReplaceRootVolumeTasks, t.api)
-	}
-	return out, nil
-}
-
-func createReplaceRootVolumeTask(c *sim.Call, in *awsec2.CreateReplaceRootVolumeTaskInput) (*awsec2.CreateReplaceRootVolumeTaskOutput, error) {
-	s := stateOf(c.Region)
-	asked := *in
-	asked.DryRun = nil
-	if answer, err := replay[awsec2.CreateReplaceRootVolumeTaskOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
-		return answer, err
-	}
-	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeReplaceRootVolumeTask, types.ResourceTypeReplaceRootVolumeTask)
-	if err != nil {
-		return nil, err
-	}
-	task, err := s.rootTasks.plan(in)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	task.api.Tags = tags
-	task = s.rootTasks.begin(task)
-	out := &awsec2.CreateReplaceRootVolumeTaskOutput{ReplaceRootVolumeTask: &task.api}
-	remember(s, c.Action, in.ClientToken, asked, out)
-	return out, nil
-}
-
-// ReplaceRootVolume starts to replace the root volume of an instance by one of the image on behalf
-// of a service, and returns the id of the task. The replaced volume is deleted in the end.
-func ReplaceRootVolume(r *sim.Region, id, image string) (string, error) {
-	s := stateOf(r)
-	task, err := s.rootTasks.plan(&awsec2.CreateReplaceRootVolumeTaskInput{InstanceId: &id, ImageId: &image, DeleteReplacedRootVolume: ptr(true)})
-	if err != nil {
-		return "", err
-	}
-	return *s.rootTasks.begin(task).api.ReplaceRootVolumeTaskId, nil
-}
-
-// RootVolumeTaskState returns how far the replacement of a root volume is.
-func RootVolumeTaskState(r *sim.Region, task string) types.ReplaceRootVolumeTaskState {
-	t, _ := stateOf(r).rootTasks.Get(task)
-	return t.api.TaskState
 }
 
 // plan checks a request, and works out the volume that becomes the root. Which codes EC2

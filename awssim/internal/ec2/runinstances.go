@@ -15,7 +15,7 @@ func runInstances(c *sim.Call, in *awsec2.RunInstancesInput) (*awsec2.RunInstanc
 	s := stateOf(c.Region)
 	request := shape.Clone(*in)
 	request.DryRun = nil
-	previous, err := replay[awsec2.RunInstancesOutput](s, c.Action, in.ClientToken, maxInstanceToken, request)
+	previous, err := replay[awsec2.RunInstancesOutput](s.tokens, c.Action, in.ClientToken, maxInstanceToken, request)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func runInstances(c *sim.Call, in *awsec2.RunInstancesInput) (*awsec2.RunInstanc
 	for _, i := range started {
 		out.Instances = append(out.Instances, i.Instance)
 	}
-	remember(s, c.Action, in.ClientToken, request, out)
+	remember(s.tokens, c.Action, in.ClientToken, request, out)
 	return out, nil
 }
 
@@ -82,28 +82,6 @@ func planRun(s *state, request awsec2.RunInstancesInput) (*launch, error) {
 		l.in = mergeLaunch(version.Data, request)
 	}
 	return l, l.plan()
-}
-
-// refuseShared refuses launches of interfaces: a private address that is named can be given to one instance only, and
-// only if it is free.
-func (ss *subnets) refuseShared(interfaces []interfacePlan, count int) error {
-	for _, n := range interfaces {
-		if n.existing != nil && count > 1 {
-			return invalidCombination("A network interface ID may only be specified when a single instance is launched.")
-		}
-		for _, wanted := range append(secondaryAddresses(n.spec), primaryAddress(n.spec)) {
-			if wanted == "" {
-				continue
-			}
-			if count > 1 {
-				return invalidCombination("A private IP address may only be specified when a single instance is launched.")
-			}
-			if err := ss.pool(n.subnet).check(wanted); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // refresh shows the instances of an earlier answer as they are now.

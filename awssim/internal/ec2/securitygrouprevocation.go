@@ -1,48 +1,12 @@
 package ec2
 
 import (
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 var errNoSuchRule = sim.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
-
-func revokeSecurityGroupIngress(c *sim.Call, in *awsec2.RevokeSecurityGroupIngressInput) (*awsec2.RevokeSecurityGroupIngressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.groups.named(in.GroupId, in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	flat := flatPermission{in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp, in.SourceSecurityGroupName, in.SourceSecurityGroupOwnerId}
-	permissions, err := flat.with(in.IpPermissions)
-	if err != nil {
-		return nil, err
-	}
-	revoked, unknown, err := s.groups.revoke(group, false, permissions, in.SecurityGroupRuleIds, val(in.DryRun))
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.RevokeSecurityGroupIngressOutput{Return: ptr(true), RevokedSecurityGroupRules: revoked, UnknownIpPermissions: unknown}, nil
-}
-
-func revokeSecurityGroupEgress(c *sim.Call, in *awsec2.RevokeSecurityGroupEgressInput) (*awsec2.RevokeSecurityGroupEgressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.groups.named(in.GroupId, nil)
-	if err != nil {
-		return nil, err
-	}
-	flat := flatPermission{in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp, in.SourceSecurityGroupName, in.SourceSecurityGroupOwnerId}
-	if err := flat.refuse(); err != nil {
-		return nil, err
-	}
-	revoked, unknown, err := s.groups.revoke(group, true, in.IpPermissions, in.SecurityGroupRuleIds, val(in.DryRun))
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.RevokeSecurityGroupEgressOutput{Return: ptr(true), RevokedSecurityGroupRules: revoked, UnknownIpPermissions: unknown}, nil
-}
 
 // revoke removes rules, which are named by what they permit or by their ids. A permission that the
 // group does not have is an error, except in a default VPC, where the answer lists it (API

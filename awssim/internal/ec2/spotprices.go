@@ -2,19 +2,12 @@ package ec2
 
 import (
 	"slices"
-	"strconv"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
-	"github.com/slipway-project/slipway/awssim/world"
 )
-
-// spotPrice returns what a type costs now as a Spot Instance in a zone, in US dollars per hour.
-func (ca *catalog) spotPrice(kind *world.InstanceType, zone string) float64 {
-	return ca.kernel.Behavior().SpotPrice(kind.Name, zone, kind.SpotPrice())
-}
 
 var spotPriceFilters = filterTable[types.SpotPrice]{
 	"availability-zone":    func(p types.SpotPrice) []string { return text(p.AvailabilityZone) },
@@ -58,21 +51,4 @@ func asksFor(in *awsec2.DescribeSpotPriceHistoryInput, p types.SpotPrice) bool {
 		(len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, p.InstanceType)) &&
 		(len(in.ProductDescriptions) == 0 || slices.Contains(in.ProductDescriptions, string(p.ProductDescription))) &&
 		(in.EndTime == nil || !p.Timestamp.After(*in.EndTime))
-}
-
-func (ca *catalog) spotPrices() []types.SpotPrice {
-	since := ca.kernel.BehaviorSince()
-	var all []types.SpotPrice
-	for _, kind := range ca.kernel.World().InstanceTypes {
-		if !slices.Contains(kind.UsageClasses, "spot") {
-			continue
-		}
-		for _, zone := range ca.zonesOffering(kind.Name) {
-			all = append(all, types.SpotPrice{
-				InstanceType: types.InstanceType(kind.Name), AvailabilityZone: ptr(zone), AvailabilityZoneId: ptr(ca.region.World().Zone(zone).ID),
-				ProductDescription: types.RIProductDescriptionLinuxUnix, Timestamp: ptr(since), SpotPrice: ptr(strconv.FormatFloat(ca.spotPrice(&kind, zone), 'f', 6, 64)),
-			})
-		}
-	}
-	return all
 }

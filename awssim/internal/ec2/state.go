@@ -1,14 +1,10 @@
 package ec2
 
 import (
-	"fmt"
-	"sort"
-	"strings"
-	"time"
-
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
 
 // state holds what EC2 has in one Region of one account. Each part knows only the parts that newState
@@ -40,7 +36,7 @@ type state struct {
 	fleets     *fleets
 	placements *sim.Table[types.PlacementGroup] // by id
 
-	tokens map[tokenKey]tokenUse
+	tokens clientTokens
 }
 
 func stateOf(r *sim.Region) *state { return sim.Store(r, newState) }
@@ -48,7 +44,7 @@ func stateOf(r *sim.Region) *state { return sim.Store(r, newState) }
 func newState(r *sim.Region) *state {
 	k := r.Kernel()
 	s := &state{
-		region: r, kernel: k, tokens: map[tokenKey]tokenUse{},
+		region: r, kernel: k, tokens: clientTokens{},
 		volumes: sim.NewTable[types.Volume](k), placements: sim.NewTable[types.PlacementGroup](k),
 		catalog: &catalog{region: r, kernel: k}, images: &images{Table: sim.NewTable[types.Image](k), region: r},
 		keyPairs:  &keyPairs{Table: sim.NewTable[types.KeyPairInfo](k)},
@@ -106,35 +102,29 @@ func (s *state) addNetwork(running *sim.Table[instance]) {
 	}
 }
 
-// resourceARN names a resource of EC2 in this account and Region.
-func resourceARN(region *sim.Region, resource string) string {
-	return fmt.Sprintf("arn:%s:ec2:%s:%s:%s", partition(region.Name), region.Name, region.Account.ID, resource)
-}
-
-// partition is the AWS partition that a Region is in.
-func partition(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	default:
-		return "aws"
+// addWorld fills the state with the VPCs, subnets, and security groups of a world and what comes
+// with them. A default VPC has an internet gateway (VPC User Guide, "Default VPC components"), and
+// all VPCs of a world give DNS hostnames, as default VPCs do.
+func addWorld(s *state, w *world.Region) {
+	s.dhcpOptions.addDefault()
+	for _, v := range w.VPCs {
+		vpc := s.vpcs.fromWorld(v)
+		s.vpcs.add(vpc, vpcSettings{dnsSupport: true, dnsHostnames: true}, derivedID)
+		if v.Default {
+			gateway := s.internetGateways.newGateway(derivedID("igw-", v.ID), nil)
+			gateway.Attachments = gatewayAttachment(v.ID)
+			s.internetGateways.Put(*gateway.InternetGatewayId, gateway)
+			main := s.routeTables.mainOf(v.ID)
+			main.Routes = append(main.Routes, types.Route{
+				DestinationCidrBlock: ptr("0.0.0.0/0"), GatewayId: gateway.InternetGatewayId, State: types.RouteStateActive, Origin: types.RouteOriginCreateRoute,
+			})
+			s.routeTables.Put(*main.RouteTableId, main)
+		}
 	}
-}
-
-// beginning is when the things were made that a world brings without a date of their own.
-var beginning = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-
-// tagList writes a map of tags in the order of its keys.
-func tagList(tags map[string]string) []types.Tag {
-	if len(tags) == 0 {
-		return nil
+	for _, v := range w.Subnets {
+		s.subnets.add(s.subnets.fromWorld(v), derivedID)
 	}
-	list := make([]types.Tag, 0, len(tags))
-	for key, value := range tags {
-		list = append(list, types.Tag{Key: ptr(key), Value: ptr(value)})
+	for _, g := range w.SecurityGroups {
+		s.groups.add(s.groups.fromWorld(g), derivedID)
 	}
-	sort.Slice(list, func(i, j int) bool { return *list[i].Key < *list[j].Key })
-	return list
 }

@@ -45,8 +45,6 @@ const (
 	defaultVersionQuota  = 10000
 )
 
-var templatePages = pageLimits{min: 1, max: 200, unpaged: 200}
-
 var (
 	templateName   = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]+$`)
 	minNameLength  = 3
@@ -74,37 +72,6 @@ func checkDescription(description *string) error {
 		return sim.Errorf("InvalidParameterValue", "The launch template version description must be at most %d characters long.", maxDescription)
 	}
 	return nil
-}
-
-func createLaunchTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) (*awsec2.CreateLaunchTemplateOutput, error) {
-	s := stateOf(c.Region)
-	request := shape.Clone(*in)
-	request.DryRun = nil
-	previous, err := replay[awsec2.CreateLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request)
-	if err != nil || previous != nil && s.templates.answersFor(previous.LaunchTemplate.LaunchTemplateId, 0) {
-		return previous, err
-	}
-	tags, err := s.templates.checkNew(in)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	t := template{
-		id: c.Kernel.NewID("lt-", 17), name: *in.LaunchTemplateName, createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, tags: tags,
-		versions: sim.NewTable[templateVersion](c.Kernel),
-	}
-	if in.Operator != nil {
-		t.operator = val(in.Operator.Principal)
-	}
-	t = s.templates.addVersion(t, templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: shape.Clone(*in.LaunchTemplateData)})
-	t.defaultVersion = t.latestVersion
-	s.templates.Put(t.id, t)
-	s.templates.names.Put(t.name, t.id)
-	out := &awsec2.CreateLaunchTemplateOutput{LaunchTemplate: ptr(t.describe()), Warning: validationWarning(s, *in.LaunchTemplateData)}
-	remember(s, c.Action, in.ClientToken, request, out)
-	return out, nil
 }
 
 // checkNew refuses what EC2 refuses at creation and returns the tags of the template itself.
@@ -218,53 +185,6 @@ func templateNameNotFound(name string) error {
 	return sim.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
 }
 
-var templateFilters = filterTable[template]{
-	"create-time":          func(t template) []string { return instant(&t.createTime) },
-	"launch-template-name": func(t template) []string { return []string{t.name} },
-	"launch-template-id":   func(t template) []string { return []string{t.id} },
-}
-
-func describeLaunchTemplates(c *sim.Call, in *awsec2.DescribeLaunchTemplatesInput) (*awsec2.DescribeLaunchTemplatesOutput, error) {
-	s := stateOf(c.Region)
-	if err := checkNamedTemplates(in); err != nil {
-		return nil, err
-	}
-	found, err := s.templates.named(in.LaunchTemplateIds, in.LaunchTemplateNames)
-	if err != nil {
-		return nil, err
-	}
-	found, err = templateFilters.apply(in.Filters, found, func(t template) []types.Tag { return t.tags })
-	if err != nil {
-		return nil, err
-	}
-	found, next, err := page(found, in.MaxResults, in.NextToken, templatePages, func(t template) string { return t.id })
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	out := &awsec2.DescribeLaunchTemplatesOutput{NextToken: next}
-	for _, t := range found {
-		out.LaunchTemplates = append(out.LaunchTemplates, t.describe())
-	}
-	return out, nil
-}
-
-func checkNamedTemplates(in *awsec2.DescribeLaunchTemplatesInput) error {
-	for _, id := range in.LaunchTemplateIds {
-		if err := launchTemplateID.check(id); err != nil {
-			return err
-		}
-	}
-	for _, name := range in.LaunchTemplateNames {
-		if err := checkTemplateName(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // named returns every visible template, or those with one of the ids or names. All that are
 // named must exist.
 func (ts *templates) named(ids, names []string) ([]template, error) {
@@ -298,51 +218,16 @@ func (ts *templates) named(ids, names []string) ([]template, error) {
 	return found, nil
 }
 
-func modifyLaunchTemplate(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) (*awsec2.ModifyLaunchTemplateOutput, error) {
-	s := stateOf(c.Region)
-	request := shape.Clone(*in)
-	request.DryRun = nil
-	if previous, err := replay[awsec2.ModifyLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
-		return previous, err
+// answersFor reports whether a repeated request is answered with the template and version, 0 for
+// any, that the first one created.
+func (ts *templates) answersFor(id *string, version int64) bool {
+	if !ts.kernel.Behavior().ForgetTokens {
+		return true
 	}
-	if val(in.LaunchTemplateId) != "" && val(in.LaunchTemplateName) != "" {
-		// moto, verified on AWS
-		return nil, invalidCombination("Either provide launch template ID or launch template name to modify the template.")
+	t, exists := ts.Get(*id)
+	if !exists || version == 0 {
+		return exists
 	}
-	t, err := s.templates.find(in.LaunchTemplateId, in.LaunchTemplateName)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DefaultVersion) != "" {
-		v, err := t.version(*in.DefaultVersion)
-		switch {
-		case err != nil && sim.AsError(err).Code == codeVersionNotFound: // moto, ec2/exceptions.py, InvalidLaunchTemplateVersionNotFound: verified on AWS
-			return nil, sim.Errorf(codeVersionNotFound, "The launch template version %s is not found for the specified launch template.", *in.DefaultVersion)
-		case err != nil:
-			return nil, err
-		}
-		t.defaultVersion = v.number
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	s.templates.Put(t.id, t)
-	out := &awsec2.ModifyLaunchTemplateOutput{LaunchTemplate: ptr(t.describe())}
-	remember(s, c.Action, in.ClientToken, request, out)
-	return out, nil
-}
-
-// deleteLaunchTemplate deletes a template with all of its versions (API reference, DeleteLaunchTemplate).
-func deleteLaunchTemplate(c *sim.Call, in *awsec2.DeleteLaunchTemplateInput) (*awsec2.DeleteLaunchTemplateOutput, error) {
-	s := stateOf(c.Region)
-	t, err := s.templates.find(in.LaunchTemplateId, in.LaunchTemplateName)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	s.templates.Delete(t.id)
-	s.templates.names.Delete(t.name)
-	return &awsec2.DeleteLaunchTemplateOutput{LaunchTemplate: ptr(t.describe())}, nil
+	_, exists = t.versions.Get(versionKey(version))
+	return exists
 }
