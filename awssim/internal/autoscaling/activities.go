@@ -69,7 +69,7 @@ func (log *activityLog) note(a *types.Activity, status types.ScalingActivityStat
 	return &n
 }
 
-// finish ends the activity of a member.
+// finish records the result of the activity of a member.
 func (log *activityLog) finish(m *member, status types.ScalingActivityStatusCode, message string) {
 	log.note(m.run, status, 100, message)
 	m.run = nil

@@ -81,7 +81,7 @@ var refreshEvents = map[types.InstanceRefreshStatus]string{
 	types.InstanceRefreshStatusRollbackFailed:     "Rollback Failed",
 }
 
-// publishRefresh tells that a refresh has ended.
+// publishRefresh publishes that a refresh has finished.
 func publishRefresh(region *sim.Region, g *group, r *refresh) {
 	if word, told := refreshEvents[r.status]; told {
 		putRefresh(region, g, word, map[string]string{"InstanceRefreshId": r.id, "AutoScalingGroupName": g.name})

@@ -104,7 +104,7 @@ func (l *lifecycle) stepPendingWait(g *group, m *member) {
 	}
 }
 
-// abandon ends a launch whose lifecycle action failed: the instance is terminated, and the next
+// abandon cancels a launch whose lifecycle action failed: the instance is terminated, and the next
 // launch waits (UG lifecycle-hooks: the rate of launches is limited if hooks keep failing).
 func (l *lifecycle) abandon(g *group, m *member) {
 	token, how := "", "Lifecycle Action Completed with ABANDON Result"
@@ -123,14 +123,14 @@ func (l *lifecycle) abandon(g *group, m *member) {
 	l.startTermination(g, m, causeOutOfService(l.kernel.Now(), "a launch lifecycle action that was abandoned"))
 }
 
-// launchLost drops an instance that ended before it was in service.
+// launchLost drops an instance that was terminated before it was in service.
 func (l *lifecycle) launchLost(g *group, m *member, message string) {
 	l.activities.finish(m, types.ScalingActivityStatusCodeCancelled, message)
 	l.leave(g, m)
 	g.backOff(l.kernel.Now())
 }
 
-// arrive ends a launch: the instance is in service, or rests in the warm pool.
+// arrive finishes a launch: the instance is in service, or rests in the warm pool.
 func (l *lifecycle) arrive(g *group, m *member) {
 	m.actions, m.outcome, m.rootReplaced = nil, "", false
 	if m.warmed() {
@@ -142,7 +142,7 @@ func (l *lifecycle) arrive(g *group, m *member) {
 	g.coolDown(l.kernel.Now())
 }
 
-// restInPool ends the preparation of an instance: it is stopped, unless the pool keeps its instances running.
+// restInPool finishes the preparation of an instance: it is stopped, unless the pool keeps its instances running.
 func (l *lifecycle) restInPool(g *group, m *member) {
 	if g.warm == nil {
 		l.startTermination(g, m, causeOutOfService(l.kernel.Now(), "the warm pool having been deleted"))
@@ -212,7 +212,7 @@ func (g *group) retains() bool {
 		g.lifecycle.RetentionTriggers.TerminateHookAbandon == types.RetentionActionRetain
 }
 
-// stepTerminatingProceed waits for EC2 to end the instance.
+// stepTerminatingProceed waits for EC2 to terminate the instance.
 func (l *lifecycle) stepTerminatingProceed(g *group, m *member) {
 	if l.compute.state(m.id) != ec2types.InstanceStateNameTerminated {
 		return

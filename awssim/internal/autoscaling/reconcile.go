@@ -43,7 +43,8 @@ func (r *reconciler) reconcile(g *group) {
 	r.sleep(g)
 }
 
-// reconcileDeletion ends every instance without lifecycle hooks, and the group after the last.
+// reconcileDeletion terminates every instance without lifecycle hooks, and removes the group after the
+// last.
 func (r *reconciler) reconcileDeletion(g *group) {
 	now := r.kernel.Now()
 	for _, m := range slices.Clone(g.members) {
@@ -74,7 +75,7 @@ func (r *reconciler) checkHealth(g *group) {
 			m.sick = reasonHealth
 		}
 		if m.retained() && r.compute.state(m.id) == ec2types.InstanceStateNameTerminated {
-			r.lifecycle.leave(g, m) // somebody ended it in EC2 (inference)
+			r.lifecycle.leave(g, m) // it was terminated in EC2 (inference)
 			continue
 		}
 		if state := r.compute.state(m.id); resting(m) && (state == ec2types.InstanceStateNameShuttingDown || state == ec2types.InstanceStateNameTerminated) {

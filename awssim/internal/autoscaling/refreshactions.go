@@ -74,7 +74,7 @@ func (api *refreshActions) cancel(c *sim.Call, in *autoscaling.CancelInstanceRef
 	if wait {
 		r.status, r.reason = types.InstanceRefreshStatusCancelling, "Cancelled due to user request."
 	} else {
-		api.refreshes.end(g, types.InstanceRefreshStatusCancelled, "Cancelled due to user request.")
+		api.refreshes.finish(g, types.InstanceRefreshStatusCancelled, "Cancelled due to user request.")
 	}
 	api.groups.changed(g)
 	return &autoscaling.CancelInstanceRefreshOutput{InstanceRefreshId: ptr(r.id)}, nil

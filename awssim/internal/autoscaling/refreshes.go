@@ -48,7 +48,7 @@ func (rs *refreshes) step(g *group) bool {
 		}
 	case types.InstanceRefreshStatusCancelling:
 		if !g.inTransition() {
-			rs.end(g, types.InstanceRefreshStatusCancelled, "Cancelled due to user request.")
+			rs.finish(g, types.InstanceRefreshStatusCancelled, "Cancelled due to user request.")
 		}
 	default:
 	}
@@ -104,8 +104,8 @@ func (rs *refreshes) replaceNext(g *group, r *refresh) bool {
 }
 
 // reachCheckpoint passes every checkpoint whose share is new, healthy and warm, and pauses the
-// refresh after it; the last ends it, even below 100 percent (UG
-// asg-adding-checkpoints-instance-refresh). It reports whether the refresh has ended.
+// refresh after it; the last finishes it, even below 100 percent (UG
+// asg-adding-checkpoints-instance-refresh). It reports whether the refresh has finished.
 func (rs *refreshes) reachCheckpoint(g *group, r *refresh, state refreshplan.State, plan refreshplan.Plan) bool {
 	if r.rollback != nil || len(r.prefs.checkpoints) == 0 || g.desired == 0 || plan.Done {
 		return false
@@ -138,10 +138,10 @@ func (rs *refreshes) reachCheckpoint(g *group, r *refresh, state refreshplan.Sta
 	return false
 }
 
-// complete begins the bake time, or ends the refresh or its rollback.
+// complete begins the bake time, or finishes the refresh or its rollback.
 func (rs *refreshes) complete(g *group, r *refresh) {
 	if r.rollback != nil {
-		rs.end(g, types.InstanceRefreshStatusRollbackSuccessful, "")
+		rs.finish(g, types.InstanceRefreshStatusRollbackSuccessful, "")
 		return
 	}
 	if r.prefs.bakeTime > 0 {
@@ -157,20 +157,20 @@ func (rs *refreshes) succeed(g *group, r *refresh) {
 	if r.desired != nil {
 		g.config = *r.desired
 	}
-	rs.end(g, types.InstanceRefreshStatusSuccessful, "")
+	rs.finish(g, types.InstanceRefreshStatusSuccessful, "")
 }
 
-// fail ends a refresh that cannot go on, or rolls it back if it was asked to.
+// fail records that a refresh cannot go on, or rolls it back if it was asked to.
 func (rs *refreshes) fail(g *group, why string) {
 	r := g.refresh
 	switch {
 	case r.rollback != nil:
-		rs.end(g, types.InstanceRefreshStatusRollbackFailed, why)
+		rs.finish(g, types.InstanceRefreshStatusRollbackFailed, why)
 	case r.prefs.autoRollback:
 		rs.beginRollback(g, "Automatic rollback: "+why)
 		rs.groups.wake(g, reaction)
 	default:
-		rs.end(g, types.InstanceRefreshStatusFailed, why)
+		rs.finish(g, types.InstanceRefreshStatusFailed, why)
 	}
 }
 
@@ -188,8 +188,8 @@ func (rs *refreshes) beginRollback(g *group, why string) {
 	g.failures, g.retryAt = 0, time.Time{}
 }
 
-// end ends the active refresh.
-func (rs *refreshes) end(g *group, status types.InstanceRefreshStatus, reason string) {
+// finish records the result of the active refresh, after which the group has none.
+func (rs *refreshes) finish(g *group, status types.InstanceRefreshStatus, reason string) {
 	r := g.refresh
 	r.status, r.reason, r.ended = status, reason, rs.kernel.Now()
 	publishRefresh(rs.region, g, r)
@@ -202,10 +202,10 @@ func (rs *refreshes) end(g *group, status types.InstanceRefreshStatus, reason st
 	rs.groups.wake(g, reaction)
 }
 
-// cancel ends the active refresh of a group, if it has one.
+// cancel cancels the active refresh of a group, if it has one.
 func (rs *refreshes) cancel(g *group, why string) {
 	if g.refresh != nil {
-		rs.end(g, types.InstanceRefreshStatusCancelled, why)
+		rs.finish(g, types.InstanceRefreshStatusCancelled, why)
 	}
 }
 

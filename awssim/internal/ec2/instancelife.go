@@ -91,7 +91,7 @@ func (is *instances) afterPending(i instance) {
 	})
 }
 
-// boot ends the boot of the node in a running instance.
+// boot finishes the boot of the node in a running instance.
 func (is *instances) boot(i instance) {
 	i.booted = true
 	is.Put(i.id(), i)

@@ -211,8 +211,8 @@ func (rv *rootVolumes) begin(t rootTask) rootTask {
 	return t
 }
 
-// end records the result of a task.
-func (rv *rootVolumes) end(t rootTask, result types.ReplaceRootVolumeTaskState) {
+// finish records the result of a task.
+func (rv *rootVolumes) finish(t rootTask, result types.ReplaceRootVolumeTaskState) {
 	t.api.TaskState, t.api.CompleteTime = result, rv.timestamp()
 	rv.Put(*t.api.ReplaceRootVolumeTaskId, t)
 }
@@ -227,7 +227,7 @@ func (rv *rootVolumes) swap(id string) {
 		ready = ready && given && v.State == types.VolumeStateAvailable
 	}
 	if !ready || t.api.ImageId != nil && !imageExists {
-		rv.end(t, types.ReplaceRootVolumeTaskStateFailed)
+		rv.finish(t, types.ReplaceRootVolumeTaskStateFailed)
 		for _, watch := range rv.instances.watchers {
 			watch(i.public()) // its state is what it was, so that no event tells
 		}
@@ -250,10 +250,10 @@ func (rv *rootVolumes) swap(id string) {
 		now, there := rv.instances.Get(i.id())
 		if !there || now.life != life {
 			// it was stopped or terminated before it had booted
-			rv.end(t, types.ReplaceRootVolumeTaskStateFailed)
+			rv.finish(t, types.ReplaceRootVolumeTaskStateFailed)
 			return
 		}
-		rv.end(t, types.ReplaceRootVolumeTaskStateSucceeded)
+		rv.finish(t, types.ReplaceRootVolumeTaskStateSucceeded)
 		rv.instances.boot(now)
 	})
 }
