@@ -124,8 +124,8 @@ func (p *permissions) askRefresh(c *sim.Call, in *autoscaling.StartInstanceRefre
 	return append(asked, p.askLaunches(in.DesiredConfiguration.LaunchTemplate, completed(in.DesiredConfiguration.MixedInstancesPolicy, g.config), g.subnets)...)
 }
 
-// completed returns a policy with the template of the group's configuration in the place of one that
-// it leaves out. A policy without anything to launch changes no launches.
+// completed returns a policy with the template of the group's configuration in the place of one
+// that it leaves out. A policy without anything to launch changes no launches.
 func completed(policy *types.MixedInstancesPolicy, config configuration) *types.MixedInstancesPolicy {
 	if policy == nil || policy.LaunchTemplate == nil || policy.LaunchTemplate.LaunchTemplateSpecification != nil || config.mixed == nil {
 		return policy
@@ -229,7 +229,8 @@ func (p *permissions) onConfiguration(action string, name *string) iampolicy.Req
 	return iampolicy.Request{Action: serviceName + ":" + action, Resource: arn, Context: iampolicy.Context{}}
 }
 
-// addConfigurationKey adds the condition key of the launch configuration that a group is created or updated with.
+// addConfigurationKey adds the condition key of the launch configuration that a group is created or
+// updated with.
 func addConfigurationKey(context iampolicy.Context, name *string) {
 	if name != nil {
 		context[serviceName+":LaunchConfigurationName"] = []string{*name}

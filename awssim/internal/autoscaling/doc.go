@@ -24,6 +24,10 @@
 //   - requests turns what callers ask for into settings. The types that are named …Actions serve the
 //     calls, and permissions knows what permissions calls need. register.go lists all actions.
 //
+// StartInstanceRefresh, for example, is refreshActions.start, which checks the request
+// (refreshchecks.go) and wakes the group. The reconciler then has refreshes.step ask refreshplan what
+// to do next, and scaler.carryOut do it through lifecycle and launcher.
+//
 // Decisions are packages of their own, which take values and return values: refreshplan (what a
 // refresh does next), scalein (which instance leaves), allocation (where and what to launch).
 //

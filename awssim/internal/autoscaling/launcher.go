@@ -98,9 +98,9 @@ func (l *launcher) adopt(g *group, i ec2.Instance, o option, reason string, stat
 	return m
 }
 
-// weightOf returns what is shown as the weight of an instance: "the number of capacity units contributed
-// by the instance based on its instance type" (SDK types.Instance.WeightedCapacity). That it is
-// shown of a group that counts vCPUs or memory too is an inference.
+// weightOf returns what is shown as the weight of an instance: "the number of capacity units
+// contributed by the instance based on its instance type" (SDK types.Instance.WeightedCapacity).
+// That it is shown of a group that counts vCPUs or memory too is an inference.
 func weightOf(o option, capacityUnit string) string {
 	if capacityUnit != allocation.CapacityTypeUnits {
 		return itoa(o.choice.Units)

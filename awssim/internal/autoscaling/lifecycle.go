@@ -142,7 +142,8 @@ func (l *lifecycle) arrive(g *group, m *member) {
 	g.coolDown(l.kernel.Now())
 }
 
-// restInPool finishes the preparation of an instance: it is stopped, unless the pool keeps its instances running.
+// restInPool finishes the preparation of an instance: it is stopped, unless the pool keeps its
+// instances running.
 func (l *lifecycle) restInPool(g *group, m *member) {
 	if g.warm == nil {
 		l.startTermination(g, m, causeOutOfService(l.kernel.Now(), "the warm pool having been deleted"))

@@ -43,8 +43,8 @@ func (r *reconciler) reconcile(g *group) {
 	r.sleep(g)
 }
 
-// reconcileDeletion terminates every instance without lifecycle hooks, and removes the group after the
-// last.
+// reconcileDeletion terminates every instance without lifecycle hooks, and removes the group after
+// the last.
 func (r *reconciler) reconcileDeletion(g *group) {
 	now := r.kernel.Now()
 	for _, m := range slices.Clone(g.members) {

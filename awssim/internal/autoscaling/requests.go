@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// requests turns what callers ask of a group into its settings, and refuses what the group could not
-// launch with.
+// requests turns what callers ask of a group into its settings, and refuses what the group could
+// not launch with.
 type requests struct {
 	region         *sim.Region
 	kernel         *sim.Kernel
@@ -43,7 +43,7 @@ func fromCreate(in *autoscaling.CreateAutoScalingGroupInput) *autoscaling.Update
 	}
 }
 
-// defaultSettings are the settings of a new group before its own are applied.
+// defaultSettings returns the settings of a new group before its own are applied.
 func defaultSettings(account *sim.Account) settings {
 	return settings{
 		capacityUnit: allocation.CapacityTypeUnits, cooldown: defaultCooldown, healthCheckType: "EC2", policies: []string{scalein.PolicyDefault},

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// scaler brings groups to their desired capacity, and replaces instances that are unhealthy, too old
-// or in the wrong zone.
+// scaler brings groups to their desired capacity, and replaces instances that are unhealthy, too
+// old or in the wrong zone.
 type scaler struct {
 	kernel     *sim.Kernel
 	activities *activityLog
@@ -76,8 +76,8 @@ func (s *scaler) replaceByPolicy(g *group) bool {
 	return true
 }
 
-// refreshMemberOf returns an instance of the live group as the planner of a refresh sees it, and false
-// for one that is in the warm pool or gone.
+// refreshMemberOf returns an instance of the live group as the planner of a refresh sees it, and
+// false for one that is in the warm pool or gone.
 func refreshMemberOf(m *member, warmup int, now time.Time) (refreshplan.Member, bool) {
 	r := refreshplan.Member{ID: m.id, Units: m.units, ByRefresh: m.replaced}
 	switch {
@@ -179,8 +179,8 @@ func (s *scaler) victim(g *group, units int) (*member, bool) {
 	return g.instance(chosen.ID), true
 }
 
-// surplus reports of which purchase options the group has more than its distribution wants, once it has
-// shrunk to the desired capacity.
+// surplus reports of which purchase options the group has more than its distribution wants, once it
+// has shrunk to the desired capacity.
 func surplus(g *group, config configuration) (spot, onDemand bool) {
 	if config.mixed == nil {
 		return false, false

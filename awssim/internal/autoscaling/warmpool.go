@@ -21,8 +21,8 @@ func (w *warmPool) describe() *types.WarmPoolConfiguration {
 	return d
 }
 
-// size returns how many instances the pool should hold: what is left from the desired capacity to the
-// prepared one, at least the minimum.
+// size returns how many instances the pool should hold: what is left from the desired capacity to
+// the prepared one, at least the minimum.
 func (w *warmPool) size(most, desired int) int {
 	if w.deleting {
 		return 0

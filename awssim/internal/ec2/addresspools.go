@@ -82,8 +82,8 @@ func (p *addressPool) release(address string) {
 	}
 }
 
-// refuseShared refuses launches of interfaces: a private address that is named can be given to one instance only, and
-// only if it is free.
+// refuseShared refuses to launch several instances with the same interface or private address, and
+// a private address that is not free.
 func (ss *subnets) refuseShared(interfaces []interfacePlan, count int) error {
 	for _, n := range interfaces {
 		if n.existing != nil && count > 1 {

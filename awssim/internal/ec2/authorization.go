@@ -267,9 +267,10 @@ func LaunchPermissions(r *sim.Region, request LaunchRequest) []iampolicy.Request
 	return launchPermissions(l, iampolicy.Context{})
 }
 
-// launchPermissions returns those of RunInstances on each resource that a launch has a part in, of
-// ec2:CreateTags on each kind that it tags, and of passing the role of its instance profile (EC2
-// user guide, "Resource-level permissions for RunInstances" and permissions-for-launch-templates).
+// launchPermissions returns the permissions of RunInstances on each resource that a launch has a
+// part in, of ec2:CreateTags on each kind that it tags, and of passing the role of its instance
+// profile (EC2 user guide, "Resource-level permissions for RunInstances" and
+// permissions-for-launch-templates).
 func launchPermissions(l *launch, shared iampolicy.Context) []iampolicy.Request {
 	var asked []iampolicy.Request
 	run := func(arn string, context iampolicy.Context) {
@@ -309,8 +310,8 @@ func launchPermissions(l *launch, shared iampolicy.Context) []iampolicy.Request 
 	return append(asked, handedOver(l)...)
 }
 
-// usedResources returns those that are there before the launch. Images and snapshots belong to no
-// account in their ARNs.
+// usedResources returns the resources that are there before the launch. Images and snapshots belong
+// to no account in their ARNs.
 func usedResources(l *launch) []string {
 	s, in := l.state, l.in
 	public := func(resource string) string {

@@ -124,7 +124,7 @@ func (l *launch) quota() string {
 
 func (l *launch) groupQuota(kind string) string { return world.QuotaOfGroup(l.quota(), kind) }
 
-// quotaLeft returns what a quota has left that counts some types.
+// quotaLeft returns how many vCPUs a quota has left that counts some types.
 func (cp *capacity) quotaLeft(l *launch, quota string, counts func(kind string) bool) int {
 	left := cp.kernel.World().Quota(quota, math.MaxInt)
 	if left == math.MaxInt {
@@ -162,7 +162,8 @@ func (cp *capacity) overQuota(l *launch) error {
 		min(cp.kernel.World().Quota(l.quota(), math.MaxInt), cp.kernel.World().Quota(l.groupQuota(l.kind.Name), math.MaxInt)))
 }
 
-// draftedAddresses returns how many addresses of a subnet are set aside for the fleet that is being planned.
+// draftedAddresses returns how many addresses of a subnet are set aside for the fleet that is being
+// planned.
 func (cp *capacity) draftedAddresses(subnet string) int {
 	count := 0
 	for _, d := range cp.drafts {
@@ -215,8 +216,8 @@ func (cp *capacity) left(o offering, wanted int) int {
 	return left
 }
 
-// noCapacity returns a server error (error codes, "Server error codes": InsufficientInstanceCapacity),
-// so it comes with HTTP status 500.
+// noCapacity returns a server error (error codes, "Server error codes":
+// InsufficientInstanceCapacity), so it comes with HTTP status 500.
 func (cp *capacity) noCapacity(l *launch) error {
 	if l.spot() {
 		return &sim.Error{Code: "InsufficientInstanceCapacity", Message: "There is no Spot capacity available that matches your request.", Status: 500}

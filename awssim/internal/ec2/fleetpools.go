@@ -180,8 +180,8 @@ func looksAtCapacity(strategy types.SpotAllocationStrategy) bool {
 	}
 }
 
-// offerGroups parts the offers by zone, by instance type or by both, in the order of the best offer of
-// each; all are one group if neither is asked for.
+// offerGroups parts the offers by zone, by instance type or by both, in the order of the best offer
+// of each; all are one group if neither is asked for.
 func offerGroups(list []offer, b fleetBounds) [][]offer {
 	type key struct{ kind, zone string }
 	var keys []key

@@ -98,7 +98,8 @@ func (im *images) find(named string) (types.Image, error) {
 	return image, nil
 }
 
-// snapshotSize returns the size of a snapshot, which the simulation knows through the images that are made of it.
+// snapshotSize returns the size of a snapshot, which the simulation knows through the images that
+// are made of it.
 func (im *images) snapshotSize(id string) (int32, bool) {
 	if id == "" {
 		return 0, false

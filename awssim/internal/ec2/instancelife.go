@@ -44,7 +44,7 @@ func (is *instances) roomToStart(i instance) error {
 	}
 }
 
-// store stores an instance whose state has changed and tells everybody.
+// store stores an instance whose state has changed, and notifies all who watch instances.
 func (is *instances) store(i instance) {
 	is.Put(i.id(), i)
 	is.tell(i, string(i.stateName()))

@@ -2,10 +2,10 @@ package ec2
 
 import (
 	"crypto/ed25519"
-	"crypto/md5"
+	"crypto/md5" //nolint:gosec // EC2 shows MD5 fingerprints of imported RSA keys
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // EC2 shows SHA-1 fingerprints of the RSA keys that it makes
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"

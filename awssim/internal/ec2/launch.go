@@ -302,9 +302,9 @@ func (l *launch) tags(resource types.ResourceType) []types.Tag {
 	return tags
 }
 
-// validationWarning returns what EC2 reports about data that it stored although no launch with it can
-// work. AWS does not document which checks it makes; here it is every rule of a launch that can be
-// judged from the data and from what the Region holds (inference).
+// validationWarning returns what EC2 reports about data that it stored although no launch with it
+// can work. AWS does not document which checks it makes; here it is every rule of a launch that can
+// be judged from the data and from what the Region holds (inference).
 func validationWarning(s *state, data types.RequestLaunchTemplateData) *types.ValidationWarning {
 	l := &launch{state: s, in: shape.Convert[awsec2.RunInstancesInput](data), stored: true}
 	steps := []func(*launch) error{(*launch).findImage, (*launch).findType}

@@ -66,8 +66,8 @@ func (l *launch) makeInstance(index int, reservation, clientToken string) (insta
 	}, nil
 }
 
-// templateTags returns what EC2 itself puts on an instance from a launch template (User Guide, "Launch
-// EC2 instances using a launch template").
+// templateTags returns what EC2 itself puts on an instance from a launch template (User Guide,
+// "Launch EC2 instances using a launch template").
 func templateTags(source *LaunchTemplateVersion) []types.Tag {
 	if source == nil {
 		return nil

@@ -69,8 +69,8 @@ func (cp *capacity) reservationState(c CapacityReservation) types.CapacityReserv
 	return types.CapacityReservationStateActive
 }
 
-// reservationLeft returns how many more instances can be launched into a reservation: none before it
-// begins and after it ends (UG capacity-blocks-view). That none can be in the half hour in which
+// reservationLeft returns how many more instances can be launched into a reservation: none before
+// it begins and after it ends (UG capacity-blocks-view). That none can be in the half hour in which
 // EC2 empties a block is an inference.
 func (cp *capacity) reservationLeft(c CapacityReservation) int {
 	ending := c.Block && !cp.kernel.Now().Before(c.End.Add(-blockEnding))

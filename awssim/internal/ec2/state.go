@@ -7,8 +7,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// state holds what EC2 has in one Region of one account. Each part knows only the parts that newState
-// creates before it. What takes several of them, as launches and most actions do, takes the state.
+// state holds what EC2 has in one Region of one account. Each part knows only the parts that
+// newState creates before it. What takes several of them, as launches and most actions do, takes
+// the state.
 type state struct {
 	region *sim.Region
 	kernel *sim.Kernel

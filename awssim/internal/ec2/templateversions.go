@@ -128,8 +128,8 @@ func (v versionOf) metadata() types.LaunchTemplateInstanceMetadataOptionsRequest
 	return val(v.version.data.MetadataOptions)
 }
 
-// selectVersions returns the versions that a request is about, newest first: those of one template, by
-// number, alias or range, or the latest and default ones of all templates.
+// selectVersions returns the versions that a request is about, newest first: those of one template,
+// by number, alias or range, or the latest and default ones of all templates.
 func (ts *templates) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
 	ranged := val(in.MinVersion) != "" || val(in.MaxVersion) != ""
 	if ranged && len(in.Versions) > 0 {
@@ -206,9 +206,9 @@ func newestFirst(versions []versionOf) []versionOf {
 	return versions
 }
 
-// aliasedVersions returns the latest or default version, or both, of every template of the account (SDK,
-// DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid).
-// The message of both errors is AWS's (moto, ec2/models/launch_templates.py,
+// aliasedVersions returns the latest or default version, or both, of every template of the account
+// (SDK, DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are
+// valid). The message of both errors is AWS's (moto, ec2/models/launch_templates.py,
 // describe_launch_template_versions: verified on AWS).
 func (ts *templates) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
 	if ranged || len(selectors) == 0 {

@@ -16,7 +16,8 @@ const (
 	StrategyPriceCapacityOptimized       = "price-capacity-optimized"
 )
 
-// DefaultSpotPools is SpotInstancePools where none is given (SDK InstancesDistribution.SpotInstancePools).
+// DefaultSpotPools is SpotInstancePools where none is given (SDK
+// InstancesDistribution.SpotInstancePools).
 const DefaultSpotPools = 2
 
 // Choice holds one instance type that a launch may use: an override, or one of the types that an

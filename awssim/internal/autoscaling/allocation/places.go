@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Place stands for a subnet, or a whole zone for a group without subnets, with what the group runs there.
+// Place stands for a subnet, or a whole zone for a group without subnets, with what the group runs
+// there.
 type Place struct {
 	Zone   string
 	Subnet string

@@ -13,6 +13,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
+// This file is attribute-based instance type selection: which of the world's types a group may
+// launch (SDK InstanceRequirements, whose comments give every default used here).
+
 // Units of the desired capacity of a group (SDK CreateAutoScalingGroupInput.DesiredCapacityType).
 const (
 	CapacityTypeUnits  = "units"
@@ -70,8 +73,8 @@ func capacityOf(t *world.InstanceType, unit string) float64 {
 	return 1
 }
 
-// identifiedPrice returns the price that price protection compares with: the lowest of the current C, M
-// and R types, or if none of those matches of the current types, or of all (SDK
+// identifiedPrice returns the price that price protection compares with: the lowest of the current
+// C, M and R types, or if none of those matches of the current types, or of all (SDK
 // InstanceRequirements.OnDemandMaxPricePercentageOverLowestPrice).
 func identifiedPrice(found []*world.InstanceType, price func(*world.InstanceType) float64) float64 {
 	for _, keep := range []func(*world.InstanceType) bool{

@@ -1,6 +1,6 @@
-// Package refreshplan decides what an instance refresh does next: the group as it is now goes in, and
-// what to launch, to terminate and to wait for comes out. Everything is counted in capacity units,
-// which are instances unless the group is weighted.
+// Package refreshplan decides what an instance refresh does next: the group as it is now goes in,
+// and what to launch, to terminate and to wait for comes out. Everything is counted in capacity
+// units, which are instances unless the group is weighted.
 package refreshplan
 
 // Phase says where an instance stands in a refresh.
@@ -36,7 +36,8 @@ type Member struct {
 	NewRoot   bool // it is to get a new root volume, not to be replaced itself
 }
 
-// State holds the group as a refresh sees it. Members come in the order in which they should be replaced.
+// State holds the group as a refresh sees it. Members come in the order in which they should be
+// replaced.
 type State struct {
 	Desired     int
 	MinHealthy  int
@@ -287,8 +288,8 @@ func (s State) unready() string {
 	return id
 }
 
-// PercentUp returns a share of n, rounded up: Auto Scaling rounds minimums up and maximums down (API
-// RefreshPreferences, 2020 edition: "rounded up to the nearest integer"; maximum by symmetry,
+// PercentUp returns a share of n, rounded up: Auto Scaling rounds minimums up and maximums down
+// (API RefreshPreferences, 2020 edition: "rounded up to the nearest integer"; maximum by symmetry,
 // inference).
 func PercentUp(n, percent int) int { return (n*percent + 99) / 100 }
 
