@@ -10,7 +10,8 @@ import (
 
 // members returns members from a word: o old and ready, O old and protected (wait), u updated and
 // ready, w updated and warming, p updated and pending, s old in standby, i old and ignored, x
-// leaving by the refresh, q old and pending.
+// leaving by the refresh, q old and pending, r and R those that get a new root volume, ready and
+// pending.
 func members(word string) []Member {
 	var all []Member
 	for i, r := range word {
@@ -32,6 +33,10 @@ func members(word string) []Member {
 			m.Phase, m.ByRefresh = PhaseLeaving, true
 		case 'q':
 			m.Phase = PhasePending
+		case 'r':
+			m.NewRoot = true
+		case 'R':
+			m.NewRoot, m.Phase = true, PhasePending
 		}
 		all = append(all, m)
 	}
@@ -97,6 +102,39 @@ func TestPlan(t *testing.T) {
 			t.Parallel()
 			got := State{Desired: tt.desired, MinHealthy: tt.min, MaxHealthy: tt.max, MaxExplicit: tt.maxExplicit, Limit: tt.limit,
 				Members: members(tt.group)}.Plan()
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPlanInPlace holds what a refresh that replaces root volumes does. Instances stay: r waits for its
+// new root volume, and R is getting it.
+func TestPlanInPlace(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		reason  string
+		group   string
+		desired int
+		min     int
+		limit   int
+		want    Plan
+	}{
+		{"one at a time where there is no room for more", "rr", 2, 90, 100, Plan{Replace: []string{"r0"}, Remaining: 2}},
+		{"nothing while the group has what it must keep", "Rr", 2, 90, 100, Plan{Wait: WaitPending, Example: "R0", Remaining: 2}},
+		{"all at once if none must stay", "rrr", 3, 0, 100, Plan{Replace: []string{"r0", "r1", "r2"}, Remaining: 3}},
+		{"half of them at most", "rrrr", 4, 50, 100, Plan{Replace: []string{"r0", "r1"}, Remaining: 4}},
+		{"a checkpoint bounds how many are new", "rrrr", 4, 0, 25, Plan{Replace: []string{"r0"}, Remaining: 4}},
+		{"the next once the first is ready", "ur", 2, 90, 100, Plan{Replace: []string{"r1"}, Percent: 50, Remaining: 1}},
+		{"nothing is launched first, but what a scale-out misses is", "rr", 3, 100, 100, Plan{Launch: 1, Remaining: 2}},
+		{"what a scale-in leaves over goes", "uuu", 2, 90, 100, Plan{ScaleIn: 1, Percent: 100}},
+		{"all updated is done", "uu", 2, 90, 100, Plan{Done: true, Percent: 100}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			t.Parallel()
+			got := State{Desired: tt.desired, MinHealthy: tt.min, MaxHealthy: 100, Limit: tt.limit, InPlace: true, Members: members(tt.group)}.Plan()
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
