@@ -10,11 +10,6 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// inService is the state of a load balancer that has taken in the group's instances. There are no
-// load balancers here that could be slower (API LoadBalancerState: Added if the group has no
-// instances that could be registered).
-const inService = "InService"
-
 // attachments are load balancers that the group names. They are stored and shown; the simulation
 // has no load balancers.
 type attachments struct {
@@ -64,163 +59,22 @@ func (a attachments) check() error {
 	return nil
 }
 
-// with and without return a list with names added or taken away; what is there already, or is not
-// there, changes nothing.
-func with(list, names []string) []string {
-	list = slices.Clone(list)
-	for _, n := range names {
-		if !slices.Contains(list, n) {
-			list = append(list, n)
+// checkZonalShift refuses zonal shift for a group behind a load balancer without cross-zone load
+// balancing, unless the caller skips that (SDK
+// CreateAutoScalingGroupInput.SkipZonalShiftValidation; UG ec2-auto-scaling-zonal-shift). The words
+// are an inference.
+func checkZonalShift(ownZoneOnly map[string]bool, impairment *types.AvailabilityZoneImpairmentPolicy, a attachments, skip *bool) error {
+	if impairment == nil || !val(impairment.ZonalShiftEnabled) || val(skip) {
+		return nil
+	}
+	names := slices.Concat(a.loadBalancers, a.targetGroups)
+	for _, source := range a.trafficSources {
+		names = append(names, val(source.Identifier))
+	}
+	for _, name := range names {
+		if ownZoneOnly[name] {
+			return invalid("Zonal shift cannot be enabled because cross-zone load balancing is disabled for %s. To skip this validation, specify SkipZonalShiftValidation.", name)
 		}
 	}
-	return list
-}
-
-func without(list, names []string) []string {
-	return filter(list, func(n string) bool { return !slices.Contains(names, n) })
-}
-
-// attach changes what a group is attached to.
-func (s *service) attach(c *sim.Call, group *string, change func(*attachments)) error {
-	g, err := s.change(c, group)
-	if err != nil {
-		return err
-	}
-	changed := g.attached
-	change(&changed)
-	if err := changed.check(); err != nil {
-		return err
-	}
-	g.attached = changed
-	s.changed(g)
 	return nil
-}
-
-func (s *service) attachLoadBalancers(c *sim.Call, in *autoscaling.AttachLoadBalancersInput) (*autoscaling.AttachLoadBalancersOutput, error) {
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = with(a.loadBalancers, in.LoadBalancerNames) })
-	return &autoscaling.AttachLoadBalancersOutput{}, err
-}
-
-func (s *service) detachLoadBalancers(c *sim.Call, in *autoscaling.DetachLoadBalancersInput) (*autoscaling.DetachLoadBalancersOutput, error) {
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = without(a.loadBalancers, in.LoadBalancerNames) })
-	return &autoscaling.DetachLoadBalancersOutput{}, err
-}
-
-func (s *service) attachTargetGroups(c *sim.Call,
-	in *autoscaling.AttachLoadBalancerTargetGroupsInput) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
-	if err := fewTargetGroups(in.TargetGroupARNs); err != nil {
-		return nil, err
-	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = with(a.targetGroups, in.TargetGroupARNs) })
-	return &autoscaling.AttachLoadBalancerTargetGroupsOutput{}, err
-}
-
-func (s *service) detachTargetGroups(c *sim.Call,
-	in *autoscaling.DetachLoadBalancerTargetGroupsInput) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
-	if err := fewTargetGroups(in.TargetGroupARNs); err != nil {
-		return nil, err
-	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = without(a.targetGroups, in.TargetGroupARNs) })
-	return &autoscaling.DetachLoadBalancerTargetGroupsOutput{}, err
-}
-
-// fewTargetGroups: one call takes up to ten (SDK AttachLoadBalancerTargetGroupsInput.TargetGroupARNs).
-func fewTargetGroups(arns []string) error {
-	if len(arns) > maxTargetGroupsPerCall {
-		return invalid("You can specify a maximum of %d target groups.", maxTargetGroupsPerCall)
-	}
-	return nil
-}
-
-func identifies(all []types.TrafficSourceIdentifier, t types.TrafficSourceIdentifier) bool {
-	return slices.ContainsFunc(all, func(o types.TrafficSourceIdentifier) bool { return val(o.Identifier) == val(t.Identifier) })
-}
-
-func (s *service) attachTrafficSources(c *sim.Call, in *autoscaling.AttachTrafficSourcesInput) (*autoscaling.AttachTrafficSourcesOutput, error) {
-	if err := fewTrafficSources(in.TrafficSources); err != nil {
-		return nil, err
-	}
-	if g := s.groups[val(in.AutoScalingGroupName)]; g != nil {
-		if err := s.checkZonalShift(g.impairment, attachments{trafficSources: in.TrafficSources}, in.SkipZonalShiftValidation); err != nil {
-			return nil, err
-		}
-	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
-		added := filter(in.TrafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(a.trafficSources, t) })
-		a.trafficSources = slices.Concat(a.trafficSources, added)
-	})
-	return &autoscaling.AttachTrafficSourcesOutput{}, err
-}
-
-// fewTrafficSources: one call takes up to ten (SDK AttachTrafficSourcesInput.TrafficSources).
-func fewTrafficSources(sources []types.TrafficSourceIdentifier) error {
-	switch {
-	case len(sources) == 0:
-		return required("trafficSources")
-	case len(sources) > maxTargetGroupsPerCall:
-		return invalid("You can specify a maximum of %d traffic sources.", maxTargetGroupsPerCall)
-	}
-	return nil
-}
-
-func (s *service) detachTrafficSources(c *sim.Call, in *autoscaling.DetachTrafficSourcesInput) (*autoscaling.DetachTrafficSourcesOutput, error) {
-	if err := fewTrafficSources(in.TrafficSources); err != nil {
-		return nil, err
-	}
-	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
-		a.trafficSources = filter(a.trafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(in.TrafficSources, t) })
-	})
-	return &autoscaling.DetachTrafficSourcesOutput{}, err
-}
-
-func (s *service) describeLoadBalancers(_ *sim.Call, in *autoscaling.DescribeLoadBalancersInput) (*autoscaling.DescribeLoadBalancersOutput, error) {
-	v, err := s.visible(in.AutoScalingGroupName)
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := paginate(v.group.LoadBalancerNames, in.NextToken, in.MaxRecords, 100, 100, func(n string) string { return n })
-	if err != nil {
-		return nil, err
-	}
-	out := &autoscaling.DescribeLoadBalancersOutput{NextToken: next}
-	for _, n := range page {
-		out.LoadBalancers = append(out.LoadBalancers, types.LoadBalancerState{LoadBalancerName: ptr(n), State: ptr(inService)})
-	}
-	return out, nil
-}
-
-func (s *service) describeTargetGroups(_ *sim.Call,
-	in *autoscaling.DescribeLoadBalancerTargetGroupsInput) (*autoscaling.DescribeLoadBalancerTargetGroupsOutput, error) {
-	v, err := s.visible(in.AutoScalingGroupName)
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := paginate(v.group.TargetGroupARNs, in.NextToken, in.MaxRecords, 100, 100, func(n string) string { return n })
-	if err != nil {
-		return nil, err
-	}
-	out := &autoscaling.DescribeLoadBalancerTargetGroupsOutput{NextToken: next}
-	for _, n := range page {
-		out.LoadBalancerTargetGroups = append(out.LoadBalancerTargetGroups, types.LoadBalancerTargetGroupState{LoadBalancerTargetGroupARN: ptr(n), State: ptr(inService)})
-	}
-	return out, nil
-}
-
-func (s *service) describeTrafficSources(_ *sim.Call, in *autoscaling.DescribeTrafficSourcesInput) (*autoscaling.DescribeTrafficSourcesOutput, error) {
-	v, err := s.visible(in.AutoScalingGroupName)
-	if err != nil {
-		return nil, err
-	}
-	all := filter(v.group.TrafficSources, func(t types.TrafficSourceIdentifier) bool {
-		return in.TrafficSourceType == nil || *in.TrafficSourceType == val(t.Type)
-	})
-	page, next, err := paginate(all, in.NextToken, in.MaxRecords, 50, 50, func(t types.TrafficSourceIdentifier) string { return *t.Identifier })
-	if err != nil {
-		return nil, err
-	}
-	out := &autoscaling.DescribeTrafficSourcesOutput{NextToken: next}
-	for _, t := range page {
-		out.TrafficSources = append(out.TrafficSources, types.TrafficSourceState{Identifier: t.Identifier, Type: t.Type, State: ptr(inService)})
-	}
-	return out, nil
 }

@@ -1,45 +1,20 @@
 package autoscaling
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file is all that Auto Scaling asks of EC2.
-
-// resolved is a launch template version, as it is at this moment, or a launch configuration.
-type resolved struct {
-	id, name      string
-	number        int
-	configuration *types.LaunchConfiguration // nil for a launch template
-	data          ec2types.RequestLaunchTemplateData
-}
-
-// base returns what a configuration launches before its overrides.
-func (s *service) base(c configuration) (resolved, error) {
-	if c.launchConfiguration == "" {
-		return s.resolve(c.specification())
-	}
-	l, err := s.findConfiguration(&c.launchConfiguration)
-	if err != nil {
-		return resolved{}, err
-	}
-	return resolved{configuration: l, data: launchData(l)}, nil
-}
-
-func (s *service) resolve(spec *types.LaunchTemplateSpecification) (resolved, error) {
-	named := ec2.LaunchTemplateSpec{ID: val(spec.LaunchTemplateId), Name: val(spec.LaunchTemplateName), Version: val(spec.Version)}
-	if named.ID != "" {
-		named.Name = ""
-	}
-	v, err := ec2.ResolveLaunchTemplate(s.region, named)
-	if err != nil {
-		return resolved{}, err
-	}
-	return resolved{id: v.ID, name: v.Name, number: int(v.Number), data: v.Data}, nil
+// compute asks EC2 for what Auto Scaling does with instances.
+type compute struct {
+	region *sim.Region
 }
 
 // launchRequest is one instance to be launched.
@@ -47,7 +22,7 @@ type launchRequest struct {
 	template     resolved
 	instanceType string // empty for the template's
 	imageID      string // empty for the template's
-	place        place
+	place        allocation.Place
 	market       ec2types.MarketType // empty for the template's
 	maxPrice     string
 	tags         []ec2types.Tag
@@ -60,7 +35,7 @@ type launchRequest struct {
 func (l launchRequest) ec2() ec2.LaunchRequest {
 	r := ec2.LaunchRequest{
 		Template: ec2.LaunchTemplateSpec{ID: l.template.id, Version: itoa(l.template.number)}, Count: 1,
-		InstanceType: l.instanceType, ImageID: l.imageID, SubnetID: l.place.subnet, Zone: l.place.zone,
+		InstanceType: l.instanceType, ImageID: l.imageID, SubnetID: l.place.Subnet, Zone: l.place.Zone,
 		Market: l.market, MaxPrice: l.maxPrice, Tags: l.tags, PlacementGroup: l.placementGroup,
 		ReservationID: l.reservation,
 	}
@@ -76,47 +51,77 @@ func (l launchRequest) ec2() ec2.LaunchRequest {
 // groupNameTag is the tag that Auto Scaling puts on every instance (UG ec2-auto-scaling-tagging).
 const groupNameTag = "aws:autoscaling:groupName"
 
-func (s *service) dryRun(l launchRequest) error { return ec2.CheckLaunch(s.region, l.ec2()) }
+func (c compute) dryRun(l launchRequest) error { return ec2.CheckLaunch(c.region, l.ec2()) }
 
-func (s *service) launch(l launchRequest) (ec2.Instance, error) {
-	launched, err := ec2.LaunchInstances(s.region, l.ec2())
+func (c compute) launch(l launchRequest) (ec2.Instance, error) {
+	launched, err := ec2.LaunchInstances(c.region, l.ec2())
 	if err != nil {
 		return ec2.Instance{}, err
 	}
 	return launched[0], nil
 }
 
-func (s *service) terminate(id string) { ec2.TerminateInstances(s.region, id) }
+func (c compute) terminate(id string) { ec2.TerminateInstances(c.region, id) }
 
-// instanceState returns the state of an instance; one that can no longer be described is terminated.
-func (s *service) instanceState(id string) ec2types.InstanceStateName {
-	i, ok := ec2.LookupInstance(s.region, id)
+// state returns the state of an instance; one that can no longer be described is terminated.
+func (c compute) state(id string) ec2types.InstanceStateName {
+	i, ok := ec2.LookupInstance(c.region, id)
 	if !ok {
 		return ec2types.InstanceStateNameTerminated
 	}
 	return i.State.Name
 }
 
-// watchInstances has a group reconciled when an instance of its own changes its state.
-func (s *service) watchInstances() {
-	ec2.OnInstanceChange(s.region, func(i ec2.Instance) {
-		if g := s.member[val(i.InstanceId)]; g != nil {
-			s.wake(g, 0)
-		}
-	})
+// runs reports whether an instance runs or is about to.
+func (c compute) runs(m *member) bool {
+	state := c.state(m.id)
+	return state == ec2types.InstanceStateNameRunning || state == ec2types.InstanceStateNamePending
 }
 
 // clusters reports whether a placement group has the strategy cluster.
-func (s *service) clusters(placementGroup string) bool {
-	p, ok := ec2.LookupPlacementGroup(s.region, placementGroup)
+func (c compute) clusters(placementGroup string) bool {
+	p, ok := ec2.LookupPlacementGroup(c.region, placementGroup)
 	return ok && p.Strategy == ec2types.PlacementStrategyCluster
+}
+
+// architectureOf returns the architecture of the image that an override is launched with; "" for an
+// image that EC2 does not know, or that a parameter names.
+func (c compute) architectureOf(o types.LaunchTemplateOverrides, t resolved) ec2types.ArchitectureValues {
+	image, known := ec2.LookupImage(c.region, valOr(o.ImageId, val(t.data.ImageId)))
+	if !known {
+		return ""
+	}
+	return image.Architecture
 }
 
 type subnetInfo struct{ zone, vpc string }
 
-func (s *service) subnet(id string) (subnetInfo, bool) {
-	subnet, ok := ec2.LookupSubnet(s.region, id)
+func (c compute) subnet(id string) (subnetInfo, bool) {
+	subnet, ok := ec2.LookupSubnet(c.region, id)
 	return subnetInfo{zone: val(subnet.AvailabilityZone), vpc: val(subnet.VpcId)}, ok
+}
+
+// subnetPlaces reads a VPCZoneIdentifier.
+func (c compute) subnetPlaces(list string) ([]subnetPlace, error) {
+	var places []subnetPlace
+	vpc := ""
+	for _, id := range strings.Split(list, ",") {
+		id = strings.TrimSpace(id)
+		subnet, ok := c.subnet(id)
+		if !ok {
+			return nil, invalid("The subnet ID '%s' does not exist", id)
+		}
+		if vpc != "" && subnet.vpc != vpc {
+			return nil, invalid("Subnets must belong to a single VPC")
+		}
+		vpc = subnet.vpc
+		p := subnetPlace{id: id, zone: subnet.zone}
+		if slices.Contains(places, p) {
+			return nil, invalid("VPCZoneIdentifier contains duplicate subnet %s", id)
+		}
+		places = append(places, p)
+	}
+	return places, nil
 }
 
 // lacksCapacity reports whether a launch failed for a reason that another zone or instance type may not have.

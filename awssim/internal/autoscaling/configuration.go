@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 )
 
 // Limits of a mixed instances policy (reference 2.3; UG ec2-auto-scaling-quotas; SDK
@@ -21,26 +23,26 @@ const (
 
 // applyConfiguration returns what a group launches after a call that may name something else.
 // Exactly one source is allowed.
-func (s *service) applyConfiguration(old configuration, template *types.LaunchTemplateSpecification, mixed *types.MixedInstancesPolicy,
+func (r *requests) applyConfiguration(old configuration, template *types.LaunchTemplateSpecification, mixed *types.MixedInstancesPolicy,
 	launchConfiguration *string) (configuration, error) {
 	if given(template != nil, mixed != nil, launchConfiguration != nil) > 1 {
 		return old, invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
 	}
 	switch {
 	case launchConfiguration != nil:
-		l, err := s.findConfiguration(launchConfiguration)
+		l, err := r.configurations.find(launchConfiguration)
 		if err != nil {
 			return old, err
 		}
 		return configuration{launchConfiguration: *l.LaunchConfigurationName}, nil
 	case template != nil:
-		spec, err := s.canonicalSpecification(template)
+		spec, err := r.canonicalSpecification(template)
 		if err != nil {
 			return old, err
 		}
 		return configuration{template: spec}, nil
 	case mixed != nil:
-		policy, err := s.canonicalPolicy(old.mixed, mixed)
+		policy, err := r.canonicalPolicy(old.mixed, mixed)
 		if err != nil {
 			return old, err
 		}
@@ -59,7 +61,7 @@ func given(members ...bool) int {
 // $Latest and $Default are evaluated at each launch (SDK LaunchTemplateSpecification), and one that
 // was left out, which stands for $Default, is not shown (moto,
 // test_create_auto_scaling_from_template_version__no_version, verified on AWS).
-func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
+func (r *requests) canonicalSpecification(spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
 	if (spec.LaunchTemplateId == nil) == (spec.LaunchTemplateName == nil) {
 		return nil, invalid("Valid requests must contain either launchTemplateId or LaunchTemplateName")
 	}
@@ -67,7 +69,7 @@ func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification
 	if n, err := strconv.Atoi(version); version != defaultVersion && version != latestVersion && (err != nil || n < 1) {
 		return nil, invalid("Invalid launch template version: either '$Default', '$Latest', or a numeric version are allowed.")
 	}
-	t, err := s.resolve(&types.LaunchTemplateSpecification{
+	t, err := r.sources.resolve(&types.LaunchTemplateSpecification{
 		LaunchTemplateId: spec.LaunchTemplateId, LaunchTemplateName: spec.LaunchTemplateName, Version: &version,
 	})
 	if err != nil {
@@ -79,7 +81,7 @@ func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification
 // canonicalPolicy checks a mixed instances policy and fills in its defaults. What an update leaves
 // out stays as it was: that is how a distribution alone can be changed (UG
 // update-auto-scaling-group).
-func (s *service) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.MixedInstancesPolicy, error) {
+func (r *requests) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.MixedInstancesPolicy, error) {
 	launch, dist := p.LaunchTemplate, p.InstancesDistribution
 	if old != nil {
 		if launch == nil {
@@ -92,16 +94,16 @@ func (s *service) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.Mi
 	if launch == nil || launch.LaunchTemplateSpecification == nil {
 		return nil, invalid("A mixed instances policy must specify a launch template.")
 	}
-	spec, err := s.canonicalSpecification(launch.LaunchTemplateSpecification)
+	spec, err := r.canonicalSpecification(launch.LaunchTemplateSpecification)
 	if err != nil {
 		return nil, err
 	}
-	overrides, err := s.canonicalOverrides(launch.Overrides, *spec.LaunchTemplateId)
+	overrides, err := r.canonicalOverrides(launch.Overrides, *spec.LaunchTemplateId)
 	if err != nil {
 		return nil, err
 	}
 	policy := &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: overrides}}
-	policy.InstancesDistribution, err = canonicalDistribution(dist, s.attributeBased(configuration{mixed: policy}))
+	policy.InstancesDistribution, err = canonicalDistribution(dist, r.sources.attributeBased(configuration{mixed: policy}))
 	return policy, err
 }
 
@@ -138,7 +140,7 @@ func asGiven(stored *types.LaunchTemplate) *types.LaunchTemplate {
 
 // canonicalOverrides checks the overrides of a policy whose own launch template is base, which
 // counts among the templates (SDK LaunchTemplateOverrides.LaunchTemplateSpecification).
-func (s *service) canonicalOverrides(overrides []types.LaunchTemplateOverrides, base string) ([]types.LaunchTemplateOverrides, error) {
+func (r *requests) canonicalOverrides(overrides []types.LaunchTemplateOverrides, base string) ([]types.LaunchTemplateOverrides, error) {
 	if len(overrides) > maxOverrides {
 		return nil, invalid("You can specify a maximum of %d instance types in the launch template overrides.", maxOverrides)
 	}
@@ -146,7 +148,7 @@ func (s *service) canonicalOverrides(overrides []types.LaunchTemplateOverrides, 
 	var weights, requirements int
 	templates, seen := map[string]bool{base: true}, map[string]bool{}
 	for _, o := range overrides {
-		o, err := s.canonicalOverride(o)
+		o, err := r.canonicalOverride(o)
 		if err != nil {
 			return nil, err
 		}
@@ -188,12 +190,12 @@ func checkMixture(instanceTypes, requirements, templates int) error {
 }
 
 // canonicalOverride checks what one override says by itself.
-func (s *service) canonicalOverride(o types.LaunchTemplateOverrides) (types.LaunchTemplateOverrides, error) {
+func (r *requests) canonicalOverride(o types.LaunchTemplateOverrides) (types.LaunchTemplateOverrides, error) {
 	if o.InstanceType != nil && o.InstanceRequirements != nil {
 		return o, invalid("You cannot specify both InstanceType and InstanceRequirements in the same launch template override.")
 	}
 	if o.LaunchTemplateSpecification != nil {
-		spec, err := s.canonicalSpecification(o.LaunchTemplateSpecification)
+		spec, err := r.canonicalSpecification(o.LaunchTemplateSpecification)
 		if err != nil {
 			return o, err
 		}
@@ -204,7 +206,7 @@ func (s *service) canonicalOverride(o types.LaunchTemplateOverrides) (types.Laun
 			return o, invalid("The weighted capacity %s must be a whole number from 1 to %d.", *w, maxWeight)
 		}
 	}
-	if t := o.InstanceType; t != nil && s.kernel.World().InstanceType(*t) == nil {
+	if t := o.InstanceType; t != nil && r.kernel.World().InstanceType(*t) == nil {
 		return o, invalid("You must use a valid fully-formed launch template. Invalid value '%s' for InstanceType.", *t)
 	}
 	if o.InstanceRequirements != nil {
@@ -221,13 +223,13 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 	if err := checkSegments(d.DistributionSegments, d); err != nil {
 		return nil, err
 	}
-	onDemand := strategyPrioritized
+	onDemand := allocation.StrategyPrioritized
 	if attributeBased {
-		onDemand = strategyLowestPrice
+		onDemand = allocation.StrategyLowestPrice
 	}
 	out := &types.InstancesDistribution{
 		OnDemandAllocationStrategy:          ptr(valOr(d.OnDemandAllocationStrategy, onDemand)),
-		SpotAllocationStrategy:              ptr(valOr(d.SpotAllocationStrategy, strategyLowestPrice)),
+		SpotAllocationStrategy:              ptr(valOr(d.SpotAllocationStrategy, allocation.StrategyLowestPrice)),
 		OnDemandBaseCapacity:                ptr(val(d.OnDemandBaseCapacity)),
 		OnDemandPercentageAboveBaseCapacity: ptr(valOr(d.OnDemandPercentageAboveBaseCapacity, 100)),
 		SpotInstancePools:                   d.SpotInstancePools, SpotMaxPrice: optional(val(d.SpotMaxPrice)),
@@ -239,8 +241,8 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 	if err := checkShares(out); err != nil {
 		return nil, err
 	}
-	if *out.SpotAllocationStrategy == strategyLowestPrice {
-		out.SpotInstancePools = ptr(valOr(d.SpotInstancePools, defaultSpotPools))
+	if *out.SpotAllocationStrategy == allocation.StrategyLowestPrice {
+		out.SpotInstancePools = ptr(valOr(d.SpotInstancePools, allocation.DefaultSpotPools))
 	}
 	if len(out.DistributionSegments) > 0 {
 		// which would remove the segments
@@ -252,17 +254,17 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 func checkStrategies(d *types.InstancesDistribution, attributeBased bool) error {
 	onDemand, spot := *d.OnDemandAllocationStrategy, *d.SpotAllocationStrategy
 	switch {
-	case onDemand != strategyPrioritized && onDemand != strategyLowestPrice:
+	case onDemand != allocation.StrategyPrioritized && onDemand != allocation.StrategyLowestPrice:
 		return invalid("Invalid on-demand allocation strategy: %s. Valid values are: prioritized, lowest-price", onDemand)
-	case attributeBased && onDemand == strategyPrioritized:
+	case attributeBased && onDemand == allocation.StrategyPrioritized:
 		return invalid("The prioritized On-Demand allocation strategy cannot be used with InstanceRequirements.")
-	case !slices.Contains([]string{strategyLowestPrice, strategyCapacityOptimized, strategyCapacityOptimizedPrioritized,
-		strategyPriceCapacityOptimized}, spot):
+	case !slices.Contains([]string{allocation.StrategyLowestPrice, allocation.StrategyCapacityOptimized, allocation.StrategyCapacityOptimizedPrioritized,
+		allocation.StrategyPriceCapacityOptimized}, spot):
 		// The message is what users of Terraform paste; AWS has no page with it.
 		return invalid("SpotAllocationStrategy is not valid. Valid options are: [lowest-price, capacity-optimized, capacity-optimized-prioritized, price-capacity-optimized].")
-	case attributeBased && spot == strategyCapacityOptimizedPrioritized:
+	case attributeBased && spot == allocation.StrategyCapacityOptimizedPrioritized:
 		return invalid("The capacity-optimized-prioritized Spot allocation strategy cannot be used with InstanceRequirements.")
-	case d.SpotInstancePools != nil && spot != strategyLowestPrice:
+	case d.SpotInstancePools != nil && spot != allocation.StrategyLowestPrice:
 		return invalid("SpotInstancePools option is only available with the lowest-price allocation strategy.")
 	}
 	return nil

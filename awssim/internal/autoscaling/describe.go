@@ -3,119 +3,22 @@ package autoscaling
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/scalein"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// statusDeleting is the Status of a group whose deletion has begun (SDK types.AutoScalingGroup.Status).
-const statusDeleting = "Delete in progress"
-
-// publish shows what the group is now to Describe actions.
-func (s *service) publish(g *group) {
-	if g.gone {
-		return
-	}
-	v := &groupView{group: g.describe(s)}
-	for _, m := range g.members {
-		if m.warmed() {
-			v.warm = append(v.warm, m.describe(s))
-		} else {
-			v.group.Instances = append(v.group.Instances, m.describe(s))
-		}
-	}
-	if g.warm != nil {
-		v.group.WarmPoolConfiguration = g.warm.describe()
-		v.group.WarmPoolSize = number(len(v.warm))
-	}
-	for _, h := range g.hooks {
-		v.hooks = append(v.hooks, types.LifecycleHook{
-			AutoScalingGroupName: ptr(g.name), LifecycleHookName: ptr(h.name), LifecycleTransition: ptr(h.transition),
-			DefaultResult: ptr(h.result), HeartbeatTimeout: ptr(h.heartbeat), GlobalTimeout: ptr(h.globalTimeout()),
-			NotificationMetadata: optional(h.metadata), NotificationTargetARN: optional(h.target), RoleARN: optional(h.role),
-		})
-	}
-	v.scaling, v.scheduled, v.notifications = g.scaling, g.describeScheduled(), g.notifications
-	s.views.Put(g.name, v)
-	if g.refresh != nil {
-		s.refreshes.Put(g.refresh.id, g.refresh.describe(g))
-	}
-	s.tellWatchers(g)
+// describeActions serves the Describe actions on groups, their instances and activities.
+type describeActions struct {
+	groups     *groups
+	activities *activityLog
 }
 
-func (g *group) describe(s *service) types.AutoScalingGroup {
-	d := types.AutoScalingGroup{
-		AutoScalingGroupName: ptr(g.name), AutoScalingGroupARN: ptr(g.arn), CreatedTime: ptr(g.created),
-		MinSize: number(g.min), MaxSize: number(g.max), DesiredCapacity: number(g.desired),
-		DefaultCooldown: ptr(g.cooldown), DefaultInstanceWarmup: g.warmup, AvailabilityZones: g.zones,
-		HealthCheckType: ptr(g.healthCheckType), HealthCheckGracePeriod: ptr(g.healthCheckWait), LaunchTemplate: g.config.template,
-		LaunchConfigurationName: optional(g.config.launchConfiguration),
-		MixedInstancesPolicy:    g.config.mixed, NewInstancesProtectedFromScaleIn: ptr(g.protectNew), TerminationPolicies: g.policies,
-		MaxInstanceLifetime: g.maxLifetime, CapacityRebalance: g.capacityRebalance, PlacementGroup: optional(g.placementGroup),
-		Context: optional(g.context), ServiceLinkedRoleARN: ptr(g.serviceLinkedRole), DeletionProtection: g.deletion,
-		InstanceMaintenancePolicy: g.maintenance, AvailabilityZoneDistribution: g.distribution, AvailabilityZoneImpairmentPolicy: g.impairment,
-		CapacityReservationSpecification: g.reservation, InstanceLifecyclePolicy: g.lifecycle, Operator: g.operator,
-		EnabledMetrics: g.metrics, SuspendedProcesses: g.suspended, Tags: slices.Clone(g.tags), LoadBalancerNames: g.attached.loadBalancers,
-		TargetGroupARNs: g.attached.targetGroups, TrafficSources: g.attached.trafficSources,
-	}
-	for _, z := range g.zones {
-		if zone := s.region.World().Zone(z); zone != nil {
-			d.AvailabilityZoneIds = append(d.AvailabilityZoneIds, zone.ID)
-		}
-	}
-	ids := make([]string, len(g.subnets))
-	for i, p := range g.subnets {
-		ids[i] = p.id
-	}
-	d.VPCZoneIdentifier = ptr(strings.Join(ids, ","))
-	if g.capacityUnit != capacityTypeUnits {
-		d.DesiredCapacityType = ptr(g.capacityUnit)
-	}
-	if d.AvailabilityZoneDistribution == nil {
-		d.AvailabilityZoneDistribution = &types.AvailabilityZoneDistribution{
-			CapacityDistributionStrategy: types.CapacityDistributionStrategyBalancedBestEffort,
-		}
-	}
-	if g.deleting {
-		d.Status = ptr(statusDeleting)
-	}
-	return d
-}
-
-func emptyIfNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-func (m *member) describe(s *service) types.Instance {
-	health := "Healthy"
-	if m.sick != "" {
-		health = "Unhealthy"
-	}
-	return types.Instance{
-		InstanceId: ptr(m.id), AvailabilityZone: ptr(m.zone), AvailabilityZoneId: optional(m.zoneID), InstanceType: ptr(m.instanceType),
-		LifecycleState: m.state, HealthStatus: ptr(health), ProtectedFromScaleIn: ptr(m.protected), LaunchTemplate: m.template,
-		LaunchConfigurationName: s.nameOf(m.configuration), WeightedCapacity: optional(m.weight), ImageId: optional(m.imageID),
-	}
-}
-
-// visible returns the group as Describe actions see it now.
-func (s *service) visible(name *string) (*groupView, error) {
-	if val(name) == "" {
-		return nil, required("autoScalingGroupName")
-	}
-	v, ok := s.views.Visible(*name)
-	if !ok {
-		return nil, groupNotFound(*name)
-	}
-	return v, nil
-}
-
-func (s *service) describeAutoScalingGroups(_ *sim.Call,
+func (api *describeActions) describeAutoScalingGroups(_ *sim.Call,
 	in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	size := valOr(in.MaxRecords, 50)
 	if len(in.AutoScalingGroupNames) > max(50, int(min(size, maxDescribeGroups))) {
@@ -125,7 +28,7 @@ func (s *service) describeAutoScalingGroups(_ *sim.Call,
 	if err := validGroupFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	found := filter(s.views.VisibleAll(), func(v *groupView) bool {
+	found := filter(api.groups.views.VisibleAll(), func(v *groupView) bool {
 		return (len(in.AutoScalingGroupNames) == 0 || slices.Contains(in.AutoScalingGroupNames, *v.group.AutoScalingGroupName)) &&
 			matchesFilters(v.group.Tags, in.Filters)
 	})
@@ -175,13 +78,13 @@ func matchesFilters(tags []types.TagDescription, filters []types.Filter) bool {
 	return true
 }
 
-func (s *service) describeAutoScalingInstances(_ *sim.Call,
+func (api *describeActions) describeAutoScalingInstances(_ *sim.Call,
 	in *autoscaling.DescribeAutoScalingInstancesInput) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	if len(in.InstanceIds) > 50 {
 		return nil, invalid("You can specify a maximum of 50 instance IDs.")
 	}
 	var found []types.AutoScalingInstanceDetails
-	for _, v := range s.views.VisibleAll() {
+	for _, v := range api.groups.views.VisibleAll() {
 		for _, i := range slices.Concat(v.group.Instances, v.warm) {
 			if len(in.InstanceIds) > 0 && !slices.Contains(in.InstanceIds, *i.InstanceId) {
 				continue
@@ -203,4 +106,99 @@ func (s *service) describeAutoScalingInstances(_ *sim.Call,
 		return nil, err
 	}
 	return &autoscaling.DescribeAutoScalingInstancesOutput{AutoScalingInstances: page, NextToken: next}, nil
+}
+
+func (api *describeActions) describeScalingActivities(c *sim.Call,
+	in *autoscaling.DescribeScalingActivitiesInput) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+	keep, err := activityFilter(in)
+	if err != nil {
+		return nil, err
+	}
+	if in.AutoScalingGroupName != nil && !val(in.IncludeDeletedGroups) {
+		if _, err := api.groups.visible(in.AutoScalingGroupName); err != nil {
+			return nil, err
+		}
+	}
+	var found []types.Activity
+	for _, a := range api.activities.table.VisibleAll() {
+		v, there := api.groups.views.Visible(*a.AutoScalingGroupName)
+		deleted := !there || *v.group.AutoScalingGroupARN != *a.AutoScalingGroupARN
+		if deleted && !val(in.IncludeDeletedGroups) || c.Now.Sub(*a.StartTime) > keptFor || !keep(a) {
+			continue
+		}
+		shown := *a
+		if deleted {
+			shown.AutoScalingGroupState = ptr("Deleted")
+		}
+		found = append(found, shown)
+	}
+	// Those in progress come first, then the latest (API DescribeScalingActivities).
+	slices.Reverse(found)
+	slices.SortStableFunc(found, func(a, b types.Activity) int {
+		switch {
+		case (a.EndTime == nil) == (b.EndTime == nil):
+			return b.StartTime.Compare(*a.StartTime)
+		case a.EndTime == nil:
+			return -1
+		}
+		return 1
+	})
+	page, next, err := paginate(found, in.NextToken, in.MaxRecords, 100, 100, func(a types.Activity) string { return *a.ActivityId })
+	if err != nil {
+		return nil, err
+	}
+	return &autoscaling.DescribeScalingActivitiesOutput{Activities: page, NextToken: next}, nil
+}
+
+// activityFilter returns what tells whether an activity was asked for.
+func activityFilter(in *autoscaling.DescribeScalingActivitiesInput) (func(*types.Activity) bool, error) {
+	if len(in.ActivityIds) > 50 {
+		return nil, invalid("You can specify a maximum of 50 activity IDs.")
+	}
+	var from, to time.Time
+	var statuses []string
+	for _, f := range in.Filters {
+		var err error
+		switch name := val(f.Name); name {
+		case "StartTimeLowerBound":
+			from, err = timeOf(f)
+		case "StartTimeUpperBound":
+			to, err = timeOf(f)
+		case "Status":
+			if in.AutoScalingGroupName == nil {
+				return nil, invalid("The Status filter can only be used in combination with AutoScalingGroupName.")
+			}
+			statuses = f.Values
+		default:
+			return nil, invalid("Filter type %s is not correct. Allowed Filter types are: StartTimeLowerBound StartTimeUpperBound Status", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return func(a *types.Activity) bool {
+		return (in.AutoScalingGroupName == nil || *in.AutoScalingGroupName == *a.AutoScalingGroupName) &&
+			anyOf(in.ActivityIds, *a.ActivityId) && anyOf(statuses, string(a.StatusCode)) &&
+			!a.StartTime.Before(from) && (to.IsZero() || !a.StartTime.After(to))
+	}, nil
+}
+
+// anyOf reports whether v was asked for: nothing in particular means anything.
+func anyOf(asked []string, v string) bool { return len(asked) == 0 || slices.Contains(asked, v) }
+
+func timeOf(f types.Filter) (time.Time, error) {
+	if len(f.Values) != 1 {
+		return time.Time{}, invalid("The filter %s takes one value.", val(f.Name))
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05"} {
+		if t, err := time.Parse(layout, f.Values[0]); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, invalid("%s is not a valid ISO 8601 timestamp.", f.Values[0])
+}
+
+func describeTerminationPolicyTypes(*sim.Call,
+	*autoscaling.DescribeTerminationPolicyTypesInput) (*autoscaling.DescribeTerminationPolicyTypesOutput, error) {
+	return &autoscaling.DescribeTerminationPolicyTypesOutput{TerminationPolicyTypes: scalein.Policies}, nil
 }

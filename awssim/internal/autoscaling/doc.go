@@ -6,14 +6,35 @@
 // A group is a living thing. Whatever happens to it (a call, an instance that changes state, a
 // timer) ends in one reconciliation (reconcile.go), which looks at what is there now and starts
 // what is missing: launches, terminations, lifecycle actions, the next step of a refresh. It then
-// asks to be woken at the next moment at which time alone changes something. Decisions are pure
-// functions in files of their own: scale.go (zones, scale-in), allocation.go (mixed instances),
-// refresh_plan.go (what a refresh does next), preferences.go.
+// asks to be woken at the next moment at which time alone changes something.
+//
+// The service consists of parts that know only the parts before them (service.go):
+//
+//   - groups (groups.go, views.go) holds the groups, wakes them, and shows them to Describe actions.
+//     activityLog (activities.go) records scaling activities.
+//   - compute asks EC2. sources finds launch templates and launch configurations, and compares
+//     instances with them (updated.go).
+//   - lifecycle moves one instance from launch to termination, through hooks, the warm pool and the
+//     replacement of its root volume.
+//   - launchPlanner (options.go, reservations.go) returns the ways to launch the next instance of a
+//     group, best first, and launcher launches it, or starts one of the warm pool.
+//   - scaler brings a group to its desired capacity, warmPools its warm pool to its size, and
+//     refreshes takes the next step of an instance refresh.
+//   - reconciler calls them in order.
+//   - requests turns what callers ask for into settings. The types that are named …Actions serve the
+//     calls, and permissions knows what permissions calls need. register.go lists all actions.
+//
+// StartInstanceRefresh, for example, is refreshActions.start, which checks the request
+// (refreshchecks.go) and wakes the group. The reconciler then has refreshes.step ask refreshplan what
+// to do next, and scaler.carryOut do it through lifecycle and launcher.
+//
+// Decisions are packages of their own, which take values and return values: refreshplan (what a
+// refresh does next), scalein (which instance leaves), allocation (where and what to launch).
 //
 // What AWS keeps to itself is approximated: how soon it reacts (reaction), how failed launches are
-// retried (launch.go), which Spot pools have capacity (allocation.go). Zonal shifts, capacity
-// rebalancing and load balancers of a group are checked, stored and shown, and do nothing else.
-// Scaling policies that measure something are stored.
+// retried (group.backOff), which Spot pools have capacity (allocation.OrderSpot). Zonal shifts,
+// capacity rebalancing and load balancers of a group are checked, stored and shown, and do nothing
+// else. Scaling policies that measure something are stored.
 //
 // State is per account and Region and is changed only under the kernel's lock. Describe actions
 // read snapshots from tables whose reads may lag; everything else sees the present.

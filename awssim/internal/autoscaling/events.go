@@ -8,17 +8,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // This file tells EventBridge what happens to groups (UG ec2-auto-scaling-event-reference;
 // EventBridge events reference, "Amazon EC2 Auto Scaling events").
 
-func (s *service) instanceARN(id string) string {
-	return "arn:aws:ec2:" + s.region.Name + ":" + s.region.Account.ID + ":instance/" + id
+func instanceARN(region *sim.Region, id string) string {
+	return "arn:aws:ec2:" + region.Name + ":" + region.Account.ID + ":instance/" + id
 }
 
 // publishActivity tells of a launch or a termination that has ended.
-func (s *service) publishActivity(a *types.Activity) {
+func publishActivity(region *sim.Region, a *types.Activity) {
 	kind, origin, destination := "EC2 Instance Launch", "EC2", "AutoScalingGroup"
 	switch {
 	case strings.HasPrefix(*a.Description, "Launching a new EC2 instance"):
@@ -35,9 +36,9 @@ func (s *service) publishActivity(a *types.Activity) {
 	what, _, _ := strings.Cut(*a.Description, ".  Status Reason:")
 	_, id, launched := strings.Cut(what, ": ")
 	if launched {
-		resources = append(resources, s.instanceARN(id))
+		resources = append(resources, instanceARN(region, id))
 	}
-	eventbridge.Put(s.region, eventbridge.Event{
+	eventbridge.Put(region, eventbridge.Event{
 		Source: "aws.autoscaling", DetailType: kind + outcome, Resources: resources,
 		Detail: map[string]any{
 			"StatusCode": code, "Description": what, "AutoScalingGroupName": *a.AutoScalingGroupName, "ActivityId": *a.ActivityId,
@@ -48,7 +49,7 @@ func (s *service) publishActivity(a *types.Activity) {
 }
 
 // publishAction tells that a lifecycle hook holds an instance.
-func (s *service) publishAction(g *group, m *member, h hook, token string) {
+func publishAction(region *sim.Region, g *group, m *member, h hook, token string) {
 	kind, origin, destination := "EC2 Instance-launch Lifecycle Action", "EC2", "AutoScalingGroup"
 	if h.transition == transitionTerminate {
 		kind, origin, destination = "EC2 Instance-terminate Lifecycle Action", "AutoScalingGroup", "EC2"
@@ -68,7 +69,7 @@ func (s *service) publishAction(g *group, m *member, h hook, token string) {
 	if h.metadata != "" {
 		detail["NotificationMetadata"] = h.metadata
 	}
-	eventbridge.Put(s.region, eventbridge.Event{Source: "aws.autoscaling", DetailType: kind, Resources: []string{g.arn}, Detail: detail})
+	eventbridge.Put(region, eventbridge.Event{Source: "aws.autoscaling", DetailType: kind, Resources: []string{g.arn}, Detail: detail})
 }
 
 // refreshEvents are the words for how a refresh ended.
@@ -80,23 +81,23 @@ var refreshEvents = map[types.InstanceRefreshStatus]string{
 	types.InstanceRefreshStatusRollbackFailed:     "Rollback Failed",
 }
 
-// publishRefresh tells that a refresh has ended.
-func (s *service) publishRefresh(g *group, r *refresh) {
+// publishRefresh publishes that a refresh has finished.
+func publishRefresh(region *sim.Region, g *group, r *refresh) {
 	if word, told := refreshEvents[r.status]; told {
-		s.putRefresh(g, word, map[string]string{"InstanceRefreshId": r.id, "AutoScalingGroupName": g.name})
+		putRefresh(region, g, word, map[string]string{"InstanceRefreshId": r.id, "AutoScalingGroupName": g.name})
 	}
 }
 
 // publishCheckpoint tells that a refresh pauses after the checkpoint that it has reached.
-func (s *service) publishCheckpoint(g *group, r *refresh) {
-	s.putRefresh(g, "Checkpoint Reached", map[string]string{
+func publishCheckpoint(region *sim.Region, g *group, r *refresh) {
+	putRefresh(region, g, "Checkpoint Reached", map[string]string{
 		"InstanceRefreshId": r.id, "AutoScalingGroupName": g.name,
 		"CheckpointPercentage": strconv.Itoa(r.prefs.checkpoints[r.checkpoint-1]), "CheckpointDelay": strconv.Itoa(r.prefs.checkpointDelay),
 	})
 }
 
-func (s *service) putRefresh(g *group, word string, detail map[string]string) {
-	eventbridge.Put(s.region, eventbridge.Event{
+func putRefresh(region *sim.Region, g *group, word string, detail map[string]string) {
+	eventbridge.Put(region, eventbridge.Event{
 		Source: "aws.autoscaling", DetailType: "EC2 Auto Scaling Instance Refresh " + word, Resources: []string{g.arn}, Detail: detail,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -20,8 +21,8 @@ const (
 	maxTerminated = 100
 )
 
-// membersOf returns the live members with the given ids.
-func (g *group) membersOf(ids []string, most int) ([]*member, error) {
+// liveMembers returns the live members with the given ids.
+func liveMembers(g *group, ids []string, most int) ([]*member, error) {
 	if len(ids) == 0 {
 		return nil, invalid("At least one instance ID must be specified.")
 	}
@@ -64,17 +65,27 @@ func totalUnits(all []*member) int {
 	return n
 }
 
-func (s *service) terminateInstance(c *sim.Call,
+// instanceActions serves the actions on single instances.
+type instanceActions struct {
+	region     *sim.Region
+	kernel     *sim.Kernel
+	groups     *groups
+	activities *activityLog
+	sources    *sources
+	lifecycle  *lifecycle
+}
+
+func (api *instanceActions) terminate(c *sim.Call,
 	in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
-	name, ids, err := s.toTerminate(in)
+	name, ids, err := api.toTerminate(in)
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.change(c, name)
+	g, err := api.groups.change(c, name)
 	if err != nil {
 		return nil, err
 	}
-	found, err := g.membersOf(ids, maxTerminated)
+	found, err := liveMembers(g, ids, maxTerminated)
 	if err != nil {
 		return nil, err
 	}
@@ -96,19 +107,19 @@ func (s *service) terminateInstance(c *sim.Call,
 	}
 	out := &autoscaling.TerminateInstanceInAutoScalingGroupOutput{}
 	for _, m := range found {
-		s.startTermination(g, m, fmt.Sprintf("At %s instance %s was taken out of service in response to a user request%s.", stamp(c.Now), m.id, shrinking))
+		api.lifecycle.startTermination(g, m, fmt.Sprintf("At %s instance %s was taken out of service in response to a user request%s.", stamp(c.Now), m.id, shrinking))
 		out.Activities = append(out.Activities, *m.run)
 	}
 	if in.InstanceId != nil {
 		out.Activity, out.Activities = &out.Activities[0], nil
 	}
-	s.changed(g)
+	api.groups.changed(g)
 	return out, nil
 }
 
 // toTerminate returns the group and the instances that a call means. A single instance need not
 // name its group.
-func (s *service) toTerminate(in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (name *string, ids []string, err error) {
+func (api *instanceActions) toTerminate(in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (name *string, ids []string, err error) {
 	switch {
 	case in.ShouldDecrementDesiredCapacity == nil:
 		return nil, nil, required("shouldDecrementDesiredCapacity")
@@ -119,22 +130,22 @@ func (s *service) toTerminate(in *autoscaling.TerminateInstanceInAutoScalingGrou
 	case in.InstanceId == nil:
 		return in.AutoScalingGroupName, in.InstanceIds, nil
 	}
-	owner := s.member[*in.InstanceId]
+	owner := api.groups.ofInstance[*in.InstanceId]
 	if owner == nil || in.AutoScalingGroupName != nil && owner.name != *in.AutoScalingGroupName {
 		return nil, nil, invalid("Instance Id not found - No managed instance found for instance ID: %s", *in.InstanceId)
 	}
 	return &owner.name, []string{*in.InstanceId}, nil
 }
 
-func (s *service) setInstanceProtection(c *sim.Call, in *autoscaling.SetInstanceProtectionInput) (*autoscaling.SetInstanceProtectionOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *instanceActions) setProtection(c *sim.Call, in *autoscaling.SetInstanceProtectionInput) (*autoscaling.SetInstanceProtectionOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
 	if in.ProtectedFromScaleIn == nil {
 		return nil, required("protectedFromScaleIn")
 	}
-	found, err := g.membersOf(in.InstanceIds, maxProtected)
+	found, err := liveMembers(g, in.InstanceIds, maxProtected)
 	if err != nil {
 		return nil, err
 	}
@@ -146,19 +157,19 @@ func (s *service) setInstanceProtection(c *sim.Call, in *autoscaling.SetInstance
 	for _, m := range found {
 		m.protected = *in.ProtectedFromScaleIn
 	}
-	s.changed(g)
+	api.groups.changed(g)
 	return &autoscaling.SetInstanceProtectionOutput{}, nil
 }
 
-func (s *service) enterStandby(c *sim.Call, in *autoscaling.EnterStandbyInput) (*autoscaling.EnterStandbyOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *instanceActions) enterStandby(c *sim.Call, in *autoscaling.EnterStandbyInput) (*autoscaling.EnterStandbyOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
 	if in.ShouldDecrementDesiredCapacity == nil {
 		return nil, required("shouldDecrementDesiredCapacity")
 	}
-	found, err := g.membersOf(in.InstanceIds, maxMoved)
+	found, err := liveMembers(g, in.InstanceIds, maxMoved)
 	if err != nil {
 		return nil, err
 	}
@@ -178,23 +189,23 @@ func (s *service) enterStandby(c *sim.Call, in *autoscaling.EnterStandbyInput) (
 	out := &autoscaling.EnterStandbyOutput{}
 	for _, m := range found {
 		m.state, m.settle = types.LifecycleStateEnteringStandby, c.Now.Add(reaction)
-		m.run = s.begin(g, m, "Moving EC2 instance to Standby: "+m.id,
+		m.run = api.activities.begin(g, m, "Moving EC2 instance to Standby: "+m.id,
 			fmt.Sprintf("At %s instance %s was moved to standby in response to a user request%s.", stamp(c.Now), m.id, shrinking))
 		out.Activities = append(out.Activities, *m.run)
 	}
-	s.changed(g)
+	api.groups.changed(g)
 	return out, nil
 }
 
 // exitStandby returns instances to service and raises the desired capacity by them (SDK
 // ExitStandby). They start again as Pending (UG as-enter-exit-standby); lifecycle hooks do not
 // apply (UG lifecycle-hooks).
-func (s *service) exitStandby(c *sim.Call, in *autoscaling.ExitStandbyInput) (*autoscaling.ExitStandbyOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *instanceActions) exitStandby(c *sim.Call, in *autoscaling.ExitStandbyInput) (*autoscaling.ExitStandbyOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
-	found, err := g.membersOf(in.InstanceIds, maxMoved)
+	found, err := liveMembers(g, in.InstanceIds, maxMoved)
 	if err != nil {
 		return nil, err
 	}
@@ -213,20 +224,20 @@ func (s *service) exitStandby(c *sim.Call, in *autoscaling.ExitStandbyInput) (*a
 	g.desired += totalUnits(found)
 	out := &autoscaling.ExitStandbyOutput{}
 	for _, m := range found {
-		m.run = s.begin(g, m, "Moving EC2 instance out of Standby: "+m.id,
+		m.run = api.activities.begin(g, m, "Moving EC2 instance out of Standby: "+m.id,
 			fmt.Sprintf("At %s instance %s was moved out of standby in response to a user request, increasing the capacity from %d to %d.",
 				stamp(c.Now), m.id, before, before+totalUnits(found)))
 		out.Activities = append(out.Activities, *m.run)
 		m.state, m.settle = types.LifecycleStatePendingProceed, c.Now.Add(reaction)
 	}
-	s.changed(g)
+	api.groups.changed(g)
 	return out, nil
 }
 
-// attachInstances takes in running instances that belong to no group, and raises the desired
+// attach takes in running instances that belong to no group, and raises the desired
 // capacity by them (SDK AttachInstances; UG ec2-auto-scaling-detach-attach-instances).
-func (s *service) attachInstances(c *sim.Call, in *autoscaling.AttachInstancesInput) (*autoscaling.AttachInstancesOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *instanceActions) attach(c *sim.Call, in *autoscaling.AttachInstancesInput) (*autoscaling.AttachInstancesOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +249,7 @@ func (s *service) attachInstances(c *sim.Call, in *autoscaling.AttachInstancesIn
 	}
 	var joining []*member
 	for _, id := range in.InstanceIds {
-		m, err := s.attachable(g, id)
+		m, err := api.attachable(g, id)
 		if err != nil {
 			return nil, err
 		}
@@ -254,32 +265,32 @@ func (s *service) attachInstances(c *sim.Call, in *autoscaling.AttachInstancesIn
 		m.sequence, m.protected = g.launches, g.protectNew
 		m.state, m.settle = types.LifecycleStatePendingProceed, c.Now.Add(reaction)
 		g.members = append(g.members, m)
-		s.member[m.id] = g
-		ec2.SetInstanceTags(s.region, m.id, append(g.instanceTags(), ec2types.Tag{Key: ptr(groupNameTag), Value: ptr(g.name)}))
-		m.run = s.begin(g, m, "Attaching an existing EC2 instance: "+m.id,
+		api.groups.ofInstance[m.id] = g
+		ec2.SetInstanceTags(api.region, m.id, append(g.instanceTags(), ec2types.Tag{Key: ptr(groupNameTag), Value: ptr(g.name)}))
+		m.run = api.activities.begin(g, m, "Attaching an existing EC2 instance: "+m.id,
 			fmt.Sprintf("At %s an instance was attached in response to a user request, increasing the capacity from %d to %d.",
 				stamp(c.Now), before, before+m.units))
 	}
-	s.changed(g)
+	api.groups.changed(g)
 	return &autoscaling.AttachInstancesOutput{}, nil
 }
 
-func (s *service) attachable(g *group, id string) (*member, error) {
-	i, ok := ec2.LookupInstance(s.region, id)
+func (api *instanceActions) attachable(g *group, id string) (*member, error) {
+	i, ok := ec2.LookupInstance(api.region, id)
 	switch {
 	case !ok:
 		return nil, invalid("Invalid Instance ID(s): [%s] specified. An instance should be in same region as the AutoScalingGroup and in running state.", id)
 	case i.State.Name != ec2types.InstanceStateNameRunning:
 		return nil, invalid("Invalid Instance ID(s): [%s] specified. The instance is not in running state.", id)
-	case s.member[id] != nil:
-		return nil, invalid("Instance %s is already part of AutoScalingGroup:%s", id, s.member[id].name)
+	case api.groups.ofInstance[id] != nil:
+		return nil, invalid("Instance %s is already part of AutoScalingGroup:%s", id, api.groups.ofInstance[id].name)
 	}
 	zone := val(i.Placement.AvailabilityZone)
 	if !slices.Contains(g.zones, zone) {
 		return nil, invalid("The availability zone %s of instance %s is not one of the Auto Scaling group's.", zone, id)
 	}
 	if g.refresh.inPlace() { // UG replace-root-volume, "Limitations"
-		if _, listed := s.overrideFor(*g.refresh.desired, &member{instanceType: string(i.InstanceType)}); !listed {
+		if _, listed := api.sources.overrideFor(*g.refresh.desired, &member{instanceType: string(i.InstanceType)}); !listed {
 			return nil, invalid("The instance type %s of instance %s is not in the mixed instances policy of the active instance refresh.", i.InstanceType, id)
 		}
 	}
@@ -289,14 +300,14 @@ func (s *service) attachable(g *group, id string) (*member, error) {
 	}
 	for _, o := range g.config.overrides() {
 		if val(o.InstanceType) == m.instanceType {
-			m.weight, m.units = val(o.WeightedCapacity), s.unitsOf(&g.settings, o, m.instanceType)
+			m.weight, m.units = val(o.WeightedCapacity), allocation.UnitsOf(val(o.WeightedCapacity), api.kernel.World().InstanceType(m.instanceType), g.capacityUnit)
 		}
 	}
 	return m, nil
 }
 
-func (s *service) detachInstances(c *sim.Call, in *autoscaling.DetachInstancesInput) (*autoscaling.DetachInstancesOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *instanceActions) detach(c *sim.Call, in *autoscaling.DetachInstancesInput) (*autoscaling.DetachInstancesOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -329,24 +340,24 @@ func (s *service) detachInstances(c *sim.Call, in *autoscaling.DetachInstancesIn
 	out := &autoscaling.DetachInstancesOutput{}
 	for _, m := range found {
 		m.state, m.settle = types.LifecycleStateDetaching, c.Now.Add(reaction)
-		m.run = s.begin(g, m, "Detaching EC2 instance: "+m.id,
+		m.run = api.activities.begin(g, m, "Detaching EC2 instance: "+m.id,
 			fmt.Sprintf("At %s instance %s was detached in response to a user request%s.", stamp(c.Now), m.id, shrinking))
 		out.Activities = append(out.Activities, *m.run)
 	}
-	s.changed(g)
+	api.groups.changed(g)
 	return out, nil
 }
 
-func (s *service) setInstanceHealth(c *sim.Call, in *autoscaling.SetInstanceHealthInput) (*autoscaling.SetInstanceHealthOutput, error) {
+func (api *instanceActions) setHealth(c *sim.Call, in *autoscaling.SetInstanceHealthInput) (*autoscaling.SetInstanceHealthOutput, error) {
 	health := val(in.HealthStatus)
 	if health != "Healthy" && health != "Unhealthy" {
 		return nil, invalid("Valid instance health states are: [Healthy, Unhealthy].")
 	}
-	owner := s.member[val(in.InstanceId)]
+	owner := api.groups.ofInstance[val(in.InstanceId)]
 	if owner == nil {
 		return nil, invalid("Instance Id not found - No managed instance found for instance ID %s", val(in.InstanceId))
 	}
-	g, err := s.change(c, &owner.name)
+	g, err := api.groups.change(c, &owner.name)
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +366,7 @@ func (s *service) setInstanceHealth(c *sim.Call, in *autoscaling.SetInstanceHeal
 		if m.sick == reasonUserSick {
 			m.sick = ""
 		}
-		s.changed(g)
+		api.groups.changed(g)
 		return &autoscaling.SetInstanceHealthOutput{}, nil
 	}
 	graceEnds := m.inService.Add(seconds(g.healthCheckWait))
@@ -365,6 +376,6 @@ func (s *service) setInstanceHealth(c *sim.Call, in *autoscaling.SetInstanceHeal
 		return &autoscaling.SetInstanceHealthOutput{}, nil
 	}
 	m.sick = reasonUserSick
-	s.changed(g)
+	api.groups.changed(g)
 	return &autoscaling.SetInstanceHealthOutput{}, nil
 }

@@ -1,12 +1,10 @@
 package autoscaling
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -16,50 +14,34 @@ import (
 // checkLaunchable resolves everything that a configuration could launch and refuses it if a launch
 // would be refused, as Auto Scaling does when a group is created or updated (UG
 // ts-as-launch-template: the values in the launch template are only validated then).
-func (s *service) checkLaunchable(n *settings) error {
+func (r *requests) checkLaunchable(n *settings) error {
 	if n.config.launchConfiguration != "" {
-		if err := s.checkPlacementGroup(n); err != nil {
+		if err := r.checkPlacementGroup(n); err != nil {
 			return err
 		}
-		return s.checkConfigured(n)
+		return r.checkConfigured(n)
 	}
-	base, err := s.base(n.config)
+	base, err := r.sources.base(n.config)
 	if err != nil {
 		return badTemplate(err)
 	}
-	if err := s.checkPlacementGroup(n); err != nil {
+	if err := r.checkPlacementGroup(n); err != nil {
 		return err
 	}
 	if err := checkTemplate(base, n); err != nil {
 		return err
 	}
 	for i, o := range n.config.alternatives() {
-		if err := s.checkAlternative(n, base, i, o); err != nil {
+		if err := r.checkAlternative(n, base, i, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// alternatives are the overrides, or for a configuration without any the one alternative of changing nothing.
-func (c configuration) alternatives() []types.LaunchTemplateOverrides {
-	if overrides := c.overrides(); len(overrides) > 0 {
-		return overrides
-	}
-	return []types.LaunchTemplateOverrides{{}}
-}
-
-// templateOf returns the launch template of an override: its own, or that of the policy.
-func (s *service) templateOf(o types.LaunchTemplateOverrides, base resolved) (resolved, error) {
-	if o.LaunchTemplateSpecification == nil {
-		return base, nil
-	}
-	return s.resolve(o.LaunchTemplateSpecification)
-}
-
 // checkAlternative refuses the i-th way to launch if no place of the group could launch it.
-func (s *service) checkAlternative(n *settings, base resolved, i int, o types.LaunchTemplateOverrides) error {
-	template, err := s.templateOf(o, base)
+func (r *requests) checkAlternative(n *settings, base resolved, i int, o types.LaunchTemplateOverrides) error {
+	template, err := r.sources.templateOf(o, base)
 	if err != nil {
 		return badTemplate(err)
 	}
@@ -71,11 +53,11 @@ func (s *service) checkAlternative(n *settings, base resolved, i int, o types.La
 		if err := checkBaseline(req); err != nil {
 			return err
 		}
-		matches := s.matching(n, req, i, s.architectureOf(o, template))
+		matches := allocation.Matching(r.kernel.World().InstanceTypes, n.capacityUnit, req, i, r.compute.architectureOf(o, template))
 		if len(matches) == 0 {
 			return invalid("No instance types match the specified instance requirements.")
 		}
-		instanceType = matches[0].instanceType
+		instanceType = matches[0].InstanceType
 	}
 	if instanceType == "" {
 		return invalid("You must use a valid fully-formed launch template. The launch template must contain an instance type.")
@@ -83,7 +65,7 @@ func (s *service) checkAlternative(n *settings, base resolved, i int, o types.La
 	if o.ImageId == nil && val(template.data.ImageId) == "" {
 		return invalid("You must use a valid fully-formed launch template. The request must contain the parameter ImageId")
 	}
-	if err := s.dryRunAnywhere(n, launchRequest{template: template, instanceType: instanceType, imageID: val(o.ImageId), placementGroup: n.placementGroup}); err != nil {
+	if err := r.dryRunAnywhere(n, launchRequest{template: template, instanceType: instanceType, imageID: val(o.ImageId), placementGroup: n.placementGroup}); err != nil {
 		return badTemplate(err)
 	}
 	return nil
@@ -93,11 +75,11 @@ func (s *service) checkAlternative(n *settings, base resolved, i int, o types.La
 // not offer the instance type is no reason to refuse a group that has others: the launch there
 // fails and goes to the next zone (UG ts-as-instancelaunchfailure lists it among failed launches).
 // That it is one where no zone of the group offers it is an inference.
-func (s *service) dryRunAnywhere(n *settings, request launchRequest) error {
+func (r *requests) dryRunAnywhere(n *settings, request launchRequest) error {
 	var first error
 	for _, p := range n.placesOf(nil, nil) {
 		request.place = p
-		err := s.dryRun(request)
+		err := r.compute.dryRun(request)
 		if err == nil || sim.AsError(err).Code != "Unsupported" {
 			return err
 		}
@@ -110,26 +92,11 @@ func (s *service) dryRunAnywhere(n *settings, request launchRequest) error {
 
 // checkPlacementGroup: a cluster placement group lies in one zone (SDK
 // CreateAutoScalingGroupInput.PlacementGroup). That the group exists is seen by the dry run.
-func (s *service) checkPlacementGroup(n *settings) error {
-	if n.placementGroup != "" && len(n.zones) > 1 && s.clusters(n.placementGroup) {
+func (r *requests) checkPlacementGroup(n *settings) error {
+	if n.placementGroup != "" && len(n.zones) > 1 && r.compute.clusters(n.placementGroup) {
 		return invalid("You cannot specify multiple Availability Zones and a cluster placement group (%s).", n.placementGroup)
 	}
 	return nil
-}
-
-// attributeBased reports whether instance types are chosen by their attributes, which the overrides
-// or the launch templates may name (UG
-// create-mixed-instances-group-attribute-based-instance-type-selection). A template that is gone
-// names none.
-func (s *service) attributeBased(c configuration) bool {
-	base, baseErr := s.base(c)
-	return slices.ContainsFunc(c.alternatives(), func(o types.LaunchTemplateOverrides) bool {
-		if o.InstanceRequirements != nil || o.InstanceType != nil {
-			return o.InstanceRequirements != nil
-		}
-		template, err := s.templateOf(o, base)
-		return err == nil && (baseErr == nil || o.LaunchTemplateSpecification != nil) && template.data.InstanceRequirements != nil
-	})
 }
 
 // requirementsOf returns the attributes by which an override, or the template itself, chooses instance types.
@@ -190,6 +157,47 @@ func checkInterfaces(interfaces []ec2types.LaunchTemplateInstanceNetworkInterfac
 	return nil
 }
 
-// parameterImage reports whether a template's image is a Systems Manager parameter, which the
-// refresh features exclude (UG using-systems-manager-parameters).
-func parameterImage(t resolved) bool { return strings.HasPrefix(val(t.data.ImageId), "resolve:ssm:") }
+// checkConfigured refuses what needs a subnet where a group names none (SDK
+// CreateLaunchConfigurationInput.AssociatePublicIpAddress and PlacementTenancy). The first message
+// is that of ansible/ansible#34794, the second an inference. A group is not refused for launches
+// that EC2 would refuse: these fail (UG ts-as-instancelaunchfailure).
+func (r *requests) checkConfigured(n *settings) error {
+	l, err := r.configurations.find(&n.config.launchConfiguration)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(n.subnets) > 0:
+	case l.AssociatePublicIpAddress != nil:
+		return invalid("AssociatePublicIpAddress field can not be specified without a subnet id")
+	case l.PlacementTenancy != nil:
+		return invalid("PlacementTenancy field can not be specified without a subnet id")
+	}
+	return nil
+}
+
+// checkWarmPool refuses configurations that a warm pool cannot hold (reference 2.3 and 4(b) WP1, WP2).
+func (r *requests) checkWarmPool(c configuration, state types.WarmPoolState) error {
+	t, err := r.sources.base(c)
+	if err != nil {
+		return badTemplate(err)
+	}
+	market := t.data.InstanceMarketOptions
+	switch {
+	case c.weighted():
+		return invalid("You can't add a warm pool to an Auto Scaling group that has a mixed instances policy with weights.")
+	case r.sources.attributeBased(c):
+		return invalid("You can't add a warm pool to an Auto Scaling group that uses attribute-based instance type selection.")
+	case c.mixed != nil && valOr(c.mixed.InstancesDistribution.OnDemandPercentageAboveBaseCapacity, 100) != 100:
+		return invalid("You can't add a warm pool to an Auto Scaling group that has a mixed instances policy with Spot Instances.")
+	case market != nil && market.MarketType == ec2types.MarketTypeSpot:
+		return invalid("You can't add a warm pool to an Auto Scaling group that launches Spot Instances.")
+	case market != nil && market.MarketType == ec2types.MarketTypeCapacityBlock:
+		return invalid("You can't add a warm pool to an Auto Scaling group that uses Capacity Blocks.")
+	case r.sources.usesParameterImage(c):
+		return invalid("You can't add a warm pool to an Auto Scaling group whose launch template uses an AWS Systems Manager parameter instead of an AMI ID.")
+	case state == types.WarmPoolStateHibernated && (t.data.HibernationOptions == nil || !val(t.data.HibernationOptions.Configured)):
+		return invalid("The launch template must configure hibernation for a warm pool in Hibernated state.")
+	}
+	return nil
+}

@@ -3,13 +3,10 @@ package autoscaling
 import (
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // launchData returns the launch template data that launches what a launch configuration does.
@@ -68,43 +65,4 @@ func blockDevice(m types.BlockDeviceMapping) ec2types.LaunchTemplateBlockDeviceM
 	return device
 }
 
-// checkConfigured refuses what needs a subnet where a group names none (SDK
-// CreateLaunchConfigurationInput.AssociatePublicIpAddress and PlacementTenancy). The first message
-// is that of ansible/ansible#34794, the second an inference. A group is not refused for launches
-// that EC2 would refuse: these fail (UG ts-as-instancelaunchfailure).
-func (s *service) checkConfigured(n *settings) error {
-	l, err := s.findConfiguration(&n.config.launchConfiguration)
-	if err != nil {
-		return err
-	}
-	switch {
-	case len(n.subnets) > 0:
-	case l.AssociatePublicIpAddress != nil:
-		return invalid("AssociatePublicIpAddress field can not be specified without a subnet id")
-	case l.PlacementTenancy != nil:
-		return invalid("PlacementTenancy field can not be specified without a subnet id")
-	}
-	return nil
-}
-
-// fromInstance returns the request for a group that names an instance as one for a launch
-// configuration of that instance, which has the group's name, in the instance's subnet unless the
-// request names a place (UG create-asg-from-instance). The launch configuration is new, and nil for
-// a group that names no instance.
-func (s *service) fromInstance(c *sim.Call, in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupInput,
-	*types.LaunchConfiguration, error) {
-	if in.InstanceId == nil {
-		return in, nil, nil
-	}
-	l, err := s.newConfiguration(c, &autoscaling.CreateLaunchConfigurationInput{LaunchConfigurationName: in.AutoScalingGroupName, InstanceId: in.InstanceId})
-	if err != nil {
-		return nil, nil, err
-	}
-	configured := *in
-	if in.VPCZoneIdentifier == nil && len(in.AvailabilityZones)+len(in.AvailabilityZoneIds) == 0 {
-		i, _ := ec2.LookupInstance(s.region, *in.InstanceId)
-		configured.VPCZoneIdentifier = i.SubnetId
-	}
-	configured.LaunchConfigurationName, configured.InstanceId = l.LaunchConfigurationName, nil
-	return &configured, l, nil
-}
+func isGroupID(group string) bool { return strings.HasPrefix(group, "sg-") }

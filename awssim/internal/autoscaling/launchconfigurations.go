@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
@@ -25,32 +24,40 @@ import (
 // defaultMaxConfigurations is the quota of launch configurations of a Region (UG ec2-auto-scaling-quotas).
 const defaultMaxConfigurations = 200
 
-func (s *service) createLaunchConfiguration(c *sim.Call,
+// configurationActions serves the actions on launch configurations.
+type configurationActions struct {
+	region         *sim.Region
+	kernel         *sim.Kernel
+	groups         *groups
+	configurations configurations
+}
+
+func (api *configurationActions) create(c *sim.Call,
 	in *autoscaling.CreateLaunchConfigurationInput) (*autoscaling.CreateLaunchConfigurationOutput, error) {
-	l, err := s.newConfiguration(c, in)
+	l, err := api.newConfiguration(c, in)
 	if err != nil {
 		return nil, err
 	}
-	s.configurations.Put(*l.LaunchConfigurationName, l)
+	api.configurations.table.Put(*l.LaunchConfigurationName, l)
 	return &autoscaling.CreateLaunchConfigurationOutput{}, nil
 }
 
 // newConfiguration returns the launch configuration that a request asks for. Its words are cited
 // where users have pasted them: for the name hashicorp/terraform-provider-aws#296, for the quota
 // awslabs/benchmark-ai#698, for the parameters getmoto/moto (autoscaling/models.py).
-func (s *service) newConfiguration(c *sim.Call, in *autoscaling.CreateLaunchConfigurationInput) (*types.LaunchConfiguration, error) {
+func (api *configurationActions) newConfiguration(c *sim.Call, in *autoscaling.CreateLaunchConfigurationInput) (*types.LaunchConfiguration, error) {
 	name := val(in.LaunchConfigurationName)
 	if name == "" {
 		return nil, required("launchConfigurationName")
 	}
-	if _, exists := s.configurations.Get(name); exists {
+	if _, exists := api.configurations.table.Get(name); exists {
 		return nil, sim.Errorf(codeAlreadyExists, "Launch Configuration by this name already exists - A launch configuration already exists with the name %s", name)
 	}
-	if quota := s.maxConfigurations(); s.configurations.Len() >= quota {
+	if quota := api.quota(); api.configurations.table.Len() >= quota {
 		return nil, sim.Errorf(codeLimitExceeded, "Launch Configuration limit exceeded - You may only have %d launch configurations", quota)
 	}
 	if in.InstanceId != nil {
-		derived, err := s.ofInstance(in)
+		derived, err := api.ofInstance(in)
 		if err != nil {
 			return nil, err
 		}
@@ -61,17 +68,17 @@ func (s *service) newConfiguration(c *sim.Call, in *autoscaling.CreateLaunchConf
 	}
 	l := shape.Convert[types.LaunchConfiguration](*in)
 	l.CreatedTime = ptr(c.Now)
-	l.LaunchConfigurationARN = ptr(s.configurationARN(s.kernel.NewUUID(), name))
+	l.LaunchConfigurationARN = ptr(configurationARN(api.region, api.kernel.NewUUID(), name))
 	showDefaults(&l)
-	return &l, s.checkNewConfiguration(&l)
+	return &l, api.check(&l)
 }
 
-func (s *service) maxConfigurations() int {
-	return s.kernel.World().Quota(world.QuotaLaunchConfigurations, defaultMaxConfigurations)
+func (api *configurationActions) quota() int {
+	return api.kernel.World().Quota(world.QuotaLaunchConfigurations, defaultMaxConfigurations)
 }
 
-func (s *service) configurationARN(id, name string) string {
-	return fmt.Sprintf("arn:aws:autoscaling:%s:%s:launchConfiguration:%s:launchConfigurationName/%s", s.region.Name, s.region.Account.ID, id, name)
+func configurationARN(region *sim.Region, id, name string) string {
+	return fmt.Sprintf("arn:aws:autoscaling:%s:%s:launchConfiguration:%s:launchConfigurationName/%s", region.Name, region.Account.ID, id, name)
 }
 
 // showDefaults sets the members that AWS shows although nobody has set them (the AWS CLI's example
@@ -88,8 +95,8 @@ func showDefaults(l *types.LaunchConfiguration) {
 // ofInstance returns the request with the attributes of its instance where it has none of its own.
 // Block devices are not taken over (SDK CreateLaunchConfigurationInput.InstanceId). That a public
 // address is asked for if the instance has one is an inference.
-func (s *service) ofInstance(in *autoscaling.CreateLaunchConfigurationInput) (*autoscaling.CreateLaunchConfigurationInput, error) {
-	i, known := ec2.LookupInstance(s.region, *in.InstanceId)
+func (api *configurationActions) ofInstance(in *autoscaling.CreateLaunchConfigurationInput) (*autoscaling.CreateLaunchConfigurationInput, error) {
+	i, known := ec2.LookupInstance(api.region, *in.InstanceId)
 	if !known || i.State.Name == ec2types.InstanceStateNameTerminated {
 		// EC2's words: that Auto Scaling passes them on is an inference
 		return nil, invalid("The instance ID '%s' does not exist", *in.InstanceId)
@@ -119,11 +126,11 @@ func (s *service) ofInstance(in *autoscaling.CreateLaunchConfigurationInput) (*a
 	return &derived, nil
 }
 
-// checkNewConfiguration refuses what names nothing that exists. Everything else shows when an
+// check refuses what names nothing that exists. Everything else shows when an
 // instance is launched (UG ts-as-instancelaunchfailure). The words are pasted by users: the image's
 // in benishak/lamp-aws-cloudformation#1, the groups' in kubernetes/kops#2109, the profile's in
 // hashicorp/terraform#2136 and #7198; those of the other cases are inferences.
-func (s *service) checkNewConfiguration(l *types.LaunchConfiguration) error {
+func (api *configurationActions) check(l *types.LaunchConfiguration) error {
 	ids := len(filter(l.SecurityGroups, isGroupID))
 	price, err := strconv.ParseFloat(valOr(l.SpotPrice, "1"), 64)
 	switch {
@@ -138,10 +145,10 @@ func (s *service) checkNewConfiguration(l *types.LaunchConfiguration) error {
 	case val(l.ClassicLinkVPCId) != "" || len(l.ClassicLinkVPCSecurityGroups) > 0: // EC2-Classic is retired
 		return invalid("ClassicLink is not supported.")
 	}
-	if err := s.checkProfile(val(l.IamInstanceProfile)); err != nil {
+	if err := checkProfile(api.region.Account, val(l.IamInstanceProfile)); err != nil {
 		return err
 	}
-	if err := ec2.CheckResources(s.region, launchData(l)); err != nil {
+	if err := ec2.CheckResources(api.region, launchData(l)); err != nil {
 		e := sim.AsError(err)
 		if strings.HasPrefix(e.Code, "InvalidAMIID") {
 			return invalid("AMI %s is invalid: %s", *l.ImageId, e.Message)
@@ -151,13 +158,11 @@ func (s *service) checkNewConfiguration(l *types.LaunchConfiguration) error {
 	return nil
 }
 
-func isGroupID(group string) bool { return strings.HasPrefix(group, "sg-") }
-
-func (s *service) checkProfile(profile string) error {
+func checkProfile(account *sim.Account, profile string) error {
 	if profile == "" {
 		return nil
 	}
-	found, ok := iam.FindInstanceProfile(s.region.Account, profile)
+	found, ok := iam.FindInstanceProfile(account, profile)
 	switch {
 	case !ok:
 		return invalid("Invalid IamInstanceProfile: %s", profile)
@@ -167,9 +172,9 @@ func (s *service) checkProfile(profile string) error {
 	return nil
 }
 
-func (s *service) describeLaunchConfigurations(_ *sim.Call,
+func (api *configurationActions) describe(_ *sim.Call,
 	in *autoscaling.DescribeLaunchConfigurationsInput) (*autoscaling.DescribeLaunchConfigurationsOutput, error) {
-	found := filter(s.configurations.VisibleAll(), func(l *types.LaunchConfiguration) bool {
+	found := filter(api.configurations.table.VisibleAll(), func(l *types.LaunchConfiguration) bool {
 		return len(in.LaunchConfigurationNames) == 0 || slices.Contains(in.LaunchConfigurationNames, *l.LaunchConfigurationName)
 	})
 	page, next, err := paginate(found, in.NextToken, in.MaxRecords, 50, 100, func(l *types.LaunchConfiguration) string { return *l.LaunchConfigurationName })
@@ -183,50 +188,47 @@ func (s *service) describeLaunchConfigurations(_ *sim.Call,
 	return out, nil
 }
 
-// deleteLaunchConfiguration deletes what no group is attached to. The words are those of
+// delete deletes what no group is attached to. The words are those of
 // hashicorp/terraform-provider-aws#681.
-func (s *service) deleteLaunchConfiguration(_ *sim.Call,
+func (api *configurationActions) delete(_ *sim.Call,
 	in *autoscaling.DeleteLaunchConfigurationInput) (*autoscaling.DeleteLaunchConfigurationOutput, error) {
-	l, err := s.findConfiguration(in.LaunchConfigurationName)
+	l, err := api.configurations.find(in.LaunchConfigurationName)
 	if err != nil {
 		return nil, err
 	}
 	name := *l.LaunchConfigurationName
-	for _, g := range s.order {
+	for _, g := range api.groups.order {
 		if g.config.launchConfiguration == name {
 			return nil, sim.Errorf(codeResourceInUse, "Cannot delete launch configuration %s because it is attached to AutoScalingGroup %s", name, g.name)
 		}
 	}
-	s.configurations.Delete(name)
-	for _, g := range s.order {
+	api.configurations.table.Delete(name)
+	for _, g := range api.groups.order {
 		if slices.ContainsFunc(g.members, func(m *member) bool { return m.configuration == l }) {
-			s.publish(g)
+			api.groups.publish(g)
 		}
 	}
 	return &autoscaling.DeleteLaunchConfigurationOutput{}, nil
 }
 
-// findConfiguration returns a launch configuration, or AWS's error, as Spinnaker's clouddriver and
-// others match it.
-func (s *service) findConfiguration(name *string) (*types.LaunchConfiguration, error) {
-	if val(name) == "" {
-		return nil, required("launchConfigurationName")
+// fromInstance returns the request for a group that names an instance as one for a launch
+// configuration of that instance, which has the group's name, in the instance's subnet unless the
+// request names a place (UG create-asg-from-instance). The launch configuration is new, and nil for
+// a group that names no instance.
+func (api *configurationActions) fromInstance(c *sim.Call, in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupInput,
+	*types.LaunchConfiguration, error) {
+	if in.InstanceId == nil {
+		return in, nil, nil
 	}
-	l, ok := s.configurations.Get(*name)
-	if !ok {
-		return nil, invalid("Launch configuration name not found - Launch configuration %s not found", *name)
+	l, err := api.newConfiguration(c, &autoscaling.CreateLaunchConfigurationInput{LaunchConfigurationName: in.AutoScalingGroupName, InstanceId: in.InstanceId})
+	if err != nil {
+		return nil, nil, err
 	}
-	return l, nil
-}
-
-// nameOf returns the name of the launch configuration of an instance. AWS no longer shows it once
-// that is deleted (kubernetes/kops#6558).
-func (s *service) nameOf(l *types.LaunchConfiguration) *string {
-	if l == nil {
-		return nil
+	configured := *in
+	if in.VPCZoneIdentifier == nil && len(in.AvailabilityZones)+len(in.AvailabilityZoneIds) == 0 {
+		i, _ := ec2.LookupInstance(api.region, *in.InstanceId)
+		configured.VPCZoneIdentifier = i.SubnetId
 	}
-	if now, ok := s.configurations.Get(*l.LaunchConfigurationName); !ok || now != l {
-		return nil
-	}
-	return l.LaunchConfigurationName
+	configured.LaunchConfigurationName, configured.InstanceId = l.LaunchConfigurationName, nil
+	return &configured, l, nil
 }

@@ -2,56 +2,70 @@ package autoscaling
 
 import (
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // This file moves single instances through their lifecycle (UG ec2-auto-scaling-lifecycle,
 // lifecycle-hooks, warm-pool-instance-lifecycle).
 
+// lifecycle moves single instances from launch to termination. It does not decide which instances a
+// group needs.
+type lifecycle struct {
+	region     *sim.Region
+	kernel     *sim.Kernel
+	groups     *groups
+	activities *activityLog
+	compute    compute
+}
+
 // advance lets every instance of the group take the steps that are due.
-func (s *service) advance(g *group) {
+func (l *lifecycle) advance(g *group) {
 	for _, m := range slices.Clone(g.members) {
 		for before := types.LifecycleState(""); before != m.state; {
 			before = m.state
-			s.step(g, m)
+			l.step(g, m)
 		}
 	}
 }
 
 // due reports whether a passing state has lasted long enough.
-func (s *service) due(m *member) bool { return !s.kernel.Now().Before(m.settle) }
+func (l *lifecycle) due(m *member) bool { return !l.kernel.Now().Before(m.settle) }
 
-func (s *service) step(g *group, m *member) {
+func (l *lifecycle) step(g *group, m *member) {
 	switch m.state {
 	case types.LifecycleStatePending, types.LifecycleStateWarmedPending:
-		s.stepPending(g, m)
+		l.stepPending(g, m)
 	case types.LifecycleStatePendingWait, types.LifecycleStateWarmedPendingWait:
-		s.stepPendingWait(g, m)
+		l.stepPendingWait(g, m)
 	case types.LifecycleStatePendingProceed, types.LifecycleStateWarmedPendingProceed:
-		if s.due(m) {
-			s.arrive(g, m)
+		if l.due(m) {
+			l.arrive(g, m)
 		}
 	case types.LifecycleStateTerminating, types.LifecycleStateWarmedTerminating:
-		s.stepTerminating(g, m)
+		l.stepTerminating(g, m)
 	case types.LifecycleStateTerminatingWait, types.LifecycleStateWarmedTerminatingWait:
-		s.stepTerminatingWait(g, m)
+		l.stepTerminatingWait(g, m)
 	case types.LifecycleStateTerminatingProceed, types.LifecycleStateWarmedTerminatingProceed, types.LifecycleStateTerminatingRetained,
 		types.LifecycleStateWarmedTerminatingRetained:
-		s.stepTerminatingProceed(g, m)
+		l.stepTerminatingProceed(g, m)
 	case types.LifecycleStateReplacingRootVolume, types.LifecycleStateReplacingRootVolumeWait, types.LifecycleStateReplacingRootVolumeProceed,
 		types.LifecycleStateRootVolumeReplaced:
-		s.stepReplacing(g, m)
+		l.stepReplacing(g, m)
 	case types.LifecycleStateEnteringStandby:
-		if s.due(m) {
+		if l.due(m) {
 			m.state = types.LifecycleStateStandby
-			s.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
+			l.activities.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
 		}
 	case types.LifecycleStateDetaching:
-		if s.due(m) {
-			s.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
-			s.leave(g, m)
+		if l.due(m) {
+			l.activities.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
+			l.leave(g, m)
 		}
 	default:
 		// InService, Standby, Terminated and the resting states of a warm pool do not end by themselves.
@@ -59,121 +73,139 @@ func (s *service) step(g *group, m *member) {
 }
 
 // stepPending waits for EC2 to run the instance; then launch hooks get it, or it is in service.
-func (s *service) stepPending(g *group, m *member) {
-	switch s.instanceState(m.id) {
+func (l *lifecycle) stepPending(g *group, m *member) {
+	switch l.compute.state(m.id) {
 	case ec2types.InstanceStateNamePending, ec2types.InstanceStateNameStopped, ec2types.InstanceStateNameStopping:
 		// A stopped instance that leaves a warm pool has been told to start.
 	case ec2types.InstanceStateNameRunning:
-		if s.beginActions(g, m, transitionLaunch) {
+		if l.beginActions(g, m, transitionLaunch) {
 			m.state = pairOf(m, types.LifecycleStatePendingWait, types.LifecycleStateWarmedPendingWait)
-			m.run = s.note(m.run, types.ScalingActivityStatusCodeMidLifecycleAction, 60, "")
+			m.run = l.activities.note(m.run, types.ScalingActivityStatusCodeMidLifecycleAction, 60, "")
 			return
 		}
-		s.arrive(g, m)
+		l.arrive(g, m)
 	default:
-		s.launchLost(g, m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.UserInitiatedShutdown: User initiated shutdown")
+		l.launchLost(g, m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.UserInitiatedShutdown: User initiated shutdown")
 	}
 }
 
-func (s *service) stepPendingWait(g *group, m *member) {
-	if state := s.instanceState(m.id); state != ec2types.InstanceStateNameRunning && state != ec2types.InstanceStateNamePending {
-		s.launchLost(g, m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.UserInitiatedShutdown: User initiated shutdown")
+func (l *lifecycle) stepPendingWait(g *group, m *member) {
+	if state := l.compute.state(m.id); state != ec2types.InstanceStateNameRunning && state != ec2types.InstanceStateNamePending {
+		l.launchLost(g, m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.UserInitiatedShutdown: User initiated shutdown")
 		return
 	}
-	m.settleActions(s.kernel.Now())
+	m.settleActions(l.kernel.Now())
 	switch m.outcome {
 	case resultContinue:
 		m.state = pairOf(m, types.LifecycleStatePendingProceed, types.LifecycleStateWarmedPendingProceed)
-		m.settle = s.kernel.Now().Add(reaction)
+		m.settle = l.kernel.Now().Add(reaction)
 	case resultAbandon:
-		s.abandon(g, m)
+		l.abandon(g, m)
 	}
 }
 
-// abandon ends a launch whose lifecycle action failed: the instance is terminated, and the next
+// abandon cancels a launch whose lifecycle action failed: the instance is terminated, and the next
 // launch waits (UG lifecycle-hooks: the rate of launches is limited if hooks keep failing).
-func (s *service) abandon(g *group, m *member) {
+func (l *lifecycle) abandon(g *group, m *member) {
 	token, how := "", "Lifecycle Action Completed with ABANDON Result"
 	for _, a := range m.actions {
 		if a.result == resultAbandon {
 			token = a.token
-			if !s.kernel.Now().Before(a.deadline) {
+			if !l.kernel.Now().Before(a.deadline) {
 				how = "Lifecycle Action Timed Out"
 			}
 		}
 	}
 	message := "Instance failed to complete user's Lifecycle Action: Lifecycle Action with token " + token + " was abandoned: " + how
-	s.finish(m, types.ScalingActivityStatusCodeCancelled, message)
-	s.backOff(g)
+	l.activities.finish(m, types.ScalingActivityStatusCodeCancelled, message)
+	g.backOff(l.kernel.Now())
 	m.forced = true
-	s.startTermination(g, m, causeOutOfService(s.kernel.Now(), "a launch lifecycle action that was abandoned"))
+	l.startTermination(g, m, causeOutOfService(l.kernel.Now(), "a launch lifecycle action that was abandoned"))
 }
 
-// launchLost drops an instance that ended before it was in service.
-func (s *service) launchLost(g *group, m *member, message string) {
-	s.finish(m, types.ScalingActivityStatusCodeCancelled, message)
-	s.leave(g, m)
-	s.backOff(g)
+// launchLost drops an instance that was terminated before it was in service.
+func (l *lifecycle) launchLost(g *group, m *member, message string) {
+	l.activities.finish(m, types.ScalingActivityStatusCodeCancelled, message)
+	l.leave(g, m)
+	g.backOff(l.kernel.Now())
 }
 
-// arrive ends a launch: the instance is in service, or rests in the warm pool.
-func (s *service) arrive(g *group, m *member) {
+// arrive finishes a launch: the instance is in service, or rests in the warm pool.
+func (l *lifecycle) arrive(g *group, m *member) {
 	m.actions, m.outcome, m.rootReplaced = nil, "", false
 	if m.warmed() {
-		s.restInPool(g, m)
+		l.restInPool(g, m)
 		return
 	}
-	m.state, m.inService = types.LifecycleStateInService, s.kernel.Now()
-	s.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
-	g.coolDown(s)
+	m.state, m.inService = types.LifecycleStateInService, l.kernel.Now()
+	l.activities.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
+	g.coolDown(l.kernel.Now())
+}
+
+// restInPool finishes the preparation of an instance: it is stopped, unless the pool keeps its
+// instances running.
+func (l *lifecycle) restInPool(g *group, m *member) {
+	if g.warm == nil {
+		l.startTermination(g, m, causeOutOfService(l.kernel.Now(), "the warm pool having been deleted"))
+		return
+	}
+	m.state = g.warm.restState()
+	l.activities.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
+	switch m.state {
+	case types.LifecycleStateWarmedRunning:
+	case types.LifecycleStateWarmedHibernated:
+		ec2.HibernateInstances(l.region, m.id)
+	default:
+		ec2.StopInstances(l.region, m.id)
+	}
 }
 
 // startTermination takes an instance out of service. Terminate hooks get it before EC2 does, unless
 // it is forced.
-func (s *service) startTermination(g *group, m *member, cause string) {
-	now := s.kernel.Now()
+func (l *lifecycle) startTermination(g *group, m *member, cause string) {
+	now := l.kernel.Now()
 	if m.run != nil {
-		s.finish(m, types.ScalingActivityStatusCodeCancelled, "The instance was terminated before it was in service.")
+		l.activities.finish(m, types.ScalingActivityStatusCodeCancelled, "The instance was terminated before it was in service.")
 	}
 	m.actions, m.outcome, m.fate = nil, "", ""
 	m.state = pairOf(m, types.LifecycleStateTerminating, types.LifecycleStateWarmedTerminating)
 	m.settle = now.Add(reaction)
-	m.run = s.begin(g, m, "Terminating EC2 instance: "+m.id, cause)
+	m.run = l.activities.begin(g, m, "Terminating EC2 instance: "+m.id, cause)
 }
 
-func (s *service) stepTerminating(g *group, m *member) {
+func (l *lifecycle) stepTerminating(g *group, m *member) {
 	if m.fate != "" {
-		s.stepTerminatingProceed(g, m)
+		l.stepTerminatingProceed(g, m)
 		return
 	}
-	if !s.due(m) {
+	if !l.due(m) {
 		return
 	}
-	if !m.forced && s.beginActions(g, m, transitionTerminate) {
+	if !m.forced && l.beginActions(g, m, transitionTerminate) {
 		m.state = pairOf(m, types.LifecycleStateTerminatingWait, types.LifecycleStateWarmedTerminatingWait)
-		m.run = s.note(m.run, types.ScalingActivityStatusCodeMidLifecycleAction, 60, "")
+		m.run = l.activities.note(m.run, types.ScalingActivityStatusCodeMidLifecycleAction, 60, "")
 		return
 	}
 	m.fate = types.LifecycleStateTerminated
-	s.terminate(m.id)
+	l.compute.terminate(m.id)
 }
 
 // stepTerminatingWait goes on whatever the result of the hooks; only a lifecycle policy can keep an
 // instance that was abandoned (UG instance-lifecycle-policy).
-func (s *service) stepTerminatingWait(g *group, m *member) {
-	m.settleActions(s.kernel.Now())
+func (l *lifecycle) stepTerminatingWait(g *group, m *member) {
+	m.settleActions(l.kernel.Now())
 	if m.outcome == "" {
 		return
 	}
 	if m.outcome == resultAbandon && g.retains() {
 		m.state = pairOf(m, types.LifecycleStateTerminatingRetained, types.LifecycleStateWarmedTerminatingRetained)
 		m.actions = nil
-		s.finish(m, types.ScalingActivityStatusCodeCancelled, "The instance was retained: its termination lifecycle action was abandoned.")
+		l.activities.finish(m, types.ScalingActivityStatusCodeCancelled, "The instance was retained: its termination lifecycle action was abandoned.")
 		return
 	}
 	m.state = pairOf(m, types.LifecycleStateTerminatingProceed, types.LifecycleStateWarmedTerminatingProceed)
 	m.actions, m.fate = nil, types.LifecycleStateTerminated
-	s.terminate(m.id)
+	l.compute.terminate(m.id)
 }
 
 func (g *group) retains() bool {
@@ -181,21 +213,40 @@ func (g *group) retains() bool {
 		g.lifecycle.RetentionTriggers.TerminateHookAbandon == types.RetentionActionRetain
 }
 
-// stepTerminatingProceed waits for EC2 to end the instance.
-func (s *service) stepTerminatingProceed(g *group, m *member) {
-	if s.instanceState(m.id) != ec2types.InstanceStateNameTerminated {
+// stepTerminatingProceed waits for EC2 to terminate the instance.
+func (l *lifecycle) stepTerminatingProceed(g *group, m *member) {
+	if l.compute.state(m.id) != ec2types.InstanceStateNameTerminated {
 		return
 	}
-	s.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
-	s.leave(g, m)
-	g.coolDown(s)
+	l.activities.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
+	l.leave(g, m)
+	g.coolDown(l.kernel.Now())
 }
 
 // leave takes an instance off the group's list.
-func (s *service) leave(g *group, m *member) {
+func (l *lifecycle) leave(g *group, m *member) {
 	m.state = types.LifecycleStateTerminated
 	g.members = slices.DeleteFunc(slices.Clone(g.members), func(o *member) bool { return o == m })
-	delete(s.member, m.id)
+	delete(l.groups.ofInstance, m.id)
+}
+
+// beginActions starts the actions of every hook of a transition at once and reports whether there is one.
+func (l *lifecycle) beginActions(g *group, m *member, transition string) bool {
+	now := l.kernel.Now()
+	m.actions, m.outcome = nil, ""
+	for _, h := range g.hooks {
+		if h.transition != transition {
+			continue
+		}
+		wait := time.Duration(h.heartbeat) * time.Second
+		token := l.kernel.NewUUID()
+		publishAction(l.region, g, m, h, token)
+		m.actions = append(m.actions, &lifecycleAction{
+			hook: h.name, token: token, wait: wait, fallback: h.result,
+			deadline: now.Add(wait), end: now.Add(time.Duration(h.globalTimeout()) * time.Second),
+		})
+	}
+	return len(m.actions) > 0
 }
 
 // pairOf returns the state of the live group, or that of the warm pool.

@@ -30,11 +30,16 @@ var collectedMetrics = []string{
 
 const granularity = "1Minute" // the only one (SDK EnableMetricsCollectionInput.Granularity)
 
-// putNotificationConfiguration notifies a topic of some events of a group: of those alone, if it
+// notificationActions serves the actions on notifications and metrics.
+type notificationActions struct {
+	groups *groups
+}
+
+// put notifies a topic of some events of a group: of those alone, if it
 // was notified before (SDK PutNotificationConfiguration: "overwrites an existing configuration").
-func (s *service) putNotificationConfiguration(c *sim.Call,
+func (api *notificationActions) put(c *sim.Call,
 	in *autoscaling.PutNotificationConfigurationInput) (*autoscaling.PutNotificationConfigurationOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +67,14 @@ func (s *service) putNotificationConfiguration(c *sim.Call,
 		others = append(others, types.NotificationConfiguration{AutoScalingGroupName: ptr(g.name), NotificationType: ptr(kind), TopicARN: ptr(topic)})
 	}
 	g.notifications = others
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.PutNotificationConfigurationOutput{}, nil
 }
 
-// deleteNotificationConfiguration: that there was none is an error, which is an inference.
-func (s *service) deleteNotificationConfiguration(c *sim.Call,
+// delete: that there was none is an error, which is an inference.
+func (api *notificationActions) delete(c *sim.Call,
 	in *autoscaling.DeleteNotificationConfigurationInput) (*autoscaling.DeleteNotificationConfigurationOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -78,19 +83,19 @@ func (s *service) deleteNotificationConfiguration(c *sim.Call,
 		return nil, invalid("Notification Topic '%s' doesn't exist for '%s'", val(in.TopicARN), g.arn)
 	}
 	g.notifications = left
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.DeleteNotificationConfigurationOutput{}, nil
 }
 
-func (s *service) describeNotificationConfigurations(_ *sim.Call,
+func (api *notificationActions) describe(_ *sim.Call,
 	in *autoscaling.DescribeNotificationConfigurationsInput) (*autoscaling.DescribeNotificationConfigurationsOutput, error) {
 	for _, name := range in.AutoScalingGroupNames {
-		if _, there := s.views.Visible(name); !there {
+		if _, there := api.groups.views.Visible(name); !there {
 			return nil, groupNotFound(name)
 		}
 	}
 	var found []types.NotificationConfiguration
-	for _, v := range s.views.VisibleAll() {
+	for _, v := range api.groups.views.VisibleAll() {
 		if len(in.AutoScalingGroupNames) == 0 || slices.Contains(in.AutoScalingGroupNames, *v.group.AutoScalingGroupName) {
 			found = append(found, v.notifications...)
 		}
@@ -104,7 +109,7 @@ func (s *service) describeNotificationConfigurations(_ *sim.Call,
 	return &autoscaling.DescribeNotificationConfigurationsOutput{NotificationConfigurations: emptyIfNil(page), NextToken: next}, nil
 }
 
-func (s *service) describeAutoScalingNotificationTypes(*sim.Call,
+func describeAutoScalingNotificationTypes(*sim.Call,
 	*autoscaling.DescribeAutoScalingNotificationTypesInput) (*autoscaling.DescribeAutoScalingNotificationTypesOutput, error) {
 	return &autoscaling.DescribeAutoScalingNotificationTypesOutput{AutoScalingNotificationTypes: notificationTypes}, nil
 }
@@ -120,8 +125,8 @@ func checkMetrics(names []string) error {
 }
 
 // enableMetricsCollection has all metrics collected, or those that are named.
-func (s *service) enableMetricsCollection(c *sim.Call, in *autoscaling.EnableMetricsCollectionInput) (*autoscaling.EnableMetricsCollectionOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *notificationActions) enableMetricsCollection(c *sim.Call, in *autoscaling.EnableMetricsCollectionInput) (*autoscaling.EnableMetricsCollectionOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +148,12 @@ func (s *service) enableMetricsCollection(c *sim.Call, in *autoscaling.EnableMet
 		}
 	}
 	g.metrics = enabled
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.EnableMetricsCollectionOutput{}, nil
 }
 
-func (s *service) disableMetricsCollection(c *sim.Call, in *autoscaling.DisableMetricsCollectionInput) (*autoscaling.DisableMetricsCollectionOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *notificationActions) disableMetricsCollection(c *sim.Call, in *autoscaling.DisableMetricsCollectionInput) (*autoscaling.DisableMetricsCollectionOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +163,11 @@ func (s *service) disableMetricsCollection(c *sim.Call, in *autoscaling.DisableM
 	g.metrics = filter(g.metrics, func(m types.EnabledMetric) bool {
 		return len(in.Metrics) > 0 && !slices.Contains(in.Metrics, *m.Metric)
 	})
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.DisableMetricsCollectionOutput{}, nil
 }
 
-func (s *service) describeMetricCollectionTypes(*sim.Call, *autoscaling.DescribeMetricCollectionTypesInput) (*autoscaling.DescribeMetricCollectionTypesOutput, error) {
+func describeMetricCollectionTypes(*sim.Call, *autoscaling.DescribeMetricCollectionTypesInput) (*autoscaling.DescribeMetricCollectionTypesOutput, error) {
 	out := &autoscaling.DescribeMetricCollectionTypesOutput{Granularities: []types.MetricGranularityType{{Granularity: ptr(granularity)}}}
 	for _, name := range collectedMetrics {
 		out.Metrics = append(out.Metrics, types.MetricCollectionType{Metric: ptr(name)})

@@ -1,12 +1,14 @@
 package autoscaling
 
 import (
+	"maps"
+
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file is what services that run a group of their own, as EKS does, see of it.
+// This file is what other services, and whoever runs the simulation, see and set of a Region.
 
 // Group is a group as it is now. What its pointers lead to must not be changed.
 type Group struct {
@@ -22,17 +24,17 @@ type Group struct {
 // LookupGroup returns the group of that name as it is now, whatever the read lag. Only for code
 // under the kernel's lock.
 func LookupGroup(r *sim.Region, name string) (Group, bool) {
-	s := regional(r)
-	g := s.groups[name]
+	gs := regional(r).groups
+	g := gs.byName[name]
 	if g == nil {
 		return Group{}, false
 	}
-	found := Group{AutoScalingGroup: g.describe(s), Refreshing: g.refresh != nil, Failure: g.failure, FailureMessage: g.failureMessage}
+	found := Group{AutoScalingGroup: gs.describe(g), Refreshing: g.refresh != nil, Failure: g.failure, FailureMessage: g.failureMessage}
 	for _, m := range g.members {
 		if m.warmed() {
-			found.Warm = append(found.Warm, m.describe(s))
+			found.Warm = append(found.Warm, gs.describeInstance(m))
 		} else {
-			found.Instances = append(found.Instances, m.describe(s))
+			found.Instances = append(found.Instances, gs.describeInstance(m))
 		}
 	}
 	return found, true
@@ -41,12 +43,31 @@ func LookupGroup(r *sim.Region, name string) (Group, bool) {
 // OnGroupChange makes f hear of every group that has changed, or may have, by name. f runs under
 // the kernel's lock and stays until the Region is reset.
 func OnGroupChange(r *sim.Region, f func(name string)) {
-	s := regional(r)
-	s.watchers = append(s.watchers, f)
+	gs := regional(r).groups
+	gs.watchers = append(gs.watchers, f)
 }
 
-func (s *service) tellWatchers(g *group) {
-	for _, f := range s.watchers {
-		f(g.name)
+// SetAlarm sets the state of an alarm, which must have passed Check. Only under the kernel's lock.
+func SetAlarm(r *sim.Region, name string, state AlarmState) {
+	s := regional(r)
+	s.alarms[name] = state
+	for _, g := range s.groups.order {
+		if g.refresh != nil {
+			s.groups.wake(g, 0)
+		}
+	}
+}
+
+// Alarms returns the alarms that were set, with their states. Only under the kernel's lock.
+func Alarms(r *sim.Region) map[string]AlarmState { return maps.Clone(regional(r).alarms) }
+
+// SetCrossZone says whether the load balancer of a target group sends traffic from one zone to
+// targets in others. It does, until this says otherwise. Elastic Load Balancing itself is not
+// simulated: this is for groups with zonal shift. Only under the kernel's lock.
+func SetCrossZone(r *sim.Region, targetGroup string, enabled bool) {
+	s := regional(r)
+	delete(s.ownZoneOnly, targetGroup)
+	if !enabled {
+		s.ownZoneOnly[targetGroup] = true
 	}
 }

@@ -1,8 +1,6 @@
 package autoscaling
 
-import (
-	"github.com/slipway-project/slipway/awssim/internal/sim"
-)
+import "github.com/slipway-project/slipway/awssim/internal/sim"
 
 // paginate returns the page that follows the token, and the token of the next page.
 func paginate[T any](items []T, token *string, records *int32, standard, most int32, key func(T) string) ([]T, *string, error) {

@@ -43,8 +43,13 @@ func processes(named []string) ([]string, error) {
 	return named, nil
 }
 
-func (s *service) suspendProcesses(c *sim.Call, in *autoscaling.SuspendProcessesInput) (*autoscaling.SuspendProcessesOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+// processActions suspends and resumes the processes of groups.
+type processActions struct {
+	groups *groups
+}
+
+func (api *processActions) suspend(c *sim.Call, in *autoscaling.SuspendProcessesInput) (*autoscaling.SuspendProcessesOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +67,12 @@ func (s *service) suspendProcesses(c *sim.Call, in *autoscaling.SuspendProcesses
 		return slices.Index(processNames, *a.ProcessName) - slices.Index(processNames, *b.ProcessName)
 	})
 	g.suspended = suspended
-	s.changed(g)
+	api.groups.changed(g)
 	return &autoscaling.SuspendProcessesOutput{}, nil
 }
 
-func (s *service) resumeProcesses(c *sim.Call, in *autoscaling.ResumeProcessesInput) (*autoscaling.ResumeProcessesOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+func (api *processActions) resume(c *sim.Call, in *autoscaling.ResumeProcessesInput) (*autoscaling.ResumeProcessesOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +81,11 @@ func (s *service) resumeProcesses(c *sim.Call, in *autoscaling.ResumeProcessesIn
 		return nil, err
 	}
 	g.suspended = filter(g.suspended, func(p types.SuspendedProcess) bool { return !slices.Contains(names, *p.ProcessName) })
-	s.changed(g)
+	api.groups.changed(g)
 	return &autoscaling.ResumeProcessesOutput{}, nil
 }
 
-func (s *service) describeScalingProcessTypes(*sim.Call,
+func describeScalingProcessTypes(*sim.Call,
 	*autoscaling.DescribeScalingProcessTypesInput) (*autoscaling.DescribeScalingProcessTypesOutput, error) {
 	out := &autoscaling.DescribeScalingProcessTypesOutput{}
 	for _, n := range processNames {

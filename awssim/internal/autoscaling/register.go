@@ -1,162 +1,136 @@
 package autoscaling
 
-import (
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-
-	"github.com/slipway-project/slipway/awssim/internal/sim"
-)
+import "github.com/slipway-project/slipway/awssim/internal/sim"
 
 // Register adds the actions of the service to a registry.
 func Register(reg *sim.Registry) {
-	add(reg, "CreateAutoScalingGroup", (*service).createAutoScalingGroup)
-	add(reg, "UpdateAutoScalingGroup", (*service).updateAutoScalingGroup)
-	add(reg, "DeleteAutoScalingGroup", (*service).deleteAutoScalingGroup)
-	add(reg, "DescribeAutoScalingGroups", (*service).describeAutoScalingGroups)
-	add(reg, "DescribeAutoScalingInstances", (*service).describeAutoScalingInstances)
-	add(reg, "DescribeScalingActivities", (*service).describeScalingActivities)
-	add(reg, "SetDesiredCapacity", (*service).setDesiredCapacity)
-	add(reg, "DescribeAccountLimits", (*service).describeAccountLimits)
-
-	add(reg, "CreateOrUpdateTags", (*service).createOrUpdateTags)
-	add(reg, "DeleteTags", (*service).deleteTags)
-	add(reg, "DescribeTags", (*service).describeTags)
-
-	add(reg, "TerminateInstanceInAutoScalingGroup", (*service).terminateInstance)
-	add(reg, "SetInstanceProtection", (*service).setInstanceProtection)
-	add(reg, "SetInstanceHealth", (*service).setInstanceHealth)
-	add(reg, "EnterStandby", (*service).enterStandby)
-	add(reg, "ExitStandby", (*service).exitStandby)
-	add(reg, "AttachInstances", (*service).attachInstances)
-	add(reg, "DetachInstances", (*service).detachInstances)
-
-	add(reg, "PutLifecycleHook", (*service).putLifecycleHook)
-	add(reg, "DeleteLifecycleHook", (*service).deleteLifecycleHook)
-	add(reg, "DescribeLifecycleHooks", (*service).describeLifecycleHooks)
-	add(reg, "CompleteLifecycleAction", (*service).completeLifecycleAction)
-	add(reg, "RecordLifecycleActionHeartbeat", (*service).recordLifecycleActionHeartbeat)
-
-	add(reg, "SuspendProcesses", (*service).suspendProcesses)
-	add(reg, "ResumeProcesses", (*service).resumeProcesses)
-
-	add(reg, "StartInstanceRefresh", (*service).startInstanceRefresh)
-	add(reg, "CancelInstanceRefresh", (*service).cancelInstanceRefresh)
-	add(reg, "RollbackInstanceRefresh", (*service).rollbackInstanceRefresh)
-	add(reg, "DescribeInstanceRefreshes", (*service).describeInstanceRefreshes)
-
-	add(reg, "PutWarmPool", (*service).putWarmPool)
-	add(reg, "DeleteWarmPool", (*service).deleteWarmPool)
-	add(reg, "DescribeWarmPool", (*service).describeWarmPool)
-
-	add(reg, "AttachLoadBalancers", (*service).attachLoadBalancers)
-	add(reg, "DetachLoadBalancers", (*service).detachLoadBalancers)
-	add(reg, "DescribeLoadBalancers", (*service).describeLoadBalancers)
-	add(reg, "AttachLoadBalancerTargetGroups", (*service).attachTargetGroups)
-	add(reg, "DetachLoadBalancerTargetGroups", (*service).detachTargetGroups)
-	add(reg, "DescribeLoadBalancerTargetGroups", (*service).describeTargetGroups)
-	add(reg, "AttachTrafficSources", (*service).attachTrafficSources)
-	add(reg, "DetachTrafficSources", (*service).detachTrafficSources)
-	add(reg, "DescribeTrafficSources", (*service).describeTrafficSources)
-
+	registerGroups(reg)
+	registerInstances(reg)
+	registerRefreshes(reg)
+	registerWarmPools(reg)
+	registerAttachments(reg)
 	registerScaling(reg)
-	add(reg, "DescribeScalingProcessTypes", (*service).describeScalingProcessTypes)
-	add(reg, "DescribeTerminationPolicyTypes", (*service).describeTerminationPolicyTypes)
-	add(reg, "DescribeLifecycleHookTypes", (*service).describeLifecycleHookTypes)
-
-	add(reg, "CreateLaunchConfiguration", (*service).createLaunchConfiguration)
-	add(reg, "DescribeLaunchConfigurations", (*service).describeLaunchConfigurations)
-	add(reg, "DeleteLaunchConfiguration", (*service).deleteLaunchConfiguration)
+	registerNotifications(reg)
+	registerLaunchConfigurations(reg)
+	registerTypes(reg)
 
 	reg.State(serviceName, dump)
 	registerAuthorization(reg)
 }
 
-// registerScaling adds the actions about what scales a group, and who is told of it.
+// add registers the handler of an action, which is a method of one part of the service.
+func add[P, I, O any](reg *sim.Registry, action string, part func(*service) P, handle func(P, *sim.Call, *I) (*O, error)) {
+	sim.Handle(reg, serviceName, action, func(c *sim.Call, in *I) (*O, error) { return handle(part(regional(c.Region)), c, in) })
+}
+
+func registerGroups(reg *sim.Registry) {
+	groups := func(s *service) *groupActions { return s.groupActions }
+	add(reg, "CreateAutoScalingGroup", groups, (*groupActions).create)
+	add(reg, "UpdateAutoScalingGroup", groups, (*groupActions).update)
+	add(reg, "DeleteAutoScalingGroup", groups, (*groupActions).delete)
+	add(reg, "SetDesiredCapacity", groups, (*groupActions).setDesiredCapacity)
+	add(reg, "DescribeAccountLimits", groups, (*groupActions).describeAccountLimits)
+
+	shown := func(s *service) *describeActions { return s.describeActions }
+	add(reg, "DescribeAutoScalingGroups", shown, (*describeActions).describeAutoScalingGroups)
+	add(reg, "DescribeAutoScalingInstances", shown, (*describeActions).describeAutoScalingInstances)
+	add(reg, "DescribeScalingActivities", shown, (*describeActions).describeScalingActivities)
+
+	tags := func(s *service) *tagActions { return s.tagActions }
+	add(reg, "CreateOrUpdateTags", tags, (*tagActions).createOrUpdate)
+	add(reg, "DeleteTags", tags, (*tagActions).delete)
+	add(reg, "DescribeTags", tags, (*tagActions).describe)
+}
+
+func registerInstances(reg *sim.Registry) {
+	instances := func(s *service) *instanceActions { return s.instanceActions }
+	add(reg, "TerminateInstanceInAutoScalingGroup", instances, (*instanceActions).terminate)
+	add(reg, "SetInstanceProtection", instances, (*instanceActions).setProtection)
+	add(reg, "SetInstanceHealth", instances, (*instanceActions).setHealth)
+	add(reg, "EnterStandby", instances, (*instanceActions).enterStandby)
+	add(reg, "ExitStandby", instances, (*instanceActions).exitStandby)
+	add(reg, "AttachInstances", instances, (*instanceActions).attach)
+	add(reg, "DetachInstances", instances, (*instanceActions).detach)
+
+	hooks := func(s *service) *hookActions { return s.hookActions }
+	add(reg, "PutLifecycleHook", hooks, (*hookActions).put)
+	add(reg, "DeleteLifecycleHook", hooks, (*hookActions).delete)
+	add(reg, "DescribeLifecycleHooks", hooks, (*hookActions).describe)
+	add(reg, "CompleteLifecycleAction", hooks, (*hookActions).complete)
+	add(reg, "RecordLifecycleActionHeartbeat", hooks, (*hookActions).recordHeartbeat)
+}
+
+func registerRefreshes(reg *sim.Registry) {
+	refreshes := func(s *service) *refreshActions { return s.refreshActions }
+	add(reg, "StartInstanceRefresh", refreshes, (*refreshActions).start)
+	add(reg, "CancelInstanceRefresh", refreshes, (*refreshActions).cancel)
+	add(reg, "RollbackInstanceRefresh", refreshes, (*refreshActions).rollback)
+	add(reg, "DescribeInstanceRefreshes", refreshes, (*refreshActions).describe)
+}
+
+func registerWarmPools(reg *sim.Registry) {
+	warmPools := func(s *service) *warmPoolActions { return s.warmPoolActions }
+	add(reg, "PutWarmPool", warmPools, (*warmPoolActions).put)
+	add(reg, "DeleteWarmPool", warmPools, (*warmPoolActions).delete)
+	add(reg, "DescribeWarmPool", warmPools, (*warmPoolActions).describe)
+}
+
+func registerAttachments(reg *sim.Registry) {
+	attachments := func(s *service) *attachmentActions { return s.attachmentActions }
+	add(reg, "AttachLoadBalancers", attachments, (*attachmentActions).attachLoadBalancers)
+	add(reg, "DetachLoadBalancers", attachments, (*attachmentActions).detachLoadBalancers)
+	add(reg, "DescribeLoadBalancers", attachments, (*attachmentActions).describeLoadBalancers)
+	add(reg, "AttachLoadBalancerTargetGroups", attachments, (*attachmentActions).attachTargetGroups)
+	add(reg, "DetachLoadBalancerTargetGroups", attachments, (*attachmentActions).detachTargetGroups)
+	add(reg, "DescribeLoadBalancerTargetGroups", attachments, (*attachmentActions).describeTargetGroups)
+	add(reg, "AttachTrafficSources", attachments, (*attachmentActions).attachTrafficSources)
+	add(reg, "DetachTrafficSources", attachments, (*attachmentActions).detachTrafficSources)
+	add(reg, "DescribeTrafficSources", attachments, (*attachmentActions).describeTrafficSources)
+}
+
+// registerScaling adds the actions about what scales a group, and when it does not.
 func registerScaling(reg *sim.Registry) {
-	add(reg, "PutScalingPolicy", (*service).putScalingPolicy)
-	add(reg, "DescribePolicies", (*service).describePolicies)
-	add(reg, "ExecutePolicy", (*service).executePolicy)
-	add(reg, "DeletePolicy", (*service).deletePolicy)
-	add(reg, "DescribeAdjustmentTypes", (*service).describeAdjustmentTypes)
+	policies := func(s *service) *policyActions { return s.policyActions }
+	add(reg, "PutScalingPolicy", policies, (*policyActions).put)
+	add(reg, "DescribePolicies", policies, (*policyActions).describe)
+	add(reg, "ExecutePolicy", policies, (*policyActions).execute)
+	add(reg, "DeletePolicy", policies, (*policyActions).delete)
 
-	add(reg, "PutScheduledUpdateGroupAction", (*service).putScheduledUpdateGroupAction)
-	add(reg, "BatchPutScheduledUpdateGroupAction", (*service).batchPutScheduledUpdateGroupAction)
-	add(reg, "DescribeScheduledActions", (*service).describeScheduledActions)
-	add(reg, "DeleteScheduledAction", (*service).deleteScheduledAction)
-	add(reg, "BatchDeleteScheduledAction", (*service).batchDeleteScheduledAction)
+	schedules := func(s *service) *scheduleActions { return s.scheduleActions }
+	add(reg, "PutScheduledUpdateGroupAction", schedules, (*scheduleActions).put)
+	add(reg, "BatchPutScheduledUpdateGroupAction", schedules, (*scheduleActions).batchPut)
+	add(reg, "DescribeScheduledActions", schedules, (*scheduleActions).describe)
+	add(reg, "DeleteScheduledAction", schedules, (*scheduleActions).delete)
+	add(reg, "BatchDeleteScheduledAction", schedules, (*scheduleActions).batchDelete)
 
-	add(reg, "PutNotificationConfiguration", (*service).putNotificationConfiguration)
-	add(reg, "DescribeNotificationConfigurations", (*service).describeNotificationConfigurations)
-	add(reg, "DeleteNotificationConfiguration", (*service).deleteNotificationConfiguration)
-	add(reg, "DescribeAutoScalingNotificationTypes", (*service).describeAutoScalingNotificationTypes)
-
-	add(reg, "EnableMetricsCollection", (*service).enableMetricsCollection)
-	add(reg, "DisableMetricsCollection", (*service).disableMetricsCollection)
-	add(reg, "DescribeMetricCollectionTypes", (*service).describeMetricCollectionTypes)
+	processes := func(s *service) *processActions { return s.processActions }
+	add(reg, "SuspendProcesses", processes, (*processActions).suspend)
+	add(reg, "ResumeProcesses", processes, (*processActions).resume)
 }
 
-const serviceName = "autoscaling"
-
-func add[I, O any](reg *sim.Registry, action string, h func(*service, *sim.Call, *I) (*O, error)) {
-	sim.Handle(reg, serviceName, action, func(c *sim.Call, in *I) (*O, error) { return h(regional(c.Region), c, in) })
+func registerNotifications(reg *sim.Registry) {
+	notifications := func(s *service) *notificationActions { return s.notificationActions }
+	add(reg, "PutNotificationConfiguration", notifications, (*notificationActions).put)
+	add(reg, "DescribeNotificationConfigurations", notifications, (*notificationActions).describe)
+	add(reg, "DeleteNotificationConfiguration", notifications, (*notificationActions).delete)
+	add(reg, "EnableMetricsCollection", notifications, (*notificationActions).enableMetricsCollection)
+	add(reg, "DisableMetricsCollection", notifications, (*notificationActions).disableMetricsCollection)
 }
 
-// dump returns what the service holds in a Region, as it is now.
-func dump(r *sim.Region) any {
-	s := regional(r)
-	state := struct {
-		Groups     map[string]types.AutoScalingGroup  `json:"groups"`
-		WarmPools  map[string][]types.Instance        `json:"warmPools"`
-		Hooks      map[string][]types.LifecycleHook   `json:"lifecycleHooks"`
-		Refreshes  map[string][]types.InstanceRefresh `json:"instanceRefreshes"`
-		Activities map[string]int                     `json:"activities"`
-		Alarms     map[string]AlarmState              `json:"alarms,omitempty"`
-
-		Policies      map[string][]types.ScalingPolicy              `json:"scalingPolicies,omitempty"`
-		Scheduled     map[string][]types.ScheduledUpdateGroupAction `json:"scheduledActions,omitempty"`
-		Notifications map[string][]types.NotificationConfiguration  `json:"notifications,omitempty"`
-
-		LaunchConfigurations []*types.LaunchConfiguration `json:"launchConfigurations,omitempty"`
-	}{
-		map[string]types.AutoScalingGroup{}, map[string][]types.Instance{}, map[string][]types.LifecycleHook{},
-		map[string][]types.InstanceRefresh{}, map[string]int{}, Alarms(r),
-		map[string][]types.ScalingPolicy{}, map[string][]types.ScheduledUpdateGroupAction{}, map[string][]types.NotificationConfiguration{},
-		s.configurations.All(),
-	}
-	for _, v := range s.views.All() {
-		name := *v.group.AutoScalingGroupName
-		state.Groups[name] = v.group
-		if v.warm != nil {
-			state.WarmPools[name] = v.warm
-		}
-		if v.hooks != nil {
-			state.Hooks[name] = v.hooks
-		}
-		if v.scaling != nil {
-			state.Policies[name] = v.scaling
-		}
-		if v.scheduled != nil {
-			state.Scheduled[name] = v.scheduled
-		}
-		if v.notifications != nil {
-			state.Notifications[name] = v.notifications
-		}
-	}
-	for _, r := range s.refreshes.All() {
-		state.Refreshes[*r.AutoScalingGroupName] = append(state.Refreshes[*r.AutoScalingGroupName], *r)
-	}
-	for _, a := range s.activities.All() {
-		state.Activities[*a.AutoScalingGroupName]++
-	}
-	return state
+func registerLaunchConfigurations(reg *sim.Registry) {
+	configurations := func(s *service) *configurationActions { return s.configurationActions }
+	add(reg, "CreateLaunchConfiguration", configurations, (*configurationActions).create)
+	add(reg, "DescribeLaunchConfigurations", configurations, (*configurationActions).describe)
+	add(reg, "DeleteLaunchConfiguration", configurations, (*configurationActions).delete)
 }
 
-func (s *service) describeTerminationPolicyTypes(*sim.Call,
-	*autoscaling.DescribeTerminationPolicyTypesInput) (*autoscaling.DescribeTerminationPolicyTypesOutput, error) {
-	return &autoscaling.DescribeTerminationPolicyTypesOutput{TerminationPolicyTypes: terminationPolicies}, nil
-}
-
-func (s *service) describeLifecycleHookTypes(*sim.Call,
-	*autoscaling.DescribeLifecycleHookTypesInput) (*autoscaling.DescribeLifecycleHookTypesOutput, error) {
-	return &autoscaling.DescribeLifecycleHookTypesOutput{LifecycleHookTypes: []string{transitionLaunch, transitionTerminate}}, nil
+// registerTypes adds the actions that list what other actions take. Their answers are always the
+// same.
+func registerTypes(reg *sim.Registry) {
+	sim.Handle(reg, serviceName, "DescribeScalingProcessTypes", describeScalingProcessTypes)
+	sim.Handle(reg, serviceName, "DescribeTerminationPolicyTypes", describeTerminationPolicyTypes)
+	sim.Handle(reg, serviceName, "DescribeLifecycleHookTypes", describeLifecycleHookTypes)
+	sim.Handle(reg, serviceName, "DescribeAdjustmentTypes", describeAdjustmentTypes)
+	sim.Handle(reg, serviceName, "DescribeAutoScalingNotificationTypes", describeAutoScalingNotificationTypes)
+	sim.Handle(reg, serviceName, "DescribeMetricCollectionTypes", describeMetricCollectionTypes)
 }

@@ -27,9 +27,9 @@ var capacityTypes = map[types.TargetCapacityType]ec2types.MarketType{
 // Availability Zone balance" (UG use-ec2-capacity-reservations, "Availability Zone balance and
 // Capacity Reservations"). The strategy reservations-then-balanced, and distribution segments, go
 // by reservation first.
-func (s *service) reservedFirst(g *group, config configuration, plain []option, spot bool) ([]option, error) {
+func (p *launchPlanner) reservedFirst(g *group, config configuration, plain []option, spot bool) ([]option, error) {
 	if segments := config.segments(); len(segments) > 0 {
-		return s.bySegment(g, segments, plain)
+		return p.bySegment(g, segments, plain)
 	}
 	spec := g.reservation
 	if spot || spec == nil || spec.CapacityReservationTarget == nil {
@@ -39,7 +39,7 @@ func (s *service) reservedFirst(g *group, config configuration, plain []option, 
 	if !only && spec.CapacityReservationPreference != types.CapacityReservationPreferenceCapacityReservationsFirst {
 		return plain, nil
 	}
-	reserved := s.intoReservations(g, plain, ec2types.MarketTypeOnDemand)
+	reserved := p.intoReservations(g, plain, ec2types.MarketTypeOnDemand)
 	switch {
 	case only && len(reserved) == 0:
 		return nil, errNoReservation
@@ -64,7 +64,7 @@ func (n *settings) outOfBalance(m *member) bool {
 }
 
 // bySegment returns the options in the order of the types of capacity that the segments list.
-func (s *service) bySegment(g *group, segments []types.DistributionSegment, plain []option) ([]option, error) {
+func (p *launchPlanner) bySegment(g *group, segments []types.DistributionSegment, plain []option) ([]option, error) {
 	var ordered []option
 	for _, segment := range segments {
 		for _, kind := range segment.TargetCapacityTypes {
@@ -72,7 +72,7 @@ func (s *service) bySegment(g *group, segments []types.DistributionSegment, plai
 				ordered = append(ordered, plain...)
 				continue
 			}
-			ordered = append(ordered, s.intoReservations(g, plain, capacityTypes[kind])...)
+			ordered = append(ordered, p.intoReservations(g, plain, capacityTypes[kind])...)
 		}
 	}
 	if len(ordered) == 0 {
@@ -83,17 +83,17 @@ func (s *service) bySegment(g *group, segments []types.DistributionSegment, plai
 
 // intoReservations returns the options that fit reservations of a market which have room, each
 // launching into one.
-func (s *service) intoReservations(g *group, plain []option, market ec2types.MarketType) []option {
+func (p *launchPlanner) intoReservations(g *group, plain []option, market ec2types.MarketType) []option {
 	target := g.reservation.CapacityReservationTarget
-	open := ec2.OpenReservations(s.region, target.CapacityReservationIds, target.CapacityReservationResourceGroupArns)
+	open := ec2.OpenReservations(p.region, target.CapacityReservationIds, target.CapacityReservationResourceGroupArns)
 	var reserved []option
 	for _, o := range plain {
-		instanceType := o.choice.instanceType
+		instanceType := o.choice.InstanceType
 		if instanceType == "" {
 			instanceType = string(o.template.data.InstanceType)
 		}
 		for _, c := range open {
-			if c.InstanceType == instanceType && c.Zone == o.place.zone && c.Market() == market {
+			if c.InstanceType == instanceType && c.Zone == o.place.Zone && c.Market() == market {
 				into := o
 				into.market, into.reservation = market, c.ID
 				reserved = append(reserved, into)
@@ -109,9 +109,9 @@ func byZone(plain, options []option) []option {
 	var ordered []option
 	var seen []string
 	for _, p := range plain {
-		if zone := p.place.zone; !slices.Contains(seen, zone) {
+		if zone := p.place.Zone; !slices.Contains(seen, zone) {
 			seen = append(seen, zone)
-			ordered = append(ordered, filter(options, func(o option) bool { return o.place.zone == zone })...)
+			ordered = append(ordered, filter(options, func(o option) bool { return o.place.Zone == zone })...)
 		}
 	}
 	return ordered

@@ -36,8 +36,15 @@ var (
 	adjustmentTypes = []string{adjustChange, adjustExact, adjustPercent}
 )
 
-func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicyInput) (*autoscaling.PutScalingPolicyOutput, error) {
-	g, err := s.change(c, in.AutoScalingGroupName)
+// policyActions serves the actions on scaling policies.
+type policyActions struct {
+	region *sim.Region
+	kernel *sim.Kernel
+	groups *groups
+}
+
+func (api *policyActions) put(c *sim.Call, in *autoscaling.PutScalingPolicyInput) (*autoscaling.PutScalingPolicyOutput, error) {
+	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +66,7 @@ func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicy
 	case i < 0 && len(g.scaling) >= maxPolicies:
 		return nil, sim.Errorf(codeLimitExceeded, "You have already reached the limit of %d scaling policies for the Auto Scaling group.", maxPolicies)
 	case i < 0:
-		p.PolicyARN = ptr(fmt.Sprintf("arn:aws:autoscaling:%s:%s:scalingPolicy:%s:autoScalingGroupName/%s:policyName/%s", s.region.Name, s.region.Account.ID, s.kernel.NewUUID(), g.name, *p.PolicyName))
+		p.PolicyARN = ptr(fmt.Sprintf("arn:aws:autoscaling:%s:%s:scalingPolicy:%s:autoScalingGroupName/%s:policyName/%s", api.region.Name, api.region.Account.ID, api.kernel.NewUUID(), g.name, *p.PolicyName))
 	case *g.scaling[i].PolicyType != *p.PolicyType:
 		// inference
 		return nil, invalid("The policy type of %s cannot be changed from %s to %s.", *p.PolicyName, *g.scaling[i].PolicyType, *p.PolicyType)
@@ -69,8 +76,8 @@ func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicy
 	// UG as-scaling-target-tracking: Auto Scaling makes two alarms, which it owns
 	if *p.PolicyType == policyTargetTracking && len(p.Alarms) == 0 {
 		for _, kind := range []string{"AlarmHigh", "AlarmLow"} {
-			name := "TargetTracking-" + g.name + "-" + kind + "-" + s.kernel.NewUUID()
-			p.Alarms = append(p.Alarms, types.Alarm{AlarmName: ptr(name), AlarmARN: ptr("arn:aws:cloudwatch:" + s.region.Name + ":" + s.region.Account.ID + ":alarm:" + name)})
+			name := "TargetTracking-" + g.name + "-" + kind + "-" + api.kernel.NewUUID()
+			p.Alarms = append(p.Alarms, types.Alarm{AlarmName: ptr(name), AlarmARN: ptr("arn:aws:cloudwatch:" + api.region.Name + ":" + api.region.Account.ID + ":alarm:" + name)})
 		}
 	}
 	if i < 0 {
@@ -78,7 +85,7 @@ func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicy
 	} else {
 		g.scaling = slices.Concat(g.scaling[:i], []types.ScalingPolicy{p}, g.scaling[i+1:])
 	}
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.PutScalingPolicyOutput{PolicyARN: p.PolicyARN, Alarms: p.Alarms}, nil
 }
 
@@ -145,49 +152,26 @@ func checkSteps(steps []types.StepAdjustment) error {
 	return nil
 }
 
-// findPolicy finds a policy by its ARN, or by the names of its group and itself.
-func (s *service) findPolicy(groupName, policy *string) (*group, *types.ScalingPolicy, error) {
-	if val(policy) == "" {
-		return nil, nil, required("policyName")
-	}
-	byARN := strings.HasPrefix(*policy, "arn:")
-	if !byARN && val(groupName) == "" {
-		// inference for the words
-		return nil, nil, invalid("AutoScalingGroupName is required for a policy that is given by its name.")
-	}
-	for _, g := range s.order {
-		if val(groupName) != "" && g.name != *groupName {
-			continue
-		}
-		for i := range g.scaling {
-			if byARN && *g.scaling[i].PolicyARN == *policy || !byARN && *g.scaling[i].PolicyName == *policy {
-				return g, &g.scaling[i], nil
-			}
-		}
-	}
-	return nil, nil, invalid("No policy found for policy name %s", *policy) // inference for the words
-}
-
-func (s *service) deletePolicy(c *sim.Call, in *autoscaling.DeletePolicyInput) (*autoscaling.DeletePolicyOutput, error) {
-	g, p, err := s.findPolicy(in.AutoScalingGroupName, in.PolicyName)
+func (api *policyActions) delete(c *sim.Call, in *autoscaling.DeletePolicyInput) (*autoscaling.DeletePolicyOutput, error) {
+	g, p, err := api.groups.findPolicy(in.AutoScalingGroupName, in.PolicyName)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.change(c, &g.name); err != nil {
+	if _, err := api.groups.change(c, &g.name); err != nil {
 		return nil, err
 	}
 	arn := *p.PolicyARN
 	g.scaling = filter(g.scaling, func(p types.ScalingPolicy) bool { return *p.PolicyARN != arn })
-	s.publish(g)
+	api.groups.publish(g)
 	return &autoscaling.DeletePolicyOutput{}, nil
 }
 
-func (s *service) describePolicies(_ *sim.Call, in *autoscaling.DescribePoliciesInput) (*autoscaling.DescribePoliciesOutput, error) {
-	if err := s.shownGroup(in.AutoScalingGroupName); err != nil {
+func (api *policyActions) describe(_ *sim.Call, in *autoscaling.DescribePoliciesInput) (*autoscaling.DescribePoliciesOutput, error) {
+	if err := api.groups.checkShown(in.AutoScalingGroupName); err != nil {
 		return nil, err
 	}
 	var found []types.ScalingPolicy
-	for _, v := range s.views.VisibleAll() {
+	for _, v := range api.groups.views.VisibleAll() {
 		found = append(found, filter(v.scaling, func(p types.ScalingPolicy) bool {
 			return (val(in.AutoScalingGroupName) == "" || *p.AutoScalingGroupName == *in.AutoScalingGroupName) &&
 				(len(in.PolicyNames) == 0 || slices.Contains(in.PolicyNames, *p.PolicyName) || slices.Contains(in.PolicyNames, *p.PolicyARN)) &&
@@ -201,14 +185,14 @@ func (s *service) describePolicies(_ *sim.Call, in *autoscaling.DescribePolicies
 	return &autoscaling.DescribePoliciesOutput{ScalingPolicies: emptyIfNil(page), NextToken: next}, nil
 }
 
-// executePolicy carries a policy out, as its alarm would. With HonorCooldown a simple policy waits
+// execute carries a policy out, as its alarm would. With HonorCooldown a simple policy waits
 // for the end of a cooldown by being refused (API ExecutePolicy: ScalingActivityInProgress).
-func (s *service) executePolicy(c *sim.Call, in *autoscaling.ExecutePolicyInput) (*autoscaling.ExecutePolicyOutput, error) {
-	g, p, err := s.findPolicy(in.AutoScalingGroupName, in.PolicyName)
+func (api *policyActions) execute(c *sim.Call, in *autoscaling.ExecutePolicyInput) (*autoscaling.ExecutePolicyOutput, error) {
+	g, p, err := api.groups.findPolicy(in.AutoScalingGroupName, in.PolicyName)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.change(c, &g.name); err != nil {
+	if _, err := api.groups.change(c, &g.name); err != nil {
 		return nil, err
 	}
 	adjustment, err := adjustmentFor(p, in)
@@ -228,7 +212,7 @@ func (s *service) executePolicy(c *sim.Call, in *autoscaling.ExecutePolicyInput)
 	if *p.PolicyType == policySimple {
 		g.coolUntil = c.Now.Add(seconds(valOr(p.Cooldown, g.cooldown)))
 	}
-	s.changed(g)
+	api.groups.changed(g)
 	return &autoscaling.ExecutePolicyOutput{}, nil
 }
 
@@ -284,7 +268,7 @@ func adjusted(desired int, p *types.ScalingPolicy, adjustment int) int {
 	return desired + change
 }
 
-func (s *service) describeAdjustmentTypes(*sim.Call, *autoscaling.DescribeAdjustmentTypesInput) (*autoscaling.DescribeAdjustmentTypesOutput, error) {
+func describeAdjustmentTypes(*sim.Call, *autoscaling.DescribeAdjustmentTypesInput) (*autoscaling.DescribeAdjustmentTypesOutput, error) {
 	out := &autoscaling.DescribeAdjustmentTypesOutput{}
 	for _, name := range adjustmentTypes {
 		out.AdjustmentTypes = append(out.AdjustmentTypes, types.AdjustmentType{AdjustmentType: ptr(name)})

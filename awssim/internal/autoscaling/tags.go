@@ -26,9 +26,14 @@ func describedTags(tags []types.Tag, group string) []types.TagDescription {
 	return out
 }
 
-// createOrUpdateTags sets tags of groups, all or none. Instances that run already do not get them
+// tagActions serves the actions on tags.
+type tagActions struct {
+	groups *groups
+}
+
+// createOrUpdate sets tags of groups, all or none. Instances that run already do not get them
 // (UG ec2-auto-scaling-tagging).
-func (s *service) createOrUpdateTags(c *sim.Call, in *autoscaling.CreateOrUpdateTagsInput) (*autoscaling.CreateOrUpdateTagsOutput, error) {
+func (api *tagActions) createOrUpdate(c *sim.Call, in *autoscaling.CreateOrUpdateTagsInput) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	if len(in.Tags) == 0 {
 		return nil, required("tags")
 	}
@@ -41,7 +46,7 @@ func (s *service) createOrUpdateTags(c *sim.Call, in *autoscaling.CreateOrUpdate
 		if t.ResourceId == nil || t.ResourceType == nil {
 			return nil, invalid("Tag %s must have a ResourceId and a ResourceType.", val(t.Key))
 		}
-		g, err := s.change(c, t.ResourceId)
+		g, err := api.groups.change(c, t.ResourceId)
 		if err != nil {
 			return nil, err
 		}
@@ -57,40 +62,40 @@ func (s *service) createOrUpdateTags(c *sim.Call, in *autoscaling.CreateOrUpdate
 	for _, g := range touched {
 		slices.SortFunc(merged[g], func(a, b types.TagDescription) int { return cmp.Compare(*a.Key, *b.Key) })
 		g.tags = merged[g]
-		s.publish(g)
+		api.groups.publish(g)
 	}
 	return &autoscaling.CreateOrUpdateTagsOutput{}, nil
 }
 
-// deleteTags removes tags; one that is not there is no error. A value, if given, must match
+// delete removes tags; one that is not there is no error. A value, if given, must match
 // (inference from DeleteTags of EC2).
-func (s *service) deleteTags(c *sim.Call, in *autoscaling.DeleteTagsInput) (*autoscaling.DeleteTagsOutput, error) {
+func (api *tagActions) delete(c *sim.Call, in *autoscaling.DeleteTagsInput) (*autoscaling.DeleteTagsOutput, error) {
 	if len(in.Tags) == 0 {
 		return nil, required("tags")
 	}
 	for _, t := range in.Tags {
-		if _, err := s.change(c, t.ResourceId); err != nil {
+		if _, err := api.groups.change(c, t.ResourceId); err != nil {
 			return nil, err
 		}
 	}
 	for _, t := range in.Tags {
-		g := s.groups[*t.ResourceId]
+		g := api.groups.byName[*t.ResourceId]
 		g.tags = filter(g.tags, func(o types.TagDescription) bool {
 			return *o.Key != val(t.Key) || t.Value != nil && *o.Value != *t.Value
 		})
-		s.publish(g)
+		api.groups.publish(g)
 	}
 	return &autoscaling.DeleteTagsOutput{}, nil
 }
 
-func (s *service) describeTags(_ *sim.Call, in *autoscaling.DescribeTagsInput) (*autoscaling.DescribeTagsOutput, error) {
+func (api *tagActions) describe(_ *sim.Call, in *autoscaling.DescribeTagsInput) (*autoscaling.DescribeTagsOutput, error) {
 	for _, f := range in.Filters {
 		if !slices.Contains([]string{tagResource, "key", "value", "propagate-at-launch"}, val(f.Name)) {
 			return nil, invalid("Filter type %s is not correct. Allowed Filter types are: auto-scaling-group key value propagate-at-launch", val(f.Name))
 		}
 	}
 	var found []types.TagDescription
-	for _, v := range s.views.VisibleAll() {
+	for _, v := range api.groups.views.VisibleAll() {
 		found = append(found, filter(v.group.Tags, func(t types.TagDescription) bool { return tagMatches(t, in.Filters) })...)
 	}
 	page, next, err := paginate(found, in.NextToken, in.MaxRecords, 50, 100, func(t types.TagDescription) string { return *t.ResourceId + "\x00" + *t.Key })

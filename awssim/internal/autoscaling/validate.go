@@ -6,6 +6,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling/scalein"
 )
 
 // Limits on groups (UG ec2-auto-scaling-quotas; SDK CreateAutoScalingGroupInput; API model for lengths).
@@ -115,7 +118,7 @@ func (n *settings) applyMaintenance(p *types.InstanceMaintenancePolicy) error {
 // applyPolicies sets the rest: who terminates, where capacity goes, what is protected.
 func (n *settings) applyPolicies(in *autoscaling.UpdateAutoScalingGroupInput) error {
 	for _, p := range in.TerminationPolicies {
-		if !slices.Contains(terminationPolicies, p) && !strings.HasPrefix(p, "arn:aws:lambda:") {
+		if !slices.Contains(scalein.Policies, p) && !strings.HasPrefix(p, "arn:aws:lambda:") {
 			return invalid("Invalid termination policy: %s", p)
 		}
 	}
@@ -181,7 +184,7 @@ func (n *settings) applyLifecycle(l *types.InstanceLifecyclePolicy) error {
 
 // check refuses combinations that no single member shows.
 func (n *settings) check(attributeBased bool) error {
-	if n.capacityUnit != capacityTypeUnits && !attributeBased {
+	if n.capacityUnit != allocation.CapacityTypeUnits && !attributeBased {
 		return invalid("DesiredCapacityType is supported for attribute-based instance type selection only.")
 	}
 	if len(n.config.segments()) > 0 && (n.reservation == nil || n.reservation.CapacityReservationTarget == nil ||

@@ -2,6 +2,9 @@ package autoscaling
 
 import "strconv"
 
+// serviceName is the name by which requests to the service are signed.
+const serviceName = "autoscaling"
+
 func ptr[T any](v T) *T { return &v }
 
 // val returns what p points at, or the zero value.
@@ -42,12 +45,14 @@ func number(n int) *int32 {
 	return ptr(int32(n)) //nolint:gosec // counts here come from int32 members or from lists of instances
 }
 
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// percentUp and percentDown take a share of n and round it; Auto Scaling rounds minimums up and
-// maximums down (API RefreshPreferences, 2020 edition: "rounded up to the nearest integer"; maximum
-// by symmetry, inference).
-func percentUp(n, percent int) int   { return ceilDiv(n*percent, 100) }
-func percentDown(n, percent int) int { return n * percent / 100 }
-
 func itoa(n int) string { return strconv.Itoa(n) }
+
+func filter[T any](all []T, keep func(T) bool) []T {
+	var kept []T
+	for _, v := range all {
+		if keep(v) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}

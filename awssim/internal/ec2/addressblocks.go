@@ -37,7 +37,7 @@ func associateVpcCidrBlock(c *sim.Call, in *awsec2.AssociateVpcCidrBlockInput) (
 	); err != nil {
 		return nil, err
 	}
-	vpc, err := s.findVPC(in.VpcId)
+	vpc, err := s.vpcs.find(in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func associateVpcCidrBlock(c *sim.Call, in *awsec2.AssociateVpcCidrBlockInput) (
 	association := blockAssociation(c.Kernel.NewID("vpc-cidr-assoc-", 17), block.String())
 	vpc.CidrBlockAssociationSet = append(slices.Clone(vpc.CidrBlockAssociationSet), association)
 	s.vpcs.Put(*vpc.VpcId, vpc)
-	s.eachRouteTable(*vpc.VpcId, func(table *types.RouteTable) {
+	s.routeTables.changeEach(*vpc.VpcId, func(table *types.RouteTable) {
 		table.Routes = append(slices.Clone(table.Routes), localRoute(ptr(block.String())))
 	})
 	// in the answer; a describe finds it associated
@@ -70,16 +70,6 @@ func blockAssociation(id, cidr string) types.VpcCidrBlockAssociation {
 	return types.VpcCidrBlockAssociation{AssociationId: ptr(id), CidrBlock: ptr(cidr), CidrBlockState: &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated}}
 }
 
-// eachRouteTable changes the route tables of a VPC.
-func (s *state) eachRouteTable(vpc string, change func(*types.RouteTable)) {
-	for _, table := range s.routeTables.All() {
-		if val(table.VpcId) == vpc {
-			change(&table)
-			s.routeTables.Put(*table.RouteTableId, table)
-		}
-	}
-}
-
 // disassociateVpcCidrBlock takes a block from a VPC that is not its primary one and has no subnets
 // (API reference, DisassociateVpcCidrBlock: "You must detach or delete all gateways and resources
 // that are associated with the CIDR block before"). The code for a block with subnets is an
@@ -89,7 +79,7 @@ func disassociateVpcCidrBlock(c *sim.Call, in *awsec2.DisassociateVpcCidrBlockIn
 	if val(in.AssociationId) == "" {
 		return nil, missingParameter("associationId")
 	}
-	vpc, place := s.findBlock(*in.AssociationId)
+	vpc, place := s.vpcs.findBlock(*in.AssociationId)
 	switch {
 	case place < 0:
 		return nil, sim.Errorf("InvalidVpcCidrBlockAssociationID.NotFound", "The vpc CIDR block association ID '%s' does not exist", *in.AssociationId)
@@ -108,23 +98,11 @@ func disassociateVpcCidrBlock(c *sim.Call, in *awsec2.DisassociateVpcCidrBlockIn
 	}
 	vpc.CidrBlockAssociationSet = slices.Delete(slices.Clone(vpc.CidrBlockAssociationSet), place, place+1)
 	s.vpcs.Put(*vpc.VpcId, vpc)
-	s.eachRouteTable(*vpc.VpcId, func(table *types.RouteTable) {
+	s.routeTables.changeEach(*vpc.VpcId, func(table *types.RouteTable) {
 		table.Routes = slices.DeleteFunc(slices.Clone(table.Routes), func(route types.Route) bool {
 			return val(route.GatewayId) == localTarget && val(route.DestinationCidrBlock) == *association.CidrBlock
 		})
 	})
 	association.CidrBlockState = &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeDisassociating}
 	return &awsec2.DisassociateVpcCidrBlockOutput{VpcId: vpc.VpcId, CidrBlockAssociation: &association}, nil
-}
-
-// findBlock returns the VPC with an association of a block, and the place of the association, -1 if
-// there is none.
-func (s *state) findBlock(id string) (types.Vpc, int) {
-	for _, vpc := range s.vpcs.All() {
-		place := slices.IndexFunc(vpc.CidrBlockAssociationSet, func(a types.VpcCidrBlockAssociation) bool { return val(a.AssociationId) == id })
-		if place >= 0 {
-			return vpc, place
-		}
-	}
-	return types.Vpc{}, -1
 }

@@ -67,9 +67,9 @@ func registerAuthorization(reg *sim.Registry) {
 		}
 		context := iampolicy.Context{}
 		if l.source != nil {
-			context["ec2:LaunchTemplate"] = []string{l.state.arn("launch-template/" + l.source.ID)}
+			context["ec2:LaunchTemplate"] = []string{resourceARN(l.state.region, "launch-template/"+l.source.ID)}
 		}
-		return questions(l.permissions(context))
+		return questions(launchPermissions(l, context))
 	})
 }
 
@@ -89,15 +89,15 @@ var fleetResources = []string{
 // by CreateFleet for the tags of the fleet (AllowScopedResourceCreationTagging).
 func askCreateFleet(c *sim.Call, in *awsec2.CreateFleetInput) []sim.Question {
 	s := stateOf(c.Region)
-	templates, err := s.fleetTemplates(in)
+	templates, err := fleetTemplates(s, in)
 	if err != nil {
 		return nil
 	}
-	pools, err := s.fleetPools(in, templates)
+	pools, err := fleetPools(s, in, templates)
 	if err != nil {
 		return nil
 	}
-	arn := s.arn("fleet/*")
+	arn := resourceARN(s.region, "fleet/*")
 	var tags []types.Tag
 	for _, specification := range in.TagSpecifications {
 		if specification.ResourceType == types.ResourceTypeFleet {
@@ -114,7 +114,7 @@ func askCreateFleet(c *sim.Call, in *awsec2.CreateFleetInput) []sim.Question {
 	for _, p := range pools {
 		launched := p.in
 		launched.TagSpecifications = mergeTagSpecifications(launched.TagSpecifications, in.TagSpecifications)
-		launches = append(launches, (&launch{state: s, in: launched, source: p.template}).permissions(iampolicy.Context{})...)
+		launches = append(launches, launchPermissions(&launch{state: s, in: launched, source: p.template}, iampolicy.Context{})...)
 	}
 	for _, request := range launches {
 		if request.Action == "ec2:RunInstances" && slices.Contains(fleetResources, resourceType(request.Resource)) {
@@ -149,12 +149,12 @@ func askTerminate(c *sim.Call, in *awsec2.TerminateInstancesInput) []sim.Questio
 	s := stateOf(c.Region)
 	var asked []iampolicy.Request
 	for _, id := range in.InstanceIds {
-		t, tags, err := s.findTaggable(id)
+		t, tags, err := findTaggable(s, id)
 		if err != nil {
 			continue
 		}
 		asked = append(asked, iampolicy.Request{
-			Action: "ec2:TerminateInstances", Resource: s.arn(string(t.resource) + "/" + id), Context: sim.Tagged(iampolicy.Context{}, tagMap(tags), service),
+			Action: "ec2:TerminateInstances", Resource: resourceARN(s.region, string(t.resource)+"/"+id), Context: sim.Tagged(iampolicy.Context{}, tagMap(tags), service),
 		})
 	}
 	return questions(asked)
@@ -176,11 +176,11 @@ func askReplaceRoot(c *sim.Call, in *awsec2.CreateReplaceRootVolumeTaskInput) []
 		}
 	}
 	const action = "ec2:CreateReplaceRootVolumeTask"
-	arn := s.arn("replace-root-volume-task/*")
+	arn := resourceARN(s.region, "replace-root-volume-task/*")
 	asked := []iampolicy.Request{
-		{Action: action, Resource: s.arn("instance/" + i.id()), Context: sim.Tagged(iampolicy.Context{}, tagMap(i.api.Tags), service)},
+		{Action: action, Resource: resourceARN(s.region, "instance/"+i.id()), Context: sim.Tagged(iampolicy.Context{}, tagMap(i.api.Tags), service)},
 		{Action: action, Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tags)},
-		{Action: action, Resource: s.arn("volume/" + cmp.Or(val(in.VolumeId), "*")), Context: iampolicy.Context{}},
+		{Action: action, Resource: resourceARN(s.region, "volume/"+cmp.Or(val(in.VolumeId), "*")), Context: iampolicy.Context{}},
 	}
 	if image, known := s.images.Get(val(in.ImageId)); known {
 		asked = append(asked, iampolicy.Request{
@@ -207,7 +207,7 @@ func questions(requests []iampolicy.Request) []sim.Question {
 // bound to its creation (EC2 user guide, supported-iam-actions-tagging;
 // permissions-for-launch-templates).
 func askCreateTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) []sim.Question {
-	arn := stateOf(c.Region).arn("launch-template/*")
+	arn := resourceARN(stateOf(c.Region).region, "launch-template/*")
 	tags := map[string]string{}
 	for _, specification := range in.TagSpecifications {
 		if specification.ResourceType == types.ResourceTypeLaunchTemplate {
@@ -225,28 +225,28 @@ func askCreateTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) []sim.
 
 func askTemplate(c *sim.Call, id, name *string) []sim.Question {
 	s := stateOf(c.Region)
-	t, err := s.findTemplate(id, name)
+	t, err := s.templates.find(id, name)
 	if err != nil {
 		return nil
 	}
-	return questions([]iampolicy.Request{s.onTemplate("ec2:"+c.Action, t)})
+	return questions([]iampolicy.Request{onTemplate(s, "ec2:"+c.Action, t)})
 }
 
-func (s *state) onTemplate(action string, t template) iampolicy.Request {
-	return iampolicy.Request{Action: action, Resource: s.arn("launch-template/" + t.id), Context: sim.Tagged(iampolicy.Context{}, tagMap(t.tags), service)}
+func onTemplate(s *state, action string, t template) iampolicy.Request {
+	return iampolicy.Request{Action: action, Resource: resourceARN(s.region, "launch-template/"+t.id), Context: sim.Tagged(iampolicy.Context{}, tagMap(t.tags), service)}
 }
 
 func askTagged(c *sim.Call, ids []string, tagging func(iampolicy.Context)) []sim.Question {
 	s := stateOf(c.Region)
 	var asked []iampolicy.Request
 	for _, id := range ids {
-		t, tags, err := s.findTaggable(id)
+		t, tags, err := findTaggable(s, id)
 		if err != nil {
 			continue
 		}
 		context := sim.Tagged(iampolicy.Context{}, tagMap(tags), service)
 		tagging(context)
-		asked = append(asked, iampolicy.Request{Action: "ec2:" + c.Action, Resource: s.arn(string(t.resource) + "/" + id), Context: context})
+		asked = append(asked, iampolicy.Request{Action: "ec2:" + c.Action, Resource: resourceARN(s.region, string(t.resource)+"/"+id), Context: context})
 	}
 	return questions(asked)
 }
@@ -264,13 +264,14 @@ func LaunchPermissions(r *sim.Region, request LaunchRequest) []iampolicy.Request
 	in := mergeLaunch(version.Data, awsec2.RunInstancesInput{ImageId: optional(request.ImageID), InstanceType: types.InstanceType(request.InstanceType)})
 	overrideSubnet(&in, request)
 	l := &launch{state: stateOf(r), in: in, source: version, extraTags: request.Tags}
-	return l.permissions(iampolicy.Context{})
+	return launchPermissions(l, iampolicy.Context{})
 }
 
-// permissions are those of RunInstances on each resource that a launch has a part in, of
-// ec2:CreateTags on each kind that it tags, and of passing the role of its instance profile (EC2
-// user guide, "Resource-level permissions for RunInstances" and permissions-for-launch-templates).
-func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
+// launchPermissions returns the permissions of RunInstances on each resource that a launch has a
+// part in, of ec2:CreateTags on each kind that it tags, and of passing the role of its instance
+// profile (EC2 user guide, "Resource-level permissions for RunInstances" and
+// permissions-for-launch-templates).
+func launchPermissions(l *launch, shared iampolicy.Context) []iampolicy.Request {
 	var asked []iampolicy.Request
 	run := func(arn string, context iampolicy.Context) {
 		for key, values := range shared {
@@ -279,12 +280,12 @@ func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
 		asked = append(asked, iampolicy.Request{Action: "ec2:RunInstances", Resource: arn, Context: context})
 	}
 	if l.source != nil {
-		if t, err := l.state.findTemplate(&l.source.ID, nil); err == nil {
-			run(l.state.arn("launch-template/"+t.id), sim.Tagged(iampolicy.Context{}, tagMap(t.tags), service))
+		if t, err := l.state.templates.find(&l.source.ID, nil); err == nil {
+			run(resourceARN(l.state.region, "launch-template/"+t.id), sim.Tagged(iampolicy.Context{}, tagMap(t.tags), service))
 		}
 	}
-	for _, arn := range l.usedResources() {
-		run(arn, sim.Tagged(iampolicy.Context{}, l.state.tagsOf(arn), service))
+	for _, arn := range usedResources(l) {
+		run(arn, sim.Tagged(iampolicy.Context{}, tagsOf(l.state, arn), service))
 	}
 	made := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
 	for _, kind := range made {
@@ -297,27 +298,27 @@ func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
 				context["ec2:InstanceMarketType"] = []string{marketSpot}
 			}
 		}
-		run(l.state.arn(string(kind)+"/*"), sim.Tagging(context, tagMap(l.tags(kind))))
+		run(resourceARN(l.state.region, string(kind)+"/*"), sim.Tagging(context, tagMap(l.tags(kind))))
 	}
 	for _, kind := range append(made, types.ResourceTypeSpotInstancesRequest) {
 		if tags := tagMap(l.tags(kind)); len(tags) > 0 {
 			asked = append(asked, iampolicy.Request{
-				Action: "ec2:CreateTags", Resource: l.state.arn(string(kind) + "/*"), Context: sim.Tagging(iampolicy.Context{"ec2:CreateAction": {"RunInstances"}}, tags),
+				Action: "ec2:CreateTags", Resource: resourceARN(l.state.region, string(kind)+"/*"), Context: sim.Tagging(iampolicy.Context{"ec2:CreateAction": {"RunInstances"}}, tags),
 			})
 		}
 	}
-	return append(asked, l.passes()...)
+	return append(asked, handedOver(l)...)
 }
 
-// usedResources are those that are there before the launch. Images and snapshots belong to no
-// account in their ARNs.
-func (l *launch) usedResources() []string {
+// usedResources returns the resources that are there before the launch. Images and snapshots belong
+// to no account in their ARNs.
+func usedResources(l *launch) []string {
 	s, in := l.state, l.in
 	public := func(resource string) string {
-		return strings.Replace(s.arn(resource), ":"+s.region.Account.ID+":", "::", 1)
+		return strings.Replace(resourceARN(s.region, resource), ":"+s.region.Account.ID+":", "::", 1)
 	}
 	var arns []string
-	if id, err := s.resolveImageID(val(in.ImageId)); err == nil && id != "" {
+	if id, err := s.images.resolve(val(in.ImageId)); err == nil && id != "" {
 		arns = append(arns, public("image/"+id))
 	}
 	subnets, groups := []string{val(in.SubnetId)}, slices.Clone(in.SecurityGroupIds)
@@ -336,7 +337,7 @@ func (l *launch) usedResources() []string {
 	for _, kind := range []string{"subnet", "security-group", "key-pair", "placement-group"} {
 		for _, id := range named[kind] {
 			if id != "" {
-				arns = append(arns, s.arn(kind+"/"+id))
+				arns = append(arns, resourceARN(s.region, kind+"/"+id))
 			}
 		}
 	}
@@ -345,7 +346,7 @@ func (l *launch) usedResources() []string {
 
 // tagsOf returns the tags of an existing resource. ARNs of key pairs and placement groups have
 // names in place of ids.
-func (s *state) tagsOf(arn string) map[string]string {
+func tagsOf(s *state, arn string) map[string]string {
 	kind, id, _ := strings.Cut(arn[strings.LastIndex(arn, ":")+1:], "/")
 	switch kind {
 	case "key-pair":
@@ -361,17 +362,17 @@ func (s *state) tagsOf(arn string) map[string]string {
 			}
 		}
 	default:
-		if _, tags, err := s.findTaggable(id); err == nil {
+		if _, tags, err := findTaggable(s, id); err == nil {
 			return tagMap(tags)
 		}
 	}
 	return nil
 }
 
-// passes are the permissions of what a launch hands over to EC2: a role, and the name of a
+// handedOver returns the permissions of what a launch hands over to EC2: a role, and the name of a
 // parameter that holds the image (IAM user guide, id_roles_use_passrole; EC2 user guide, "Use a
 // Systems Manager parameter instead of an AMI ID").
-func (l *launch) passes() []iampolicy.Request {
+func handedOver(l *launch) []iampolicy.Request {
 	var asked []iampolicy.Request
 	if profile := l.in.IamInstanceProfile; profile != nil {
 		name := val(profile.Arn)

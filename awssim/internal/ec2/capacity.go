@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -12,14 +11,34 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// room returns how many instances can be launched, at most maxCount. Fewer than minCount is an
+// capacity holds the Capacity Reservations of a Region, and knows how many more instances fit into
+// them, into the account's quotas and into the rest of the Region.
+type capacity struct {
+	*sim.Table[CapacityReservation]
+	region    *sim.Region
+	kernel    *sim.Kernel
+	catalog   *catalog
+	subnets   *subnets
+	instances *sim.Table[instance]
+	drafts    []*draft // of the fleet that is being planned
+}
+
+// draft is a number of instances that are planned to be launched from a pool. Further plans leave
+// them their room.
+type draft struct {
+	pool   *pool
+	launch *launch
+	count  int
+}
+
+// roomFor returns how many instances can be launched, at most maxCount. Fewer than minCount is an
 // error: RunInstances launches as many as it can but not fewer than MinCount (API reference,
 // RunInstances, MinCount).
-func (l *launch) room(minCount, maxCount int) (int, error) {
-	if err := l.checkSpotPrice(); err != nil {
+func (cp *capacity) roomFor(l *launch, minCount, maxCount int) (int, error) {
+	if err := cp.checkSpotPrice(l); err != nil {
 		return 0, err
 	}
-	count, err := l.capacity(minCount, maxCount)
+	count, err := cp.machinesFor(l, minCount, maxCount)
 	if err != nil {
 		return 0, err
 	}
@@ -28,7 +47,7 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 		perInstance[val(n.subnet.SubnetId)] += n.addresses()
 	}
 	for _, n := range l.interfaces {
-		free := l.state.pool(n.subnet).free() - l.state.draftedAddresses(val(n.subnet.SubnetId))
+		free := cp.subnets.pool(n.subnet).free() - cp.draftedAddresses(val(n.subnet.SubnetId))
 		if needed := perInstance[val(n.subnet.SubnetId)]; needed > 0 {
 			count = min(count, free/needed)
 		}
@@ -39,23 +58,23 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 	return count, nil
 }
 
-// capacity returns for how many instances there are machines: in the reservation that the launch
+// machinesFor returns for how many instances there are machines: in the reservation that the launch
 // names, or within the quota and by the capacity rules.
-func (l *launch) capacity(minCount, maxCount int) (int, error) {
+func (cp *capacity) machinesFor(l *launch, minCount, maxCount int) (int, error) {
 	if reservation, named := l.reserved(); named {
-		left, err := l.roomReserved(reservation)
+		left, err := cp.reservedRoom(l, reservation)
 		if err == nil && left < minCount {
 			err = errReservationFull
 		}
 		return min(left, maxCount), err
 	}
-	count := min(maxCount, l.vcpusLeft()/max(int(l.kind.VCPUs), 1))
+	count := min(maxCount, cp.vcpusLeft(l)/max(int(l.kind.VCPUs), 1))
 	if count < minCount {
-		return 0, l.overQuota()
+		return 0, cp.overQuota(l)
 	}
-	count = min(count, l.state.capacityLeft(l.offering(), maxCount))
+	count = min(count, cp.left(l.offering(), maxCount))
 	if count < minCount {
-		return 0, l.noCapacity()
+		return 0, cp.noCapacity(l)
 	}
 	return count, nil
 }
@@ -85,14 +104,14 @@ func (i instance) offering() offering {
 	return o
 }
 
-// vcpusLeft is how many vCPUs the account's quotas of the market have left for the type (User
+// vcpusLeft returns how many vCPUs the account's quotas of the market have left for the type (User
 // Guide, "Amazon EC2 service quotas" and "Spot Instance quotas"): one of all types, which AWS does
 // not have, and that of the type's group of families. Both are without bound unless the world sets
 // them.
-func (l *launch) vcpusLeft() int {
+func (cp *capacity) vcpusLeft(l *launch) int {
 	all := func(string) bool { return true }
 	ofGroup := func(kind string) bool { return l.groupQuota(kind) == l.groupQuota(l.kind.Name) }
-	return min(l.vcpusOf(l.quota(), all), l.vcpusOf(l.groupQuota(l.kind.Name), ofGroup))
+	return min(cp.quotaLeft(l, l.quota(), all), cp.quotaLeft(l, l.groupQuota(l.kind.Name), ofGroup))
 }
 
 // quota is the name of the quota of all types in the market of the launch.
@@ -105,19 +124,19 @@ func (l *launch) quota() string {
 
 func (l *launch) groupQuota(kind string) string { return world.QuotaOfGroup(l.quota(), kind) }
 
-// vcpusOf is what a quota has left that counts some types.
-func (l *launch) vcpusOf(quota string, counts func(kind string) bool) int {
-	left := l.state.kernel.World().Quota(quota, math.MaxInt)
+// quotaLeft returns how many vCPUs a quota has left that counts some types.
+func (cp *capacity) quotaLeft(l *launch, quota string, counts func(kind string) bool) int {
+	left := cp.kernel.World().Quota(quota, math.MaxInt)
 	if left == math.MaxInt {
 		return left
 	}
 	market := l.offering().market
-	for _, i := range l.state.instances.All() {
+	for _, i := range cp.instances.All() {
 		if o := i.offering(); o.market == market && i.holdsCapacity() && counts(o.kind) {
-			left -= l.state.vcpus(o.kind)
+			left -= cp.vcpus(o.kind)
 		}
 	}
-	for _, d := range l.state.drafts {
+	for _, d := range cp.drafts {
 		if d.launch.offering().market == market && counts(d.launch.kind.Name) {
 			left -= d.count * int(d.launch.kind.VCPUs)
 		}
@@ -125,28 +144,29 @@ func (l *launch) vcpusOf(quota string, counts func(kind string) bool) int {
 	return max(left, 0)
 }
 
-func (s *state) vcpus(instanceType string) int {
-	if kind := s.kernel.World().InstanceType(instanceType); kind != nil {
+func (cp *capacity) vcpus(instanceType string) int {
+	if kind := cp.kernel.World().InstanceType(instanceType); kind != nil {
 		return int(kind.VCPUs)
 	}
 	return 0
 }
 
-// overQuota is the error of a launch beyond the account's quota (error codes,
+// overQuota returns the error of a launch beyond the account's quota (error codes,
 // MaxSpotInstanceCountExceeded and VcpuLimitExceeded; words as users report them).
-func (l *launch) overQuota() error {
+func (cp *capacity) overQuota(l *launch) error {
 	if l.spot() {
 		return sim.Errorf("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
 	}
 	return sim.Errorf("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket that the "+
 		"specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
-		min(l.state.kernel.World().Quota(l.quota(), math.MaxInt), l.state.kernel.World().Quota(l.groupQuota(l.kind.Name), math.MaxInt)))
+		min(cp.kernel.World().Quota(l.quota(), math.MaxInt), cp.kernel.World().Quota(l.groupQuota(l.kind.Name), math.MaxInt)))
 }
 
-// draftedAddresses is how many addresses of a subnet are set aside for the fleet that is being planned.
-func (s *state) draftedAddresses(subnet string) int {
+// draftedAddresses returns how many addresses of a subnet are set aside for the fleet that is being
+// planned.
+func (cp *capacity) draftedAddresses(subnet string) int {
 	count := 0
-	for _, d := range s.drafts {
+	for _, d := range cp.drafts {
 		for _, n := range d.launch.interfaces {
 			if val(n.subnet.SubnetId) == subnet {
 				count += d.count * n.addresses()
@@ -159,12 +179,12 @@ func (s *state) draftedAddresses(subnet string) int {
 // checkSpotPrice: a Spot launch needs a maximum price that is not below the present one (error
 // codes, SpotMaxPriceTooLow). Like capacity it is a matter of the moment, so a dry run does not
 // look at it (inference).
-func (l *launch) checkSpotPrice() error {
+func (cp *capacity) checkSpotPrice(l *launch) error {
 	most := val(val(val(l.in.InstanceMarketOptions).SpotOptions).MaxPrice)
 	if !l.spot() || most == "" {
 		return nil
 	}
-	present := l.state.spotPrice(l.kind, val(l.subnet.AvailabilityZone))
+	present := cp.catalog.spotPrice(l.kind, val(l.subnet.AvailabilityZone))
 	if price, err := strconv.ParseFloat(most, 64); err == nil && price >= present {
 		return nil
 	}
@@ -172,21 +192,21 @@ func (l *launch) checkSpotPrice() error {
 		most, strconv.FormatFloat(present, 'f', -1, 64))
 }
 
-// capacityLeft is how many more instances of an offering the capacity rules allow, or wanted if no
+// left returns how many more instances of an offering the capacity rules allow, or wanted if no
 // rule covers it.
-func (s *state) capacityLeft(o offering, wanted int) int {
+func (cp *capacity) left(o offering, wanted int) int {
 	left := wanted
-	for _, rule := range s.kernel.Behavior().Capacity {
+	for _, rule := range cp.kernel.Behavior().Capacity {
 		if !rule.Covers(o.kind, o.zone, o.market) {
 			continue
 		}
 		used := 0
-		for _, i := range s.instances.All() {
+		for _, i := range cp.instances.All() {
 			if held := i.offering(); i.holdsCapacity() && rule.Covers(held.kind, held.zone, held.market) {
 				used++
 			}
 		}
-		for _, d := range s.drafts {
+		for _, d := range cp.drafts {
 			if held := d.launch.offering(); rule.Covers(held.kind, held.zone, held.market) {
 				used += d.count
 			}
@@ -196,9 +216,9 @@ func (s *state) capacityLeft(o offering, wanted int) int {
 	return left
 }
 
-// noCapacity is a server error (error codes, "Server error codes": InsufficientInstanceCapacity),
-// so it comes with HTTP status 500.
-func (l *launch) noCapacity() error {
+// noCapacity returns a server error (error codes, "Server error codes":
+// InsufficientInstanceCapacity), so it comes with HTTP status 500.
+func (cp *capacity) noCapacity(l *launch) error {
 	if l.spot() {
 		return &sim.Error{Code: "InsufficientInstanceCapacity", Message: "There is no Spot capacity available that matches your request.", Status: 500}
 	}
@@ -206,8 +226,8 @@ func (l *launch) noCapacity() error {
 	message := "We currently do not have sufficient " + l.kind.Name + " capacity in the Availability Zone you requested (" + zone + "). " +
 		"Our system will be working on provisioning additional capacity."
 	var others []string
-	for _, z := range l.state.zonesOffering(l.kind.Name) {
-		if z != zone && l.state.capacityLeft(offering{l.kind.Name, z, marketOnDemand}, 1) > 0 {
+	for _, z := range cp.catalog.zonesOffering(l.kind.Name) {
+		if z != zone && cp.left(offering{l.kind.Name, z, marketOnDemand}, 1) > 0 {
 			others = append(others, z)
 		}
 	}
@@ -215,52 +235,6 @@ func (l *launch) noCapacity() error {
 		message += " You can currently get " + l.kind.Name + " capacity by not specifying an Availability Zone in your request or choosing " + strings.Join(others, ", ") + "."
 	}
 	return &sim.Error{Code: "InsufficientInstanceCapacity", Message: message, Status: 500}
-}
-
-// secondaryAddresses lists the further private addresses that an interface asks for; "" stands for any.
-func secondaryAddresses(spec types.InstanceNetworkInterfaceSpecification) []string {
-	var wanted []string
-	for _, a := range spec.PrivateIpAddresses {
-		if !val(a.Primary) {
-			wanted = append(wanted, val(a.PrivateIpAddress))
-		}
-	}
-	return append(wanted, make([]string, max(int(val(spec.SecondaryPrivateIpAddressCount)), 0))...)
-}
-
-// primaryAddress is the private address that an interface asks for, "" for any.
-func primaryAddress(spec types.InstanceNetworkInterfaceSpecification) string {
-	for _, a := range spec.PrivateIpAddresses {
-		if val(a.Primary) {
-			return val(a.PrivateIpAddress)
-		}
-	}
-	return val(spec.PrivateIpAddress)
-}
-
-// checkPlacement checks the placement group, which must exist (error codes, InvalidPlacementGroup.Unknown).
-func (l *launch) checkPlacement() error {
-	p := val(l.in.Placement)
-	wanted := val(p.GroupName) + val(p.GroupId)
-	if wanted == "" {
-		return nil
-	}
-	for _, group := range l.state.placements.All() {
-		if val(group.GroupName) != wanted && val(group.GroupId) != wanted {
-			continue
-		}
-		if p.PartitionNumber != nil && group.Strategy != types.PlacementStrategyPartition {
-			return invalidCombination("The partition number is only valid for placement groups with the partition strategy.")
-		}
-		if number := p.PartitionNumber; number != nil && (*number < 1 || *number > val(group.PartitionCount)) {
-			return invalidValue("PartitionNumber", *number, fmt.Sprintf("The placement group has %d partitions.", val(group.PartitionCount)))
-		}
-		if len(l.kind.PlacementGroupStrategies) > 0 && !containsString(l.kind.PlacementGroupStrategies, string(group.Strategy)) {
-			return invalidCombination("The instance type %s is not supported in a placement group with the strategy %s.", l.kind.Name, group.Strategy)
-		}
-		return nil
-	}
-	return sim.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", wanted)
 }
 
 func containsString(list []string, s string) bool { return setOf(list)[s] }

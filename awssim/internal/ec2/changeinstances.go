@@ -10,14 +10,6 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// named are the instances that a request names; all must exist.
-func (s *state) named(ids []string) ([]instance, error) {
-	if len(ids) == 0 {
-		return nil, missingParameter("InstanceId")
-	}
-	return selectByID(instanceID, s.instances.All(), instance.id, ids)
-}
-
 func stateChange(i instance, before types.InstanceStateName, s *state) types.InstanceStateChange {
 	now, _ := s.instances.Get(i.id())
 	return types.InstanceStateChange{InstanceId: i.api.InstanceId, PreviousState: instanceState(before), CurrentState: now.api.State}
@@ -29,7 +21,7 @@ func stateChange(i instance, before types.InstanceStateName, s *state) types.Ins
 // are enabled for termination protection, …"). Terminating twice succeeds.
 func terminateInstances(c *sim.Call, in *awsec2.TerminateInstancesInput) (*awsec2.TerminateInstancesOutput, error) {
 	s := stateOf(c.Region)
-	found, err := s.named(in.InstanceIds)
+	found, err := s.instances.named(in.InstanceIds)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +41,7 @@ func terminateInstances(c *sim.Call, in *awsec2.TerminateInstancesInput) (*awsec
 		if val(in.DryRun) || kept[val(i.api.Placement.AvailabilityZone)] {
 			continue
 		}
-		before := s.terminate(i, userInitiated)
+		before := s.instances.terminate(i, userInitiated)
 		out.TerminatingInstances = append(out.TerminatingInstances, stateChange(i, before, s))
 	}
 	if refusal != nil {
@@ -60,7 +52,7 @@ func terminateInstances(c *sim.Call, in *awsec2.TerminateInstancesInput) (*awsec
 
 func stopInstances(c *sim.Call, in *awsec2.StopInstancesInput) (*awsec2.StopInstancesOutput, error) {
 	s := stateOf(c.Region)
-	found, err := s.named(in.InstanceIds)
+	found, err := s.instances.named(in.InstanceIds)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +71,7 @@ func stopInstances(c *sim.Call, in *awsec2.StopInstancesInput) (*awsec2.StopInst
 			if val(in.Hibernate) {
 				why = hibernated
 			}
-			s.stop(i, why)
+			s.instances.stop(i, why)
 		}
 		out.StoppingInstances = append(out.StoppingInstances, stateChange(i, i.stateName(), s))
 	}
@@ -104,7 +96,7 @@ func refuseStop(i instance, hibernate bool) error {
 
 func startInstances(c *sim.Call, in *awsec2.StartInstancesInput) (*awsec2.StartInstancesOutput, error) {
 	s := stateOf(c.Region)
-	found, err := s.named(in.InstanceIds)
+	found, err := s.instances.named(in.InstanceIds)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +105,7 @@ func startInstances(c *sim.Call, in *awsec2.StartInstancesInput) (*awsec2.StartI
 			return nil, sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in a state from which it can be started.", i.id())
 		}
 		if i.in(types.InstanceStateNameStopped) {
-			if err := s.roomToStart(i); err != nil {
+			if err := s.instances.roomToStart(i); err != nil {
 				return nil, err
 			}
 		}
@@ -124,7 +116,7 @@ func startInstances(c *sim.Call, in *awsec2.StartInstancesInput) (*awsec2.StartI
 	out := &awsec2.StartInstancesOutput{}
 	for _, i := range found {
 		if i.in(types.InstanceStateNameStopped) {
-			s.restart(i)
+			s.instances.restart(i)
 		}
 		out.StartingInstances = append(out.StartingInstances, stateChange(i, i.stateName(), s))
 	}
@@ -134,7 +126,7 @@ func startInstances(c *sim.Call, in *awsec2.StartInstancesInput) (*awsec2.StartI
 // rebootInstances leaves the state as it is; the node in the instance boots again.
 func rebootInstances(c *sim.Call, in *awsec2.RebootInstancesInput) (*awsec2.RebootInstancesOutput, error) {
 	s := stateOf(c.Region)
-	found, err := s.named(in.InstanceIds)
+	found, err := s.instances.named(in.InstanceIds)
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +142,14 @@ func rebootInstances(c *sim.Call, in *awsec2.RebootInstancesInput) (*awsec2.Rebo
 		i.life++
 		i.booted, i.checks = false, i.checks.rebooted()
 		s.instances.Put(i.id(), i)
-		s.later(s.kernel.Behavior().InstanceTimes.Boot, i, s.boot)
+		s.instances.later(s.kernel.Behavior().InstanceTimes.Boot, i, s.instances.boot)
 	}
 	return &awsec2.RebootInstancesOutput{}, nil
 }
 
 func modifyInstanceAttribute(c *sim.Call, in *awsec2.ModifyInstanceAttributeInput) (*awsec2.ModifyInstanceAttributeOutput, error) {
 	s := stateOf(c.Region)
-	found, err := s.named([]string{val(in.InstanceId)})
+	found, err := s.instances.named([]string{val(in.InstanceId)})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +157,7 @@ func modifyInstanceAttribute(c *sim.Call, in *awsec2.ModifyInstanceAttributeInpu
 	if i.in(types.InstanceStateNameTerminated) {
 		return nil, sim.Errorf("IncorrectInstanceState", "The instance '%s' is terminated.", i.id())
 	}
-	i, err = s.changeAttributes(i, in)
+	i, err = changeAttributes(s, i, in)
 	if err != nil {
 		return nil, err
 	}
@@ -173,16 +165,16 @@ func modifyInstanceAttribute(c *sim.Call, in *awsec2.ModifyInstanceAttributeInpu
 		return nil, dryRun()
 	}
 	s.instances.Put(i.id(), i)
-	if primary, ok := s.primaryInterface(i); ok {
+	if primary, ok := s.interfaces.primaryOf(i); ok {
 		// The attributes groupSet and sourceDestCheck of an instance are those of its primary
 		// interface (SDK, ModifyInstanceAttributeInput).
 		primary.Groups, primary.SourceDestCheck = i.api.SecurityGroups, i.api.SourceDestCheck
-		s.putInterface(primary)
+		s.interfaces.store(primary)
 	}
 	return &awsec2.ModifyInstanceAttributeOutput{}, nil
 }
 
-func (s *state) changeAttributes(i instance, in *awsec2.ModifyInstanceAttributeInput) (instance, error) {
+func changeAttributes(s *state, i instance, in *awsec2.ModifyInstanceAttributeInput) (instance, error) {
 	if err := spellOut(in); err != nil {
 		return i, err
 	}
@@ -204,11 +196,11 @@ func (s *state) changeAttributes(i instance, in *awsec2.ModifyInstanceAttributeI
 	if in.SourceDestCheck != nil {
 		i.api.SourceDestCheck = ptr(val(in.SourceDestCheck.Value))
 	}
-	i, err := s.changeStopped(i, in)
+	i, err := changeStopped(s, i, in)
 	if err != nil {
 		return i, err
 	}
-	return s.changeGroups(i, in.Groups)
+	return changeGroups(s, i, in.Groups)
 }
 
 // spellOut turns the older form of the request, which names one attribute with a value, into the
@@ -233,7 +225,7 @@ func spellOut(in *awsec2.ModifyInstanceAttributeInput) error {
 }
 
 // changeStopped changes what only a stopped instance lets change.
-func (s *state) changeStopped(i instance, in *awsec2.ModifyInstanceAttributeInput) (instance, error) {
+func changeStopped(s *state, i instance, in *awsec2.ModifyInstanceAttributeInput) (instance, error) {
 	if in.EbsOptimized != nil {
 		i.api.EbsOptimized = ptr(val(in.EbsOptimized.Value))
 	}
@@ -250,12 +242,12 @@ func (s *state) changeStopped(i instance, in *awsec2.ModifyInstanceAttributeInpu
 	return i, nil
 }
 
-func (s *state) changeGroups(i instance, ids []string) (instance, error) {
+func changeGroups(s *state, i instance, ids []string) (instance, error) {
 	if len(ids) == 0 {
 		return i, nil
 	}
 	subnet, _ := s.subnets.Get(val(i.api.SubnetId))
-	groups, err := (&launch{state: s}).findGroups(ids, subnet, true)
+	groups, err := s.groups.forInterface(ids, nil, subnet, true)
 	if err != nil {
 		return i, err
 	}
@@ -267,7 +259,7 @@ func (s *state) changeGroups(i instance, ids []string) (instance, error) {
 
 func modifyInstanceMetadataOptions(c *sim.Call, in *awsec2.ModifyInstanceMetadataOptionsInput) (*awsec2.ModifyInstanceMetadataOptionsOutput, error) {
 	s := stateOf(c.Region)
-	found, err := s.named([]string{val(in.InstanceId)})
+	found, err := s.instances.named([]string{val(in.InstanceId)})
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +270,7 @@ func modifyInstanceMetadataOptions(c *sim.Call, in *awsec2.ModifyInstanceMetadat
 	}
 	check := &launch{state: s, extraTags: i.api.Tags}
 	check.in.MetadataOptions = &change
-	for _, rule := range []func(*launch) error{(*launch).ruleEnums, (*launch).ruleMetadata} {
+	for _, rule := range []func(*launch) error{ruleEnums, ruleMetadata} {
 		if err := rule(check); err != nil {
 			return nil, err
 		}

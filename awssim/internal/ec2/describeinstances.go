@@ -89,7 +89,7 @@ var instanceListing = listing[instance]{kind: instanceID, id: instance.id, filte
 
 func describeInstances(c *sim.Call, in *awsec2.DescribeInstancesInput) (*awsec2.DescribeInstancesOutput, error) {
 	s, instances := stateOf(c.Region), instanceListing
-	instances.filters = instances.filters.with(s.networkInterfaceFilters())
+	instances.filters = instances.filters.with(s.interfaces.filtersOf())
 	found, next, err := instances.read(s.instances.VisibleAll(), query{in.InstanceIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
 	if err != nil {
 		return nil, err

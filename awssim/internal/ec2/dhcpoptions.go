@@ -1,98 +1,40 @@
 package ec2
 
 import (
-	"slices"
-
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// dhcpKeys are the options that a set may have, and how many values each takes (API reference,
-// CreateDhcpOptions; a domain name, a type of NetBIOS nodes, and a lease time are one value).
-var dhcpKeys = map[string]int{
-	"domain-name-servers": 4, "domain-name": 1, "ntp-servers": 4, "netbios-name-servers": 4, "netbios-node-type": 1, "ipv6-address-preferred-lease-time": 1,
+// dhcpOptionSets holds the sets of DHCP options of a Region.
+type dhcpOptionSets struct {
+	*sim.Table[types.DhcpOptions]
+	region *sim.Region
 }
 
-// noDHCPOptions associates a VPC with no set of options (SDK, AssociateDhcpOptionsInput.DhcpOptionsId).
-const noDHCPOptions = "default"
-
-func createDhcpOptions(c *sim.Call, in *awsec2.CreateDhcpOptionsInput) (*awsec2.CreateDhcpOptionsOutput, error) {
-	s := stateOf(c.Region)
-	if len(in.DhcpConfigurations) == 0 {
-		return nil, missingParameter("dhcpConfiguration")
-	}
-	options := types.DhcpOptions{DhcpOptionsId: ptr(c.Kernel.NewID("dopt-", 17)), OwnerId: ptr(s.region.Account.ID)}
-	for _, given := range in.DhcpConfigurations {
-		most, known := dhcpKeys[val(given.Key)]
-		if !known {
-			return nil, invalidValue("dhcpConfiguration", val(given.Key), "Unknown DHCP option.")
-		}
-		if len(given.Values) == 0 || len(given.Values) > most {
-			return nil, invalidValue("value", val(given.Key), "Wrong number of values.")
-		}
-		option := types.DhcpConfiguration{Key: given.Key}
-		for _, value := range given.Values {
-			option.Values = append(option.Values, types.AttributeValue{Value: ptr(value)})
-		}
-		options.DhcpConfigurations = append(options.DhcpConfigurations, option)
-	}
-	var err error
-	if options.Tags, err = tagsFor(in.TagSpecifications, types.ResourceTypeDhcpOptions, types.ResourceTypeDhcpOptions); err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	s.dhcpOptions.Put(*options.DhcpOptionsId, options)
-	return &awsec2.CreateDhcpOptionsOutput{DhcpOptions: &options}, nil
-}
-
-func (s *state) checkDHCPOptions(id *string) error {
+func (do *dhcpOptionSets) check(id *string) error {
 	if val(id) == "" {
 		return missingParameter("dhcpOptionsId")
 	}
 	if err := dhcpOptionsID.check(*id); err != nil {
 		return err
 	}
-	if _, ok := s.dhcpOptions.Get(*id); !ok {
+	if _, ok := do.Get(*id); !ok {
 		return dhcpOptionsID.missing(*id)
 	}
 	return nil
 }
 
-// deleteDhcpOptions refuses to delete a set that a VPC is associated with (API reference, DeleteDhcpOptions).
-func deleteDhcpOptions(c *sim.Call, in *awsec2.DeleteDhcpOptionsInput) (*awsec2.DeleteDhcpOptionsOutput, error) {
-	s := stateOf(c.Region)
-	if err := s.checkDHCPOptions(in.DhcpOptionsId); err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(s.vpcs.All(), func(vpc types.Vpc) bool { return val(vpc.DhcpOptionsId) == *in.DhcpOptionsId }) {
-		return nil, dependencyViolation("dhcpOptions", *in.DhcpOptionsId)
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	s.dhcpOptions.Delete(*in.DhcpOptionsId)
-	return &awsec2.DeleteDhcpOptionsOutput{}, nil
+// addDefault stores the set of DHCP options that AWS gives a Region (VPC User Guide, "DHCP
+// option sets in Amazon VPC").
+func (do *dhcpOptionSets) addDefault() {
+	value := func(text string) []types.AttributeValue { return []types.AttributeValue{{Value: ptr(text)}} }
+	do.Put(do.defaultID(), types.DhcpOptions{
+		DhcpOptionsId: ptr(do.defaultID()), OwnerId: ptr(do.region.Account.ID),
+		DhcpConfigurations: []types.DhcpConfiguration{
+			{Key: ptr("domain-name"), Values: value(privateDomain(do.region))}, {Key: ptr("domain-name-servers"), Values: value("AmazonProvidedDNS")},
+		},
+	})
 }
 
-func associateDhcpOptions(c *sim.Call, in *awsec2.AssociateDhcpOptionsInput) (*awsec2.AssociateDhcpOptionsOutput, error) {
-	s := stateOf(c.Region)
-	vpc, err := s.findVPC(in.VpcId)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DhcpOptionsId) != noDHCPOptions {
-		if err := s.checkDHCPOptions(in.DhcpOptionsId); err != nil {
-			return nil, err
-		}
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	vpc.DhcpOptionsId = in.DhcpOptionsId
-	s.vpcs.Put(*vpc.VpcId, vpc)
-	return &awsec2.AssociateDhcpOptionsOutput{}, nil
-}
+func (do *dhcpOptionSets) defaultID() string { return derivedID("dopt-", do.region.Name) }

@@ -8,6 +8,13 @@
 // present state, as in EC2, whose control plane is eventually consistent for readers only (EC2
 // Developer Guide, "Eventual consistency in the Amazon EC2 API").
 //
+// Each kind of resource is a type that holds its table and the rules of what is in it: templates, vpcs,
+// subnets, securityGroups, networkInterfaces, instances, capacity and so on. It knows only the types
+// that newState (state.go) creates before it. The functions that serve actions stand beside it in files
+// of their own and take what they need from the state; register.go lists them. A launch (launch.go)
+// finds everything that one request needs, holds the rules of launchrules.go and launchnetwork.go
+// against it, and starts instances (launchstart.go).
+//
 // Auto Scaling uses the exported functions (ResolveLaunchTemplate, LaunchInstances,
 // TerminateInstances and the look-ups beside them), which must be called under the kernel's lock:
 // from a handler or from a function given to Kernel.After.

@@ -13,35 +13,35 @@ import (
 // differ from it, so that a dump of a new account is small.
 func dump(r *sim.Region) any {
 	s := stateOf(r)
-	return s.dumpNetwork(map[string]any{
+	return dumpNetwork(s, map[string]any{
 		"launch-template": dumpTable(s.templates.All(), func(t template) string { return t.id }, dumpTemplate),
 		"instance":        dumpTable(s.instances.All(), instance.id, dumpInstance),
 		"volume":          dumpTable(s.volumes.All(), func(v types.Volume) string { return *v.VolumeId }, compact[types.Volume]),
 		"placement-group": dumpTable(s.placements.All(), func(p types.PlacementGroup) string { return *p.GroupId }, compact[types.PlacementGroup]),
-		"fleet":           dumpTable(s.liveFleets(s.fleets.All()), func(f fleet) string { return f.id }, func(f fleet) any { return compact(f.data()) }),
-		"key-pair":        s.dumpKeyPairs(),
-		"image":           s.dumpImages(),
-		"vpc":             s.dumpVPCs(),
-		"subnet":          s.dumpSubnets(),
-		"security-group":  s.dumpGroups(),
+		"fleet":           dumpTable(s.fleets.allLive(s.fleets.All()), func(f fleet) string { return f.id }, func(f fleet) any { return compact(f.data()) }),
+		"key-pair":        dumpKeyPairs(s),
+		"image":           dumpImages(s),
+		"vpc":             dumpVPCs(s),
+		"subnet":          dumpSubnets(s),
+		"security-group":  dumpGroups(s),
 	})
 }
 
 // dumpNetwork dumps what belongs to VPCs, where it differs from a new account.
-func (s *state) dumpNetwork(into map[string]any) map[string]any {
+func dumpNetwork(s *state, into map[string]any) map[string]any {
 	fresh := newState(s.region)
-	into["security-group-rule"] = dumpOwn(fresh.rules, s.rules, ruleListing.id)
-	into["network-acl"] = dumpOwn(fresh.acls, s.acls, aclListing.id)
-	into["route-table"] = dumpOwn(fresh.routeTables, s.routeTables, routeTableListing.id)
-	into["internet-gateway"] = dumpOwn(fresh.internetGateways, s.internetGateways, gatewayListing.id)
-	into["dhcp-options"] = dumpOwn(fresh.dhcpOptions, s.dhcpOptions, dhcpListing.id)
-	into["network-interface"] = dumpOwn(fresh.interfaces, s.interfaces, interfaceListing.id)
-	into["nat-gateway"] = dumpOwn(fresh.natGateways, s.natGateways, natListing.id)
-	into["elastic-ip"] = dumpOwn(fresh.elastics, s.elastics, addressID)
+	into["security-group-rule"] = dumpOwn(fresh.groups.rules, s.groups.rules, ruleListing.id)
+	into["network-acl"] = dumpOwn(fresh.acls.Table, s.acls.Table, aclListing.id)
+	into["route-table"] = dumpOwn(fresh.routeTables.Table, s.routeTables.Table, routeTableListing.id)
+	into["internet-gateway"] = dumpOwn(fresh.internetGateways.Table, s.internetGateways.Table, gatewayListing.id)
+	into["dhcp-options"] = dumpOwn(fresh.dhcpOptions.Table, s.dhcpOptions.Table, dhcpListing.id)
+	into["network-interface"] = dumpOwn(fresh.interfaces.Table, s.interfaces.Table, interfaceListing.id)
+	into["nat-gateway"] = dumpOwn(fresh.natGateways.Table, s.natGateways.Table, natListing.id)
+	into["elastic-ip"] = dumpOwn(fresh.elastics.Table, s.elastics.Table, addressID)
 	settings := map[string]any{}
 	for _, vpc := range s.vpcs.All() {
-		now, _ := s.settings.Get(*vpc.VpcId)
-		if was, ok := fresh.settings.Get(*vpc.VpcId); !ok || was != now {
+		now, _ := s.vpcs.settings.Get(*vpc.VpcId)
+		if was, ok := fresh.vpcs.settings.Get(*vpc.VpcId); !ok || was != now {
 			settings[*vpc.VpcId] = map[string]any{"dnsSupport": now.dnsSupport, "dnsHostnames": now.dnsHostnames, "usageMetrics": now.usageMetrics}
 		}
 	}
@@ -126,15 +126,15 @@ func compactValue(v reflect.Value) any {
 	}
 }
 
-func (s *state) dumpKeyPairs() map[string]any {
+func dumpKeyPairs(s *state) map[string]any {
 	original := map[string]any{}
 	for _, p := range s.region.World().KeyPairs {
-		original[p.ID] = compact(s.keyPairFromWorld(p))
+		original[p.ID] = compact(keyPairFromWorld(p))
 	}
 	return changed(original, dumpTable(s.keyPairs.All(), func(p types.KeyPairInfo) string { return *p.KeyPairId }, compact[types.KeyPairInfo]))
 }
 
-func (s *state) dumpImages() map[string]any {
+func dumpImages(s *state) map[string]any {
 	original := map[string]any{}
 	for _, i := range s.region.World().Images {
 		if !i.Private || i.OwnerID == s.region.Account.ID {
@@ -144,26 +144,26 @@ func (s *state) dumpImages() map[string]any {
 	return changed(original, dumpTable(s.images.All(), func(i types.Image) string { return *i.ImageId }, compact[types.Image]))
 }
 
-func (s *state) dumpVPCs() map[string]any {
+func dumpVPCs(s *state) map[string]any {
 	original := map[string]any{}
 	for _, v := range s.region.World().VPCs {
-		original[v.ID] = compact(s.vpcFromWorld(v))
+		original[v.ID] = compact(s.vpcs.fromWorld(v))
 	}
 	return changed(original, dumpTable(s.vpcs.All(), func(v types.Vpc) string { return *v.VpcId }, compact[types.Vpc]))
 }
 
-func (s *state) dumpSubnets() map[string]any {
+func dumpSubnets(s *state) map[string]any {
 	original := map[string]any{}
 	for _, v := range s.region.World().Subnets {
-		original[v.ID] = compact(s.subnetFromWorld(v))
+		original[v.ID] = compact(s.subnets.fromWorld(v))
 	}
 	return changed(original, dumpTable(s.subnets.All(), func(v types.Subnet) string { return *v.SubnetId }, compact[types.Subnet]))
 }
 
-func (s *state) dumpGroups() map[string]any {
+func dumpGroups(s *state) map[string]any {
 	original := map[string]any{}
 	for _, g := range s.region.World().SecurityGroups {
-		original[g.ID] = compact(s.groupFromWorld(g))
+		original[g.ID] = compact(s.groups.fromWorld(g))
 	}
 	return changed(original, dumpTable(s.groups.All(), func(g types.SecurityGroup) string { return *g.GroupId }, compact[types.SecurityGroup]))
 }

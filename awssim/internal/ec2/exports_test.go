@@ -51,10 +51,10 @@ func (c *caller) put(data types.RequestLaunchTemplateData) LaunchTemplateSpec {
 		s := stateOf(c.region)
 		t := template{id: c.kernel.NewID("lt-", 17), versions: sim.NewTable[templateVersion](c.kernel)}
 		t.name = t.id
-		t = s.addVersion(t, templateVersion{data: data})
+		t = s.templates.addVersion(t, templateVersion{data: data})
 		t.defaultVersion = 1
 		s.templates.Put(t.id, t)
-		s.templateNames.Put(t.name, t.id)
+		s.templates.names.Put(t.name, t.id)
 		id = t.id
 	})
 	return LaunchTemplateSpec{ID: id}
@@ -175,7 +175,7 @@ func TestResolveLaunchTemplate(t *testing.T) {
 	c.locked(func() {
 		s := stateOf(c.region)
 		lt, _ := s.templates.Get(spec.ID)
-		s.templates.Put(lt.id, s.addVersion(lt, templateVersion{data: types.RequestLaunchTemplateData{InstanceType: "c5.large"}}))
+		s.templates.Put(lt.id, s.templates.addVersion(lt, templateVersion{data: types.RequestLaunchTemplateData{InstanceType: "c5.large"}}))
 		rows := map[string]types.InstanceType{"": "m5.large", "$Default": "m5.large", "1": "m5.large", "$Latest": "c5.large", "2": "c5.large"}
 		for version, want := range rows {
 			got, err := ResolveLaunchTemplate(c.region, LaunchTemplateSpec{ID: spec.ID, Version: version})
@@ -309,8 +309,8 @@ func TestEveryFilterFindsByItsOwnValue(t *testing.T) {
 		checkFilters(t, "image", imageFilters, s.images.All()[0])
 		checkFilters(t, "vpc", vpcListing.filters, s.vpcs.All()[0])
 		checkFilters(t, "subnet", subnetListing.filters, s.subnets.All()[0])
-		checkFilters(t, "security group", groupListing.filters, withRules(s.groups.All(), s.rules.All())[0])
-		checkFilters(t, "security group rule", ruleListing.filters, s.rules.All()[0])
+		checkFilters(t, "security group", groupListing.filters, withRules(s.groups.All(), s.groups.rules.All())[0])
+		checkFilters(t, "security group rule", ruleListing.filters, s.groups.rules.All()[0])
 		checkFilters(t, "network interface", interfaceListing.filters, s.interfaces.All()[0])
 		checkFilters(t, "network ACL", aclListing.filters, s.acls.All()[0])
 		checkFilters(t, "route table", routeTableListing.filters, s.routeTables.All()[0])

@@ -93,14 +93,6 @@ type failure struct {
 	code string
 }
 
-// draft is a number of instances that are planned to be launched from a pool. Further plans leave
-// them their room.
-type draft struct {
-	pool   *pool
-	launch *launch
-	count  int
-}
-
 func (f *fleetLaunch) onDemand(target float64) *purchase {
 	p := &purchase{
 		fleetLaunch: f, lifecycle: types.InstanceLifecycleOnDemand, target: target, bounds: onDemandBounds(&f.fleet.request),
@@ -115,11 +107,11 @@ func (f *fleetLaunch) spot(target float64) *purchase {
 	options := val(f.fleet.request.SpotOptions)
 	p := &purchase{
 		fleetLaunch: f, lifecycle: types.InstanceLifecycleSpot, target: target, bounds: spotBounds(&f.fleet.request),
-		price: func(p *pool) float64 { return f.state.spotPrice(p.kind, p.zone) }, failed: map[failure]bool{},
+		price: func(p *pool) float64 { return f.state.catalog.spotPrice(p.kind, p.zone) }, failed: map[failure]bool{},
 	}
 	list := offers(p.possible(), target, p.price)
 	for i, o := range list {
-		list[i].room = f.state.capacityLeft(offering{o.kind.Name, o.zone, marketSpot}, instances(target, o.weight))
+		list[i].room = f.state.capacities.left(offering{o.kind.Name, o.zone, marketSpot}, instancesFor(target, o.weight))
 	}
 	if looksAtCapacity(options.AllocationStrategy) {
 		list = slices.DeleteFunc(list, func(o offer) bool {
@@ -144,10 +136,10 @@ func (f *fleetLaunch) spot(target float64) *purchase {
 	return p
 }
 
-// instances is how many instances of a weight make up units (SDK,
+// instancesFor returns how many instances of a weight make up units (SDK,
 // FleetLaunchTemplateOverridesRequest.WeightedCapacity: "rounds the number of instances to the next
 // whole number").
-func instances(units, weight float64) int { return int(math.Ceil(units / weight)) }
+func instancesFor(units, weight float64) int { return int(math.Ceil(units / weight)) }
 
 // possible lists the pools whose type the zone has, and records the others. An unknown type and one
 // that the zone lacks get the same code and words, and the other pools are launched from all the
@@ -167,7 +159,7 @@ func (p *purchase) possible() []*pool {
 
 // buy plans the purchase and starts what was planned.
 func (f *fleetLaunch) buy(p *purchase) error {
-	defer func() { f.state.drafts = nil }()
+	defer func() { f.state.capacities.drafts = nil }()
 	p.plan()
 	if p.reached < p.target {
 		for _, left := range p.empty {
@@ -177,8 +169,8 @@ func (f *fleetLaunch) buy(p *purchase) error {
 	if p.reached < float64(val(p.bounds.least)) {
 		return nil
 	}
-	parts := f.state.drafts
-	f.state.drafts = nil
+	parts := f.state.capacities.drafts
+	f.state.capacities.drafts = nil
 	for _, part := range parts {
 		if err := p.start(part); err != nil {
 			return err
@@ -192,7 +184,7 @@ func (f *fleetLaunch) buy(p *purchase) error {
 func (p *purchase) plan() {
 	best := -1
 	reached := 0.0
-	parts := groups(p.offers, p.bounds)
+	parts := offerGroups(p.offers, p.bounds)
 	for i, part := range parts {
 		p.fill(part)
 		if best < 0 || p.reached > reached {
@@ -210,14 +202,14 @@ func (p *purchase) plan() {
 // fill plans from the start with one group of pools: evenly over the first of them if the strategy
 // spreads, then one after the other.
 func (p *purchase) fill(list []offer) {
-	p.state.drafts, p.short, p.reached, p.spending = nil, map[*pool]bool{}, 0, 0
+	p.state.capacities.drafts, p.short, p.reached, p.spending = nil, map[*pool]bool{}, 0, 0
 	spread := min(p.spread, len(list))
 	for i := range spread {
 		share := (p.target - p.reached) / float64(spread-i)
-		p.take(list[i], instances(share, list[i].weight))
+		p.take(list[i], instancesFor(share, list[i].weight))
 	}
 	for _, o := range list {
-		p.take(o, instances(p.target-p.reached, o.weight))
+		p.take(o, instancesFor(p.target-p.reached, o.weight))
 	}
 }
 
@@ -232,12 +224,12 @@ func (p *purchase) take(o offer, count int) {
 	}
 	part, err := p.draft(o.pool)
 	if err == nil {
-		err = part.launch.refuseSharedAddresses(part.count + count)
+		err = p.state.subnets.refuseShared(part.launch.interfaces, part.count+count)
 	}
 	got := 0
 	if err == nil {
-		if got, err = part.launch.room(1, count); err == nil && got < count {
-			_, err = part.launch.room(count, count)
+		if got, err = p.state.capacities.roomFor(part.launch, 1, count); err == nil && got < count {
+			_, err = p.state.capacities.roomFor(part.launch, count, count)
 		}
 	}
 	if err != nil {
@@ -248,7 +240,7 @@ func (p *purchase) take(o offer, count int) {
 		return
 	}
 	if part.count == 0 {
-		p.state.drafts = append(p.state.drafts, part)
+		p.state.capacities.drafts = append(p.state.capacities.drafts, part)
 	}
 	part.count += got
 	p.reached += float64(got) * o.weight
@@ -257,7 +249,7 @@ func (p *purchase) take(o offer, count int) {
 
 // draft returns what is planned of a pool already, or works out a launch from it.
 func (p *purchase) draft(from *pool) (*draft, error) {
-	for _, d := range p.state.drafts {
+	for _, d := range p.state.capacities.drafts {
 		if d.pool == from {
 			return d, nil
 		}

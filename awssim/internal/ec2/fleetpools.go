@@ -30,7 +30,7 @@ type pool struct {
 // (https://github.com/github-aws-runners/terraform-aws-github-runner/issues/5297; User Guide,
 // "Quotas for EC2 Fleet and Spot Fleet": a fleet "can't span different subnets from the same
 // Availability Zone"). That this holds across configs too is an inference.
-func (s *state) fleetPools(request *awsec2.CreateFleetInput, templates []*LaunchTemplateVersion) ([]*pool, error) {
+func fleetPools(s *state, request *awsec2.CreateFleetInput, templates []*LaunchTemplateVersion) ([]*pool, error) {
 	type place struct{ kind, zone string }
 	var pools []*pool
 	seen := map[place]bool{}
@@ -43,7 +43,7 @@ func (s *state) fleetPools(request *awsec2.CreateFleetInput, templates []*Launch
 			if override.InstanceType == "" && templates[i].Data.InstanceRequirements != nil {
 				return nil, sim.Errorf("Unsupported", "The simulation has no attribute-based instance type selection for fleets.")
 			}
-			p := s.newPool(templates[i], override, config.LaunchTemplateSpecification.LaunchTemplateSpecificationUserData)
+			p := newPool(s, templates[i], override, config.LaunchTemplateSpecification.LaunchTemplateSpecificationUserData)
 			p.in.TagSpecifications = mergeTagSpecifications(p.in.TagSpecifications, request.TagSpecifications)
 			if at := (place{string(p.in.InstanceType), p.zone}); p.zone != "" {
 				if seen[at] {
@@ -60,7 +60,7 @@ func (s *state) fleetPools(request *awsec2.CreateFleetInput, templates []*Launch
 // newPool lays the override over the template: each member that is given replaces the template's,
 // as with RunInstances. Of user data, the config's replaces the template's
 // (https://github.com/getmoto/moto/pull/10245).
-func (s *state) newPool(template *LaunchTemplateVersion, override types.FleetLaunchTemplateOverridesRequest, userData *string) *pool {
+func newPool(s *state, template *LaunchTemplateVersion, override types.FleetLaunchTemplateOverridesRequest, userData *string) *pool {
 	over := shape.Convert[awsec2.RunInstancesInput](override)
 	over.SubnetId, over.UserData = nil, userData
 	p := &pool{template: template, override: override, in: mergeLaunch(template.Data, over), weight: 1}
@@ -180,9 +180,9 @@ func looksAtCapacity(strategy types.SpotAllocationStrategy) bool {
 	}
 }
 
-// groups parts the offers by zone, by instance type or by both, in the order of the best offer of
-// each; all are one group if neither is asked for.
-func groups(list []offer, b fleetBounds) [][]offer {
+// offerGroups parts the offers by zone, by instance type or by both, in the order of the best offer
+// of each; all are one group if neither is asked for.
+func offerGroups(list []offer, b fleetBounds) [][]offer {
 	type key struct{ kind, zone string }
 	var keys []key
 	byKey := map[key][]offer{}

@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"cmp"
 	"slices"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -40,19 +39,6 @@ func checkFleetReserved(in *awsec2.CreateFleetInput) error {
 	}
 	if named := options.CapacityReservationTarget; named != nil && len(named.CapacityReservationIds) > 0 && len(named.CapacityReservationResourceGroupArns) > 0 {
 		return invalidCombination("Either CapacityReservationIds or CapacityReservationResourceGroupArns may be specified, but not both.")
-	}
-	return nil
-}
-
-// checkNamedReservations refuses a fleet that names a reservation that does not exist.
-func (s *state) checkNamedReservations(in *awsec2.CreateFleetInput) error {
-	for _, id := range val(val(in.ReservedCapacityOptions).CapacityReservationTarget).CapacityReservationIds {
-		if err := reservationID.check(id); err != nil {
-			return err
-		}
-		if _, exists := s.capacities.Get(id); !exists {
-			return reservationID.missing(id)
-		}
 	}
 	return nil
 }
@@ -99,7 +85,7 @@ func (f *fleetLaunch) reserved(kind types.FleetReservationType, target float64) 
 	}
 	var pools []*pool
 	for _, from := range p.possible() {
-		found := f.state.reservationsFor(f.fleet.request.ReservedCapacityOptions, from, reservedMarkets[kind])
+		found := f.state.capacities.matching(f.fleet.request.ReservedCapacityOptions, from, reservedMarkets[kind])
 		if len(found) == 0 {
 			p.empty = append(p.empty, from)
 		}
@@ -119,26 +105,4 @@ func (f *fleetLaunch) reserved(kind types.FleetReservationType, target float64) 
 		slices.SortStableFunc(p.offers, byPriority)
 	}
 	return p
-}
-
-// reservationsFor returns the reservations of a market that fit a pool, by id: of those that the
-// fleet names, or if it names none, of those that the launch template names.
-func (s *state) reservationsFor(options *types.ReservedCapacityOptionsRequest, p *pool, market types.MarketType) []CapacityReservation {
-	named := val(options.CapacityReservationTarget)
-	if options.CapacityReservationTarget == nil {
-		ofTemplate := val(val(p.in.CapacityReservationSpecification).CapacityReservationTarget)
-		named.CapacityReservationIds, named.CapacityReservationResourceGroupArns = text(ofTemplate.CapacityReservationId), text(ofTemplate.CapacityReservationResourceGroupArn)
-	}
-	if asked := val(p.in.InstanceMarketOptions).MarketType; asked != "" && asked != market {
-		return nil
-	}
-	var found []CapacityReservation
-	for _, c := range s.capacities.All() {
-		isNamed := slices.Contains(named.CapacityReservationIds, c.ID) || c.ResourceGroup != "" && slices.Contains(named.CapacityReservationResourceGroupArns, c.ResourceGroup)
-		if isNamed && c.Market() == market && c.InstanceType == string(p.in.InstanceType) && c.Zone == p.zone {
-			found = append(found, c)
-		}
-	}
-	slices.SortFunc(found, func(a, b CapacityReservation) int { return cmp.Compare(a.ID, b.ID) })
-	return found
 }

@@ -20,6 +20,9 @@ type tokenUse struct {
 	answer  any
 }
 
+// clientTokens remembers the client tokens of one account and Region.
+type clientTokens map[tokenKey]tokenUse
+
 // Lengths of client tokens (API reference: 128 for launch templates, 64 for RunInstances).
 const (
 	maxTemplateToken = 128
@@ -29,14 +32,14 @@ const (
 // replay returns the answer that the same token with the same request had before. The request must
 // be given without DryRun. A token that came with another request is refused with
 // IdempotentParameterMismatch.
-func replay[O any](s *state, action string, token *string, limit int, request any) (*O, error) {
+func replay[O any](tokens clientTokens, action string, token *string, limit int, request any) (*O, error) {
 	if val(token) == "" {
 		return nil, nil
 	}
 	if err := checkToken(*token, limit); err != nil {
 		return nil, err
 	}
-	use, used := s.tokens[tokenKey{action, *token}]
+	use, used := tokens[tokenKey{action, *token}]
 	if !used {
 		return nil, nil
 	}
@@ -48,24 +51,10 @@ func replay[O any](s *state, action string, token *string, limit int, request an
 }
 
 // remember keeps the answer for later requests with the same token.
-func remember[O any](s *state, action string, token *string, request any, answer *O) {
+func remember[O any](tokens clientTokens, action string, token *string, request any, answer *O) {
 	if val(token) != "" {
-		s.tokens[tokenKey{action, *token}] = tokenUse{request: request, answer: shape.Clone(*answer)}
+		tokens[tokenKey{action, *token}] = tokenUse{request: request, answer: shape.Clone(*answer)}
 	}
-}
-
-// answersFor reports whether a repeated request is answered with the template and version, 0 for
-// any, that the first one created.
-func (s *state) answersFor(id *string, version int64) bool {
-	if !s.kernel.Behavior().ForgetTokens {
-		return true
-	}
-	t, exists := s.templates.Get(*id)
-	if !exists || version == 0 {
-		return exists
-	}
-	_, exists = t.versions.Get(versionKey(version))
-	return exists
 }
 
 func checkToken(token string, limit int) error {

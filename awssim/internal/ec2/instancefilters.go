@@ -91,14 +91,14 @@ func instanceInterfaceFilters() filterTable[instance] {
 	return table
 }
 
-// networkInterfaceFilters returns the filters network-interface.* of DescribeInstances for what
+// filtersOf returns the filters network-interface.* of DescribeInstances for what
 // instances do not show of their interfaces.
-func (s *state) networkInterfaceFilters() filterTable[instance] {
+func (ni *networkInterfaces) filtersOf() filterTable[instance] {
 	table := filterTable[instance]{}
 	add := func(name string, read func(types.NetworkInterface) []string) {
 		table["network-interface."+name] = func(i instance) []string {
 			return collect(i.api.NetworkInterfaces, func(shown types.InstanceNetworkInterface) []string {
-				n, _ := s.interfaces.Visible(*shown.NetworkInterfaceId)
+				n, _ := ni.Visible(*shown.NetworkInterfaceId)
 				return read(n)
 			})
 		}

@@ -1,10 +1,13 @@
 package ec2
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -12,119 +15,27 @@ import (
 // other states of events of the kind "instance" are EC2's names of instance states.
 const EventBooted = "booted"
 
-// LookupInstance returns the instance as it is now, also for a while after it was terminated.
-func LookupInstance(r *sim.Region, id string) (Instance, bool) {
-	i, ok := stateOf(r).instances.Get(id)
-	return i.public(), ok
-}
-
-// Instances returns all instances as they are now, in the order of their launch, those included
-// that were terminated a short while ago.
-func Instances(r *sim.Region) []Instance {
-	var all []Instance
-	for _, i := range stateOf(r).instances.All() {
-		all = append(all, i.public())
-	}
-	return all
-}
-
-// LookupVolume returns a volume as it is now.
-func LookupVolume(r *sim.Region, id string) (types.Volume, bool) { return stateOf(r).volumes.Get(id) }
-
-// LookupSubnet returns a subnet as it is now.
-func LookupSubnet(r *sim.Region, id string) (types.Subnet, bool) { return stateOf(r).subnets.Get(id) }
-
-// LookupImage returns an image as it is now.
-func LookupImage(r *sim.Region, id string) (types.Image, bool) { return stateOf(r).images.Get(id) }
-
-// LookupPlacementGroup returns the placement group of that name as it is now.
-func LookupPlacementGroup(r *sim.Region, name string) (types.PlacementGroup, bool) {
-	for _, p := range stateOf(r).placements.All() {
-		if val(p.GroupName) == name {
-			return p, true
-		}
-	}
-	return types.PlacementGroup{}, false
-}
-
-// OnInstanceChange makes f see an instance after every change of its state, tags included, and when
-// its node has booted. f runs under the kernel's lock, at the moment of the change, and stays until
-// the Region is reset.
-func OnInstanceChange(r *sim.Region, f func(Instance)) {
-	s := stateOf(r)
-	s.watchers = append(s.watchers, f)
-}
-
-// TerminateInstances terminates instances on behalf of a service. Termination protection does not
-// hold it back (Auto Scaling User Guide, "Amazon EC2 Auto Scaling and instance termination
-// protection"). Instances that are terminated already, or unknown, are left alone.
-func TerminateInstances(r *sim.Region, ids ...string) {
-	s := stateOf(r)
-	for _, id := range ids {
-		if i, ok := s.instances.Get(id); ok {
-			s.terminate(i, userInitiated)
-		}
-	}
-}
-
-// StopInstances stops instances on behalf of a service, as for a warm pool. Those that are not
-// pending or running are left alone.
-func StopInstances(r *sim.Region, ids ...string) {
-	s := stateOf(r)
-	for _, id := range ids {
-		if i, ok := s.instances.Get(id); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-			s.stop(i, userInitiated)
-		}
-	}
-}
-
-// HibernateInstances is StopInstances for instances that keep what is in their memory. Those that
-// were not launched for it stop (User Guide, "How Amazon EC2 instance hibernation works").
-func HibernateInstances(r *sim.Region, ids ...string) {
-	s := stateOf(r)
-	for _, id := range ids {
-		if i, ok := s.instances.Get(id); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-			s.stop(i, hibernationOf(i))
-		}
-	}
-}
-
-// hibernationOf returns why an instance stopped that was to hibernate.
-func hibernationOf(i instance) ending {
-	if val(val(i.api.HibernationOptions).Configured) {
-		return hibernated
-	}
-	return userInitiated
-}
-
-// StartInstances starts stopped instances on behalf of a service; those in another state are left
-// alone. It stops at the first for which there is no capacity, with EC2's
-// InsufficientInstanceCapacity.
-func StartInstances(r *sim.Region, ids ...string) error {
-	s := stateOf(r)
-	for _, id := range ids {
-		i, ok := s.instances.Get(id)
-		if !ok || !i.in(types.InstanceStateNameStopped) {
-			continue
-		}
-		if err := s.roomToStart(i); err != nil {
-			return err
-		}
-		s.restart(i)
-	}
-	return nil
+// instances holds the instances of a Region, and moves them from launch to termination.
+type instances struct {
+	*sim.Table[instance]
+	region     *sim.Region
+	kernel     *sim.Kernel
+	volumes    *sim.Table[types.Volume]
+	interfaces *networkInterfaces
+	capacities *capacity
+	watchers   []func(Instance)
 }
 
 // roomToStart refuses to start an instance whose reservation, or type in its zone, has no capacity left.
-func (s *state) roomToStart(i instance) error {
-	if c, reserved := s.capacities.Get(val(i.api.CapacityReservationId)); reserved {
-		if s.reservationLeft(c) == 0 {
+func (is *instances) roomToStart(i instance) error {
+	if c, reserved := is.capacities.Get(val(i.api.CapacityReservationId)); reserved {
+		if is.capacities.reservationLeft(c) == 0 {
 			return errReservationFull
 		}
 		return nil
 	}
 	zone := val(i.api.Placement.AvailabilityZone)
-	if s.capacityLeft(i.offering(), 1) > 0 {
+	if is.capacities.left(i.offering(), 1) > 0 {
 		return nil
 	}
 	return &sim.Error{
@@ -133,25 +44,16 @@ func (s *state) roomToStart(i instance) error {
 	}
 }
 
-// SetInstanceTags sets tags on an instance on behalf of a service, which may use the prefix aws:.
-func SetInstanceTags(r *sim.Region, id string, tags []types.Tag) {
-	s := stateOf(r)
-	if i, ok := s.instances.Get(id); ok {
-		i.api.Tags = mergeTags(i.api.Tags, tags)
-		s.instances.Put(id, i)
-	}
+// store stores an instance whose state has changed, and notifies all who watch instances.
+func (is *instances) store(i instance) {
+	is.Put(i.id(), i)
+	is.tell(i, string(i.stateName()))
 }
 
-// putInstance stores an instance whose state has changed and tells everybody.
-func (s *state) putInstance(i instance) {
-	s.instances.Put(i.id(), i)
-	s.tell(i, string(i.stateName()))
-}
-
-func (s *state) tell(i instance, event string) {
-	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "instance", ID: i.id(), State: event})
-	s.publish(i, event)
-	for _, watch := range s.watchers {
+func (is *instances) tell(i instance, event string) {
+	is.kernel.Emit(sim.Event{Account: is.region.Account.ID, Region: is.region.Name, Kind: "instance", ID: i.id(), State: event})
+	publish(is.region, i, event)
+	for _, watch := range is.watchers {
 		watch(i.public())
 	}
 }
@@ -164,19 +66,19 @@ func (i instance) change(name types.InstanceStateName) instance {
 }
 
 // later runs f on the instance after d, unless its state has changed by then.
-func (s *state) later(d time.Duration, i instance, f func(instance)) {
+func (is *instances) later(d time.Duration, i instance, f func(instance)) {
 	id, life := i.id(), i.life
-	s.kernel.After(d, func() {
-		if now, ok := s.instances.Get(id); ok && now.life == life {
+	is.kernel.After(d, func() {
+		if now, ok := is.Get(id); ok && now.life == life {
 			f(now)
 		}
 	})
 }
 
 // afterPending lets a pending instance run, and its node boot.
-func (s *state) afterPending(i instance) {
-	times := s.kernel.Behavior().InstanceTimes
-	s.later(times.Pending, i, func(i instance) {
+func (is *instances) afterPending(i instance) {
+	times := is.kernel.Behavior().InstanceTimes
+	is.later(times.Pending, i, func(i instance) {
 		i = i.change(types.InstanceStateNameRunning)
 		options := *i.api.MetadataOptions
 		options.State = types.InstanceMetadataOptionsStateApplied
@@ -184,28 +86,28 @@ func (s *state) afterPending(i instance) {
 		if i.api.Monitoring.State == types.MonitoringStatePending {
 			i.api.Monitoring = &types.Monitoring{State: types.MonitoringStateEnabled}
 		}
-		s.putInstance(i)
-		s.later(times.Boot, i, s.boot)
+		is.store(i)
+		is.later(times.Boot, i, is.boot)
 	})
 }
 
-// boot ends the boot of the node in a running instance.
-func (s *state) boot(i instance) {
+// boot finishes the boot of the node in a running instance.
+func (is *instances) boot(i instance) {
 	i.booted = true
-	s.instances.Put(i.id(), i)
-	s.tell(i, EventBooted)
+	is.Put(i.id(), i)
+	is.tell(i, EventBooted)
 }
 
 // terminate starts the end of an instance. It reports the state that the instance was in.
-func (s *state) terminate(i instance, why ending) types.InstanceStateName {
+func (is *instances) terminate(i instance, why ending) types.InstanceStateName {
 	before := i.stateName()
 	if i.in(types.InstanceStateNameShuttingDown, types.InstanceStateNameTerminated) {
 		return before
 	}
-	i = s.explain(i.change(types.InstanceStateNameShuttingDown), why)
+	i = is.explain(i.change(types.InstanceStateNameShuttingDown), why)
 	i.booted = false
-	s.putInstance(i)
-	s.later(s.kernel.Behavior().InstanceTimes.ShuttingDown, i, s.finish)
+	is.store(i)
+	is.later(is.kernel.Behavior().InstanceTimes.ShuttingDown, i, is.finish)
 	return before
 }
 
@@ -219,18 +121,18 @@ var (
 )
 
 // explain says why the instance was stopped or terminated.
-func (s *state) explain(i instance, why ending) instance {
+func (is *instances) explain(i instance, why ending) instance {
 	i.api.StateReason = &types.StateReason{Code: ptr(why.code), Message: ptr(why.message)}
-	i.api.StateTransitionReason = ptr(why.transition + " (" + s.kernel.Now().UTC().Format("2006-01-02 15:04:05") + " GMT)")
+	i.api.StateTransitionReason = ptr(why.transition + " (" + is.kernel.Now().UTC().Format("2006-01-02 15:04:05") + " GMT)")
 	return i
 }
 
 // finish makes an instance terminated: its addresses are free, its volumes are gone or available,
 // and after a while it is forgotten.
-func (s *state) finish(i instance) {
-	s.releaseNetwork(i)
+func (is *instances) finish(i instance) {
+	is.interfaces.release(i)
 	for _, m := range i.api.BlockDeviceMappings {
-		s.detach(val(m.Ebs.VolumeId), val(m.Ebs.DeleteOnTermination))
+		is.detach(val(m.Ebs.VolumeId), val(m.Ebs.DeleteOnTermination))
 	}
 	i = i.change(types.InstanceStateNameTerminated)
 	i.api.BlockDeviceMappings, i.api.NetworkInterfaces, i.api.SecurityGroups = nil, nil, nil
@@ -239,46 +141,75 @@ func (s *state) finish(i instance) {
 	if i.api.Monitoring.State == types.MonitoringStateEnabled {
 		i.api.Monitoring = &types.Monitoring{State: types.MonitoringStateDisabled}
 	}
-	s.putInstance(i)
-	s.later(tombstone, i, func(i instance) { s.instances.Delete(i.id()) })
+	is.store(i)
+	is.later(tombstone, i, func(i instance) { is.Delete(i.id()) })
 }
 
-func (s *state) detach(volume string, deleteIt bool) {
-	v, ok := s.volumes.Get(volume)
+func (is *instances) detach(volume string, deleteIt bool) {
+	v, ok := is.volumes.Get(volume)
 	if !ok {
 		return
 	}
 	if deleteIt {
-		s.volumes.Delete(volume)
+		is.volumes.Delete(volume)
 		return
 	}
 	v.State, v.Attachments = types.VolumeStateAvailable, nil
-	s.volumes.Put(volume, v)
+	is.volumes.Put(volume, v)
 }
 
 // stop starts to stop a running instance.
-func (s *state) stop(i instance, why ending) {
-	i = s.explain(i.change(types.InstanceStateNameStopping), why)
+func (is *instances) stop(i instance, why ending) {
+	i = is.explain(i.change(types.InstanceStateNameStopping), why)
 	i.booted, i.checks = false, statusChecks{} // it starts again on another host
-	s.putInstance(i)
-	s.later(s.kernel.Behavior().InstanceTimes.ShuttingDown, i, func(i instance) {
+	is.store(i)
+	is.later(is.kernel.Behavior().InstanceTimes.ShuttingDown, i, func(i instance) {
 		i = i.change(types.InstanceStateNameStopped)
 		for _, view := range i.api.NetworkInterfaces {
-			if n, ok := s.interfaces.Get(*view.NetworkInterfaceId); ok {
-				s.interfaces.Put(*n.NetworkInterfaceId, s.withoutPublicAddress(n, true))
+			if n, ok := is.interfaces.Get(*view.NetworkInterfaceId); ok {
+				is.interfaces.Put(*n.NetworkInterfaceId, is.interfaces.withoutPublicAddress(n, true))
 			}
 		}
-		s.putInstance(s.withInterfaces(i))
+		is.store(is.interfaces.refreshed(i))
 	})
 }
 
 // restart starts a stopped instance.
-func (s *state) restart(i instance) {
+func (is *instances) restart(i instance) {
 	i = i.change(types.InstanceStateNamePending)
-	i.api.LaunchTime = ptr(s.kernel.Now())
+	i.api.LaunchTime = ptr(is.kernel.Now())
 	i.api.StateReason, i.api.StateTransitionReason = nil, ptr("")
-	s.lendAddress(i)
-	i = s.withInterfaces(i)
-	s.putInstance(i)
-	s.afterPending(i)
+	is.interfaces.lendAddress(i)
+	i = is.interfaces.refreshed(i)
+	is.store(i)
+	is.afterPending(i)
+}
+
+// named returns the instances that a request names; all must exist.
+func (is *instances) named(ids []string) ([]instance, error) {
+	if len(ids) == 0 {
+		return nil, missingParameter("InstanceId")
+	}
+	return selectByID(instanceID, is.All(), instance.id, ids)
+}
+
+func (is *instances) spot(id string) (instance, error) {
+	i, ok := is.Get(id)
+	if !ok || i.api.InstanceLifecycle != types.InstanceLifecycleTypeSpot || !i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
+		return instance{}, fmt.Errorf("there is no Spot Instance %q that is pending or running", id)
+	}
+	return i, nil
+}
+
+// publish tells EventBridge of an instance's new state (EC2 user guide, "State change events for
+// your instances").
+func publish(region *sim.Region, i instance, state string) {
+	if !slices.Contains(types.InstanceStateName("").Values(), types.InstanceStateName(state)) {
+		return // "booted" is the simulator's own
+	}
+	eventbridge.Put(region, eventbridge.Event{
+		Source: "aws.ec2", DetailType: "EC2 Instance State-change Notification",
+		Resources: []string{"arn:aws:ec2:" + region.Name + ":" + region.Account.ID + ":instance/" + i.id()},
+		Detail:    map[string]string{"instance-id": i.id(), "state": state},
+	})
 }

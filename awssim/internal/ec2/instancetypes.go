@@ -2,120 +2,74 @@ package ec2
 
 import (
 	"slices"
-	"strings"
+	"strconv"
 
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// SDK, DescribeInstanceTypesInput: 5 to 100 results a page, up to 100 types by name; without
-// MaxResults the answer has 100.
-var typePages = pageLimits{min: 5, max: 100, unpaged: 100}
-
-const maxNamedTypes = 100
-
-func describeInstanceTypes(c *sim.Call, in *awsec2.DescribeInstanceTypesInput) (*awsec2.DescribeInstanceTypesOutput, error) {
-	if len(in.InstanceTypes) > maxNamedTypes {
-		return nil, sim.Errorf("InvalidParameterValue", "At most %d instance types may be specified.", maxNamedTypes)
-	}
-	if len(in.InstanceTypes) > 0 && in.MaxResults != nil {
-		return nil, invalidCombination("The parameter InstanceTypes cannot be used with the parameter MaxResults")
-	}
-	s := stateOf(c.Region)
-	var all []types.InstanceTypeInfo
-	var found []string
-	for _, info := range s.describedTypes() {
-		if (len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, info.InstanceType)) && (*info.SupportedInRegion || val(in.IncludeUnsupportedInRegion)) {
-			all, found = append(all, info), append(found, string(info.InstanceType))
-		}
-	}
-	if unknown := without(in.InstanceTypes, found); len(unknown) > 0 {
-		return nil, sim.Errorf("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", strings.Join(unknown, ", "))
-	}
-	kinds := listing[types.InstanceTypeInfo]{filters: typeFilters, pages: typePages, id: func(i types.InstanceTypeInfo) string { return string(i.InstanceType) }}
-	page, next, err := kinds.read(all, query{nil, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeInstanceTypesOutput{InstanceTypes: page, NextToken: next}, nil
+// catalog knows the instance types of the world, where a Region has them, and their Spot prices.
+type catalog struct {
+	region *sim.Region
+	kernel *sim.Kernel
+	infos  []types.InstanceTypeInfo // as DescribeInstanceTypes shows them; nil until they are asked for
 }
 
 // describedTypes returns every instance type of the world as EC2 describes it. A world's types do
 // not change, so they are described once.
-func (s *state) describedTypes() []types.InstanceTypeInfo {
-	known := s.kernel.World().InstanceTypes
-	for i := len(s.typeInfos); i < len(known); i++ {
+func (ca *catalog) describedTypes() []types.InstanceTypeInfo {
+	known := ca.kernel.World().InstanceTypes
+	for i := len(ca.infos); i < len(known); i++ {
 		info := typeInfo(&known[i])
-		info.SupportedInRegion = ptr(len(s.zonesOffering(known[i].Name)) > 0)
-		s.typeInfos = append(s.typeInfos, info)
+		info.SupportedInRegion = ptr(len(ca.zonesOffering(known[i].Name)) > 0)
+		ca.infos = append(ca.infos, info)
 	}
-	return s.typeInfos
-}
-
-// without returns the names that are not among those found.
-func without(names []types.InstanceType, found []string) []string {
-	var missing []string
-	for _, name := range names {
-		if !slices.Contains(found, string(name)) {
-			missing = append(missing, string(name))
-		}
-	}
-	return missing
+	return ca.infos
 }
 
 // offeredTypes returns the instance types that at least one zone of the Region has.
-func (s *state) offeredTypes() []*world.InstanceType {
+func (ca *catalog) offeredTypes() []*world.InstanceType {
 	var offered []*world.InstanceType
-	all := s.kernel.World().InstanceTypes
+	all := ca.kernel.World().InstanceTypes
 	for i := range all {
-		if len(s.zonesOffering(all[i].Name)) > 0 {
+		if len(ca.zonesOffering(all[i].Name)) > 0 {
 			offered = append(offered, &all[i])
 		}
 	}
 	return offered
 }
 
-var offeringFilters = filterTable[types.InstanceTypeOffering]{
-	"instance-type": func(o types.InstanceTypeOffering) []string { return enum(o.InstanceType) },
-	"location":      func(o types.InstanceTypeOffering) []string { return text(o.Location) },
-}
-
-func describeInstanceTypeOfferings(c *sim.Call, in *awsec2.DescribeInstanceTypeOfferingsInput) (*awsec2.DescribeInstanceTypeOfferingsOutput, error) {
-	s := stateOf(c.Region)
-	kind := in.LocationType
-	if kind == "" {
-		kind = types.LocationTypeRegion // SDK, DescribeInstanceTypeOfferingsInput.LocationType
-	}
-	var all []types.InstanceTypeOffering
-	add := func(w *world.InstanceType, location string) {
-		all = append(all, types.InstanceTypeOffering{InstanceType: types.InstanceType(w.Name), Location: ptr(location), LocationType: kind})
-	}
-	for _, w := range s.offeredTypes() {
-		switch kind {
-		case types.LocationTypeRegion:
-			add(w, s.region.Name)
-		case types.LocationTypeAvailabilityZone:
-			for _, zone := range s.zonesOffering(w.Name) {
-				add(w, zone)
-			}
-		case types.LocationTypeAvailabilityZoneId:
-			for _, zone := range s.zonesOffering(w.Name) {
-				add(w, s.region.World().Zone(zone).ID)
-			}
-		case types.LocationTypeOutpost: // a world has no Outposts
-		default:
-			return nil, invalidValue("LocationType", kind, "Valid values: "+joinEnum(kind.Values()))
+// zonesOffering lists the zones of the Region that have the type.
+func (ca *catalog) zonesOffering(instanceType string) []string {
+	var zones []string
+	for _, z := range ca.region.World().Zones {
+		if ca.region.World().Offers(instanceType, z.Name) {
+			zones = append(zones, z.Name)
 		}
 	}
-	offerings := listing[types.InstanceTypeOffering]{
-		filters: offeringFilters, pages: commonPages, id: func(o types.InstanceTypeOffering) string { return string(o.InstanceType) + "/" + *o.Location },
+	return zones
+}
+
+// spotPrice returns what a type costs now as a Spot Instance in a zone, in US dollars per hour.
+func (ca *catalog) spotPrice(kind *world.InstanceType, zone string) float64 {
+	return ca.kernel.Behavior().SpotPrice(kind.Name, zone, kind.SpotPrice())
+}
+
+func (ca *catalog) spotPrices() []types.SpotPrice {
+	since := ca.kernel.BehaviorSince()
+	var all []types.SpotPrice
+	for _, kind := range ca.kernel.World().InstanceTypes {
+		if !slices.Contains(kind.UsageClasses, "spot") {
+			continue
+		}
+		for _, zone := range ca.zonesOffering(kind.Name) {
+			all = append(all, types.SpotPrice{
+				InstanceType: types.InstanceType(kind.Name), AvailabilityZone: ptr(zone), AvailabilityZoneId: ptr(ca.region.World().Zone(zone).ID),
+				ProductDescription: types.RIProductDescriptionLinuxUnix, Timestamp: ptr(since), SpotPrice: ptr(strconv.FormatFloat(ca.spotPrice(&kind, zone), 'f', 6, 64)),
+			})
+		}
 	}
-	found, next, err := offerings.read(all, query{nil, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: found, NextToken: next}, nil
+	return all
 }

@@ -1,10 +1,7 @@
 package ec2
 
 import (
-	"fmt"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -19,7 +16,7 @@ const noticeTime = 2 * time.Minute
 // Instance that is pending or running.
 func InterruptSpotInstance(r *sim.Region, id string) error {
 	s := stateOf(r)
-	i, err := s.spotInstance(id)
+	i, err := s.instances.spot(id)
 	if err != nil {
 		return err
 	}
@@ -31,7 +28,7 @@ func InterruptSpotInstance(r *sim.Region, id string) error {
 	})
 	s.kernel.After(noticeTime, func() {
 		if now, ok := s.instances.Get(id); ok {
-			s.terminate(now, interrupted)
+			s.instances.terminate(now, interrupted)
 		}
 	})
 	return nil
@@ -41,20 +38,12 @@ func InterruptSpotInstance(r *sim.Region, id string) error {
 // Guide, "EC2 instance rebalance recommendations"). It fails like InterruptSpotInstance.
 func RecommendRebalance(r *sim.Region, id string) error {
 	s := stateOf(r)
-	if _, err := s.spotInstance(id); err != nil {
+	if _, err := s.instances.spot(id); err != nil {
 		return err
 	}
 	eventbridge.Put(r, eventbridge.Event{
-		Source: "aws.ec2", DetailType: "EC2 Instance Rebalance Recommendation", Resources: []string{s.arn("instance/" + id)},
+		Source: "aws.ec2", DetailType: "EC2 Instance Rebalance Recommendation", Resources: []string{resourceARN(s.region, "instance/"+id)},
 		Detail: map[string]string{"instance-id": id},
 	})
 	return nil
-}
-
-func (s *state) spotInstance(id string) (instance, error) {
-	i, ok := s.instances.Get(id)
-	if !ok || i.api.InstanceLifecycle != types.InstanceLifecycleTypeSpot || !i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-		return instance{}, fmt.Errorf("there is no Spot Instance %q that is pending or running", id)
-	}
-	return i, nil
 }

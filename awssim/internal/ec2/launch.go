@@ -53,10 +53,10 @@ func LaunchInstances(r *sim.Region, request LaunchRequest) ([]Instance, error) {
 		return nil, err
 	}
 	count := max(request.Count, 1)
-	if err := l.refuseSharedAddresses(count); err != nil {
+	if err := l.state.subnets.refuseShared(l.interfaces, count); err != nil {
 		return nil, err
 	}
-	if _, err := l.room(count, count); err != nil {
+	if _, err := l.state.capacities.roomFor(l, count, count); err != nil {
 		return nil, err
 	}
 	return l.start(count, "", "")
@@ -111,7 +111,7 @@ func launchData(r *sim.Region, request LaunchRequest) (types.RequestLaunchTempla
 func CheckResources(r *sim.Region, data types.RequestLaunchTemplateData) error {
 	l := &launch{state: stateOf(r), in: shape.Convert[awsec2.RunInstancesInput](data), stored: true}
 	for _, step := range []func(*launch) error{
-		(*launch).findImage, (*launch).findType, (*launch).findKeyPair, (*launch).checkGroupsExist, (*launch).ruleUserData,
+		(*launch).findImage, (*launch).findType, (*launch).findKeyPair, (*launch).checkGroupsExist, ruleUserData,
 	} {
 		if err := step(l); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (l *launch) plan() error {
 	}
 	steps := []func(*launch) error{(*launch).findImage, (*launch).findType}
 	steps = append(steps, dataRules...)
-	steps = append(steps, (*launch).findKeyPair, (*launch).findProfile, (*launch).place, (*launch).planVolumes, (*launch).roomToHibernate, (*launch).checkPlacement)
+	steps = append(steps, (*launch).findKeyPair, (*launch).findProfile, (*launch).place, (*launch).planVolumes, roomToHibernate, checkPlacement)
 	for _, step := range steps {
 		if err := step(l); err != nil {
 			return err
@@ -210,19 +210,9 @@ func (l *launch) findImage() error {
 	if val(l.in.ImageId) == "" {
 		return nil
 	}
-	id, err := l.state.resolveImageID(*l.in.ImageId)
+	image, err := l.state.images.find(*l.in.ImageId)
 	if err != nil {
 		return err
-	}
-	if err := imageID.check(id); err != nil {
-		return err
-	}
-	image, ok := l.state.images.Get(id)
-	if !ok {
-		return imageNotFound(id)
-	}
-	if image.State != types.ImageStateAvailable {
-		return sim.Errorf("InvalidAMIID.Unavailable", "The image ID '%s' is no longer available", id)
 	}
 	l.image = &image
 	return nil
@@ -312,10 +302,10 @@ func (l *launch) tags(resource types.ResourceType) []types.Tag {
 	return tags
 }
 
-// validationWarning is what EC2 reports about data that it stored although no launch with it can
-// work. AWS does not document which checks it makes; here it is every rule of a launch that can be
-// judged from the data and from what the Region holds (inference).
-func (s *state) validationWarning(data types.RequestLaunchTemplateData) *types.ValidationWarning {
+// validationWarning returns what EC2 reports about data that it stored although no launch with it
+// can work. AWS does not document which checks it makes; here it is every rule of a launch that can
+// be judged from the data and from what the Region holds (inference).
+func validationWarning(s *state, data types.RequestLaunchTemplateData) *types.ValidationWarning {
 	l := &launch{state: s, in: shape.Convert[awsec2.RunInstancesInput](data), stored: true}
 	steps := []func(*launch) error{(*launch).findImage, (*launch).findType}
 	steps = append(steps, dataRules...)
@@ -331,4 +321,9 @@ func (s *state) validationWarning(data types.RequestLaunchTemplateData) *types.V
 		return nil
 	}
 	return &warning
+}
+
+// reserved returns the reservation that the launch names by its id.
+func (l *launch) reserved() (CapacityReservation, bool) {
+	return l.state.capacities.Get(val(val(val(l.in.CapacityReservationSpecification).CapacityReservationTarget).CapacityReservationId))
 }

@@ -1,9 +1,7 @@
 package ec2
 
 import (
-	"encoding/binary"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -33,7 +31,7 @@ func (p interfacePlan) addresses() int {
 // ruleInterfaces holds the rules of network interfaces among themselves (SDK,
 // InstanceNetworkInterfaceSpecification; for the number, User Guide, "Maximum IP addresses per
 // network interface").
-func (l *launch) ruleInterfaces() error {
+func ruleInterfaces(l *launch) error {
 	type slot struct{ card, device int32 }
 	taken := map[slot]bool{}
 	for _, n := range l.in.NetworkInterfaces {
@@ -48,7 +46,7 @@ func (l *launch) ruleInterfaces() error {
 		if err := checkInterface(n, len(l.in.NetworkInterfaces)); err != nil {
 			return err
 		}
-		if err := l.checkExisting(n); err != nil {
+		if err := checkExisting(l, n); err != nil {
 			return err
 		}
 	}
@@ -58,7 +56,7 @@ func (l *launch) ruleInterfaces() error {
 	if !taken[slot{0, 0}] {
 		return invalidCombination("When specifying network interfaces, you must include a device at index 0.")
 	}
-	return l.checkInterfacesFitType()
+	return checkInterfacesFitType(l)
 }
 
 func checkInterface(n types.InstanceNetworkInterfaceSpecification, count int) error {
@@ -92,11 +90,11 @@ func checkInterface(n types.InstanceNetworkInterfaceSpecification, count int) er
 // checkExisting: an interface that is there already has its subnet, groups, and addresses (SDK,
 // InstanceNetworkInterfaceSpecification.NetworkInterfaceId). The words of the second refusal are an
 // inference.
-func (l *launch) checkExisting(n types.InstanceNetworkInterfaceSpecification) error {
+func checkExisting(l *launch, n types.InstanceNetworkInterfaceSpecification) error {
 	if val(n.NetworkInterfaceId) == "" {
 		return nil
 	}
-	if _, err := l.state.findInterface(*n.NetworkInterfaceId); err != nil {
+	if _, err := l.state.interfaces.find(*n.NetworkInterfaceId); err != nil {
 		return err
 	}
 	if val(n.SubnetId) != "" || len(n.Groups)+len(n.PrivateIpAddresses) > 0 || val(n.PrivateIpAddress) != "" || n.SecondaryPrivateIpAddressCount != nil || n.AssociatePublicIpAddress != nil {
@@ -166,7 +164,7 @@ func checkENAExpress(n types.InstanceNetworkInterfaceSpecification) error {
 // ruleSecondaryInterfaces holds the rules of interfaces in secondary subnets (SDK,
 // InstanceSecondaryInterfaceSpecificationRequest). That a count and a list exclude each other is an
 // inference from the other members of their kind.
-func (l *launch) ruleSecondaryInterfaces() error {
+func ruleSecondaryInterfaces(l *launch) error {
 	for _, n := range l.in.SecondaryInterfaces {
 		if n.DeleteOnTermination != nil && !*n.DeleteOnTermination {
 			return invalidValue("DeleteOnTermination", false, "The only supported value for a secondary interface is true.")
@@ -178,7 +176,7 @@ func (l *launch) ruleSecondaryInterfaces() error {
 	return nil
 }
 
-func (l *launch) checkInterfacesFitType() error {
+func checkInterfacesFitType(l *launch) error {
 	if l.kind == nil {
 		return nil
 	}
@@ -225,7 +223,7 @@ func (l *launch) place() error {
 func (l *launch) planInterface(spec types.InstanceNetworkInterfaceSpecification) (interfacePlan, error) {
 	plan := interfacePlan{spec: spec, tags: l.tags(types.ResourceTypeNetworkInterface)}
 	if val(spec.NetworkInterfaceId) != "" {
-		n, err := l.state.findInterface(*spec.NetworkInterfaceId)
+		n, err := l.state.interfaces.find(*spec.NetworkInterfaceId)
 		if err != nil {
 			return plan, err
 		}
@@ -239,7 +237,7 @@ func (l *launch) planInterface(spec types.InstanceNetworkInterfaceSpecification)
 	if plan.subnet, err = l.findSubnet(spec.SubnetId); err != nil || plan.existing != nil {
 		return plan, err
 	}
-	plan.groups, err = l.findGroups(spec.Groups, plan.subnet, val(spec.SubnetId) != "")
+	plan.groups, err = l.state.groups.forInterface(spec.Groups, l.in.SecurityGroups, plan.subnet, val(spec.SubnetId) != "")
 	return plan, err
 }
 
@@ -247,14 +245,7 @@ func (l *launch) planInterface(spec types.InstanceNetworkInterfaceSpecification)
 // for, or of the first zone that has one (User Guide, "Default subnets").
 func (l *launch) findSubnet(id *string) (types.Subnet, error) {
 	if val(id) != "" {
-		if err := subnetID.check(*id); err != nil {
-			return types.Subnet{}, err
-		}
-		subnet, ok := l.state.subnets.Get(*id)
-		if !ok {
-			return types.Subnet{}, subnetID.missing(*id)
-		}
-		return subnet, nil
+		return l.state.subnets.find(id)
 	}
 	zone := l.wantedZone()
 	for _, subnet := range l.state.subnets.All() {
@@ -299,75 +290,11 @@ func (l *launch) checkZone() error {
 	if region.Offers(l.kind.Name, zone) {
 		return nil
 	}
-	if others := l.state.zonesOffering(l.kind.Name); len(others) > 0 {
+	if others := l.state.catalog.zonesOffering(l.kind.Name); len(others) > 0 {
 		return sim.Errorf("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s). "+
 			"Please retry your request by not specifying an Availability Zone or choosing %s.", l.kind.Name, zone, strings.Join(others, ", "))
 	}
 	return sim.Errorf("Unsupported", "The requested configuration is currently not supported. Please check the documentation for supported configurations.")
-}
-
-// zonesOffering lists the zones of the Region that have the type.
-func (s *state) zonesOffering(instanceType string) []string {
-	var zones []string
-	for _, z := range s.region.World().Zones {
-		if s.region.World().Offers(instanceType, z.Name) {
-			zones = append(zones, z.Name)
-		}
-	}
-	return zones
-}
-
-// findGroups returns the security groups of an interface: those that are named, or the VPC's
-// default group. Names are for launches in the default VPC that name no subnet:
-// hashicorp/terraform#12123 has EC2's refusal, crossplane-contrib/provider-aws#1519 and #1752 have
-// Auto Scaling's for a launch template with names, beside a subnet and without one.
-func (l *launch) findGroups(ids []string, subnet types.Subnet, named bool) ([]types.GroupIdentifier, error) {
-	var groups []types.GroupIdentifier
-	for _, id := range ids {
-		group, err := l.state.findGroup(id)
-		if err != nil {
-			return nil, err
-		}
-		if val(group.VpcId) != val(subnet.VpcId) {
-			return nil, sim.Errorf("InvalidParameter", "Security group %s and subnet %s belong to different networks.", id, val(subnet.SubnetId))
-		}
-		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
-	}
-	names := l.in.SecurityGroups
-	if len(names) > 0 && named {
-		return nil, invalidCombination("The parameter groupName cannot be used with the parameter subnet")
-	}
-	if len(ids) == 0 && len(names) == 0 {
-		names = []string{"default"}
-	}
-	for _, name := range names {
-		group, ok := l.state.groupByName(val(subnet.VpcId), name)
-		if !ok {
-			return nil, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name, val(subnet.VpcId))
-		}
-		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
-	}
-	return groups, nil
-}
-
-func (s *state) findGroup(id string) (types.SecurityGroup, error) {
-	if err := securityGroupID.check(id); err != nil {
-		return types.SecurityGroup{}, err
-	}
-	group, ok := s.groups.Get(id)
-	if !ok {
-		return types.SecurityGroup{}, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
-	}
-	return group, nil
-}
-
-func (s *state) groupByName(vpc, name string) (types.SecurityGroup, bool) {
-	for _, g := range s.groups.All() {
-		if val(g.VpcId) == vpc && val(g.GroupName) == name {
-			return g, true
-		}
-	}
-	return types.SecurityGroup{}, false
 }
 
 // checkGroupsExist is for data that is only stored: every security group that it names by id exists.
@@ -377,108 +304,30 @@ func (l *launch) checkGroupsExist() error {
 		ids = append(ids, n.Groups...)
 	}
 	for _, id := range ids {
-		if _, err := l.state.findGroup(id); err != nil {
+		if _, err := l.state.groups.find(id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reservedAddresses is how many addresses of a subnet cannot be used: the first four and the last
-// (VPC User Guide, "Subnet sizing").
-const reservedAddresses = 5
-
-// addressPool hands out the private IPv4 addresses of one subnet, the lowest free one first.
-type addressPool struct {
-	prefix netip.Prefix
-	used   map[netip.Addr]bool
-}
-
-func (s *state) pool(subnet types.Subnet) *addressPool {
-	id := val(subnet.SubnetId)
-	if p, ok := s.addresses[id]; ok {
-		return p
-	}
-	// A world and CreateSubnet admit only subnets with a good CIDR block, so the zero prefix, which
-	// has no addresses, is out of reach.
-	prefix, _ := netip.ParsePrefix(val(subnet.CidrBlock))
-	p := &addressPool{prefix: prefix.Masked(), used: map[netip.Addr]bool{}}
-	s.addresses[id] = p
-	return p
-}
-
-func (p *addressPool) size() int {
-	if !p.prefix.IsValid() || !p.prefix.Addr().Is4() {
-		return 0
-	}
-	return max(1<<(32-p.prefix.Bits())-reservedAddresses, 0)
-}
-
-func (p *addressPool) free() int { return p.size() - len(p.used) }
-
-// take reserves an address, the wanted one if it is given. It reports whether that was possible.
-func (p *addressPool) take(wanted string) (netip.Addr, bool) {
-	if wanted != "" {
-		addr, err := netip.ParseAddr(wanted)
-		if err != nil || !p.prefix.Contains(addr) || p.used[addr] {
-			return netip.Addr{}, false
-		}
-		p.used[addr] = true
-		return addr, true
-	}
-	base := p.prefix.Addr().As4()
-	first := binary.BigEndian.Uint32(base[:]) + reservedAddresses - 1
-	for i := range p.size() {
-		var raw [4]byte
-		binary.BigEndian.PutUint32(raw[:], first+uint32(i))
-		if addr := netip.AddrFrom4(raw); !p.used[addr] {
-			p.used[addr] = true
-			return addr, true
+// secondaryAddresses lists the further private addresses that an interface asks for; "" stands for any.
+func secondaryAddresses(spec types.InstanceNetworkInterfaceSpecification) []string {
+	var wanted []string
+	for _, a := range spec.PrivateIpAddresses {
+		if !val(a.Primary) {
+			wanted = append(wanted, val(a.PrivateIpAddress))
 		}
 	}
-	return netip.Addr{}, false
+	return append(wanted, make([]string, max(int(val(spec.SecondaryPrivateIpAddressCount)), 0))...)
 }
 
-// check returns why a wanted address cannot be had, or nil.
-func (p *addressPool) check(wanted string) error {
-	addr, err := netip.ParseAddr(wanted)
-	if err != nil || !p.prefix.Contains(addr) {
-		return sim.Errorf("InvalidParameterValue", "Address %s does not fall within the subnet's address range", wanted)
+// primaryAddress is the private address that an interface asks for, "" for any.
+func primaryAddress(spec types.InstanceNetworkInterfaceSpecification) string {
+	for _, a := range spec.PrivateIpAddresses {
+		if val(a.Primary) {
+			return val(a.PrivateIpAddress)
+		}
 	}
-	if p.used[addr] {
-		return sim.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", wanted)
-	}
-	return nil
-}
-
-func (p *addressPool) release(address string) {
-	if addr, err := netip.ParseAddr(address); err == nil {
-		delete(p.used, addr)
-	}
-}
-
-// privateDNSName is the host name that EC2 gives (User Guide, "EC2 instance hostnames and
-// domains"): from the address or, where asked for, from the instance id, under ec2.internal in
-// us-east-1 and <region>.compute.internal elsewhere.
-func (s *state) privateDNSName(instanceID, address string, kind types.HostnameType) string {
-	domain := s.privateDomain()
-	if kind == types.HostnameTypeResourceName {
-		return instanceID + "." + domain
-	}
-	return "ip-" + strings.ReplaceAll(address, ".", "-") + "." + domain
-}
-
-func (s *state) privateDomain() string {
-	if s.region.Name == "us-east-1" {
-		return "ec2.internal"
-	}
-	return s.region.Name + ".compute.internal"
-}
-
-func (s *state) publicDNSName(address string) string {
-	domain := s.region.Name + ".compute.amazonaws.com"
-	if s.region.Name == "us-east-1" {
-		domain = "compute-1.amazonaws.com"
-	}
-	return fmt.Sprintf("ec2-%s.%s", strings.ReplaceAll(address, ".", "-"), domain)
+	return val(spec.PrivateIpAddress)
 }

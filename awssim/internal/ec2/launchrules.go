@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,17 +15,17 @@ import (
 // instance type if those are known. A launch stops at the first that fails; a launch template's
 // warning lists all.
 var dataRules = []func(*launch) error{
-	(*launch).ruleEnums, (*launch).ruleUserData, (*launch).ruleArchitecture, (*launch).ruleInterfacesOrGroups, (*launch).ruleMarket,
-	(*launch).ruleReservation, (*launch).ruleCPU, (*launch).ruleCredits, (*launch).ruleEnclaveAndHibernation, (*launch).rulePlacement,
-	(*launch).ruleMetadata, (*launch).ruleTags, (*launch).ruleInterfaces, (*launch).ruleSecondaryInterfaces,
-	(*launch).ruleBlockDevices, (*launch).ruleTemplateVolumes,
+	ruleEnums, ruleUserData, ruleArchitecture, ruleInterfacesOrGroups, ruleMarket,
+	ruleReservation, ruleCPU, ruleCredits, ruleEnclaveAndHibernation, rulePlacement,
+	ruleMetadata, ruleTags, ruleInterfaces, ruleSecondaryInterfaces,
+	ruleBlockDevices, ruleTemplateVolumes,
 }
 
-func (l *launch) ruleEnums() error {
+func ruleEnums(l *launch) error {
 	return checkEnums(l.in, "RunInstances")
 }
 
-func (l *launch) ruleUserData() error {
+func ruleUserData(l *launch) error {
 	raw, err := decodeUserData(val(l.in.UserData), "InvalidParameterValue")
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (l *launch) ruleUserData() error {
 }
 
 // ruleArchitecture: an image runs on types that have its architecture.
-func (l *launch) ruleArchitecture() error {
+func ruleArchitecture(l *launch) error {
 	if l.image == nil || l.kind == nil {
 		return nil
 	}
@@ -55,7 +56,7 @@ func (l *launch) ruleArchitecture() error {
 
 // ruleInterfacesOrGroups: with network interfaces, groups, subnet and addresses belong to them
 // (SDK, RequestLaunchTemplateData. SecurityGroupIds; RunInstancesInput.SubnetId).
-func (l *launch) ruleInterfacesOrGroups() error {
+func ruleInterfacesOrGroups(l *launch) error {
 	if len(l.in.NetworkInterfaces) == 0 {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (l *launch) ruleInterfacesOrGroups() error {
 }
 
 // ruleMarket holds the rules of Spot options (SDK, SpotMarketOptions and InstanceMarketOptionsRequest).
-func (l *launch) ruleMarket() error {
+func ruleMarket(l *launch) error {
 	market := l.in.InstanceMarketOptions
 	if market == nil {
 		return nil
@@ -117,7 +118,7 @@ func checkSpotOptions(o types.SpotMarketOptions) error {
 
 // ruleReservation: a reservation is named by id or by resource group, not for Spot, and not against
 // a preference for none.
-func (l *launch) ruleReservation() error {
+func ruleReservation(l *launch) error {
 	spec := val(l.in.CapacityReservationSpecification)
 	target := val(spec.CapacityReservationTarget)
 	if target == (types.CapacityReservationTarget{}) {
@@ -139,7 +140,7 @@ func (l *launch) ruleReservation() error {
 
 // ruleCPU holds the rules of CPU options (User Guide, "Rules for specifying CPU options for an
 // Amazon EC2 instance").
-func (l *launch) ruleCPU() error {
+func ruleCPU(l *launch) error {
 	o := l.in.CpuOptions
 	if o == nil || l.kind == nil {
 		return nil
@@ -175,7 +176,7 @@ func familyOf(instanceType string) string {
 
 // ruleCredits: CPU credits are for burstable types (SDK,
 // RequestLaunchTemplateData.CreditSpecification: "valid only for T instances").
-func (l *launch) ruleCredits() error {
+func ruleCredits(l *launch) error {
 	credits := val(val(l.in.CreditSpecification).CpuCredits)
 	if credits == "" {
 		return nil
@@ -192,7 +193,7 @@ func (l *launch) ruleCredits() error {
 // ruleEnclaveAndHibernation: one excludes the other (SDK,
 // RequestLaunchTemplateData.EnclaveOptions), and both need a type that can do it. Hibernation also
 // needs an encrypted root volume (User Guide, "Prerequisites for EC2 instance hibernation").
-func (l *launch) ruleEnclaveAndHibernation() error {
+func ruleEnclaveAndHibernation(l *launch) error {
 	enclave := val(val(l.in.EnclaveOptions).Enabled)
 	hibernation := val(val(l.in.HibernationOptions).Configured)
 	if enclave && hibernation {
@@ -210,7 +211,7 @@ func (l *launch) ruleEnclaveAndHibernation() error {
 	if l.spot() && val(val(l.in.InstanceMarketOptions).SpotOptions).SpotInstanceType != types.SpotInstanceTypePersistent {
 		return sim.Errorf("UnsupportedHibernationConfiguration", "Hibernation requires a persistent Spot request.")
 	}
-	if l.image != nil && !l.rootEncrypted() {
+	if l.image != nil && !rootEncrypted(l) {
 		return sim.Errorf("UnsupportedHibernationConfiguration", "Hibernation requires an encrypted root volume.")
 	}
 	return nil
@@ -225,7 +226,7 @@ const mostHibernatedMemory = 150 * 1024
 // store the RAM contents"). That EC2 refuses the launch for the size is an inference from the error
 // code, which is for "parameter values [that] do not meet the prerequisites"; the words are one
 // too.
-func (l *launch) roomToHibernate() error {
+func roomToHibernate(l *launch) error {
 	if !val(val(l.in.HibernationOptions).Configured) {
 		return nil
 	}
@@ -240,7 +241,7 @@ func (l *launch) roomToHibernate() error {
 	return nil
 }
 
-func (l *launch) rootEncrypted() bool {
+func rootEncrypted(l *launch) bool {
 	encrypted := false
 	for _, mappings := range [][]types.BlockDeviceMapping{l.image.BlockDeviceMappings, l.in.BlockDeviceMappings} {
 		for _, m := range mappings {
@@ -253,7 +254,7 @@ func (l *launch) rootEncrypted() bool {
 }
 
 // rulePlacement holds the exclusions of the placement (SDK, Placement).
-func (l *launch) rulePlacement() error {
+func rulePlacement(l *launch) error {
 	p := val(l.in.Placement)
 	switch {
 	case val(p.AvailabilityZone) != "" && val(p.AvailabilityZoneId) != "":
@@ -284,7 +285,7 @@ func checkHost(p types.Placement) error {
 
 // ruleMetadata holds the range of the hop limit (SDK, InstanceMetadataOptionsRequest) and what
 // instance tags must look like to be shown there.
-func (l *launch) ruleMetadata() error {
+func ruleMetadata(l *launch) error {
 	o := l.in.MetadataOptions
 	if o == nil {
 		return nil
@@ -301,7 +302,7 @@ func (l *launch) ruleMetadata() error {
 // ruleTags: the tags of the request are good and, for a launch, tag only what the launch makes
 // (SDK, LaunchTemplateTagSpecificationRequest.ResourceType: "if the instance does not include the
 // resource type that you specify, the instance launch fails").
-func (l *launch) ruleTags() error {
+func ruleTags(l *launch) error {
 	if _, err := tagsFor(l.in.TagSpecifications, types.ResourceTypeInstance, templateTaggable...); err != nil {
 		return err
 	}
@@ -310,4 +311,29 @@ func (l *launch) ruleTags() error {
 		return sim.Errorf("InvalidParameterValue", "You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.")
 	}
 	return checkTagCount(l.tags(types.ResourceTypeInstance))
+}
+
+// checkPlacement checks the placement group, which must exist (error codes, InvalidPlacementGroup.Unknown).
+func checkPlacement(l *launch) error {
+	p := val(l.in.Placement)
+	wanted := val(p.GroupName) + val(p.GroupId)
+	if wanted == "" {
+		return nil
+	}
+	for _, group := range l.state.placements.All() {
+		if val(group.GroupName) != wanted && val(group.GroupId) != wanted {
+			continue
+		}
+		if p.PartitionNumber != nil && group.Strategy != types.PlacementStrategyPartition {
+			return invalidCombination("The partition number is only valid for placement groups with the partition strategy.")
+		}
+		if number := p.PartitionNumber; number != nil && (*number < 1 || *number > val(group.PartitionCount)) {
+			return invalidValue("PartitionNumber", *number, fmt.Sprintf("The placement group has %d partitions.", val(group.PartitionCount)))
+		}
+		if len(l.kind.PlacementGroupStrategies) > 0 && !containsString(l.kind.PlacementGroupStrategies, string(group.Strategy)) {
+			return invalidCombination("The instance type %s is not supported in a placement group with the strategy %s.", l.kind.Name, group.Strategy)
+		}
+		return nil
+	}
+	return sim.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", wanted)
 }

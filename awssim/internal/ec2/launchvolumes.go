@@ -49,7 +49,7 @@ var ephemeralDevice = regexp.MustCompile(`^ephemeral([0-9]|1[0-9]|2[0-3])$`)
 
 // ruleBlockDevices holds the rules of block device mappings that need no image (SDK,
 // BlockDeviceMapping and EbsBlockDevice).
-func (l *launch) ruleBlockDevices() error {
+func ruleBlockDevices(l *launch) error {
 	seen := map[string]bool{}
 	for _, m := range l.in.BlockDeviceMappings {
 		device := val(m.DeviceName)
@@ -70,7 +70,7 @@ func (l *launch) ruleBlockDevices() error {
 // ruleTemplateVolumes holds what launch templates forbid and RunInstances allows: an encryption
 // value for a volume of a snapshot that the template names (SDK,
 // LaunchTemplateEbsBlockDeviceRequest.Encrypted). Code and words are what users report of EC2.
-func (l *launch) ruleTemplateVolumes() error {
+func ruleTemplateVolumes(l *launch) error {
 	mappings := l.in.BlockDeviceMappings
 	if !l.stored {
 		mappings = shape.Convert[[]types.BlockDeviceMapping](val(l.source).Data.BlockDeviceMappings)
@@ -237,7 +237,7 @@ func changedVolume(ofImage, request types.EbsBlockDevice) types.EbsBlockDevice {
 // than its snapshot.
 func (l *launch) sizeVolume(ebs *types.EbsBlockDevice) error {
 	snapshot := val(ebs.SnapshotId)
-	size, exists := l.state.snapshotSize(snapshot)
+	size, exists := l.state.images.snapshotSize(snapshot)
 	switch {
 	case snapshot != "" && !exists:
 		return sim.Errorf("InvalidSnapshot.NotFound", "The snapshot '%s' does not exist.", snapshot)
@@ -287,19 +287,4 @@ func (l *launch) addVolume(device string, ebs types.EbsBlockDevice) error {
 	}
 	l.volumes = append(l.volumes, volumePlan{device: device, ebs: ebs})
 	return nil
-}
-
-// snapshotSize is the size of a snapshot, which the simulation knows through the images that are made of it.
-func (s *state) snapshotSize(id string) (int32, bool) {
-	if id == "" {
-		return 0, false
-	}
-	for _, image := range s.images.All() {
-		for _, m := range image.BlockDeviceMappings {
-			if m.Ebs != nil && val(m.Ebs.SnapshotId) == id && m.Ebs.VolumeSize != nil {
-				return *m.Ebs.VolumeSize, true
-			}
-		}
-	}
-	return 0, false
 }

@@ -22,8 +22,8 @@ func registerNetworkAuthorization(reg *sim.Registry) {
 	authorizeOn(reg, "AssociateVpcCidrBlock", func(in *awsec2.AssociateVpcCidrBlockInput) []*string { return []*string{in.VpcId} })
 	sim.Authorize(reg, service, "DisassociateVpcCidrBlock", func(c *sim.Call, in *awsec2.DisassociateVpcCidrBlockInput) []sim.Question {
 		s := stateOf(c.Region)
-		vpc, _ := s.findBlock(val(in.AssociationId))
-		return questions(s.onEach("ec2:DisassociateVpcCidrBlock", vpc.VpcId))
+		vpc, _ := s.vpcs.findBlock(val(in.AssociationId))
+		return questions(onEach(s, "ec2:DisassociateVpcCidrBlock", vpc.VpcId))
 	})
 	authorizeCreate(reg, "CreateDhcpOptions", types.ResourceTypeDhcpOptions, func(in *awsec2.CreateDhcpOptionsInput) creation {
 		return creation{in.TagSpecifications, nil}
@@ -71,16 +71,16 @@ func authorizeGateways(reg *sim.Registry) {
 func authorizeAddresses(reg *sim.Registry) {
 	authorizeCreate(reg, "AllocateAddress", types.ResourceTypeElasticIp, func(in *awsec2.AllocateAddressInput) creation { return creation{in.TagSpecifications, nil} })
 	sim.Authorize(reg, service, "ReleaseAddress", func(c *sim.Call, in *awsec2.ReleaseAddressInput) []sim.Question {
-		return stateOf(c.Region).askAddress(c, in.AllocationId, in.PublicIp)
+		return askAddress(stateOf(c.Region), c, in.AllocationId, in.PublicIp)
 	})
 	sim.Authorize(reg, service, "AssociateAddress", func(c *sim.Call, in *awsec2.AssociateAddressInput) []sim.Question {
-		return stateOf(c.Region).askAddress(c, in.AllocationId, in.PublicIp, in.InstanceId, in.NetworkInterfaceId)
+		return askAddress(stateOf(c.Region), c, in.AllocationId, in.PublicIp, in.InstanceId, in.NetworkInterfaceId)
 	})
 	sim.Authorize(reg, service, "DisassociateAddress", func(c *sim.Call, in *awsec2.DisassociateAddressInput) []sim.Question {
 		s := stateOf(c.Region)
 		for _, a := range s.elastics.All() {
 			if a.AssociationId != nil && (*a.AssociationId == val(in.AssociationId) || *a.PublicIp == val(in.PublicIp)) {
-				return s.askAddress(c, a.AllocationId, nil, a.InstanceId, a.NetworkInterfaceId)
+				return askAddress(s, c, a.AllocationId, nil, a.InstanceId, a.NetworkInterfaceId)
 			}
 		}
 		return nil
@@ -88,11 +88,11 @@ func authorizeAddresses(reg *sim.Registry) {
 }
 
 // askAddress returns what a call needs for an address and for what the address is associated with.
-func (s *state) askAddress(c *sim.Call, id, ip *string, others ...*string) []sim.Question {
-	if a, err := s.findAddress(id, ip); err == nil {
+func askAddress(s *state, c *sim.Call, id, ip *string, others ...*string) []sim.Question {
+	if a, err := s.elastics.find(id, ip); err == nil {
 		others = append([]*string{a.AllocationId}, others...)
 	}
-	return questions(s.onEach("ec2:"+c.Action, others...))
+	return questions(onEach(s, "ec2:"+c.Action, others...))
 }
 
 func authorizeRoutes(reg *sim.Registry) {
@@ -105,19 +105,19 @@ func authorizeRoutes(reg *sim.Registry) {
 	authorizeOn(reg, "DeleteRoute", func(in *awsec2.DeleteRouteInput) []*string { return []*string{in.RouteTableId} })
 	authorizeOn(reg, "AssociateRouteTable", func(in *awsec2.AssociateRouteTableInput) []*string { return []*string{in.RouteTableId, in.SubnetId} })
 	sim.Authorize(reg, service, "DisassociateRouteTable", func(c *sim.Call, in *awsec2.DisassociateRouteTableInput) []sim.Question {
-		return stateOf(c.Region).askAssociation(c, in.AssociationId)
+		return askAssociation(stateOf(c.Region), c, in.AssociationId)
 	})
 	sim.Authorize(reg, service, "ReplaceRouteTableAssociation", func(c *sim.Call, in *awsec2.ReplaceRouteTableAssociationInput) []sim.Question {
-		return stateOf(c.Region).askAssociation(c, in.AssociationId, in.RouteTableId)
+		return askAssociation(stateOf(c.Region), c, in.AssociationId, in.RouteTableId)
 	})
 }
 
 // askAssociation returns what a call needs for an association of a route table.
-func (s *state) askAssociation(c *sim.Call, id *string, others ...*string) []sim.Question {
-	if table, association, err := s.findAssociation(id); err == nil {
+func askAssociation(s *state, c *sim.Call, id *string, others ...*string) []sim.Question {
+	if table, association, err := s.routeTables.findAssociation(id); err == nil {
 		others = append(others, table.RouteTableId, association.SubnetId)
 	}
-	return questions(s.onEach("ec2:"+c.Action, others...))
+	return questions(onEach(s, "ec2:"+c.Action, others...))
 }
 
 func authorizeSecurityGroups(reg *sim.Registry) {
@@ -173,7 +173,7 @@ func authorizeInterfaces(reg *sim.Registry) {
 		s := stateOf(c.Region)
 		for _, n := range s.interfaces.All() {
 			if n.Attachment != nil && val(n.Attachment.AttachmentId) == val(in.AttachmentId) {
-				return questions(s.onEach("ec2:"+c.Action, n.NetworkInterfaceId, n.Attachment.InstanceId))
+				return questions(onEach(s, "ec2:"+c.Action, n.NetworkInterfaceId, n.Attachment.InstanceId))
 			}
 		}
 		return nil
@@ -191,24 +191,24 @@ type creation struct {
 func authorizeCreate[I any](reg *sim.Registry, action string, kind types.ResourceType, read func(*I) creation) {
 	sim.Authorize(reg, service, action, func(c *sim.Call, in *I) []sim.Question {
 		s, request := stateOf(c.Region), read(in)
-		asked := s.onNew(action, kind, request)
-		return questions(append(asked, s.onEach("ec2:"+action, request.named...)...))
+		asked := onNew(s, action, kind, request)
+		return questions(append(asked, onEach(s, "ec2:"+action, request.named...)...))
 	})
 }
 
 // onNew returns the requests about a resource that an action creates.
-func (s *state) onNew(action string, kind types.ResourceType, request creation) []iampolicy.Request {
+func onNew(s *state, action string, kind types.ResourceType, request creation) []iampolicy.Request {
 	tags := map[string]string{}
 	for _, specification := range request.tags {
 		if specification.ResourceType == kind {
 			tags = tagMap(specification.Tags)
 		}
 	}
-	arn := s.arn(string(kind) + "/*")
+	arn := resourceARN(s.region, string(kind)+"/*")
 	context := sim.Tagging(iampolicy.Context{}, tags)
 	for _, id := range request.named {
-		if vpc := s.vpcOf(val(id)); vpc != "" {
-			context["ec2:Vpc"] = []string{s.arn("vpc/" + vpc)}
+		if vpc := vpcOf(s, val(id)); vpc != "" {
+			context["ec2:Vpc"] = []string{resourceARN(s.region, "vpc/"+vpc)}
 			break
 		}
 	}
@@ -224,26 +224,26 @@ func (s *state) onNew(action string, kind types.ResourceType, request creation) 
 // authorizeOn registers an action on resources that a request names.
 func authorizeOn[I any](reg *sim.Registry, action string, named func(*I) []*string) {
 	sim.Authorize(reg, service, action, func(c *sim.Call, in *I) []sim.Question {
-		return questions(stateOf(c.Region).onEach("ec2:"+action, named(in)...))
+		return questions(onEach(stateOf(c.Region), "ec2:"+action, named(in)...))
 	})
 }
 
 // onEach returns the requests for an action on resources. What does not exist asks for nothing.
-func (s *state) onEach(action string, ids ...*string) []iampolicy.Request {
+func onEach(s *state, action string, ids ...*string) []iampolicy.Request {
 	var asked []iampolicy.Request
 	for _, id := range ids {
 		if val(id) == "" {
 			continue
 		}
-		t, tags, err := s.findTaggable(*id)
+		t, tags, err := findTaggable(s, *id)
 		if err != nil {
 			continue
 		}
 		context := sim.Tagged(iampolicy.Context{}, tagMap(tags), service)
-		if vpc := s.vpcOf(*id); vpc != "" && t.resource != types.ResourceTypeVpc {
-			context["ec2:Vpc"] = []string{s.arn("vpc/" + vpc)}
+		if vpc := vpcOf(s, *id); vpc != "" && t.resource != types.ResourceTypeVpc {
+			context["ec2:Vpc"] = []string{resourceARN(s.region, "vpc/"+vpc)}
 		}
-		asked = append(asked, iampolicy.Request{Action: action, Resource: s.arn(string(t.resource) + "/" + *id), Context: context})
+		asked = append(asked, iampolicy.Request{Action: action, Resource: resourceARN(s.region, string(t.resource)+"/"+*id), Context: context})
 	}
 	return asked
 }
@@ -260,20 +260,20 @@ type groupRef struct {
 func authorizeGroup[I any](reg *sim.Registry, action string, read func(*I) groupRef) {
 	sim.Authorize(reg, service, action, func(c *sim.Call, in *I) []sim.Question {
 		s, ref := stateOf(c.Region), read(in)
-		group, err := s.namedGroup(ref.id, ref.name)
+		group, err := s.groups.named(ref.id, ref.name)
 		if err != nil {
 			return nil
 		}
-		asked := s.onEach("ec2:"+action, group.GroupId)
+		asked := onEach(s, "ec2:"+action, group.GroupId)
 		if len(ref.tags) > 0 {
-			asked = append(asked, s.onNew(action, types.ResourceTypeSecurityGroupRule, creation{tags: ref.tags})...)
+			asked = append(asked, onNew(s, action, types.ResourceTypeSecurityGroupRule, creation{tags: ref.tags})...)
 		}
 		return questions(asked)
 	})
 }
 
 // vpcOf returns the VPC that a resource is in, or is; "" if it is in none.
-func (s *state) vpcOf(id string) string {
+func vpcOf(s *state, id string) string {
 	if subnet, ok := s.subnets.Get(id); ok {
 		return val(subnet.VpcId)
 	}

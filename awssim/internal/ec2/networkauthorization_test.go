@@ -17,11 +17,11 @@ func TestNetworkPermissions(t *testing.T) {
 	group := "sg-0c1000000000000ab"
 	c.locked(func() {
 		s := stateOf(c.region)
-		asked := s.onNew("CreateSubnet", types.ResourceTypeSubnet, creation{
+		asked := onNew(s, "CreateSubnet", types.ResourceTypeSubnet, creation{
 			[]types.TagSpecification{{ResourceType: types.ResourceTypeSubnet, Tags: []types.Tag{{Key: ptr("team"), Value: ptr("blue")}}}},
 			[]*string{ptr("vpc-0a10000000000000a")},
 		})
-		asked = append(asked, s.onEach("ec2:DeleteSecurityGroup", &group, ptr("sg-00000000000000000"), nil)...)
+		asked = append(asked, onEach(s, "ec2:DeleteSecurityGroup", &group, ptr("sg-00000000000000000"), nil)...)
 		rows := []struct{ action, resource, key, value string }{
 			{"ec2:CreateSubnet", "arn:aws:ec2:us-east-1:111122223333:subnet/*", "ec2:Vpc", "arn:aws:ec2:us-east-1:111122223333:vpc/vpc-0a10000000000000a"},
 			{"ec2:CreateTags", "arn:aws:ec2:us-east-1:111122223333:subnet/*", "ec2:CreateAction", "CreateSubnet"},

@@ -14,27 +14,27 @@ func createNetworkInterface(c *sim.Call, in *awsec2.CreateNetworkInterfaceInput)
 	s := stateOf(c.Region)
 	asked := *in
 	asked.DryRun = nil
-	if answer, err := replay[awsec2.CreateNetworkInterfaceOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
+	if answer, err := replay[awsec2.CreateNetworkInterfaceOutput](s.tokens, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
 		return answer, err
 	}
-	request, err := s.interfaceAsked(in)
+	request, err := interfaceAsked(s, in)
 	if err != nil {
 		return nil, err
 	}
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	n, err := s.createInterface(request)
+	n, err := s.interfaces.create(request)
 	if err != nil {
 		return nil, err
 	}
 	n.Status = types.NetworkInterfaceStatus("pending") // in the answer; a describe finds it available
 	out := &awsec2.CreateNetworkInterfaceOutput{NetworkInterface: &n, ClientToken: in.ClientToken}
-	remember(s, c.Action, in.ClientToken, asked, out)
+	remember(s.tokens, c.Action, in.ClientToken, asked, out)
 	return out, nil
 }
 
-func (s *state) interfaceAsked(in *awsec2.CreateNetworkInterfaceInput) (interfaceRequest, error) {
+func interfaceAsked(s *state, in *awsec2.CreateNetworkInterfaceInput) (interfaceRequest, error) {
 	var request interfaceRequest
 	if len(in.Ipv6Addresses)+len(in.Ipv6Prefixes)+len(in.Ipv4Prefixes) > 0 || in.Ipv6AddressCount != nil || in.Ipv6PrefixCount != nil || in.Ipv4PrefixCount != nil {
 		return request, sim.Errorf("Unsupported", "The simulation's network interfaces have IPv4 addresses only, without prefixes.")
@@ -42,12 +42,11 @@ func (s *state) interfaceAsked(in *awsec2.CreateNetworkInterfaceInput) (interfac
 	if val(in.SubnetId) == "" {
 		return request, missingParameter("subnetId")
 	}
-	finder := &launch{state: s}
-	subnet, err := finder.findSubnet(in.SubnetId)
+	subnet, err := s.subnets.find(in.SubnetId)
 	if err != nil {
 		return request, err
 	}
-	groups, err := finder.findGroups(in.Groups, subnet, false)
+	groups, err := s.groups.forInterface(in.Groups, nil, subnet, false)
 	if err != nil {
 		return request, err
 	}
@@ -61,7 +60,7 @@ func (s *state) interfaceAsked(in *awsec2.CreateNetworkInterfaceInput) (interfac
 	spec := types.InstanceNetworkInterfaceSpecification{
 		PrivateIpAddress: in.PrivateIpAddress, PrivateIpAddresses: in.PrivateIpAddresses, SecondaryPrivateIpAddressCount: in.SecondaryPrivateIpAddressCount,
 	}
-	for _, check := range []error{checkInterface(spec, 1), (&launch{state: s, interfaces: []interfacePlan{{spec: spec, subnet: subnet}}}).refuseSharedAddresses(1)} {
+	for _, check := range []error{checkInterface(spec, 1), s.subnets.refuseShared([]interfacePlan{{spec: spec, subnet: subnet}}, 1)} {
 		if check != nil {
 			return request, check
 		}
@@ -80,7 +79,7 @@ func (s *state) interfaceAsked(in *awsec2.CreateNetworkInterfaceInput) (interfac
 // "you may also receive the InvalidParameterValue error").
 func deleteNetworkInterface(c *sim.Call, in *awsec2.DeleteNetworkInterfaceInput) (*awsec2.DeleteNetworkInterfaceOutput, error) {
 	s := stateOf(c.Region)
-	n, err := s.findInterface(val(in.NetworkInterfaceId))
+	n, err := s.interfaces.find(val(in.NetworkInterfaceId))
 	if err != nil {
 		return nil, err
 	}
@@ -90,17 +89,17 @@ func deleteNetworkInterface(c *sim.Call, in *awsec2.DeleteNetworkInterfaceInput)
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	s.dropInterface(s.withoutPublicAddress(n, false))
+	s.interfaces.drop(s.interfaces.withoutPublicAddress(n, false))
 	return &awsec2.DeleteNetworkInterfaceOutput{}, nil
 }
 
 func attachNetworkInterface(c *sim.Call, in *awsec2.AttachNetworkInterfaceInput) (*awsec2.AttachNetworkInterfaceOutput, error) {
 	s := stateOf(c.Region)
-	n, err := s.findInterface(val(in.NetworkInterfaceId))
+	n, err := s.interfaces.find(val(in.NetworkInterfaceId))
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.named([]string{val(in.InstanceId)})
+	found, err := s.instances.named([]string{val(in.InstanceId)})
 	if err != nil {
 		return nil, err
 	}
@@ -108,42 +107,18 @@ func attachNetworkInterface(c *sim.Call, in *awsec2.AttachNetworkInterfaceInput)
 	if in.DeviceIndex == nil {
 		return nil, missingParameter("deviceIndex")
 	}
-	if err := s.checkAttachment(n, i, *in.DeviceIndex, val(in.NetworkCardIndex)); err != nil {
+	if err := s.interfaces.checkAttachment(n, i, *in.DeviceIndex, val(in.NetworkCardIndex)); err != nil {
 		return nil, err
 	}
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	n = s.attached(n, i.id(), c.Now, types.NetworkInterfaceAttachment{
+	n = s.interfaces.attached(n, i.id(), c.Now, types.NetworkInterfaceAttachment{
 		DeviceIndex: in.DeviceIndex, NetworkCardIndex: ptr(val(in.NetworkCardIndex)), DeleteOnTermination: ptr(false),
 	})
 	s.interfaces.Put(*n.NetworkInterfaceId, n)
 	s.instances.Put(i.id(), i.showing(append(slices.Clone(i.api.NetworkInterfaces), onInstance(n))))
 	return &awsec2.AttachNetworkInterfaceOutput{AttachmentId: n.Attachment.AttachmentId, NetworkCardIndex: n.Attachment.NetworkCardIndex}, nil
-}
-
-// checkAttachment refuses what cannot be attached. Codes are those of AWS's page "error codes", the
-// words of the state's error are an inference.
-func (s *state) checkAttachment(n types.NetworkInterface, i instance, device, card int32) error {
-	if n.Attachment != nil {
-		return sim.Errorf("InvalidNetworkInterface.InUse", "The network interface '%s' is currently in use.", *n.NetworkInterfaceId)
-	}
-	if !i.in(types.InstanceStateNameRunning, types.InstanceStateNameStopped) {
-		return sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' or 'stopped' state.", i.id())
-	}
-	if val(n.AvailabilityZone) != val(i.api.Placement.AvailabilityZone) {
-		return invalidCombination("You may not attach a network interface to an instance if they are not in the same availability zone")
-	}
-	for _, other := range i.api.NetworkInterfaces {
-		if val(other.Attachment.DeviceIndex) == device && val(other.Attachment.NetworkCardIndex) == card {
-			return sim.Errorf("InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.id(), device)
-		}
-	}
-	kind := s.kernel.World().InstanceType(string(i.api.InstanceType))
-	if count := len(i.api.NetworkInterfaces) + 1; kind != nil && count > int(kind.MaxENIs) {
-		return sim.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", count, kind.Name)
-	}
-	return nil
 }
 
 // detachNetworkInterface is done at once. EC2 takes a while, which nothing documents.
@@ -170,7 +145,7 @@ func detachNetworkInterface(c *sim.Call, in *awsec2.DetachNetworkInterfaceInput)
 	}
 	n.Attachment, n.Status = nil, types.NetworkInterfaceStatusAvailable
 	s.interfaces.Put(*n.NetworkInterfaceId, n)
-	s.instances.Put(i.id(), s.withInterfaces(i))
+	s.instances.Put(i.id(), s.interfaces.refreshed(i))
 	return &awsec2.DetachNetworkInterfaceOutput{}, nil
 }
 
@@ -179,26 +154,26 @@ var errNotYours = sim.Errorf("AuthFailure", "You do not have permission to acces
 
 func modifyNetworkInterfaceAttribute(c *sim.Call, in *awsec2.ModifyNetworkInterfaceAttributeInput) (*awsec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	s := stateOf(c.Region)
-	n, err := s.findInterface(val(in.NetworkInterfaceId))
+	n, err := s.interfaces.find(val(in.NetworkInterfaceId))
 	if err != nil {
 		return nil, err
 	}
 	if val(n.RequesterManaged) {
 		return nil, errNotYours
 	}
-	if n, err = s.changedInterface(n, in); err != nil {
+	if n, err = changedInterface(s, n, in); err != nil {
 		return nil, err
 	}
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	s.putInterface(n)
+	s.interfaces.store(n)
 	return &awsec2.ModifyNetworkInterfaceAttributeOutput{}, nil
 }
 
 // changedInterface returns an interface with the one attribute changed that a request names (API reference,
 // ModifyNetworkInterfaceAttribute: "You can specify only one attribute at a time").
-func (s *state) changedInterface(n types.NetworkInterface, in *awsec2.ModifyNetworkInterfaceAttributeInput) (types.NetworkInterface, error) {
+func changedInterface(s *state, n types.NetworkInterface, in *awsec2.ModifyNetworkInterfaceAttributeInput) (types.NetworkInterface, error) {
 	changes := 0
 	for _, given := range []bool{in.Description != nil, in.SourceDestCheck != nil, len(in.Groups) > 0, in.Attachment != nil} {
 		if given {
@@ -214,7 +189,7 @@ func (s *state) changedInterface(n types.NetworkInterface, in *awsec2.ModifyNetw
 		n.SourceDestCheck = ptr(val(in.SourceDestCheck.Value))
 	case len(in.Groups) > 0:
 		subnet, _ := s.subnets.Get(*n.SubnetId)
-		groups, err := (&launch{state: s}).findGroups(in.Groups, subnet, false)
+		groups, err := s.groups.forInterface(in.Groups, nil, subnet, false)
 		if err != nil {
 			return n, err
 		}
@@ -258,4 +233,13 @@ func describeNetworkInterfaceAttribute(c *sim.Call, in *awsec2.DescribeNetworkIn
 		return nil, dryRun()
 	}
 	return out, nil
+}
+
+func describeNetworkInterfaces(c *sim.Call, in *awsec2.DescribeNetworkInterfacesInput) (*awsec2.DescribeNetworkInterfacesOutput, error) {
+	q := query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
+	found, next, err := interfaceListing.read(stateOf(c.Region).interfaces.VisibleAll(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &awsec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: found, NextToken: next}, nil
 }

@@ -4,15 +4,11 @@ import (
 	"slices"
 	"time"
 
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
-
-// This file has the network interfaces. The table of interfaces is what counts; an instance has
-// copies of those that are attached to it.
 
 var interfaceListing = listing[types.NetworkInterface]{
 	kind: networkInterfaceID, id: func(n types.NetworkInterface) string { return *n.NetworkInterfaceId }, pages: commonPages,
@@ -60,6 +56,18 @@ var interfaceListing = listing[types.NetworkInterface]{
 	},
 }
 
+// networkInterfaces holds the network interfaces of a Region. Its table is what counts; an instance
+// has copies of the interfaces that are attached to it.
+type networkInterfaces struct {
+	*sim.Table[types.NetworkInterface]
+	region    *sim.Region
+	kernel    *sim.Kernel
+	settings  *sim.Table[vpcSettings] // by VPC id
+	subnets   *subnets
+	elastics  *sim.Table[types.Address]
+	instances *sim.Table[instance]
+}
+
 func interfaceAddresses(read func(types.NetworkInterfacePrivateIpAddress) []string) func(types.NetworkInterface) []string {
 	return func(n types.NetworkInterface) []string { return collect(n.PrivateIpAddresses, read) }
 }
@@ -72,15 +80,6 @@ func attachment(read func(types.NetworkInterfaceAttachment) []string) func(types
 		}
 		return read(*n.Attachment)
 	}
-}
-
-func describeNetworkInterfaces(c *sim.Call, in *awsec2.DescribeNetworkInterfacesInput) (*awsec2.DescribeNetworkInterfacesOutput, error) {
-	q := query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
-	found, next, err := interfaceListing.read(stateOf(c.Region).interfaces.VisibleAll(), q)
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: found, NextToken: next}, nil
 }
 
 // interfaceRequest is what a network interface is created from.
@@ -98,10 +97,10 @@ type interfaceRequest struct {
 	further  []string // wanted secondary addresses
 }
 
-// createInterface takes addresses of the subnet and stores an interface that is attached to nothing.
-func (s *state) createInterface(request interfaceRequest) (types.NetworkInterface, error) {
+// create takes addresses of the subnet and stores an interface that is attached to nothing.
+func (ni *networkInterfaces) create(request interfaceRequest) (types.NetworkInterface, error) {
 	var taken []types.NetworkInterfacePrivateIpAddress
-	pool := s.pool(request.subnet)
+	pool := ni.subnets.pool(request.subnet)
 	for i, wanted := range append([]string{request.primary}, request.further...) {
 		address, ok := pool.take(wanted)
 		if !ok {
@@ -112,21 +111,21 @@ func (s *state) createInterface(request interfaceRequest) (types.NetworkInterfac
 		}
 		taken = append(taken, types.NetworkInterfacePrivateIpAddress{Primary: ptr(i == 0), PrivateIpAddress: ptr(address.String())})
 	}
-	id := s.kernel.NewID("eni-", 17)
+	id := ni.kernel.NewID("eni-", 17)
 	if request.name == "" {
 		request.name = id
 	}
 	primary := taken[0].PrivateIpAddress
-	taken[0].PrivateDnsName = ptr(s.privateDNSName(request.name, *primary, request.hostname))
+	taken[0].PrivateDnsName = ptr(privateDNSName(ni.region, request.name, *primary, request.hostname))
 	n := types.NetworkInterface{
-		NetworkInterfaceId: ptr(id), SubnetId: request.subnet.SubnetId, VpcId: request.subnet.VpcId, OwnerId: ptr(s.region.Account.ID),
+		NetworkInterfaceId: ptr(id), SubnetId: request.subnet.SubnetId, VpcId: request.subnet.VpcId, OwnerId: ptr(ni.region.Account.ID),
 		AvailabilityZone: request.subnet.AvailabilityZone, AvailabilityZoneId: request.subnet.AvailabilityZoneId,
 		Description: ptr(request.description), Groups: request.groups, InterfaceType: request.kind, Status: types.NetworkInterfaceStatusAvailable,
 		PrivateIpAddress: primary, PrivateDnsName: taken[0].PrivateDnsName, PrivateIpAddresses: taken,
-		MacAddress: ptr(macAddress(request.name, *primary)), SourceDestCheck: ptr(true), RequesterManaged: ptr(false), RequesterId: ptr(s.region.Account.ID),
+		MacAddress: ptr(macAddress(request.name, *primary)), SourceDestCheck: ptr(true), RequesterManaged: ptr(false), RequesterId: ptr(ni.region.Account.ID),
 		Operator: operatorOf(""), TagSet: request.tags,
 	}
-	s.interfaces.Put(id, n)
+	ni.Put(id, n)
 	return n, nil
 }
 
@@ -137,9 +136,9 @@ func noAddress(subnet types.Subnet, wanted string) error {
 	return sim.Errorf("InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request. (%s)", val(subnet.SubnetId))
 }
 
-// makeInterface returns an interface of an instance that is being launched: a new one, or one that
+// forLaunch returns an interface of an instance that is being launched: a new one, or one that
 // the launch names.
-func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID string, hostname types.HostnameType) (types.InstanceNetworkInterface, error) {
+func (ni *networkInterfaces) forLaunch(plan interfacePlan, now time.Time, instanceID string, hostname types.HostnameType) (types.InstanceNetworkInterface, error) {
 	var n types.NetworkInterface
 	if plan.existing != nil {
 		n = *plan.existing
@@ -149,7 +148,7 @@ func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID stri
 			kind = types.NetworkInterfaceType(*plan.spec.InterfaceType)
 		}
 		var err error
-		n, err = s.createInterface(interfaceRequest{
+		n, err = ni.create(interfaceRequest{
 			subnet: plan.subnet, groups: plan.groups, description: val(plan.spec.Description), kind: kind, tags: plan.tags, name: instanceID,
 			hostname: hostname, primary: primaryAddress(plan.spec), further: secondaryAddresses(plan.spec),
 		})
@@ -162,7 +161,7 @@ func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID stri
 		public = *plan.spec.AssociatePublicIpAddress
 	}
 	if public && plan.existing == nil {
-		n = associated(n, s.automaticAddress(n, instanceID))
+		n = associated(n, ni.automaticAddress(n, instanceID))
 	}
 	// Those that come with the instance go with it, others stay (User Guide, "Delete network
 	// interfaces on termination").
@@ -170,25 +169,25 @@ func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID stri
 	if plan.spec.DeleteOnTermination != nil {
 		goes = *plan.spec.DeleteOnTermination
 	}
-	n = s.attached(n, instanceID, now, types.NetworkInterfaceAttachment{
+	n = ni.attached(n, instanceID, now, types.NetworkInterfaceAttachment{
 		DeviceIndex: ptr(val(plan.spec.DeviceIndex)), NetworkCardIndex: ptr(val(plan.spec.NetworkCardIndex)), DeleteOnTermination: ptr(goes),
 	})
-	s.interfaces.Put(*n.NetworkInterfaceId, n)
+	ni.Put(*n.NetworkInterfaceId, n)
 	return onInstance(n), nil
 }
 
 // attached returns an interface with an attachment to an instance.
-func (s *state) attached(n types.NetworkInterface, instanceID string, now time.Time, a types.NetworkInterfaceAttachment) types.NetworkInterface {
-	a.AttachmentId, a.AttachTime, a.Status = ptr(s.kernel.NewID("eni-attach-", 17)), ptr(now), types.AttachmentStatusAttached
-	a.InstanceId, a.InstanceOwnerId = ptr(instanceID), ptr(s.region.Account.ID)
+func (ni *networkInterfaces) attached(n types.NetworkInterface, instanceID string, now time.Time, a types.NetworkInterfaceAttachment) types.NetworkInterface {
+	a.AttachmentId, a.AttachTime, a.Status = ptr(ni.kernel.NewID("eni-attach-", 17)), ptr(now), types.AttachmentStatusAttached
+	a.InstanceId, a.InstanceOwnerId = ptr(instanceID), ptr(ni.region.Account.ID)
 	n.Attachment, n.Status = &a, types.NetworkInterfaceStatusInUse
 	return n
 }
 
 // automaticAddress returns the public address that EC2 lends to an instance.
-func (s *state) automaticAddress(n types.NetworkInterface, instanceID string) *types.NetworkInterfaceAssociation {
+func (ni *networkInterfaces) automaticAddress(n types.NetworkInterface, instanceID string) *types.NetworkInterfaceAssociation {
 	ip := publicAddress(instanceID)
-	return &types.NetworkInterfaceAssociation{IpOwnerId: ptr("amazon"), PublicIp: ptr(ip), PublicDnsName: ptr(s.publicName(val(n.VpcId), ip))}
+	return &types.NetworkInterfaceAssociation{IpOwnerId: ptr("amazon"), PublicIp: ptr(ip), PublicDnsName: ptr(ni.publicName(val(n.VpcId), ip))}
 }
 
 // associated returns an interface with the public address of its primary private address; nil takes it away.
@@ -210,11 +209,11 @@ func onInstance(n types.NetworkInterface) types.InstanceNetworkInterface {
 	}
 }
 
-// withInterfaces returns an instance with its interfaces as the table has them now.
-func (s *state) withInterfaces(i instance) instance {
+// refreshed returns an instance with its interfaces as the table has them now.
+func (ni *networkInterfaces) refreshed(i instance) instance {
 	var views []types.InstanceNetworkInterface
 	for _, old := range i.api.NetworkInterfaces {
-		if n, ok := s.interfaces.Get(*old.NetworkInterfaceId); ok && val(val(n.Attachment).InstanceId) == i.id() {
+		if n, ok := ni.Get(*old.NetworkInterfaceId); ok && val(val(n.Attachment).InstanceId) == i.id() {
 			views = append(views, onInstance(n))
 		}
 	}
@@ -232,38 +231,38 @@ func (i instance) showing(views []types.InstanceNetworkInterface) instance {
 	return i
 }
 
-// putInterface stores a changed interface, and its copy in the instance that has it.
-func (s *state) putInterface(n types.NetworkInterface) {
-	s.interfaces.Put(*n.NetworkInterfaceId, n)
-	if i, ok := s.instances.Get(val(val(n.Attachment).InstanceId)); ok && len(i.api.NetworkInterfaces) > 0 {
-		s.instances.Put(i.id(), s.withInterfaces(i))
+// store stores a changed interface, and its copy in the instance that has it.
+func (ni *networkInterfaces) store(n types.NetworkInterface) {
+	ni.Put(*n.NetworkInterfaceId, n)
+	if i, ok := ni.instances.Get(val(val(n.Attachment).InstanceId)); ok && len(i.api.NetworkInterfaces) > 0 {
+		ni.instances.Put(i.id(), ni.refreshed(i))
 	}
 }
 
-// dropInterface deletes an interface, whose private addresses are free then.
-func (s *state) dropInterface(n types.NetworkInterface) {
-	if subnet, ok := s.subnets.Get(*n.SubnetId); ok {
+// drop deletes an interface, whose private addresses are free then.
+func (ni *networkInterfaces) drop(n types.NetworkInterface) {
+	if subnet, ok := ni.subnets.Get(*n.SubnetId); ok {
 		for _, a := range n.PrivateIpAddresses {
-			s.pool(subnet).release(*a.PrivateIpAddress)
+			ni.subnets.pool(subnet).release(*a.PrivateIpAddress)
 		}
 	}
-	s.interfaces.Delete(*n.NetworkInterfaceId)
+	ni.Delete(*n.NetworkInterfaceId)
 }
 
-// releaseNetwork takes the interfaces off an instance that is terminated.
-func (s *state) releaseNetwork(i instance) {
+// release takes the interfaces off an instance that is terminated.
+func (ni *networkInterfaces) release(i instance) {
 	for _, view := range i.api.NetworkInterfaces {
-		n, ok := s.interfaces.Get(*view.NetworkInterfaceId)
+		n, ok := ni.Get(*view.NetworkInterfaceId)
 		if !ok || n.Attachment == nil {
 			continue
 		}
 		goes := val(n.Attachment.DeleteOnTermination)
-		n = s.withoutPublicAddress(n, false)
+		n = ni.withoutPublicAddress(n, false)
 		n.Attachment, n.Status = nil, types.NetworkInterfaceStatusAvailable
 		if goes {
-			s.dropInterface(n)
+			ni.drop(n)
 		} else {
-			s.interfaces.Put(*n.NetworkInterfaceId, n)
+			ni.Put(*n.NetworkInterfaceId, n)
 		}
 	}
 }
@@ -271,38 +270,38 @@ func (s *state) releaseNetwork(i instance) {
 // withoutPublicAddress takes the public address off an interface. An instance that stops keeps an
 // Elastic IP address, one that is terminated loses it (User Guide, "EC2 instance IP addressing" and
 // "Elastic IP addresses").
-func (s *state) withoutPublicAddress(n types.NetworkInterface, keepElastic bool) types.NetworkInterface {
+func (ni *networkInterfaces) withoutPublicAddress(n types.NetworkInterface, keepElastic bool) types.NetworkInterface {
 	if n.Association == nil || keepElastic && n.Association.AllocationId != nil {
 		return n
 	}
-	if a, ok := s.elastics.Get(val(n.Association.AllocationId)); ok {
-		s.elastics.Put(*a.AllocationId, free(a))
+	if a, ok := ni.elastics.Get(val(n.Association.AllocationId)); ok {
+		ni.elastics.Put(*a.AllocationId, free(a))
 	}
 	return associated(n, nil)
 }
 
 // lendAddress gives an instance an automatic public address, if it was launched with one and has no other.
-func (s *state) lendAddress(i instance) {
-	n, ok := s.primaryInterface(i)
+func (ni *networkInterfaces) lendAddress(i instance) {
+	n, ok := ni.primaryOf(i)
 	if ok && i.hasPublic && n.Association == nil {
-		s.interfaces.Put(*n.NetworkInterfaceId, associated(n, s.automaticAddress(n, i.id())))
+		ni.Put(*n.NetworkInterfaceId, associated(n, ni.automaticAddress(n, i.id())))
 	}
 }
 
-// primaryInterface returns the primary interface of an instance that is not terminated.
-func (s *state) primaryInterface(i instance) (types.NetworkInterface, bool) {
+// primaryOf returns the primary interface of an instance that is not terminated.
+func (ni *networkInterfaces) primaryOf(i instance) (types.NetworkInterface, bool) {
 	if len(i.api.NetworkInterfaces) == 0 {
 		return types.NetworkInterface{}, false
 	}
-	return s.interfaces.Get(*i.api.NetworkInterfaces[0].NetworkInterfaceId)
+	return ni.Get(*i.api.NetworkInterfaces[0].NetworkInterfaceId)
 }
 
-// findInterface returns the network interface with an id.
-func (s *state) findInterface(id string) (types.NetworkInterface, error) {
+// find returns the network interface with an id.
+func (ni *networkInterfaces) find(id string) (types.NetworkInterface, error) {
 	if err := networkInterfaceID.check(id); err != nil {
 		return types.NetworkInterface{}, err
 	}
-	n, ok := s.interfaces.Get(id)
+	n, ok := ni.Get(id)
 	if !ok {
 		return n, networkInterfaceID.missing(id)
 	}
@@ -311,9 +310,33 @@ func (s *state) findInterface(id string) (types.NetworkInterface, error) {
 
 // publicName returns the public DNS name of an address in a VPC, "" if the VPC gives none (VPC User
 // Guide, "DNS attributes for your VPC").
-func (s *state) publicName(vpc, address string) string {
-	if settings, _ := s.settings.Get(vpc); !settings.dnsHostnames || !settings.dnsSupport {
+func (ni *networkInterfaces) publicName(vpc, address string) string {
+	if settings, _ := ni.settings.Get(vpc); !settings.dnsHostnames || !settings.dnsSupport {
 		return ""
 	}
-	return s.publicDNSName(address)
+	return publicDNSName(ni.region, address)
+}
+
+// checkAttachment refuses what cannot be attached. Codes are those of AWS's page "error codes", the
+// words of the state's error are an inference.
+func (ni *networkInterfaces) checkAttachment(n types.NetworkInterface, i instance, device, card int32) error {
+	if n.Attachment != nil {
+		return sim.Errorf("InvalidNetworkInterface.InUse", "The network interface '%s' is currently in use.", *n.NetworkInterfaceId)
+	}
+	if !i.in(types.InstanceStateNameRunning, types.InstanceStateNameStopped) {
+		return sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' or 'stopped' state.", i.id())
+	}
+	if val(n.AvailabilityZone) != val(i.api.Placement.AvailabilityZone) {
+		return invalidCombination("You may not attach a network interface to an instance if they are not in the same availability zone")
+	}
+	for _, other := range i.api.NetworkInterfaces {
+		if val(other.Attachment.DeviceIndex) == device && val(other.Attachment.NetworkCardIndex) == card {
+			return sim.Errorf("InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.id(), device)
+		}
+	}
+	kind := ni.kernel.World().InstanceType(string(i.api.InstanceType))
+	if count := len(i.api.NetworkInterfaces) + 1; kind != nil && count > int(kind.MaxENIs) {
+		return sim.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", count, kind.Name)
+	}
+	return nil
 }

@@ -47,7 +47,7 @@ func createPlacementGroup(c *sim.Call, in *awsec2.CreatePlacementGroupInput) (*a
 		return nil, dryRun()
 	}
 	group := types.PlacementGroup{
-		GroupId: ptr(c.Kernel.NewID("pg-", 17)), GroupName: ptr(name), GroupArn: ptr(s.arn("placement-group/" + name)), State: types.PlacementGroupStateAvailable,
+		GroupId: ptr(c.Kernel.NewID("pg-", 17)), GroupName: ptr(name), GroupArn: ptr(resourceARN(s.region, "placement-group/"+name)), State: types.PlacementGroupStateAvailable,
 		Strategy: in.Strategy, PartitionCount: in.PartitionCount, SpreadLevel: in.SpreadLevel, Tags: tags,
 	}
 	if in.Strategy == types.PlacementStrategyPartition && group.PartitionCount == nil {

@@ -4,8 +4,6 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-const service = "ec2"
-
 // Register registers the handlers of EC2's actions and the function that dumps its state.
 func Register(reg *sim.Registry) {
 	registerTemplates(reg)

@@ -1,14 +1,11 @@
 package ec2
 
 import (
-	"strings"
-
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
-	"github.com/slipway-project/slipway/awssim/internal/ssm"
 )
 
 // LaunchTemplateSpec names a version of a launch template, as RunInstances, Auto Scaling groups and
@@ -27,7 +24,7 @@ type LaunchTemplateVersion struct {
 // fails with EC2's error when the template or the version does not exist, or when the spec is not
 // well-formed.
 func ResolveLaunchTemplate(r *sim.Region, spec LaunchTemplateSpec) (*LaunchTemplateVersion, error) {
-	t, err := stateOf(r).findTemplate(optional(spec.ID), optional(spec.Name))
+	t, err := stateOf(r).templates.find(optional(spec.ID), optional(spec.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -43,22 +40,7 @@ func ResolveLaunchTemplate(r *sim.Region, spec LaunchTemplateSpec) (*LaunchTempl
 
 // ResolveImageID returns the image that an image id or a Systems Manager reference
 // (resolve:ssm:<parameter>) stands for now.
-func ResolveImageID(r *sim.Region, id string) (string, error) { return stateOf(r).resolveImageID(id) }
-
-func (s *state) resolveImageID(id string) (string, error) {
-	parameter, isAlias := strings.CutPrefix(id, imageAlias)
-	if !isAlias {
-		return id, nil
-	}
-	value, err := ssm.Value(s.region, parameter)
-	if err != nil {
-		return "", sim.Errorf("InvalidParameterValue", "The SSM parameter '%s' could not be resolved: %s", parameter, sim.AsError(err).Message)
-	}
-	if err := imageID.check(value); err != nil {
-		return "", sim.Errorf("InvalidParameterValue", "The value of the SSM parameter %s is not a valid AMI ID: %s", parameter, value)
-	}
-	return value, nil
-}
+func ResolveImageID(r *sim.Region, id string) (string, error) { return stateOf(r).images.resolve(id) }
 
 // mergeLaunch returns the launch that a request means: the launch template's parameters with the
 // request's own on top.

@@ -15,10 +15,6 @@ import (
 // This file replaces root volumes of running instances (User Guide, "Replace the root volume for an
 // Amazon EC2 instance without stopping it", replace-root below).
 
-// rootTaskID: the page's examples have such ids; the error codes are an inference from those of
-// other resources.
-var rootTaskID = idKind{"replacevol", "InvalidReplaceRootVolumeTaskId.Malformed", "InvalidReplaceRootVolumeTaskId.NotFound", "replace root volume task", ""}
-
 // attaching is how long the new volume takes to be created before the instance is rebooted
 // (inference: AWS names no time).
 const attaching = 2 * time.Second
@@ -30,87 +26,35 @@ type rootTask struct {
 	with string               // the id of an existing volume, instead
 }
 
+// rootVolumes holds the tasks that replace root volumes, and carries them out.
+type rootVolumes struct {
+	*sim.Table[rootTask]
+	kernel    *sim.Kernel
+	images    *images
+	volumes   *sim.Table[types.Volume]
+	instances *instances
+}
+
 func (t rootTask) active() bool {
 	return t.api.TaskState == types.ReplaceRootVolumeTaskStatePending || t.api.TaskState == types.ReplaceRootVolumeTaskStateInProgress
 }
 
-var rootTaskListing = listing[rootTask]{
-	kind: rootTaskID, id: func(t rootTask) string { return *t.api.ReplaceRootVolumeTaskId }, tags: func(t rootTask) []types.Tag { return t.api.Tags },
-	filters: filterTable[rootTask]{"instance-id": func(t rootTask) []string { return text(t.api.InstanceId) }},
-	pages:   pageLimits{min: 1, max: 50},
-}
-
-func describeReplaceRootVolumeTasks(c *sim.Call, in *awsec2.DescribeReplaceRootVolumeTasksInput) (*awsec2.DescribeReplaceRootVolumeTasksOutput, error) {
-	found, next, err := rootTaskListing.read(stateOf(c.Region).rootTasks.VisibleAll(),
-		query{in.ReplaceRootVolumeTaskIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	out := &awsec2.DescribeReplaceRootVolumeTasksOutput{NextToken: next}
-	for _, t := range found {
-		out.ReplaceRootVolumeTasks = append(out.ReplaceRootVolumeTasks, t.api)
-	}
-	return out, nil
-}
-
-func createReplaceRootVolumeTask(c *sim.Call, in *awsec2.CreateReplaceRootVolumeTaskInput) (*awsec2.CreateReplaceRootVolumeTaskOutput, error) {
-	s := stateOf(c.Region)
-	asked := *in
-	asked.DryRun = nil
-	if answer, err := replay[awsec2.CreateReplaceRootVolumeTaskOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
-		return answer, err
-	}
-	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeReplaceRootVolumeTask, types.ResourceTypeReplaceRootVolumeTask)
-	if err != nil {
-		return nil, err
-	}
-	task, err := s.planRootTask(in)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	task.api.Tags = tags
-	task = s.beginRootTask(task)
-	out := &awsec2.CreateReplaceRootVolumeTaskOutput{ReplaceRootVolumeTask: &task.api}
-	remember(s, c.Action, in.ClientToken, asked, out)
-	return out, nil
-}
-
-// ReplaceRootVolume starts to replace the root volume of an instance by one of the image on behalf
-// of a service, and returns the id of the task. The replaced volume is deleted in the end.
-func ReplaceRootVolume(r *sim.Region, id, image string) (string, error) {
-	s := stateOf(r)
-	task, err := s.planRootTask(&awsec2.CreateReplaceRootVolumeTaskInput{InstanceId: &id, ImageId: &image, DeleteReplacedRootVolume: ptr(true)})
-	if err != nil {
-		return "", err
-	}
-	return *s.beginRootTask(task).api.ReplaceRootVolumeTaskId, nil
-}
-
-// RootVolumeTaskState returns how far the replacement of a root volume is.
-func RootVolumeTaskState(r *sim.Region, task string) types.ReplaceRootVolumeTaskState {
-	t, _ := stateOf(r).rootTasks.Get(task)
-	return t.api.TaskState
-}
-
-// planRootTask checks a request, and works out the volume that becomes the root. Which codes EC2
+// plan checks a request, and works out the volume that becomes the root. Which codes EC2
 // refuses with is not documented: they are those that it has for the same defects elsewhere
 // (inference).
-func (s *state) planRootTask(in *awsec2.CreateReplaceRootVolumeTaskInput) (rootTask, error) {
-	found, err := s.named([]string{val(in.InstanceId)})
+func (rv *rootVolumes) plan(in *awsec2.CreateReplaceRootVolumeTaskInput) (rootTask, error) {
+	found, err := rv.instances.named([]string{val(in.InstanceId)})
 	if err != nil {
 		return rootTask{}, err
 	}
 	i := found[0]
-	if err := s.refuseRootTask(i, in); err != nil {
+	if err := rv.refuse(i, in); err != nil {
 		return rootTask{}, err
 	}
 	task := rootTask{api: types.ReplaceRootVolumeTask{
 		InstanceId: in.InstanceId, ImageId: in.ImageId, SnapshotId: in.SnapshotId, DeleteReplacedRootVolume: in.DeleteReplacedRootVolume,
 	}}
-	old, _ := s.volumes.Get(val(i.root().VolumeId))
+	old, _ := rv.volumes.Get(val(i.root().VolumeId))
 	task.ebs = types.EbsBlockDevice{
 		VolumeType: old.VolumeType, VolumeSize: old.Size, Iops: old.Iops, Throughput: old.Throughput, Encrypted: old.Encrypted, KmsKeyId: old.KmsKeyId,
 		SnapshotId: old.SnapshotId, DeleteOnTermination: i.root().DeleteOnTermination,
@@ -120,16 +64,16 @@ func (s *state) planRootTask(in *awsec2.CreateReplaceRootVolumeTaskInput) (rootT
 	}
 	switch {
 	case in.ImageId != nil:
-		return task, s.fromImage(&task, i, *in.ImageId)
+		return task, rv.fromImage(&task, i, *in.ImageId)
 	case in.VolumeId != nil:
 		task.with = *in.VolumeId
-		return task, s.refuseReplacement(i, old, *in.VolumeId)
+		return task, rv.refuseReplacement(i, old, *in.VolumeId)
 	}
 	return task, nil
 }
 
-// refuseRootTask holds what does not depend on the source of the new volume (replace-root, "Requirements").
-func (s *state) refuseRootTask(i instance, in *awsec2.CreateReplaceRootVolumeTaskInput) error {
+// refuse holds what does not depend on the source of the new volume (replace-root, "Requirements").
+func (rv *rootVolumes) refuse(i instance, in *awsec2.CreateReplaceRootVolumeTaskInput) error {
 	if err := checkRootSource(in); err != nil {
 		return err
 	}
@@ -139,11 +83,11 @@ func (s *state) refuseRootTask(i instance, in *awsec2.CreateReplaceRootVolumeTas
 	case i.root() == nil:
 		return sim.Errorf("UnsupportedOperation", "The root device of the instance '%s' is not an Amazon EBS volume.", i.id())
 	}
-	kind := s.kernel.World().InstanceType(string(i.api.InstanceType))
+	kind := rv.kernel.World().InstanceType(string(i.api.InstanceType))
 	if kind != nil && kind.BareMetal && !slices.ContainsFunc(kind.Architectures, func(a string) bool { return strings.HasSuffix(a, "_mac") }) {
 		return sim.Errorf("UnsupportedOperation", "The root volume of an instance of the type '%s' can't be replaced.", i.api.InstanceType)
 	}
-	for _, t := range s.rootTasks.All() {
+	for _, t := range rv.All() {
 		if t.active() && *t.api.InstanceId == i.id() { // inference: no text says what a second task does
 			return sim.Errorf("IncorrectState", "The root volume of the instance '%s' is being replaced by the task '%s'.", i.id(), *t.api.ReplaceRootVolumeTaskId)
 		}
@@ -177,13 +121,11 @@ func checkRootSource(in *awsec2.CreateReplaceRootVolumeTaskInput) error {
 
 // fromImage has a task restore the root volume of an image (replace-root, "Replace the root volume
 // using an AMI").
-func (s *state) fromImage(task *rootTask, i instance, id string) error {
-	l := &launch{state: s}
-	l.in.ImageId = &id
-	if err := l.findImage(); err != nil {
+func (rv *rootVolumes) fromImage(task *rootTask, i instance, id string) error {
+	image, err := rv.images.find(id)
+	if err != nil {
 		return err
 	}
-	image := l.image
 	var root *types.EbsBlockDevice
 	for _, m := range image.BlockDeviceMappings {
 		if val(m.DeviceName) == val(image.RootDeviceName) {
@@ -193,7 +135,7 @@ func (s *state) fromImage(task *rootTask, i instance, id string) error {
 	if root == nil {
 		return sim.Errorf("UnsupportedOperation", "The root device of the image '%s' is not an Amazon EBS volume.", id)
 	}
-	if differs := lacking(i, image); differs != "" {
+	if differs := lacking(i, &image); differs != "" {
 		return sim.Errorf("InvalidParameterValue", "The image '%s' can't replace the root volume of the instance '%s': it does not have the same %s.", id, i.id(), differs)
 	}
 	task.ebs.SnapshotId = root.SnapshotId
@@ -225,11 +167,11 @@ func lacking(i instance, image *types.Image) string {
 
 // refuseReplacement refuses an existing volume that cannot be the root (replace-root, "Replace the
 // root volume using an existing Amazon EBS volume").
-func (s *state) refuseReplacement(i instance, old types.Volume, id string) error {
+func (rv *rootVolumes) refuseReplacement(i instance, old types.Volume, id string) error {
 	if err := volumeID.check(id); err != nil {
 		return err
 	}
-	v, exists := s.volumes.Get(id)
+	v, exists := rv.volumes.Get(id)
 	switch {
 	case !exists:
 		return volumeID.missing(id)
@@ -257,77 +199,77 @@ func (i instance) rootMapping() int {
 	})
 }
 
-func (s *state) taskTime() *string { return ptr(s.kernel.Now().UTC().Format(time.RFC3339)) }
+func (rv *rootVolumes) timestamp() *string { return ptr(rv.kernel.Now().UTC().Format(time.RFC3339)) }
 
-// beginRootTask stores a task and lets it run: the volume is created, then attached in place of the
+// begin stores a task and lets it run: the volume is created, then attached in place of the
 // old one, and the instance reboots.
-func (s *state) beginRootTask(t rootTask) rootTask {
-	id := s.kernel.NewID("replacevol-", 17)
-	t.api.ReplaceRootVolumeTaskId, t.api.StartTime, t.api.TaskState = &id, s.taskTime(), types.ReplaceRootVolumeTaskStatePending
-	s.rootTasks.Put(id, t)
-	s.kernel.After(attaching, func() { s.swapRoot(id) })
+func (rv *rootVolumes) begin(t rootTask) rootTask {
+	id := rv.kernel.NewID("replacevol-", 17)
+	t.api.ReplaceRootVolumeTaskId, t.api.StartTime, t.api.TaskState = &id, rv.timestamp(), types.ReplaceRootVolumeTaskStatePending
+	rv.Put(id, t)
+	rv.kernel.After(attaching, func() { rv.swap(id) })
 	return t
 }
 
-// endRootTask records the result of a task.
-func (s *state) endRootTask(t rootTask, result types.ReplaceRootVolumeTaskState) {
-	t.api.TaskState, t.api.CompleteTime = result, s.taskTime()
-	s.rootTasks.Put(*t.api.ReplaceRootVolumeTaskId, t)
+// finish records the result of a task.
+func (rv *rootVolumes) finish(t rootTask, result types.ReplaceRootVolumeTaskState) {
+	t.api.TaskState, t.api.CompleteTime = result, rv.timestamp()
+	rv.Put(*t.api.ReplaceRootVolumeTaskId, t)
 }
 
-// swapRoot attaches the new volume and reboots the instance.
-func (s *state) swapRoot(id string) {
-	t, _ := s.rootTasks.Get(id)
-	i, exists := s.instances.Get(*t.api.InstanceId)
-	image, imageExists := s.images.Get(val(t.api.ImageId))
+// swap attaches the new volume and reboots the instance.
+func (rv *rootVolumes) swap(id string) {
+	t, _ := rv.Get(id)
+	i, exists := rv.instances.Get(*t.api.InstanceId)
+	image, imageExists := rv.images.Get(val(t.api.ImageId))
 	ready := exists && i.in(types.InstanceStateNameRunning)
-	if v, given := s.volumes.Get(t.with); t.with != "" {
+	if v, given := rv.volumes.Get(t.with); t.with != "" {
 		ready = ready && given && v.State == types.VolumeStateAvailable
 	}
 	if !ready || t.api.ImageId != nil && !imageExists {
-		s.endRootTask(t, types.ReplaceRootVolumeTaskStateFailed)
-		for _, watch := range s.watchers {
+		rv.finish(t, types.ReplaceRootVolumeTaskStateFailed)
+		for _, watch := range rv.instances.watchers {
 			watch(i.public()) // its state is what it was, so that no event tells
 		}
 		return
 	}
 	t.api.TaskState = types.ReplaceRootVolumeTaskStateInProgress
-	s.rootTasks.Put(id, t)
+	rv.Put(id, t)
 	old := *i.root()
-	s.detach(val(old.VolumeId), val(t.api.DeleteReplacedRootVolume))
-	i = s.attachRoot(i, t)
+	rv.instances.detach(val(old.VolumeId), val(t.api.DeleteReplacedRootVolume))
+	i = rv.attach(i, t)
 	if t.api.ImageId != nil {
 		// "New AMI ID", and what the image changes of its boot mode and its support for NitroTPM and ENA.
 		i.api.ImageId, i.api.BootMode, i.api.EnaSupport = image.ImageId, image.BootMode, image.EnaSupport
 	}
 	i.life++
 	i.booted, i.checks = false, i.checks.rebooted()
-	s.instances.Put(i.id(), i)
+	rv.instances.Put(i.id(), i)
 	life := i.life
-	s.kernel.After(s.kernel.Behavior().InstanceTimes.Boot, func() {
-		now, there := s.instances.Get(i.id())
+	rv.kernel.After(rv.kernel.Behavior().InstanceTimes.Boot, func() {
+		now, there := rv.instances.Get(i.id())
 		if !there || now.life != life {
 			// it was stopped or terminated before it had booted
-			s.endRootTask(t, types.ReplaceRootVolumeTaskStateFailed)
+			rv.finish(t, types.ReplaceRootVolumeTaskStateFailed)
 			return
 		}
-		s.endRootTask(t, types.ReplaceRootVolumeTaskStateSucceeded)
-		s.boot(now)
+		rv.finish(t, types.ReplaceRootVolumeTaskStateSucceeded)
+		rv.instances.boot(now)
 	})
 }
 
-// attachRoot returns the instance with the root volume of a task. Tags of the replaced volume do
+// attach returns the instance with the root volume of a task. Tags of the replaced volume do
 // not pass on (inference: no text says that they do).
-func (s *state) attachRoot(i instance, t rootTask) instance {
-	now := ptr(s.kernel.Now())
-	v, given := s.volumes.Get(t.with)
+func (rv *rootVolumes) attach(i instance, t rootTask) instance {
+	now := ptr(rv.kernel.Now())
+	v, given := rv.volumes.Get(t.with)
 	// "The delete on termination attribute of the original root volume does not transfer" to a
 	// volume that existed
 	keeps := ptr(false)
 	if !given {
 		keeps = t.ebs.DeleteOnTermination
 		v = types.Volume{
-			VolumeId: ptr(s.kernel.NewID("vol-", 17)), VolumeType: t.ebs.VolumeType, Size: t.ebs.VolumeSize, Iops: volumeIOPS(t.ebs), Throughput: t.ebs.Throughput,
+			VolumeId: ptr(rv.kernel.NewID("vol-", 17)), VolumeType: t.ebs.VolumeType, Size: t.ebs.VolumeSize, Iops: volumeIOPS(t.ebs), Throughput: t.ebs.Throughput,
 			Encrypted: t.ebs.Encrypted, KmsKeyId: t.ebs.KmsKeyId, SnapshotId: ptr(val(t.ebs.SnapshotId)), CreateTime: now,
 			AvailabilityZone: i.api.Placement.AvailabilityZone, AvailabilityZoneId: i.api.Placement.AvailabilityZoneId,
 			MultiAttachEnabled: ptr(false), VolumeInitializationRate: t.ebs.VolumeInitializationRate, Operator: operatorOf(""),
@@ -338,7 +280,7 @@ func (s *state) attachRoot(i instance, t rootTask) instance {
 		VolumeId: v.VolumeId, InstanceId: i.api.InstanceId, Device: i.api.RootDeviceName, AttachTime: now, DeleteOnTermination: keeps,
 		State: types.VolumeAttachmentStateAttached,
 	}}
-	s.volumes.Put(*v.VolumeId, v)
+	rv.volumes.Put(*v.VolumeId, v)
 	mappings := shape.Clone(i.api.BlockDeviceMappings)
 	mappings[i.rootMapping()].Ebs = &types.EbsInstanceBlockDevice{
 		VolumeId: v.VolumeId, AttachTime: now, DeleteOnTermination: keeps, Status: types.AttachmentStatusAttached,

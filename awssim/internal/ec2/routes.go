@@ -13,7 +13,7 @@ import (
 
 func createRoute(c *sim.Call, in *awsec2.CreateRouteInput) (*awsec2.CreateRouteOutput, error) {
 	s := stateOf(c.Region)
-	table, route, err := s.routeAsked(in)
+	table, route, err := routeAsked(s, in)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func replaceRoute(c *sim.Call, in *awsec2.ReplaceRouteInput) (*awsec2.ReplaceRou
 	if in.VpcEndpointId != nil || val(in.LocalTarget) {
 		return nil, unsupportedMember(true, "endpoints and replaced local routes")
 	}
-	table, route, err := s.routeAsked(asked)
+	table, route, err := routeAsked(s, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func replaceRoute(c *sim.Call, in *awsec2.ReplaceRouteInput) (*awsec2.ReplaceRou
 
 func deleteRoute(c *sim.Call, in *awsec2.DeleteRouteInput) (*awsec2.DeleteRouteOutput, error) {
 	s := stateOf(c.Region)
-	table, err := s.findRouteTable(in.RouteTableId)
+	table, err := s.routeTables.find(in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +112,13 @@ func changeableRoute(table types.RouteTable, destination string) (int, error) {
 }
 
 // routeAsked returns the route table and the route that a request describes.
-func (s *state) routeAsked(in *awsec2.CreateRouteInput) (types.RouteTable, types.Route, error) {
+func routeAsked(s *state, in *awsec2.CreateRouteInput) (types.RouteTable, types.Route, error) {
 	route := types.Route{Origin: types.RouteOriginCreateRoute, State: types.RouteStateActive}
 	others := []*string{in.CarrierGatewayId, in.CoreNetworkArn, in.EgressOnlyInternetGatewayId, in.LocalGatewayId, in.OdbNetworkArn, in.TransitGatewayId, in.VpcEndpointId, in.VpcPeeringConnectionId}
 	if err := unsupportedMember(slices.ContainsFunc(others, func(id *string) bool { return id != nil }), "routes to gateways other than internet gateways and NAT gateways"); err != nil {
 		return types.RouteTable{}, route, err
 	}
-	table, err := s.findRouteTable(in.RouteTableId)
+	table, err := s.routeTables.find(in.RouteTableId)
 	if err != nil {
 		return table, route, err
 	}
@@ -139,14 +139,14 @@ func (s *state) routeAsked(in *awsec2.CreateRouteInput) (types.RouteTable, types
 	case targets > 1:
 		return table, route, invalidCombination("Only one target of a route may be specified.")
 	}
-	return table, route, s.setTarget(&route, table, in)
+	return table, route, setTarget(s, &route, table, in)
 }
 
 // setTarget sets the target of a route, which is in the VPC of the route table.
-func (s *state) setTarget(route *types.Route, table types.RouteTable, in *awsec2.CreateRouteInput) error {
+func setTarget(s *state, route *types.Route, table types.RouteTable, in *awsec2.CreateRouteInput) error {
 	switch {
 	case in.NatGatewayId != nil:
-		gateway, err := s.findNAT(in.NatGatewayId)
+		gateway, err := s.natGateways.find(in.NatGatewayId)
 		if err != nil || gateway.State == types.NatGatewayStateDeleted {
 			return sim.Errorf("InvalidNatGatewayID.NotFound", "The natGateway ID '%s' does not exist", *in.NatGatewayId)
 		}
@@ -156,7 +156,7 @@ func (s *state) setTarget(route *types.Route, table types.RouteTable, in *awsec2
 		if !strings.HasPrefix(*in.GatewayId, internetGatewayID.prefix+"-") {
 			return sim.Errorf("InvalidGatewayID.NotFound", "The gateway ID '%s' does not exist", *in.GatewayId)
 		}
-		gateway, err := s.findGateway(in.GatewayId)
+		gateway, err := s.internetGateways.find(in.GatewayId)
 		if err != nil {
 			return err
 		}
@@ -166,26 +166,26 @@ func (s *state) setTarget(route *types.Route, table types.RouteTable, in *awsec2
 		}
 		return nil
 	case in.NetworkInterfaceId != nil:
-		n, err := s.findInterface(*in.NetworkInterfaceId)
+		n, err := s.interfaces.find(*in.NetworkInterfaceId)
 		if err != nil {
 			return err
 		}
-		return s.setInterfaceTarget(route, table, n)
+		return setInterfaceTarget(route, table, n)
 	}
-	found, err := s.named([]string{*in.InstanceId})
+	found, err := s.instances.named([]string{*in.InstanceId})
 	if err != nil {
 		return err
 	}
-	n, ok := s.primaryInterface(found[0])
+	n, ok := s.interfaces.primaryOf(found[0])
 	if !ok || len(found[0].api.NetworkInterfaces) > 1 {
 		// Error codes, InvalidInstanceID: "This error may occur if … the instance has multiple
 		// network interfaces".
 		return sim.Errorf("InvalidInstanceID", "There are multiple interfaces attached to instance '%s'. Please specify an interface ID for the operation instead.", *in.InstanceId)
 	}
-	return s.setInterfaceTarget(route, table, n)
+	return setInterfaceTarget(route, table, n)
 }
 
-func (s *state) setInterfaceTarget(route *types.Route, table types.RouteTable, n types.NetworkInterface) error {
+func setInterfaceTarget(route *types.Route, table types.RouteTable, n types.NetworkInterface) error {
 	route.NetworkInterfaceId = n.NetworkInterfaceId
 	if n.Attachment != nil {
 		route.InstanceId, route.InstanceOwnerId = n.Attachment.InstanceId, n.Attachment.InstanceOwnerId
@@ -202,7 +202,7 @@ func sameNetwork(table types.RouteTable, vpc, target string) error {
 
 // withStates returns the routes of a table with their present states: a route whose target is gone
 // or detached is a black hole (SDK, Route.State).
-func (s *state) withStates(table types.RouteTable) []types.Route {
+func withStates(s *state, table types.RouteTable) []types.Route {
 	routes := slices.Clone(table.Routes)
 	for i := range routes {
 		route, works := &routes[i], true

@@ -15,28 +15,28 @@ func runInstances(c *sim.Call, in *awsec2.RunInstancesInput) (*awsec2.RunInstanc
 	s := stateOf(c.Region)
 	request := shape.Clone(*in)
 	request.DryRun = nil
-	previous, err := replay[awsec2.RunInstancesOutput](s, c.Action, in.ClientToken, maxInstanceToken, request)
+	previous, err := replay[awsec2.RunInstancesOutput](s.tokens, c.Action, in.ClientToken, maxInstanceToken, request)
 	if err != nil {
 		return nil, err
 	}
 	if previous != nil {
-		return s.refresh(previous)
+		return refresh(s, previous)
 	}
 	minCount, maxCount, err := counts(in)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.planRun(request)
+	l, err := planRun(s, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.refuseSharedAddresses(maxCount); err != nil {
+	if err := l.state.subnets.refuseShared(l.interfaces, maxCount); err != nil {
 		return nil, err
 	}
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	count, err := l.room(minCount, maxCount)
+	count, err := l.state.capacities.roomFor(l, minCount, maxCount)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func runInstances(c *sim.Call, in *awsec2.RunInstancesInput) (*awsec2.RunInstanc
 	for _, i := range started {
 		out.Instances = append(out.Instances, i.Instance)
 	}
-	remember(s, c.Action, in.ClientToken, request, out)
+	remember(s.tokens, c.Action, in.ClientToken, request, out)
 	return out, nil
 }
 
@@ -69,7 +69,7 @@ func counts(in *awsec2.RunInstancesInput) (minCount, maxCount int, err error) {
 	return int(*in.MinCount), int(*in.MaxCount), nil
 }
 
-func (s *state) planRun(request awsec2.RunInstancesInput) (*launch, error) {
+func planRun(s *state, request awsec2.RunInstancesInput) (*launch, error) {
 	l := &launch{state: s, in: request}
 	if spec := request.LaunchTemplate; spec != nil {
 		version, err := ResolveLaunchTemplate(s.region, LaunchTemplateSpec{
@@ -84,30 +84,8 @@ func (s *state) planRun(request awsec2.RunInstancesInput) (*launch, error) {
 	return l, l.plan()
 }
 
-// refuseSharedAddresses: a private address that is named can be given to one instance only, and
-// only if it is free.
-func (l *launch) refuseSharedAddresses(count int) error {
-	for _, n := range l.interfaces {
-		if n.existing != nil && count > 1 {
-			return invalidCombination("A network interface ID may only be specified when a single instance is launched.")
-		}
-		for _, wanted := range append(secondaryAddresses(n.spec), primaryAddress(n.spec)) {
-			if wanted == "" {
-				continue
-			}
-			if count > 1 {
-				return invalidCombination("A private IP address may only be specified when a single instance is launched.")
-			}
-			if err := l.state.pool(n.subnet).check(wanted); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // refresh shows the instances of an earlier answer as they are now.
-func (s *state) refresh(out *awsec2.RunInstancesOutput) (*awsec2.RunInstancesOutput, error) {
+func refresh(s *state, out *awsec2.RunInstancesOutput) (*awsec2.RunInstancesOutput, error) {
 	alive := false
 	for n, before := range out.Instances {
 		now, ok := s.instances.Get(val(before.InstanceId))

@@ -72,7 +72,7 @@ func (f flatPermission) with(permissions []types.IpPermission) ([]types.IpPermis
 }
 
 // rulesOf returns the rules that permissions mean for a group.
-func (s *state) rulesOf(group types.SecurityGroup, egress bool, permissions []types.IpPermission) ([]types.SecurityGroupRule, error) {
+func (sg *securityGroups) rulesOf(group types.SecurityGroup, egress bool, permissions []types.IpPermission) ([]types.SecurityGroupRule, error) {
 	var rules []types.SecurityGroupRule
 	for _, p := range permissions {
 		ports, err := portsOf(p.IpProtocol, p.FromPort, p.ToPort)
@@ -90,7 +90,7 @@ func (s *state) rulesOf(group types.SecurityGroup, egress bool, permissions []ty
 			rules = append(rules, rule)
 			return set(&rules[len(rules)-1])
 		}
-		if err := s.addSources(group, p, add); err != nil {
+		if err := sg.addSources(group, p, add); err != nil {
 			return nil, err
 		}
 		if len(rules) == before {
@@ -101,7 +101,7 @@ func (s *state) rulesOf(group types.SecurityGroup, egress bool, permissions []ty
 }
 
 // addSources calls add for every source of a permission.
-func (s *state) addSources(group types.SecurityGroup, p types.IpPermission, add func(description *string, set func(*types.SecurityGroupRule) error) error) error {
+func (sg *securityGroups) addSources(group types.SecurityGroup, p types.IpPermission, add func(description *string, set func(*types.SecurityGroupRule) error) error) error {
 	for _, r := range p.IpRanges {
 		if err := add(r.Description, func(rule *types.SecurityGroupRule) error { return setCIDR(rule, r.CidrIp, nil) }); err != nil {
 			return err
@@ -119,10 +119,10 @@ func (s *state) addSources(group types.SecurityGroup, p types.IpPermission, add 
 	}
 	for _, pair := range p.UserIdGroupPairs {
 		err := add(pair.Description, func(rule *types.SecurityGroupRule) error {
-			if user := val(pair.UserId); user != "" && user != s.region.Account.ID {
+			if user := val(pair.UserId); user != "" && user != sg.region.Account.ID {
 				return sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", val(pair.GroupId))
 			}
-			return s.setReferenced(rule, group, pair.GroupId, pair.GroupName)
+			return sg.setReferenced(rule, group, pair.GroupId, pair.GroupName)
 		})
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (s *state) addSources(group types.SecurityGroup, p types.IpPermission, add 
 }
 
 // ruleOf returns the rule that ModifySecurityGroupRules asks for: it has exactly one source.
-func (s *state) ruleOf(group types.SecurityGroup, egress bool, r types.SecurityGroupRuleRequest) (types.SecurityGroupRule, error) {
+func (sg *securityGroups) ruleOf(group types.SecurityGroup, egress bool, r types.SecurityGroupRuleRequest) (types.SecurityGroupRule, error) {
 	rule, err := portsOf(r.IpProtocol, r.FromPort, r.ToPort)
 	if err != nil {
 		return rule, err
@@ -151,7 +151,7 @@ func (s *state) ruleOf(group types.SecurityGroup, egress bool, r types.SecurityG
 	case sources != 1:
 		return rule, invalidCombination("Exactly one of CidrIpv4, CidrIpv6, PrefixListId and ReferencedGroupId must be specified.")
 	case r.ReferencedGroupId != nil:
-		return rule, s.setReferenced(&rule, group, r.ReferencedGroupId, nil)
+		return rule, sg.setReferenced(&rule, group, r.ReferencedGroupId, nil)
 	case r.PrefixListId != nil:
 		return rule, prefixListMissing(*r.PrefixListId)
 	}
@@ -178,11 +178,11 @@ func setCIDR(rule *types.SecurityGroupRule, ipv4, ipv6 *string) error {
 	return nil
 }
 
-func (s *state) setReferenced(rule *types.SecurityGroupRule, group types.SecurityGroup, id, name *string) error {
+func (sg *securityGroups) setReferenced(rule *types.SecurityGroupRule, group types.SecurityGroup, id, name *string) error {
 	if val(id) == "" && val(name) == "" {
 		return sim.Errorf("MissingParameter", "Source group ID missing.")
 	}
-	source, err := s.namedGroup(id, name)
+	source, err := sg.named(id, name)
 	if err != nil {
 		return err
 	}
@@ -190,12 +190,12 @@ func (s *state) setReferenced(rule *types.SecurityGroupRule, group types.Securit
 		// Code and message as in philips-software/go-hsdp-api#43.
 		return sim.Errorf("InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
 	}
-	rule.ReferencedGroupInfo = s.referenced(*source.GroupId)
+	rule.ReferencedGroupInfo = sg.referenced(*source.GroupId)
 	return nil
 }
 
-func (s *state) referenced(group string) *types.ReferencedSecurityGroup {
-	return &types.ReferencedSecurityGroup{GroupId: ptr(group), UserId: ptr(s.region.Account.ID)}
+func (sg *securityGroups) referenced(group string) *types.ReferencedSecurityGroup {
+	return &types.ReferencedSecurityGroup{GroupId: ptr(group), UserId: ptr(sg.region.Account.ID)}
 }
 
 // checkRuleDescription answers as in aws-cloudformation/cfn-lint#173.

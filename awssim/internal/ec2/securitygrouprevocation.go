@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -9,56 +8,21 @@ import (
 
 var errNoSuchRule = sim.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 
-func revokeSecurityGroupIngress(c *sim.Call, in *awsec2.RevokeSecurityGroupIngressInput) (*awsec2.RevokeSecurityGroupIngressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	flat := flatPermission{in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp, in.SourceSecurityGroupName, in.SourceSecurityGroupOwnerId}
-	permissions, err := flat.with(in.IpPermissions)
-	if err != nil {
-		return nil, err
-	}
-	revoked, unknown, err := s.revoke(group, false, permissions, in.SecurityGroupRuleIds, val(in.DryRun))
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.RevokeSecurityGroupIngressOutput{Return: ptr(true), RevokedSecurityGroupRules: revoked, UnknownIpPermissions: unknown}, nil
-}
-
-func revokeSecurityGroupEgress(c *sim.Call, in *awsec2.RevokeSecurityGroupEgressInput) (*awsec2.RevokeSecurityGroupEgressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, nil)
-	if err != nil {
-		return nil, err
-	}
-	flat := flatPermission{in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp, in.SourceSecurityGroupName, in.SourceSecurityGroupOwnerId}
-	if err := flat.refuse(); err != nil {
-		return nil, err
-	}
-	revoked, unknown, err := s.revoke(group, true, in.IpPermissions, in.SecurityGroupRuleIds, val(in.DryRun))
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.RevokeSecurityGroupEgressOutput{Return: ptr(true), RevokedSecurityGroupRules: revoked, UnknownIpPermissions: unknown}, nil
-}
-
 // revoke removes rules, which are named by what they permit or by their ids. A permission that the
 // group does not have is an error, except in a default VPC, where the answer lists it (API
 // reference, RevokeSecurityGroupIngress).
-func (s *state) revoke(group types.SecurityGroup, egress bool, permissions []types.IpPermission, ids []string, dry bool) ([]types.RevokedSecurityGroupRule, []types.IpPermission, error) {
+func (sg *securityGroups) revoke(group types.SecurityGroup, egress bool, permissions []types.IpPermission, ids []string, dry bool) ([]types.RevokedSecurityGroupRule, []types.IpPermission, error) {
 	if len(permissions) == 0 && len(ids) == 0 {
 		return nil, nil, missingParameter("ipPermissions")
 	}
 	if len(permissions) > 0 && len(ids) > 0 {
 		return nil, nil, invalidCombination("You may specify either IP permissions or security group rule IDs, but not both.")
 	}
-	named, err := s.rulesOf(group, egress, permissions)
+	named, err := sg.rulesOf(group, egress, permissions)
 	if err != nil {
 		return nil, nil, err
 	}
-	present := s.rulesByKey(*group.GroupId)
+	present := sg.rulesByKey(*group.GroupId)
 	var gone, unknown []types.SecurityGroupRule
 	for _, wanted := range named {
 		if rule, ok := present[ruleKey(wanted)]; ok {
@@ -67,11 +31,11 @@ func (s *state) revoke(group types.SecurityGroup, egress bool, permissions []typ
 			unknown = append(unknown, wanted)
 		}
 	}
-	if vpc, _ := s.vpcs.Get(val(group.VpcId)); len(unknown) > 0 && !val(vpc.IsDefault) {
+	if vpc, _ := sg.vpcs.Get(val(group.VpcId)); len(unknown) > 0 && !val(vpc.IsDefault) {
 		return nil, nil, errNoSuchRule
 	}
 	for _, id := range ids {
-		rule, err := s.findRule(group, id)
+		rule, err := sg.findRule(group, id)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -85,7 +49,7 @@ func (s *state) revoke(group types.SecurityGroup, egress bool, permissions []typ
 	}
 	var revoked []types.RevokedSecurityGroupRule
 	for _, rule := range gone {
-		s.rules.Delete(*rule.SecurityGroupRuleId)
+		sg.rules.Delete(*rule.SecurityGroupRuleId)
 		revoked = append(revoked, types.RevokedSecurityGroupRule{
 			SecurityGroupRuleId: rule.SecurityGroupRuleId, GroupId: rule.GroupId, IsEgress: rule.IsEgress, IpProtocol: rule.IpProtocol,
 			FromPort: rule.FromPort, ToPort: rule.ToPort, CidrIpv4: rule.CidrIpv4, CidrIpv6: rule.CidrIpv6, PrefixListId: rule.PrefixListId,

@@ -4,70 +4,17 @@ import (
 	"fmt"
 	"strings"
 
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
-
-var ruleListing = listing[types.SecurityGroupRule]{
-	kind: securityGroupRuleID, id: func(r types.SecurityGroupRule) string { return *r.SecurityGroupRuleId }, pages: commonPages,
-	tags: func(r types.SecurityGroupRule) []types.Tag { return r.Tags },
-	filters: filterTable[types.SecurityGroupRule]{
-		"group-id":               func(r types.SecurityGroupRule) []string { return text(r.GroupId) },
-		"security-group-rule-id": func(r types.SecurityGroupRule) []string { return text(r.SecurityGroupRuleId) },
-	},
-}
-
-func describeSecurityGroupRules(c *sim.Call, in *awsec2.DescribeSecurityGroupRulesInput) (*awsec2.DescribeSecurityGroupRulesOutput, error) {
-	found, next, err := ruleListing.read(stateOf(c.Region).rules.VisibleAll(), query{in.SecurityGroupRuleIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeSecurityGroupRulesOutput{SecurityGroupRules: found, NextToken: next}, nil
-}
-
-func authorizeSecurityGroupIngress(c *sim.Call, in *awsec2.AuthorizeSecurityGroupIngressInput) (*awsec2.AuthorizeSecurityGroupIngressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	flat := flatPermission{in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp, in.SourceSecurityGroupName, in.SourceSecurityGroupOwnerId}
-	permissions, err := flat.with(in.IpPermissions)
-	if err != nil {
-		return nil, err
-	}
-	added, err := s.authorize(group, false, permissions, in.TagSpecifications, val(in.DryRun))
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.AuthorizeSecurityGroupIngressOutput{Return: ptr(true), SecurityGroupRules: added}, nil
-}
-
-func authorizeSecurityGroupEgress(c *sim.Call, in *awsec2.AuthorizeSecurityGroupEgressInput) (*awsec2.AuthorizeSecurityGroupEgressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, nil)
-	if err != nil {
-		return nil, err
-	}
-	flat := flatPermission{in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp, in.SourceSecurityGroupName, in.SourceSecurityGroupOwnerId}
-	if err := flat.refuse(); err != nil {
-		return nil, err
-	}
-	added, err := s.authorize(group, true, in.IpPermissions, in.TagSpecifications, val(in.DryRun))
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.AuthorizeSecurityGroupEgressOutput{Return: ptr(true), SecurityGroupRules: added}, nil
-}
 
 // mostRules is how many rules a group can have for each direction and version of IP (VPC User
 // Guide, "Amazon VPC quotas").
 const mostRules = 60
 
 // authorize adds all the rules that permissions mean, or none.
-func (s *state) authorize(group types.SecurityGroup, egress bool, permissions []types.IpPermission, specifications []types.TagSpecification, dry bool) ([]types.SecurityGroupRule, error) {
+func (sg *securityGroups) authorize(group types.SecurityGroup, egress bool, permissions []types.IpPermission, specifications []types.TagSpecification, dry bool) ([]types.SecurityGroupRule, error) {
 	if len(permissions) == 0 {
 		return nil, missingParameter("ipPermissions")
 	}
@@ -75,11 +22,11 @@ func (s *state) authorize(group types.SecurityGroup, egress bool, permissions []
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := s.rulesOf(group, egress, permissions)
+	wanted, err := sg.rulesOf(group, egress, permissions)
 	if err != nil {
 		return nil, err
 	}
-	present := s.rulesByKey(*group.GroupId)
+	present := sg.rulesByKey(*group.GroupId)
 	asked := map[string]bool{}
 	for _, rule := range wanted {
 		key := ruleKey(rule)
@@ -91,7 +38,7 @@ func (s *state) authorize(group types.SecurityGroup, egress bool, permissions []
 		}
 		asked[key] = true
 	}
-	if err := s.checkRuleCount(group, wanted); err != nil {
+	if err := sg.checkRuleCount(group, wanted); err != nil {
 		return nil, err
 	}
 	if dry {
@@ -99,7 +46,7 @@ func (s *state) authorize(group types.SecurityGroup, egress bool, permissions []
 	}
 	added := make([]types.SecurityGroupRule, len(wanted))
 	for i, rule := range wanted {
-		added[i] = s.putRule(group, rule, s.kernel.NewID("sgr-", 17), tags)
+		added[i] = sg.putRule(group, rule, sg.kernel.NewID("sgr-", 17), tags)
 	}
 	return added, nil
 }
@@ -110,9 +57,9 @@ func ruleExists(rule types.SecurityGroupRule) error {
 	return sim.Errorf("InvalidPermission.Duplicate", `the specified rule "%s" already exists`, describeRule(rule))
 }
 
-func (s *state) checkRuleCount(group types.SecurityGroup, added []types.SecurityGroupRule) error {
+func (sg *securityGroups) checkRuleCount(group types.SecurityGroup, added []types.SecurityGroupRule) error {
 	counts := map[[2]bool]int{}
-	for _, rule := range append(s.rulesOfGroup(*group.GroupId), added...) {
+	for _, rule := range append(sg.rulesOfGroup(*group.GroupId), added...) {
 		place := [2]bool{*rule.IsEgress, rule.CidrIpv6 != nil}
 		if counts[place]++; counts[place] > mostRules {
 			return sim.Errorf("RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
@@ -122,16 +69,16 @@ func (s *state) checkRuleCount(group types.SecurityGroup, added []types.Security
 }
 
 // putRule stores a rule of a group under an id.
-func (s *state) putRule(group types.SecurityGroup, rule types.SecurityGroupRule, id string, tags []types.Tag) types.SecurityGroupRule {
-	rule.SecurityGroupRuleId, rule.SecurityGroupRuleArn, rule.Tags = ptr(id), ptr(s.arn("security-group-rule/"+id)), tags
+func (sg *securityGroups) putRule(group types.SecurityGroup, rule types.SecurityGroupRule, id string, tags []types.Tag) types.SecurityGroupRule {
+	rule.SecurityGroupRuleId, rule.SecurityGroupRuleArn, rule.Tags = ptr(id), ptr(resourceARN(sg.region, "security-group-rule/"+id)), tags
 	rule.GroupId, rule.GroupOwnerId = group.GroupId, group.OwnerId
-	s.rules.Put(id, rule)
+	sg.rules.Put(id, rule)
 	return rule
 }
 
-func (s *state) rulesOfGroup(id string) []types.SecurityGroupRule {
+func (sg *securityGroups) rulesOfGroup(id string) []types.SecurityGroupRule {
 	var rules []types.SecurityGroupRule
-	for _, rule := range s.rules.All() {
+	for _, rule := range sg.rules.All() {
 		if *rule.GroupId == id {
 			rules = append(rules, rule)
 		}
@@ -139,9 +86,9 @@ func (s *state) rulesOfGroup(id string) []types.SecurityGroupRule {
 	return rules
 }
 
-func (s *state) rulesByKey(group string) map[string]types.SecurityGroupRule {
+func (sg *securityGroups) rulesByKey(group string) map[string]types.SecurityGroupRule {
 	rules := map[string]types.SecurityGroupRule{}
-	for _, rule := range s.rulesOfGroup(group) {
+	for _, rule := range sg.rulesOfGroup(group) {
 		rules[ruleKey(rule)] = rule
 	}
 	return rules
@@ -169,94 +116,31 @@ func describeRule(r types.SecurityGroupRule) string {
 	return fmt.Sprintf("peer: %s, %s, ALLOW", peerOf(r), what)
 }
 
-// modifySecurityGroupRules replaces the contents of rules, which keep their ids and tags.
-func modifySecurityGroupRules(c *sim.Call, in *awsec2.ModifySecurityGroupRulesInput) (*awsec2.ModifySecurityGroupRulesOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, nil)
-	if err != nil {
-		return nil, err
-	}
-	if len(in.SecurityGroupRules) == 0 {
-		return nil, missingParameter("SecurityGroupRules")
-	}
-	present := s.rulesByKey(*group.GroupId)
-	var changed []types.SecurityGroupRule
-	for _, update := range in.SecurityGroupRules {
-		old, err := s.findRule(group, val(update.SecurityGroupRuleId))
-		if err != nil {
-			return nil, err
-		}
-		rule, err := s.ruleOf(group, *old.IsEgress, val(update.SecurityGroupRule))
-		if err != nil {
-			return nil, err
-		}
-		key := ruleKey(rule)
-		if other, taken := present[key]; taken && *other.SecurityGroupRuleId != *old.SecurityGroupRuleId {
-			return nil, ruleExists(rule)
-		}
-		delete(present, ruleKey(old))
-		rule.SecurityGroupRuleId, rule.Tags = old.SecurityGroupRuleId, old.Tags
-		present[key] = rule
-		changed = append(changed, rule)
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	for _, rule := range changed {
-		s.putRule(group, rule, *rule.SecurityGroupRuleId, rule.Tags)
-	}
-	return &awsec2.ModifySecurityGroupRulesOutput{Return: ptr(true)}, nil
-}
-
 // findRule returns a rule of a group by its id.
-func (s *state) findRule(group types.SecurityGroup, id string) (types.SecurityGroupRule, error) {
+func (sg *securityGroups) findRule(group types.SecurityGroup, id string) (types.SecurityGroupRule, error) {
 	if err := securityGroupRuleID.check(id); err != nil {
 		return types.SecurityGroupRule{}, err
 	}
-	rule, ok := s.rules.Get(id)
+	rule, ok := sg.rules.Get(id)
 	if !ok || *rule.GroupId != *group.GroupId {
 		return types.SecurityGroupRule{}, securityGroupRuleID.missing(id)
 	}
 	return rule, nil
 }
 
-func updateSecurityGroupRuleDescriptionsIngress(c *sim.Call, in *awsec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*awsec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.redescribe(group, false, in.IpPermissions, in.SecurityGroupRuleDescriptions, val(in.DryRun)); err != nil {
-		return nil, err
-	}
-	return &awsec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: ptr(true)}, nil
-}
-
-func updateSecurityGroupRuleDescriptionsEgress(c *sim.Call, in *awsec2.UpdateSecurityGroupRuleDescriptionsEgressInput) (*awsec2.UpdateSecurityGroupRuleDescriptionsEgressOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.redescribe(group, true, in.IpPermissions, in.SecurityGroupRuleDescriptions, val(in.DryRun)); err != nil {
-		return nil, err
-	}
-	return &awsec2.UpdateSecurityGroupRuleDescriptionsEgressOutput{Return: ptr(true)}, nil
-}
-
 // redescribe sets the descriptions of rules, which are named by what they permit or by their ids.
 // An empty description removes it.
-func (s *state) redescribe(group types.SecurityGroup, egress bool, permissions []types.IpPermission, byID []types.SecurityGroupRuleDescription, dry bool) error {
+func (sg *securityGroups) redescribe(group types.SecurityGroup, egress bool, permissions []types.IpPermission, byID []types.SecurityGroupRuleDescription, dry bool) error {
 	if len(permissions) > 0 == (len(byID) > 0) {
 		// SDK, UpdateSecurityGroupRuleDescriptionsIngressInput: "You must specify either a
 		// description or IP permissions".
 		return missingParameter("ipPermissions or securityGroupRuleDescriptions")
 	}
-	named, err := s.rulesOf(group, egress, permissions)
+	named, err := sg.rulesOf(group, egress, permissions)
 	if err != nil {
 		return err
 	}
-	present := s.rulesByKey(*group.GroupId)
+	present := sg.rulesByKey(*group.GroupId)
 	var changed []types.SecurityGroupRule
 	for _, wanted := range named {
 		rule, ok := present[ruleKey(wanted)]
@@ -267,7 +151,7 @@ func (s *state) redescribe(group types.SecurityGroup, egress bool, permissions [
 		changed = append(changed, rule)
 	}
 	for _, d := range byID {
-		rule, err := s.findRule(group, val(d.SecurityGroupRuleId))
+		rule, err := sg.findRule(group, val(d.SecurityGroupRuleId))
 		if err != nil {
 			return err
 		}
@@ -284,7 +168,7 @@ func (s *state) redescribe(group types.SecurityGroup, egress bool, permissions [
 		return dryRun()
 	}
 	for _, rule := range changed {
-		s.rules.Put(*rule.SecurityGroupRuleId, rule)
+		sg.rules.Put(*rule.SecurityGroupRuleId, rule)
 	}
 	return nil
 }

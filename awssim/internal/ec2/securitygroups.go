@@ -3,132 +3,38 @@ package ec2
 import (
 	"strings"
 
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
 
 // defaultGroup is the name of the security group that comes with a VPC.
 const defaultGroup = "default"
 
-var groupListing = listing[types.SecurityGroup]{
-	kind: securityGroupID, id: func(g types.SecurityGroup) string { return *g.GroupId }, tags: func(g types.SecurityGroup) []types.Tag { return g.Tags }, pages: commonPages,
-	filters: groupFilters(),
-}
-
-func groupFilters() filterTable[types.SecurityGroup] {
-	table := filterTable[types.SecurityGroup]{
-		"description": func(g types.SecurityGroup) []string { return text(g.Description) },
-		"group-id":    func(g types.SecurityGroup) []string { return text(g.GroupId) },
-		"group-name":  func(g types.SecurityGroup) []string { return text(g.GroupName) },
-		"owner-id":    func(g types.SecurityGroup) []string { return text(g.OwnerId) },
-		"vpc-id":      func(g types.SecurityGroup) []string { return text(g.VpcId) },
-	}
-	for name, read := range permissionFilters {
-		table["ip-permission."+name] = func(g types.SecurityGroup) []string { return collect(g.IpPermissions, read) }
-		table["egress.ip-permission."+name] = func(g types.SecurityGroup) []string { return collect(g.IpPermissionsEgress, read) }
-	}
-	return table
-}
-
-// permissionFilters read one set of permissions; SDK, DescribeSecurityGroupsInput.Filters, lists
-// them for both directions.
-var permissionFilters = filterTable[types.IpPermission]{
-	"cidr": func(p types.IpPermission) []string {
-		return collect(p.IpRanges, func(r types.IpRange) []string { return text(r.CidrIp) })
-	},
-	"ipv6-cidr": func(p types.IpPermission) []string {
-		return collect(p.Ipv6Ranges, func(r types.Ipv6Range) []string { return text(r.CidrIpv6) })
-	},
-	"prefix-list-id": func(p types.IpPermission) []string {
-		return collect(p.PrefixListIds, func(l types.PrefixListId) []string { return text(l.PrefixListId) })
-	},
-	"group-id": func(p types.IpPermission) []string {
-		return collect(p.UserIdGroupPairs, func(g types.UserIdGroupPair) []string { return text(g.GroupId) })
-	},
-	"group-name": func(p types.IpPermission) []string {
-		return collect(p.UserIdGroupPairs, func(g types.UserIdGroupPair) []string { return text(g.GroupName) })
-	},
-	"user-id": func(p types.IpPermission) []string {
-		return collect(p.UserIdGroupPairs, func(g types.UserIdGroupPair) []string { return text(g.UserId) })
-	},
-	"from-port": func(p types.IpPermission) []string { return number(p.FromPort) },
-	"to-port":   func(p types.IpPermission) []string { return number(p.ToPort) },
-	"protocol":  func(p types.IpPermission) []string { return text(p.IpProtocol) },
-}
-
-// describeSecurityGroups reads groups by id or, in a default VPC, by name (SDK,
-// DescribeSecurityGroupsInput.GroupNames).
-func describeSecurityGroups(c *sim.Call, in *awsec2.DescribeSecurityGroupsInput) (*awsec2.DescribeSecurityGroupsOutput, error) {
-	s := stateOf(c.Region)
-	all := withRules(s.groups.VisibleAll(), s.rules.VisibleAll())
-	if len(in.GroupNames) > 0 {
-		var inDefault []types.SecurityGroup
-		for _, g := range all {
-			if vpc, _ := s.vpcs.Get(val(g.VpcId)); val(vpc.IsDefault) {
-				inDefault = append(inDefault, g)
-			}
-		}
-		var err error
-		all, err = selectByName(inDefault, in.GroupNames, func(g types.SecurityGroup) string { return *g.GroupName }, groupNameNotFound)
-		if err != nil {
-			return nil, err
-		}
-	}
-	found, next, err := groupListing.read(all, query{in.GroupIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeSecurityGroupsOutput{SecurityGroups: found, NextToken: next}, nil
+// securityGroups holds the security groups of a Region and their rules.
+type securityGroups struct {
+	*sim.Table[types.SecurityGroup]
+	region     *sim.Region
+	kernel     *sim.Kernel
+	rules      *sim.Table[types.SecurityGroupRule]
+	vpcs       *vpcs
+	interfaces *sim.Table[types.NetworkInterface]
 }
 
 func groupNameNotFound(name string) error {
 	return sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", name)
 }
 
-func createSecurityGroup(c *sim.Call, in *awsec2.CreateSecurityGroupInput) (*awsec2.CreateSecurityGroupOutput, error) {
-	s := stateOf(c.Region)
-	name := val(in.GroupName)
-	if err := checkGroupName(name, val(in.Description)); err != nil {
-		return nil, err
-	}
-	vpc, err := s.vpcForGroup(val(in.VpcId))
-	if err != nil {
-		return nil, err
-	}
-	if _, taken := s.groupByName(vpc, name); taken {
-		return nil, sim.Errorf("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, vpc)
-	}
-	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSecurityGroup, types.ResourceTypeSecurityGroup)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	group := s.newGroup(c.Kernel.NewID("sg-", 17), name, *in.Description, vpc, tags)
-	s.putGroup(group, s.freshID)
-	return &awsec2.CreateSecurityGroupOutput{GroupId: group.GroupId, SecurityGroupArn: group.SecurityGroupArn, Tags: tags}, nil
+func (sg *securityGroups) fromWorld(g world.SecurityGroup) types.SecurityGroup {
+	return sg.newGroup(g.ID, g.Name, g.Description, g.VPC, tagList(g.Tags))
 }
 
-func checkGroupName(name, description string) error {
-	switch {
-	case name == "":
-		return missingParameter("groupName")
-	case description == "":
-		return missingParameter("groupDescription")
-	case len(name) > 255 || strings.HasPrefix(name, "sg-"):
-		// SDK, CreateSecurityGroupInput.GroupName
-		return invalidValue("groupName", name, "Group names have up to 255 characters and may not start with sg-.")
-	case name == defaultGroup:
-		return sim.Errorf("InvalidGroup.Reserved", "The security group 'default' is reserved")
-	case !isASCII(description):
-		return invalidValue("GroupDescription", description, "Character sets beyond ASCII are not supported.")
-	case !isDescription(description):
-		return sim.Errorf("InvalidParameterValue", "Invalid security group description. Valid descriptions are strings less than 256 characters from the following set:  %s", descriptionSet)
+func (sg *securityGroups) newGroup(id, name, description, vpc string, tags []types.Tag) types.SecurityGroup {
+	return types.SecurityGroup{
+		GroupId: ptr(id), GroupName: ptr(name), Description: ptr(description), VpcId: ptr(vpc), OwnerId: ptr(sg.region.Account.ID),
+		SecurityGroupArn: ptr(resourceARN(sg.region, "security-group/"+id)), Tags: tags,
 	}
-	return nil
 }
 
 // descriptionSet lists the characters that descriptions of groups and rules may have (SDK,
@@ -142,18 +48,14 @@ func isDescription(text string) bool {
 	}) < 0
 }
 
-func isASCII(text string) bool {
-	return strings.IndexFunc(text, func(c rune) bool { return c > 0x7e }) < 0
-}
-
-// putGroup stores a new group with the rules that it begins with: every group lets all traffic out,
+// add stores a new group with the rules that it begins with: every group lets all traffic out,
 // and the default group lets in what comes from its own members (VPC User Guide, "Default security
 // groups for your VPCs" and "Security group rules").
-func (s *state) putGroup(group types.SecurityGroup, newID idMaker) {
-	s.groups.Put(*group.GroupId, group)
+func (sg *securityGroups) add(group types.SecurityGroup, newID idMaker) {
+	sg.Put(*group.GroupId, group)
 	first := []types.SecurityGroupRule{{IsEgress: ptr(true), CidrIpv4: ptr("0.0.0.0/0")}}
 	if *group.GroupName == defaultGroup {
-		first = append(first, types.SecurityGroupRule{IsEgress: ptr(false), ReferencedGroupInfo: s.referenced(*group.GroupId)})
+		first = append(first, types.SecurityGroupRule{IsEgress: ptr(false), ReferencedGroupInfo: sg.referenced(*group.GroupId)})
 	}
 	for _, rule := range first {
 		direction := "ingress"
@@ -161,83 +63,89 @@ func (s *state) putGroup(group types.SecurityGroup, newID idMaker) {
 			direction = "egress"
 		}
 		rule.IpProtocol, rule.FromPort, rule.ToPort = ptr(allProtocols), ptr(int32(-1)), ptr(int32(-1))
-		s.putRule(group, rule, newID("sgr-", *group.GroupId, direction), nil)
+		sg.putRule(group, rule, newID("sgr-", *group.GroupId, direction), nil)
 	}
 }
 
-// vpcForGroup returns the VPC that is named, or the default one.
-func (s *state) vpcForGroup(id string) (string, error) {
-	if id != "" {
-		if err := vpcID.check(id); err != nil {
-			return "", err
-		}
-		if _, ok := s.vpcs.Get(id); !ok {
-			return "", vpcID.missing(id)
-		}
-		return id, nil
-	}
-	if vpc, ok := s.defaultVPC(); ok {
-		return *vpc.VpcId, nil
-	}
-	return "", sim.Errorf("VPCIdNotSpecified", "No default VPC for this user")
-}
-
-func (s *state) defaultVPC() (types.Vpc, bool) {
-	for _, v := range s.vpcs.All() {
-		if val(v.IsDefault) {
-			return v, true
-		}
-	}
-	return types.Vpc{}, false
-}
-
-// namedGroup returns the group with an id or, in the default VPC, with a name (SDK,
+// named returns the group with an id or, in the default VPC, with a name (SDK,
 // DeleteSecurityGroupInput.GroupName and its like).
-func (s *state) namedGroup(id, name *string) (types.SecurityGroup, error) {
+func (sg *securityGroups) named(id, name *string) (types.SecurityGroup, error) {
 	switch {
 	case val(id) != "":
-		return s.findGroup(*id)
+		return sg.find(*id)
 	case val(name) == "":
 		return types.SecurityGroup{}, missingParameter("groupId")
 	}
-	if vpc, ok := s.defaultVPC(); ok {
-		if group, ok := s.groupByName(*vpc.VpcId, *name); ok {
+	if vpc, ok := sg.vpcs.defaultVPC(); ok {
+		if group, ok := sg.byName(*vpc.VpcId, *name); ok {
 			return group, nil
 		}
 	}
 	return types.SecurityGroup{}, groupNameNotFound(*name)
 }
 
-func deleteSecurityGroup(c *sim.Call, in *awsec2.DeleteSecurityGroupInput) (*awsec2.DeleteSecurityGroupOutput, error) {
-	s := stateOf(c.Region)
-	group, err := s.namedGroup(in.GroupId, in.GroupName)
-	if err != nil {
-		return nil, err
+func (sg *securityGroups) find(id string) (types.SecurityGroup, error) {
+	if err := securityGroupID.check(id); err != nil {
+		return types.SecurityGroup{}, err
 	}
-	id := *group.GroupId
-	if *group.GroupName == defaultGroup {
-		return nil, sim.Errorf("CannotDelete", "the specified group: %q name: \"default\" cannot be deleted by a user", id)
+	group, ok := sg.Get(id)
+	if !ok {
+		return types.SecurityGroup{}, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
 	}
-	if s.groupInUse(id) {
-		return nil, sim.Errorf("DependencyViolation", "resource %s has a dependent object", id)
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	s.dropGroup(id)
-	return &awsec2.DeleteSecurityGroupOutput{GroupId: &id, Return: ptr(true)}, nil
+	return group, nil
 }
 
-// groupInUse reports whether a network interface has the group, or a rule of another group refers to it.
-func (s *state) groupInUse(id string) bool {
-	for _, n := range s.interfaces.All() {
+func (sg *securityGroups) byName(vpc, name string) (types.SecurityGroup, bool) {
+	for _, g := range sg.All() {
+		if val(g.VpcId) == vpc && val(g.GroupName) == name {
+			return g, true
+		}
+	}
+	return types.SecurityGroup{}, false
+}
+
+// forInterface returns the security groups of an interface: those that are named, or the VPC's
+// default group. Names are for launches in the default VPC that name no subnet:
+// hashicorp/terraform#12123 has EC2's refusal, crossplane-contrib/provider-aws#1519 and #1752 have
+// Auto Scaling's for a launch template with names, beside a subnet and without one.
+func (sg *securityGroups) forInterface(ids, names []string, subnet types.Subnet, named bool) ([]types.GroupIdentifier, error) {
+	var groups []types.GroupIdentifier
+	for _, id := range ids {
+		group, err := sg.find(id)
+		if err != nil {
+			return nil, err
+		}
+		if val(group.VpcId) != val(subnet.VpcId) {
+			return nil, sim.Errorf("InvalidParameter", "Security group %s and subnet %s belong to different networks.", id, val(subnet.SubnetId))
+		}
+		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
+	}
+	if len(names) > 0 && named {
+		return nil, invalidCombination("The parameter groupName cannot be used with the parameter subnet")
+	}
+	if len(ids) == 0 && len(names) == 0 {
+		names = []string{"default"}
+	}
+	for _, name := range names {
+		group, ok := sg.byName(val(subnet.VpcId), name)
+		if !ok {
+			return nil, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name, val(subnet.VpcId))
+		}
+		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
+	}
+	return groups, nil
+}
+
+// inUse reports whether a network interface has the group, or a rule of another group refers to it.
+func (sg *securityGroups) inUse(id string) bool {
+	for _, n := range sg.interfaces.All() {
 		for _, g := range n.Groups {
 			if val(g.GroupId) == id {
 				return true
 			}
 		}
 	}
-	for _, rule := range s.rules.All() {
+	for _, rule := range sg.rules.All() {
 		if *rule.GroupId != id && val(val(rule.ReferencedGroupInfo).GroupId) == id {
 			return true
 		}
@@ -245,12 +153,12 @@ func (s *state) groupInUse(id string) bool {
 	return false
 }
 
-// dropGroup deletes a group with its rules.
-func (s *state) dropGroup(id string) {
-	for _, rule := range s.rules.All() {
+// drop deletes a group with its rules.
+func (sg *securityGroups) drop(id string) {
+	for _, rule := range sg.rules.All() {
 		if *rule.GroupId == id {
-			s.rules.Delete(*rule.SecurityGroupRuleId)
+			sg.rules.Delete(*rule.SecurityGroupRuleId)
 		}
 	}
-	s.groups.Delete(id)
+	sg.Delete(id)
 }

@@ -2,19 +2,12 @@ package ec2
 
 import (
 	"slices"
-	"strconv"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
-	"github.com/slipway-project/slipway/awssim/world"
 )
-
-// spotPrice is what a type costs now as a Spot Instance in a zone, in US dollars per hour.
-func (s *state) spotPrice(kind *world.InstanceType, zone string) float64 {
-	return s.kernel.Behavior().SpotPrice(kind.Name, zone, kind.SpotPrice())
-}
 
 var spotPriceFilters = filterTable[types.SpotPrice]{
 	"availability-zone":    func(p types.SpotPrice) []string { return text(p.AvailabilityZone) },
@@ -40,7 +33,7 @@ func describeSpotPriceHistory(c *sim.Call, in *awsec2.DescribeSpotPriceHistoryIn
 	if in.StartTime != nil && in.EndTime != nil && in.EndTime.Before(*in.StartTime) {
 		return nil, invalidValue("EndTime", in.EndTime.UTC(), "It is before the start time.")
 	}
-	all := slices.DeleteFunc(stateOf(c.Region).spotPrices(), func(p types.SpotPrice) bool { return !asksFor(in, p) })
+	all := slices.DeleteFunc(stateOf(c.Region).catalog.spotPrices(), func(p types.SpotPrice) bool { return !asksFor(in, p) })
 	prices := listing[types.SpotPrice]{
 		filters: spotPriceFilters, pages: spotPricePages, id: func(p types.SpotPrice) string { return string(p.InstanceType) + "/" + *p.AvailabilityZone },
 	}
@@ -58,21 +51,4 @@ func asksFor(in *awsec2.DescribeSpotPriceHistoryInput, p types.SpotPrice) bool {
 		(len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, p.InstanceType)) &&
 		(len(in.ProductDescriptions) == 0 || slices.Contains(in.ProductDescriptions, string(p.ProductDescription))) &&
 		(in.EndTime == nil || !p.Timestamp.After(*in.EndTime))
-}
-
-func (s *state) spotPrices() []types.SpotPrice {
-	since := s.kernel.BehaviorSince()
-	var all []types.SpotPrice
-	for _, kind := range s.kernel.World().InstanceTypes {
-		if !slices.Contains(kind.UsageClasses, "spot") {
-			continue
-		}
-		for _, zone := range s.zonesOffering(kind.Name) {
-			all = append(all, types.SpotPrice{
-				InstanceType: types.InstanceType(kind.Name), AvailabilityZone: ptr(zone), AvailabilityZoneId: ptr(s.region.World().Zone(zone).ID),
-				ProductDescription: types.RIProductDescriptionLinuxUnix, Timestamp: ptr(since), SpotPrice: ptr(strconv.FormatFloat(s.spotPrice(&kind, zone), 'f', 6, 64)),
-			})
-		}
-	}
-	return all
 }

@@ -1,42 +1,43 @@
 package ec2
 
 import (
-	"fmt"
-	"sort"
-	"strings"
-	"time"
-
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// state is what EC2 holds in one Region of one account.
+// state holds what EC2 has in one Region of one account. Each part knows only the parts that
+// newState creates before it. What takes several of them, as launches and most actions do, takes
+// the state.
 type state struct {
 	region *sim.Region
 	kernel *sim.Kernel
 
-	templates     *sim.Table[template]
-	templateNames *sim.Table[string] // name -> id; names are unique per account and Region
-	images        *sim.Table[types.Image]
-	vpcs          *sim.Table[types.Vpc]
-	subnets       *sim.Table[types.Subnet]
-	groups        *sim.Table[types.SecurityGroup]
-	keyPairs      *sim.Table[types.KeyPairInfo]
-	instances     *sim.Table[instance]
-	volumes       *sim.Table[types.Volume]
-	rootTasks     *sim.Table[rootTask]
-	placements    *sim.Table[types.PlacementGroup] // by id
-	fleets        *sim.Table[fleet]
-	capacities    *sim.Table[CapacityReservation]
-	network
+	catalog   *catalog
+	images    *images
+	keyPairs  *keyPairs
+	templates *templates
 
-	tokens    map[tokenKey]tokenUse
-	addresses map[string]*addressPool // by subnet id
-	watchers  []func(Instance)
-	drafts    []*draft // of the fleet that is being planned
-	typeInfos []types.InstanceTypeInfo
+	acls             *networkACLs
+	routeTables      *routeTables
+	internetGateways *internetGateways
+	dhcpOptions      *dhcpOptionSets
+	vpcs             *vpcs
+	subnets          *subnets
+	groups           *securityGroups
+	interfaces       *networkInterfaces
+	elastics         *elasticAddresses
+	natGateways      *natGateways
+
+	capacities *capacity
+	instances  *instances
+	volumes    *sim.Table[types.Volume]
+	rootTasks  *rootVolumes
+	fleets     *fleets
+	placements *sim.Table[types.PlacementGroup] // by id
+
+	tokens clientTokens
 }
 
 func stateOf(r *sim.Region) *state { return sim.Store(r, newState) }
@@ -44,18 +45,25 @@ func stateOf(r *sim.Region) *state { return sim.Store(r, newState) }
 func newState(r *sim.Region) *state {
 	k := r.Kernel()
 	s := &state{
-		region: r, kernel: k,
-		templates: sim.NewTable[template](k), templateNames: sim.NewTable[string](k),
-		images: sim.NewTable[types.Image](k), vpcs: sim.NewTable[types.Vpc](k), subnets: sim.NewTable[types.Subnet](k),
-		groups: sim.NewTable[types.SecurityGroup](k), keyPairs: sim.NewTable[types.KeyPairInfo](k),
-		instances: sim.NewTable[instance](k), volumes: sim.NewTable[types.Volume](k), rootTasks: sim.NewTable[rootTask](k),
-		placements: sim.NewTable[types.PlacementGroup](k), fleets: sim.NewTable[fleet](k), capacities: sim.NewTable[CapacityReservation](k),
-		network: newNetwork(k), tokens: map[tokenKey]tokenUse{}, addresses: map[string]*addressPool{},
+		region: r, kernel: k, tokens: clientTokens{},
+		volumes: sim.NewTable[types.Volume](k), placements: sim.NewTable[types.PlacementGroup](k),
+		catalog: &catalog{region: r, kernel: k}, images: &images{Table: sim.NewTable[types.Image](k), region: r},
+		keyPairs:  &keyPairs{Table: sim.NewTable[types.KeyPairInfo](k)},
+		templates: &templates{Table: sim.NewTable[template](k), kernel: k, names: sim.NewTable[string](k)},
 	}
+	running := sim.NewTable[instance](k)
+	s.addNetwork(running)
+	s.capacities = &capacity{
+		Table: sim.NewTable[CapacityReservation](k), region: r, kernel: k, catalog: s.catalog, subnets: s.subnets, instances: running,
+	}
+	s.instances = &instances{Table: running, region: r, kernel: k, volumes: s.volumes, interfaces: s.interfaces, capacities: s.capacities}
+	s.rootTasks = &rootVolumes{Table: sim.NewTable[rootTask](k), kernel: k, images: s.images, volumes: s.volumes, instances: s.instances}
+	s.fleets = &fleets{Table: sim.NewTable[fleet](k), kernel: k, instances: running}
+
 	w := r.World()
-	s.addWorld(w)
+	addWorld(s, w)
 	for _, p := range w.KeyPairs {
-		s.keyPairs.Put(p.ID, s.keyPairFromWorld(p))
+		s.keyPairs.Put(p.ID, keyPairFromWorld(p))
 	}
 	for _, i := range w.Images {
 		if !i.Private || i.OwnerID == r.Account.ID {
@@ -65,89 +73,59 @@ func newState(r *sim.Region) *state {
 	return s
 }
 
-// arn names a resource of EC2 in this account and Region.
-func (s *state) arn(resource string) string {
-	return fmt.Sprintf("arn:%s:ec2:%s:%s:%s", partition(s.region.Name), s.region.Name, s.region.Account.ID, resource)
-}
+// addNetwork creates the parts of networks, for instances that are in the given table.
+func (s *state) addNetwork(running *sim.Table[instance]) {
+	r, k := s.region, s.kernel
+	allGroups, allSubnets := sim.NewTable[types.SecurityGroup](k), sim.NewTable[types.Subnet](k)
+	allInterfaces, addresses := sim.NewTable[types.NetworkInterface](k), sim.NewTable[types.Address](k)
 
-// partition is the AWS partition that a Region is in.
-func partition(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	default:
-		return "aws"
+	s.acls = &networkACLs{Table: sim.NewTable[types.NetworkAcl](k), region: r}
+	s.routeTables = &routeTables{Table: sim.NewTable[types.RouteTable](k), region: r}
+	s.internetGateways = &internetGateways{Table: sim.NewTable[types.InternetGateway](k), region: r}
+	s.dhcpOptions = &dhcpOptionSets{Table: sim.NewTable[types.DhcpOptions](k), region: r}
+	s.vpcs = &vpcs{
+		Table: sim.NewTable[types.Vpc](k), region: r, settings: sim.NewTable[vpcSettings](k), acls: s.acls, routeTables: s.routeTables,
+		internetGateways: s.internetGateways, dhcpOptions: s.dhcpOptions, subnets: allSubnets, groups: allGroups,
+	}
+	s.subnets = &subnets{Table: allSubnets, region: r, acls: s.acls, addresses: map[string]*addressPool{}}
+	s.groups = &securityGroups{
+		Table: allGroups, region: r, kernel: k, rules: sim.NewTable[types.SecurityGroupRule](k), vpcs: s.vpcs, interfaces: allInterfaces,
+	}
+	s.interfaces = &networkInterfaces{
+		Table: allInterfaces, region: r, kernel: k, settings: s.vpcs.settings, subnets: s.subnets, elastics: addresses, instances: running,
+	}
+	s.elastics = &elasticAddresses{
+		Table: addresses, region: r, kernel: k, internetGateways: s.internetGateways, interfaces: s.interfaces, instances: running,
+	}
+	s.natGateways = &natGateways{
+		Table: sim.NewTable[types.NatGateway](k), kernel: k, internetGateways: s.internetGateways, subnets: s.subnets,
+		interfaces: s.interfaces, elastics: s.elastics,
 	}
 }
 
-func (s *state) vpcFromWorld(v world.VPC) types.Vpc {
-	return s.newVPC(v.ID, v.CIDR, v.Default, tagList(v.Tags))
-}
-
-func (s *state) newVPC(id, cidr string, isDefault bool, tags []types.Tag) types.Vpc {
-	return types.Vpc{
-		VpcId: ptr(id), CidrBlock: ptr(cidr), IsDefault: ptr(isDefault), OwnerId: ptr(s.region.Account.ID),
-		State: types.VpcStateAvailable, InstanceTenancy: types.TenancyDefault, DhcpOptionsId: ptr(s.dhcpOptionsID()),
-		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{blockAssociation("vpc-cidr-assoc-"+strings.TrimPrefix(id, "vpc-"), cidr)},
-		Tags:                    tags,
+// addWorld fills the state with the VPCs, subnets, and security groups of a world and what comes
+// with them. A default VPC has an internet gateway (VPC User Guide, "Default VPC components"), and
+// all VPCs of a world give DNS hostnames, as default VPCs do.
+func addWorld(s *state, w *world.Region) {
+	s.dhcpOptions.addDefault()
+	for _, v := range w.VPCs {
+		vpc := s.vpcs.fromWorld(v)
+		s.vpcs.add(vpc, vpcSettings{dnsSupport: true, dnsHostnames: true}, derivedID)
+		if v.Default {
+			gateway := s.internetGateways.newGateway(derivedID("igw-", v.ID), nil)
+			gateway.Attachments = gatewayAttachment(v.ID)
+			s.internetGateways.Put(*gateway.InternetGatewayId, gateway)
+			main := s.routeTables.mainOf(v.ID)
+			main.Routes = append(main.Routes, types.Route{
+				DestinationCidrBlock: ptr("0.0.0.0/0"), GatewayId: gateway.InternetGatewayId, State: types.RouteStateActive, Origin: types.RouteOriginCreateRoute,
+			})
+			s.routeTables.Put(*main.RouteTableId, main)
+		}
 	}
-}
-
-func (s *state) subnetFromWorld(v world.Subnet) types.Subnet {
-	subnet := s.newSubnet(v.ID, v.VPC, v.Zone, v.CIDR, tagList(v.Tags))
-	subnet.MapPublicIpOnLaunch = ptr(v.MapPublicIPOnLaunch)
-	subnet.DefaultForAz = ptr(v.DefaultForZone)
-	return subnet
-}
-
-func (s *state) newSubnet(id, vpc, zone, cidr string, tags []types.Tag) types.Subnet {
-	subnet := types.Subnet{
-		SubnetId: ptr(id), VpcId: ptr(vpc), AvailabilityZone: ptr(zone), CidrBlock: ptr(cidr), OwnerId: ptr(s.region.Account.ID),
-		SubnetArn: ptr(s.arn("subnet/" + id)), State: types.SubnetStateAvailable, MapPublicIpOnLaunch: ptr(false), DefaultForAz: ptr(false),
-		AssignIpv6AddressOnCreation: ptr(false), EnableDns64: ptr(false), Ipv6Native: ptr(false), MapCustomerOwnedIpOnLaunch: ptr(false),
-		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
-			HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: ptr(false), EnableResourceNameDnsAAAARecord: ptr(false),
-		},
-		Tags: tags,
+	for _, v := range w.Subnets {
+		s.subnets.add(s.subnets.fromWorld(v), derivedID)
 	}
-	if z := s.region.World().Zone(zone); z != nil {
-		subnet.AvailabilityZoneId = ptr(z.ID)
+	for _, g := range w.SecurityGroups {
+		s.groups.add(s.groups.fromWorld(g), derivedID)
 	}
-	return subnet
-}
-
-func (s *state) groupFromWorld(g world.SecurityGroup) types.SecurityGroup {
-	return s.newGroup(g.ID, g.Name, g.Description, g.VPC, tagList(g.Tags))
-}
-
-func (s *state) newGroup(id, name, description, vpc string, tags []types.Tag) types.SecurityGroup {
-	return types.SecurityGroup{
-		GroupId: ptr(id), GroupName: ptr(name), Description: ptr(description), VpcId: ptr(vpc), OwnerId: ptr(s.region.Account.ID),
-		SecurityGroupArn: ptr(s.arn("security-group/" + id)), Tags: tags,
-	}
-}
-
-func (s *state) keyPairFromWorld(p world.KeyPair) types.KeyPairInfo {
-	return types.KeyPairInfo{
-		KeyPairId: ptr(p.ID), KeyName: ptr(p.Name), KeyType: types.KeyType(p.Type), KeyFingerprint: ptr(p.Fingerprint),
-		PublicKey: optional(p.PublicKey), CreateTime: ptr(beginning), Tags: tagList(p.Tags),
-	}
-}
-
-// beginning is when the things were made that a world brings without a date of their own.
-var beginning = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-
-// tagList writes a map of tags in the order of its keys.
-func tagList(tags map[string]string) []types.Tag {
-	if len(tags) == 0 {
-		return nil
-	}
-	list := make([]types.Tag, 0, len(tags))
-	for key, value := range tags {
-		list = append(list, types.Tag{Key: ptr(key), Value: ptr(value)})
-	}
-	sort.Slice(list, func(i, j int) bool { return *list[i].Key < *list[j].Key })
-	return list
 }

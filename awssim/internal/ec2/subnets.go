@@ -7,101 +7,52 @@ import (
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
 
-var subnetListing = listing[types.Subnet]{
-	kind: subnetID, id: func(v types.Subnet) string { return *v.SubnetId }, tags: func(v types.Subnet) []types.Tag { return v.Tags }, pages: commonPages,
-	filters: filterTable[types.Subnet]{
-		"availability-zone":               func(v types.Subnet) []string { return text(v.AvailabilityZone) },
-		"availabilityZone":                func(v types.Subnet) []string { return text(v.AvailabilityZone) },
-		"availability-zone-id":            func(v types.Subnet) []string { return text(v.AvailabilityZoneId) },
-		"available-ip-address-count":      func(v types.Subnet) []string { return number(v.AvailableIpAddressCount) },
-		"cidr-block":                      func(v types.Subnet) []string { return text(v.CidrBlock) },
-		"cidr":                            func(v types.Subnet) []string { return text(v.CidrBlock) },
-		"default-for-az":                  func(v types.Subnet) []string { return boolean(v.DefaultForAz) },
-		"enable-dns64":                    func(v types.Subnet) []string { return boolean(v.EnableDns64) },
-		"ipv6-native":                     func(v types.Subnet) []string { return boolean(v.Ipv6Native) },
-		"map-customer-owned-ip-on-launch": func(v types.Subnet) []string { return boolean(v.MapCustomerOwnedIpOnLaunch) },
-		"map-public-ip-on-launch":         func(v types.Subnet) []string { return boolean(v.MapPublicIpOnLaunch) },
-		"owner-id":                        func(v types.Subnet) []string { return text(v.OwnerId) },
-		"private-dns-name-options-on-launch.enable-resource-name-dns-a-record": func(v types.Subnet) []string {
-			return boolean(v.PrivateDnsNameOptionsOnLaunch.EnableResourceNameDnsARecord)
+// subnets holds the subnets of a Region, and which of their addresses are taken.
+type subnets struct {
+	*sim.Table[types.Subnet]
+	region    *sim.Region
+	acls      *networkACLs
+	addresses map[string]*addressPool // by subnet id
+}
+
+func (ss *subnets) fromWorld(v world.Subnet) types.Subnet {
+	subnet := ss.newSubnet(v.ID, v.VPC, v.Zone, v.CIDR, tagList(v.Tags))
+	subnet.MapPublicIpOnLaunch = ptr(v.MapPublicIPOnLaunch)
+	subnet.DefaultForAz = ptr(v.DefaultForZone)
+	return subnet
+}
+
+func (ss *subnets) newSubnet(id, vpc, zone, cidr string, tags []types.Tag) types.Subnet {
+	subnet := types.Subnet{
+		SubnetId: ptr(id), VpcId: ptr(vpc), AvailabilityZone: ptr(zone), CidrBlock: ptr(cidr), OwnerId: ptr(ss.region.Account.ID),
+		SubnetArn: ptr(resourceARN(ss.region, "subnet/"+id)), State: types.SubnetStateAvailable, MapPublicIpOnLaunch: ptr(false), DefaultForAz: ptr(false),
+		AssignIpv6AddressOnCreation: ptr(false), EnableDns64: ptr(false), Ipv6Native: ptr(false), MapCustomerOwnedIpOnLaunch: ptr(false),
+		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
+			HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: ptr(false), EnableResourceNameDnsAAAARecord: ptr(false),
 		},
-		"private-dns-name-options-on-launch.enable-resource-name-dns-aaaa-record": func(v types.Subnet) []string {
-			return boolean(v.PrivateDnsNameOptionsOnLaunch.EnableResourceNameDnsAAAARecord)
-		},
-		"private-dns-name-options-on-launch.hostname-type": func(v types.Subnet) []string { return enum(v.PrivateDnsNameOptionsOnLaunch.HostnameType) },
-		"state":      func(v types.Subnet) []string { return enum(v.State) },
-		"subnet-arn": func(v types.Subnet) []string { return text(v.SubnetArn) },
-		"subnet-id":  func(v types.Subnet) []string { return text(v.SubnetId) },
-		"vpc-id":     func(v types.Subnet) []string { return text(v.VpcId) },
-	}.with(furtherSubnetFilters),
+		Tags: tags,
+	}
+	if z := ss.region.World().Zone(zone); z != nil {
+		subnet.AvailabilityZoneId = ptr(z.ID)
+	}
+	return subnet
 }
 
-func describeSubnets(c *sim.Call, in *awsec2.DescribeSubnetsInput) (*awsec2.DescribeSubnetsOutput, error) {
-	s := stateOf(c.Region)
-	all := s.subnets.VisibleAll()
-	for i := range all {
-		all[i].AvailableIpAddressCount = count32(s.pool(all[i]).free())
-	}
-	found, next, err := subnetListing.read(all, query{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeSubnetsOutput{Subnets: found, NextToken: next}, nil
-}
-
-func createSubnet(c *sim.Call, in *awsec2.CreateSubnetInput) (*awsec2.CreateSubnetOutput, error) {
-	s := stateOf(c.Region)
-	ipv6 := in.Ipv6CidrBlock != nil || in.Ipv6IpamPoolId != nil || in.Ipv6NetmaskLength != nil || val(in.Ipv6Native)
-	if err := firstError(
-		unsupportedMember(ipv6, "IPv6 addresses"),
-		unsupportedMember(in.Ipv4IpamPoolId != nil || in.Ipv4NetmaskLength != nil, "address pools of IPAM"),
-		unsupportedMember(in.OutpostArn != nil, "Outposts"),
-	); err != nil {
-		return nil, err
-	}
-	if val(in.CidrBlock) == "" {
-		return nil, missingParameter("cidrBlock")
-	}
-	vpc, err := s.findVPC(in.VpcId)
-	if err != nil {
-		return nil, err
-	}
-	prefix, err := s.freeBlock(vpc, *in.CidrBlock)
-	if err != nil {
-		return nil, err
-	}
-	zone, err := s.subnetZone(in)
-	if err != nil {
-		return nil, err
-	}
-	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSubnet, types.ResourceTypeSubnet)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	subnet := s.newSubnet(c.Kernel.NewID("subnet-", 17), *vpc.VpcId, zone, prefix.String(), tags)
-	s.putSubnet(subnet, s.freshID)
-	subnet.AvailableIpAddressCount = count32(s.pool(subnet).free())
-	return &awsec2.CreateSubnetOutput{Subnet: &subnet}, nil
-}
-
-// putSubnet stores a new subnet, which the VPC's default network ACL is associated with (VPC User
+// add stores a new subnet, which the VPC's default network ACL is associated with (VPC User
 // Guide, "Control subnet traffic with network access control lists").
-func (s *state) putSubnet(subnet types.Subnet, newID idMaker) {
+func (ss *subnets) add(subnet types.Subnet, newID idMaker) {
 	id := *subnet.SubnetId
-	s.subnets.Put(id, subnet)
-	acl := s.defaultACL(*subnet.VpcId)
-	s.acls.Put(*acl.NetworkAclId, withSubnet(acl, id, newID("aclassoc-", id)))
+	ss.Put(id, subnet)
+	acl := ss.acls.defaultOf(*subnet.VpcId)
+	ss.acls.Put(*acl.NetworkAclId, withSubnet(acl, id, newID("aclassoc-", id)))
 }
 
 // freeBlock checks that a block lies in the VPC and overlaps with none of its subnets.
-func (s *state) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
+func (ss *subnets) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
 	prefix, err := blockSize(cidr, "InvalidSubnet.Range")
 	if err != nil {
 		return prefix, err
@@ -110,7 +61,7 @@ func (s *state) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
 	if !slices.ContainsFunc(blocksOf(vpc), within) {
 		return prefix, sim.Errorf("InvalidSubnet.Range", "The CIDR '%s' is invalid.", cidr)
 	}
-	for _, other := range s.subnets.All() {
+	for _, other := range ss.All() {
 		if block, err := netip.ParsePrefix(val(other.CidrBlock)); err == nil && val(other.VpcId) == *vpc.VpcId && block.Overlaps(prefix) {
 			return prefix, sim.Errorf("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", cidr)
 		}
@@ -118,8 +69,8 @@ func (s *state) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-func (s *state) subnetZone(in *awsec2.CreateSubnetInput) (string, error) {
-	for _, z := range s.region.World().Zones {
+func (ss *subnets) zoneFor(in *awsec2.CreateSubnetInput) (string, error) {
+	for _, z := range ss.region.World().Zones {
 		if (val(in.AvailabilityZone) == "" && val(in.AvailabilityZoneId) == "") || z.Name == val(in.AvailabilityZone) || z.ID == val(in.AvailabilityZoneId) {
 			return z.Name, nil
 		}
@@ -127,86 +78,16 @@ func (s *state) subnetZone(in *awsec2.CreateSubnetInput) (string, error) {
 	return "", invalidValue("availabilityZone", val(in.AvailabilityZone)+val(in.AvailabilityZoneId), "Subnets can currently only be created in the Availability Zones of the Region.")
 }
 
-func (s *state) subnetByID(id *string) (types.Subnet, error) {
+func (ss *subnets) find(id *string) (types.Subnet, error) {
 	if val(id) == "" {
 		return types.Subnet{}, missingParameter("subnetId")
 	}
-	return (&launch{state: s}).findSubnet(id)
-}
-
-func deleteSubnet(c *sim.Call, in *awsec2.DeleteSubnetInput) (*awsec2.DeleteSubnetOutput, error) {
-	s := stateOf(c.Region)
-	subnet, err := s.subnetByID(in.SubnetId)
-	if err != nil {
-		return nil, err
+	if err := subnetID.check(*id); err != nil {
+		return types.Subnet{}, err
 	}
-	id := *subnet.SubnetId
-	if len(s.pool(subnet).used) > 0 {
-		return nil, dependencyViolation("subnet", id)
+	subnet, ok := ss.Get(*id)
+	if !ok {
+		return types.Subnet{}, subnetID.missing(*id)
 	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	for _, acl := range s.acls.All() {
-		if left := withoutSubnet(acl, id); len(left.Associations) < len(acl.Associations) {
-			s.acls.Put(*acl.NetworkAclId, left)
-		}
-	}
-	if table, association, ok := s.subnetTable(id); ok {
-		s.routeTables.Put(*table.RouteTableId, withoutAssociation(table, *association.RouteTableAssociationId))
-	}
-	s.subnets.Delete(id)
-	delete(s.addresses, id)
-	return &awsec2.DeleteSubnetOutput{}, nil
-}
-
-// modifySubnetAttribute changes one attribute (SDK, ModifySubnetAttributeInput).
-func modifySubnetAttribute(c *sim.Call, in *awsec2.ModifySubnetAttributeInput) (*awsec2.ModifySubnetAttributeOutput, error) {
-	s := stateOf(c.Region)
-	subnet, err := s.subnetByID(in.SubnetId)
-	if err != nil {
-		return nil, err
-	}
-	owned := in.CustomerOwnedIpv4Pool != nil || in.MapCustomerOwnedIpOnLaunch != nil || in.EnableLniAtDeviceIndex != nil || in.DisableLniAtDeviceIndex != nil
-	if err := unsupportedMember(owned, "Outposts"); err != nil {
-		return nil, err
-	}
-	options := shape.Clone(*subnet.PrivateDnsNameOptionsOnLaunch)
-	given := 0
-	for _, change := range []struct {
-		to     *types.AttributeBooleanValue
-		member **bool
-	}{
-		{in.AssignIpv6AddressOnCreation, &subnet.AssignIpv6AddressOnCreation}, {in.MapPublicIpOnLaunch, &subnet.MapPublicIpOnLaunch},
-		{in.EnableDns64, &subnet.EnableDns64}, {in.EnableResourceNameDnsARecordOnLaunch, &options.EnableResourceNameDnsARecord},
-		{in.EnableResourceNameDnsAAAARecordOnLaunch, &options.EnableResourceNameDnsAAAARecord},
-	} {
-		if change.to != nil {
-			given++
-			*change.member = ptr(val(change.to.Value))
-		}
-	}
-	if in.PrivateDnsHostnameTypeOnLaunch != "" {
-		given++
-		options.HostnameType = in.PrivateDnsHostnameTypeOnLaunch
-	}
-	if err := checkSubnetChange(in, given); err != nil {
-		return nil, err
-	}
-	subnet.PrivateDnsNameOptionsOnLaunch = &options
-	s.subnets.Put(*subnet.SubnetId, subnet)
-	return &awsec2.ModifySubnetAttributeOutput{}, nil
-}
-
-func checkSubnetChange(in *awsec2.ModifySubnetAttributeInput, given int) error {
-	switch {
-	case given == 0:
-		return missingParameter("attribute")
-	case given > 1:
-		return errManyAttributes
-	case in.AssignIpv6AddressOnCreation != nil && val(in.AssignIpv6AddressOnCreation.Value):
-		// The subnets here have IPv4 only; the words are an inference.
-		return sim.Errorf("InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block associated.", *in.SubnetId)
-	}
-	return checkEnum("privateDnsHostnameTypeOnLaunch", in.PrivateDnsHostnameTypeOnLaunch, in.PrivateDnsHostnameTypeOnLaunch.Values())
+	return subnet, nil
 }

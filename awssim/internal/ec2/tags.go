@@ -49,48 +49,48 @@ func tagsIn[V any](kind idKind, resource types.ResourceType, table func(*state) 
 }
 
 var taggables = []taggable{
-	tagsIn(launchTemplateID, types.ResourceTypeLaunchTemplate, func(s *state) *sim.Table[template] { return s.templates },
+	tagsIn(launchTemplateID, types.ResourceTypeLaunchTemplate, func(s *state) *sim.Table[template] { return s.templates.Table },
 		func(t template) string { return t.id }, func(t *template) *[]types.Tag { return &t.tags }),
-	tagsIn(instanceID, types.ResourceTypeInstance, func(s *state) *sim.Table[instance] { return s.instances },
+	tagsIn(instanceID, types.ResourceTypeInstance, func(s *state) *sim.Table[instance] { return s.instances.Table },
 		instance.id, func(i *instance) *[]types.Tag { return &i.api.Tags }),
 	tagsIn(volumeID, types.ResourceTypeVolume, func(s *state) *sim.Table[types.Volume] { return s.volumes },
 		func(v types.Volume) string { return *v.VolumeId }, func(v *types.Volume) *[]types.Tag { return &v.Tags }),
-	tagsIn(imageID, types.ResourceTypeImage, func(s *state) *sim.Table[types.Image] { return s.images },
+	tagsIn(imageID, types.ResourceTypeImage, func(s *state) *sim.Table[types.Image] { return s.images.Table },
 		func(i types.Image) string { return *i.ImageId }, func(i *types.Image) *[]types.Tag { return &i.Tags }),
-	tagsIn(subnetID, types.ResourceTypeSubnet, func(s *state) *sim.Table[types.Subnet] { return s.subnets },
+	tagsIn(subnetID, types.ResourceTypeSubnet, func(s *state) *sim.Table[types.Subnet] { return s.subnets.Table },
 		func(v types.Subnet) string { return *v.SubnetId }, func(v *types.Subnet) *[]types.Tag { return &v.Tags }),
-	tagsIn(securityGroupID, types.ResourceTypeSecurityGroup, func(s *state) *sim.Table[types.SecurityGroup] { return s.groups },
+	tagsIn(securityGroupID, types.ResourceTypeSecurityGroup, func(s *state) *sim.Table[types.SecurityGroup] { return s.groups.Table },
 		func(g types.SecurityGroup) string { return *g.GroupId }, func(g *types.SecurityGroup) *[]types.Tag { return &g.Tags }),
-	tagsIn(securityGroupRuleID, types.ResourceTypeSecurityGroupRule, func(s *state) *sim.Table[types.SecurityGroupRule] { return s.rules },
+	tagsIn(securityGroupRuleID, types.ResourceTypeSecurityGroupRule, func(s *state) *sim.Table[types.SecurityGroupRule] { return s.groups.rules },
 		func(r types.SecurityGroupRule) string { return *r.SecurityGroupRuleId }, func(r *types.SecurityGroupRule) *[]types.Tag { return &r.Tags }),
-	tagsIn(networkInterfaceID, types.ResourceTypeNetworkInterface, func(s *state) *sim.Table[types.NetworkInterface] { return s.interfaces },
+	tagsIn(networkInterfaceID, types.ResourceTypeNetworkInterface, func(s *state) *sim.Table[types.NetworkInterface] { return s.interfaces.Table },
 		func(n types.NetworkInterface) string { return *n.NetworkInterfaceId }, func(n *types.NetworkInterface) *[]types.Tag { return &n.TagSet }),
-	tagsIn(allocationID, types.ResourceTypeElasticIp, func(s *state) *sim.Table[types.Address] { return s.elastics },
+	tagsIn(allocationID, types.ResourceTypeElasticIp, func(s *state) *sim.Table[types.Address] { return s.elastics.Table },
 		addressID, func(a *types.Address) *[]types.Tag { return &a.Tags }),
-	tagsIn(dhcpOptionsID, types.ResourceTypeDhcpOptions, func(s *state) *sim.Table[types.DhcpOptions] { return s.dhcpOptions },
+	tagsIn(dhcpOptionsID, types.ResourceTypeDhcpOptions, func(s *state) *sim.Table[types.DhcpOptions] { return s.dhcpOptions.Table },
 		func(d types.DhcpOptions) string { return *d.DhcpOptionsId }, func(d *types.DhcpOptions) *[]types.Tag { return &d.Tags }),
-	tagsIn(internetGatewayID, types.ResourceTypeInternetGateway, func(s *state) *sim.Table[types.InternetGateway] { return s.internetGateways },
+	tagsIn(internetGatewayID, types.ResourceTypeInternetGateway, func(s *state) *sim.Table[types.InternetGateway] { return s.internetGateways.Table },
 		func(g types.InternetGateway) string { return *g.InternetGatewayId }, func(g *types.InternetGateway) *[]types.Tag { return &g.Tags }),
-	tagsIn(natGatewayID, types.ResourceTypeNatgateway, func(s *state) *sim.Table[types.NatGateway] { return s.natGateways },
+	tagsIn(natGatewayID, types.ResourceTypeNatgateway, func(s *state) *sim.Table[types.NatGateway] { return s.natGateways.Table },
 		func(g types.NatGateway) string { return *g.NatGatewayId }, func(g *types.NatGateway) *[]types.Tag { return &g.Tags }),
-	tagsIn(networkACLID, types.ResourceTypeNetworkAcl, func(s *state) *sim.Table[types.NetworkAcl] { return s.acls },
+	tagsIn(networkACLID, types.ResourceTypeNetworkAcl, func(s *state) *sim.Table[types.NetworkAcl] { return s.acls.Table },
 		func(a types.NetworkAcl) string { return *a.NetworkAclId }, func(a *types.NetworkAcl) *[]types.Tag { return &a.Tags }),
-	tagsIn(routeTableID, types.ResourceTypeRouteTable, func(s *state) *sim.Table[types.RouteTable] { return s.routeTables },
+	tagsIn(routeTableID, types.ResourceTypeRouteTable, func(s *state) *sim.Table[types.RouteTable] { return s.routeTables.Table },
 		func(t types.RouteTable) string { return *t.RouteTableId }, func(t *types.RouteTable) *[]types.Tag { return &t.Tags }),
-	tagsIn(vpcID, types.ResourceTypeVpc, func(s *state) *sim.Table[types.Vpc] { return s.vpcs },
+	tagsIn(vpcID, types.ResourceTypeVpc, func(s *state) *sim.Table[types.Vpc] { return s.vpcs.Table },
 		func(v types.Vpc) string { return *v.VpcId }, func(v *types.Vpc) *[]types.Tag { return &v.Tags }),
-	tagsIn(keyPairID, types.ResourceTypeKeyPair, func(s *state) *sim.Table[types.KeyPairInfo] { return s.keyPairs },
+	tagsIn(keyPairID, types.ResourceTypeKeyPair, func(s *state) *sim.Table[types.KeyPairInfo] { return s.keyPairs.Table },
 		func(p types.KeyPairInfo) string { return *p.KeyPairId }, func(p *types.KeyPairInfo) *[]types.Tag { return &p.Tags }),
 	tagsIn(placementGroupID, types.ResourceTypePlacementGroup, func(s *state) *sim.Table[types.PlacementGroup] { return s.placements },
 		func(p types.PlacementGroup) string { return *p.GroupId }, func(p *types.PlacementGroup) *[]types.Tag { return &p.Tags }),
-	tagsIn(rootTaskID, types.ResourceTypeReplaceRootVolumeTask, func(s *state) *sim.Table[rootTask] { return s.rootTasks },
+	tagsIn(rootTaskID, types.ResourceTypeReplaceRootVolumeTask, func(s *state) *sim.Table[rootTask] { return s.rootTasks.Table },
 		rootTaskListing.id, func(t *rootTask) *[]types.Tag { return &t.api.Tags }),
-	tagsIn(fleetID, types.ResourceTypeFleet, func(s *state) *sim.Table[fleet] { return s.fleets },
+	tagsIn(fleetID, types.ResourceTypeFleet, func(s *state) *sim.Table[fleet] { return s.fleets.Table },
 		func(f fleet) string { return f.id }, func(f *fleet) *[]types.Tag { return &f.tags }),
 }
 
-// findTaggable is the kind of a resource, by the prefix of its id; the resource must exist.
-func (s *state) findTaggable(id string) (taggable, []types.Tag, error) {
+// findTaggable returns the kind of a resource, by the prefix of its id; the resource must exist.
+func findTaggable(s *state, id string) (taggable, []types.Tag, error) {
 	prefix, _, _ := strings.Cut(id, "-")
 	for _, t := range taggables {
 		if t.kind.prefix != prefix {
@@ -112,7 +112,7 @@ const maxTaggedResources = 1000 // SDK, CreateTagsInput.Resources
 
 // retag gives every resource the tags that change makes of its own, or none of them if one resource
 // or change is refused.
-func (s *state) retag(ids []string, dry *bool, change func(id string, old []types.Tag) ([]types.Tag, error)) error {
+func retag(s *state, ids []string, dry *bool, change func(id string, old []types.Tag) ([]types.Tag, error)) error {
 	if len(ids) == 0 {
 		return missingParameter("resourceIdSet")
 	}
@@ -121,7 +121,7 @@ func (s *state) retag(ids []string, dry *bool, change func(id string, old []type
 	}
 	var apply []func()
 	for _, id := range ids {
-		t, old, err := s.findTaggable(id)
+		t, old, err := findTaggable(s, id)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func createTags(c *sim.Call, in *awsec2.CreateTagsInput) (*awsec2.CreateTagsOutp
 	if err := checkTags(in.Tags); err != nil {
 		return nil, err
 	}
-	err := s.retag(in.Resources, in.DryRun, func(id string, old []types.Tag) ([]types.Tag, error) {
+	err := retag(s, in.Resources, in.DryRun, func(id string, old []types.Tag) ([]types.Tag, error) {
 		if i, ok := s.instances.Get(id); ok && i.api.MetadataOptions.InstanceMetadataTags == types.InstanceMetadataTagsStateEnabled {
 			if err := checkMetadataTagKeys(in.Tags); err != nil {
 				return nil, err
@@ -171,7 +171,7 @@ func deleteTags(c *sim.Call, in *awsec2.DeleteTagsInput) (*awsec2.DeleteTagsOutp
 			return nil, sim.Errorf("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
 		}
 	}
-	err := stateOf(c.Region).retag(in.Resources, in.DryRun, func(_ string, old []types.Tag) ([]types.Tag, error) {
+	err := retag(stateOf(c.Region), in.Resources, in.DryRun, func(_ string, old []types.Tag) ([]types.Tag, error) {
 		var left []types.Tag
 		for _, tag := range old {
 			if strings.HasPrefix(*tag.Key, reservedTagPrefix) || !removesTag(in.Tags, tag) {

@@ -24,11 +24,11 @@ func getLaunchTemplateData(c *sim.Call, in *awsec2.GetLaunchTemplateDataInput) (
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	data := s.dataOf(found[0])
+	data := dataOf(s, found[0])
 	return &awsec2.GetLaunchTemplateDataOutput{LaunchTemplateData: &data}, nil
 }
 
-func (s *state) dataOf(i instance) types.ResponseLaunchTemplateData {
+func dataOf(s *state, i instance) types.ResponseLaunchTemplateData {
 	api := i.api
 	data := types.ResponseLaunchTemplateData{
 		ImageId: api.ImageId, InstanceType: api.InstanceType, KeyName: api.KeyName, KernelId: api.KernelId, RamDiskId: api.RamdiskId,

@@ -45,14 +45,19 @@ const (
 	defaultVersionQuota  = 10000
 )
 
-var templatePages = pageLimits{min: 1, max: 200, unpaged: 200}
-
 var (
 	templateName   = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]+$`)
 	minNameLength  = 3
 	maxNameLength  = 128
 	maxDescription = 255
 )
+
+// templates holds the launch templates of a Region by id.
+type templates struct {
+	*sim.Table[template]
+	kernel *sim.Kernel
+	names  *sim.Table[string] // name -> id; names are unique per account and Region
+}
 
 func checkTemplateName(name string) error {
 	if len(name) < minNameLength || len(name) > maxNameLength || !templateName.MatchString(name) {
@@ -69,39 +74,8 @@ func checkDescription(description *string) error {
 	return nil
 }
 
-func createLaunchTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) (*awsec2.CreateLaunchTemplateOutput, error) {
-	s := stateOf(c.Region)
-	request := shape.Clone(*in)
-	request.DryRun = nil
-	previous, err := replay[awsec2.CreateLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request)
-	if err != nil || previous != nil && s.answersFor(previous.LaunchTemplate.LaunchTemplateId, 0) {
-		return previous, err
-	}
-	tags, err := s.checkNewTemplate(in)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	t := template{
-		id: c.Kernel.NewID("lt-", 17), name: *in.LaunchTemplateName, createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, tags: tags,
-		versions: sim.NewTable[templateVersion](c.Kernel),
-	}
-	if in.Operator != nil {
-		t.operator = val(in.Operator.Principal)
-	}
-	t = s.addVersion(t, templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: shape.Clone(*in.LaunchTemplateData)})
-	t.defaultVersion = t.latestVersion
-	s.templates.Put(t.id, t)
-	s.templateNames.Put(t.name, t.id)
-	out := &awsec2.CreateLaunchTemplateOutput{LaunchTemplate: ptr(t.describe()), Warning: s.validationWarning(*in.LaunchTemplateData)}
-	remember(s, c.Action, in.ClientToken, request, out)
-	return out, nil
-}
-
-// checkNewTemplate refuses what EC2 refuses at creation and returns the tags of the template itself.
-func (s *state) checkNewTemplate(in *awsec2.CreateLaunchTemplateInput) ([]types.Tag, error) {
+// checkNew refuses what EC2 refuses at creation and returns the tags of the template itself.
+func (ts *templates) checkNew(in *awsec2.CreateLaunchTemplateInput) ([]types.Tag, error) {
 	if val(in.LaunchTemplateName) == "" {
 		return nil, missingParameter("LaunchTemplateName")
 	}
@@ -118,17 +92,17 @@ func (s *state) checkNewTemplate(in *awsec2.CreateLaunchTemplateInput) ([]types.
 	if err != nil {
 		return nil, err
 	}
-	if _, taken := s.templateNames.Get(*in.LaunchTemplateName); taken {
+	if _, taken := ts.names.Get(*in.LaunchTemplateName); taken {
 		return nil, sim.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
 	}
-	if quota := s.kernel.World().Quota(world.QuotaLaunchTemplates, defaultTemplateQuota); s.templates.Len() >= quota {
+	if quota := ts.kernel.World().Quota(world.QuotaLaunchTemplates, defaultTemplateQuota); ts.Len() >= quota {
 		return nil, sim.Errorf("MaxTemplateLimitExceeded", "You have reached the maximum number of launch templates (%d) that you can create.", quota)
 	}
 	return tags, nil
 }
 
 // addVersion gives the version the next number and puts it into the template. The caller puts the template.
-func (s *state) addVersion(t template, v templateVersion) template {
+func (ts *templates) addVersion(t template, v templateVersion) template {
 	t.lastNumber++
 	t.count++
 	t.latestVersion = t.lastNumber
@@ -149,40 +123,40 @@ func operatorOf(principal string) *types.OperatorResponse {
 	return &types.OperatorResponse{Managed: ptr(principal != ""), Principal: optional(principal)}
 }
 
-// findTemplate is the template that a request names by id or by name, as writes see it.
-func (s *state) findTemplate(id, name *string) (template, error) {
+// find returns the template that a request names by id or by name, as writes see it.
+func (ts *templates) find(id, name *string) (template, error) {
 	if err := checkTemplateReference(id, name); err != nil {
 		return template{}, err
 	}
 	if val(id) != "" {
-		t, ok := s.templates.Get(*id)
+		t, ok := ts.Get(*id)
 		if !ok {
 			return template{}, templateIDNotFound(*id)
 		}
 		return t, nil
 	}
-	templateID, ok := s.templateNames.Get(*name)
+	templateID, ok := ts.names.Get(*name)
 	if !ok {
 		return template{}, templateNameNotFound(*name)
 	}
-	t, _ := s.templates.Get(templateID)
+	t, _ := ts.Get(templateID)
 	return t, nil
 }
 
-// visibleTemplate is findTemplate for reads, which may lag.
-func (s *state) visibleTemplate(id, name *string) (template, error) {
+// visible returns the template that a request names, as reads see it, which may lag.
+func (ts *templates) visible(id, name *string) (template, error) {
 	if err := checkTemplateReference(id, name); err != nil {
 		return template{}, err
 	}
 	if val(id) != "" {
-		t, ok := s.templates.Visible(*id)
+		t, ok := ts.Visible(*id)
 		if !ok {
 			return template{}, templateIDNotFound(*id)
 		}
 		return t, nil
 	}
-	if templateID, ok := s.templateNames.Visible(*name); ok {
-		if t, ok := s.templates.Visible(templateID); ok {
+	if templateID, ok := ts.names.Visible(*name); ok {
+		if t, ok := ts.Visible(templateID); ok {
 			return t, nil
 		}
 	}
@@ -211,58 +185,11 @@ func templateNameNotFound(name string) error {
 	return sim.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
 }
 
-var templateFilters = filterTable[template]{
-	"create-time":          func(t template) []string { return instant(&t.createTime) },
-	"launch-template-name": func(t template) []string { return []string{t.name} },
-	"launch-template-id":   func(t template) []string { return []string{t.id} },
-}
-
-func describeLaunchTemplates(c *sim.Call, in *awsec2.DescribeLaunchTemplatesInput) (*awsec2.DescribeLaunchTemplatesOutput, error) {
-	s := stateOf(c.Region)
-	if err := checkNamedTemplates(in); err != nil {
-		return nil, err
-	}
-	found, err := s.namedTemplates(in.LaunchTemplateIds, in.LaunchTemplateNames)
-	if err != nil {
-		return nil, err
-	}
-	found, err = templateFilters.apply(in.Filters, found, func(t template) []types.Tag { return t.tags })
-	if err != nil {
-		return nil, err
-	}
-	found, next, err := page(found, in.MaxResults, in.NextToken, templatePages, func(t template) string { return t.id })
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	out := &awsec2.DescribeLaunchTemplatesOutput{NextToken: next}
-	for _, t := range found {
-		out.LaunchTemplates = append(out.LaunchTemplates, t.describe())
-	}
-	return out, nil
-}
-
-func checkNamedTemplates(in *awsec2.DescribeLaunchTemplatesInput) error {
-	for _, id := range in.LaunchTemplateIds {
-		if err := launchTemplateID.check(id); err != nil {
-			return err
-		}
-	}
-	for _, name := range in.LaunchTemplateNames {
-		if err := checkTemplateName(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// namedTemplates is every visible template, or those with one of the ids or names. All that are
+// named returns every visible template, or those with one of the ids or names. All that are
 // named must exist.
-func (s *state) namedTemplates(ids, names []string) ([]template, error) {
+func (ts *templates) named(ids, names []string) ([]template, error) {
 	if len(ids)+len(names) == 0 {
-		return s.templates.VisibleAll(), nil
+		return ts.VisibleAll(), nil
 	}
 	const message = "At least one of the launch templates specified in the request does not exist."
 	chosen := map[string]bool{}
@@ -274,15 +201,15 @@ func (s *state) namedTemplates(ids, names []string) ([]template, error) {
 		}
 	}
 	for _, id := range ids {
-		t, ok := s.templates.Visible(id)
+		t, ok := ts.Visible(id)
 		if !ok {
 			return nil, sim.Errorf("InvalidLaunchTemplateId.NotFound", message)
 		}
 		add(t)
 	}
 	for _, name := range names {
-		id, _ := s.templateNames.Visible(name)
-		t, ok := s.templates.Visible(id)
+		id, _ := ts.names.Visible(name)
+		t, ok := ts.Visible(id)
 		if !ok {
 			return nil, sim.Errorf("InvalidLaunchTemplateName.NotFoundException", message)
 		}
@@ -291,51 +218,16 @@ func (s *state) namedTemplates(ids, names []string) ([]template, error) {
 	return found, nil
 }
 
-func modifyLaunchTemplate(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) (*awsec2.ModifyLaunchTemplateOutput, error) {
-	s := stateOf(c.Region)
-	request := shape.Clone(*in)
-	request.DryRun = nil
-	if previous, err := replay[awsec2.ModifyLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
-		return previous, err
+// answersFor reports whether a repeated request is answered with the template and version, 0 for
+// any, that the first one created.
+func (ts *templates) answersFor(id *string, version int64) bool {
+	if !ts.kernel.Behavior().ForgetTokens {
+		return true
 	}
-	if val(in.LaunchTemplateId) != "" && val(in.LaunchTemplateName) != "" {
-		// moto, verified on AWS
-		return nil, invalidCombination("Either provide launch template ID or launch template name to modify the template.")
+	t, exists := ts.Get(*id)
+	if !exists || version == 0 {
+		return exists
 	}
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DefaultVersion) != "" {
-		v, err := t.version(*in.DefaultVersion)
-		switch {
-		case err != nil && sim.AsError(err).Code == codeVersionNotFound: // moto, ec2/exceptions.py, InvalidLaunchTemplateVersionNotFound: verified on AWS
-			return nil, sim.Errorf(codeVersionNotFound, "The launch template version %s is not found for the specified launch template.", *in.DefaultVersion)
-		case err != nil:
-			return nil, err
-		}
-		t.defaultVersion = v.number
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	s.templates.Put(t.id, t)
-	out := &awsec2.ModifyLaunchTemplateOutput{LaunchTemplate: ptr(t.describe())}
-	remember(s, c.Action, in.ClientToken, request, out)
-	return out, nil
-}
-
-// deleteLaunchTemplate deletes a template with all of its versions (API reference, DeleteLaunchTemplate).
-func deleteLaunchTemplate(c *sim.Call, in *awsec2.DeleteLaunchTemplateInput) (*awsec2.DeleteLaunchTemplateOutput, error) {
-	s := stateOf(c.Region)
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	s.templates.Delete(t.id)
-	s.templateNames.Delete(t.name)
-	return &awsec2.DeleteLaunchTemplateOutput{LaunchTemplate: ptr(t.describe())}, nil
+	_, exists = t.versions.Get(versionKey(version))
+	return exists
 }

@@ -3,14 +3,12 @@ package ec2
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
-	"github.com/slipway-project/slipway/awssim/world"
 )
 
 // The aliases of versions; their case matters (SDK, DescribeLaunchTemplateVersionsInput.Versions).
@@ -20,8 +18,6 @@ const (
 )
 
 const codeVersionNotFound = "InvalidLaunchTemplateId.VersionNotFound"
-
-const maxVersionsPerDelete = 200 // SDK, DeleteLaunchTemplateVersionsInput.Versions
 
 func versionKey(number int64) string { return strconv.FormatInt(number, 10) }
 
@@ -60,44 +56,6 @@ func (t template) read(selector string, get func(string) (templateVersion, bool)
 			"Could not find the specified version %d for the launch template with ID %s.", number, t.id)
 	}
 	return v, nil
-}
-
-func createLaunchTemplateVersion(c *sim.Call, in *awsec2.CreateLaunchTemplateVersionInput) (*awsec2.CreateLaunchTemplateVersionOutput, error) {
-	s := stateOf(c.Region)
-	request := shape.Clone(*in)
-	request.DryRun = nil
-	previous, err := replay[awsec2.CreateLaunchTemplateVersionOutput](s, c.Action, in.ClientToken, maxTemplateToken, request)
-	if err != nil || previous != nil && s.answersFor(previous.LaunchTemplateVersion.LaunchTemplateId, *previous.LaunchTemplateVersion.VersionNumber) {
-		return previous, err
-	}
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
-	if err != nil {
-		return nil, err
-	}
-	data, err := t.newVersionData(in)
-	if err != nil {
-		return nil, err
-	}
-	if quota := s.kernel.World().Quota(world.QuotaLaunchTemplateVersions, defaultVersionQuota); t.count >= quota {
-		return nil, sim.Errorf("MaxTemplateVersionLimitExceeded", "You have reached the maximum number of versions (%d) for the launch template %s.", quota, t.id)
-	}
-	v := templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: data}
-	shown := data
-	if val(in.ResolveAlias) {
-		if shown, err = s.resolveAlias(data); err != nil {
-			return nil, err
-		}
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	t = s.addVersion(t, v)
-	s.templates.Put(t.id, t)
-	v.number = t.latestVersion
-	v.data = shown
-	out := &awsec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: ptr(t.describeVersion(v)), Warning: s.validationWarning(data)}
-	remember(s, c.Action, in.ClientToken, request, out)
-	return out, nil
 }
 
 // newVersionData is what a new version holds: the request's data, on top of the source version's if
@@ -158,17 +116,6 @@ func describeData(data types.RequestLaunchTemplateData) types.ResponseLaunchTemp
 	return response
 }
 
-// resolveAlias replaces an image given as a Systems Manager parameter with the image that the
-// parameter names now.
-func (s *state) resolveAlias(data types.RequestLaunchTemplateData) (types.RequestLaunchTemplateData, error) {
-	image, err := s.resolveImageID(val(data.ImageId))
-	if err != nil {
-		return data, err
-	}
-	data.ImageId = optional(image)
-	return data, nil
-}
-
 // versionOf is a version together with the template it belongs to.
 type versionOf struct {
 	template template
@@ -177,83 +124,21 @@ type versionOf struct {
 
 func (v versionOf) key() string { return v.template.id + "/" + versionKey(v.version.number) }
 
-var versionFilters = filterTable[versionOf]{
-	"create-time":        func(v versionOf) []string { return instant(&v.version.createTime) },
-	"ebs-optimized":      func(v versionOf) []string { return boolean(v.version.data.EbsOptimized) },
-	"http-endpoint":      func(v versionOf) []string { return enum(v.metadata().HttpEndpoint) },
-	"http-protocol-ipv4": func(v versionOf) []string { return enum(v.metadata().HttpEndpoint) },
-	"http-tokens":        func(v versionOf) []string { return enum(v.metadata().HttpTokens) },
-	"host-resource-group-arn": func(v versionOf) []string {
-		return text(val(v.version.data.Placement).HostResourceGroupArn)
-	},
-	"iam-instance-profile": func(v versionOf) []string { return text(val(v.version.data.IamInstanceProfile).Arn) },
-	"image-id":             func(v versionOf) []string { return text(v.version.data.ImageId) },
-	"instance-type":        func(v versionOf) []string { return enum(v.version.data.InstanceType) },
-	"is-default-version": func(v versionOf) []string {
-		return []string{strconv.FormatBool(v.version.number == v.template.defaultVersion)}
-	},
-	"kernel-id": func(v versionOf) []string { return text(v.version.data.KernelId) },
-	"license-configuration-arn": func(v versionOf) []string {
-		var arns []string
-		for _, l := range v.version.data.LicenseSpecifications {
-			arns = append(arns, val(l.LicenseConfigurationArn))
-		}
-		return arns
-	},
-	"network-card-index": func(v versionOf) []string {
-		var cards []string
-		for _, n := range v.version.data.NetworkInterfaces {
-			cards = append(cards, strconv.Itoa(int(val(n.NetworkCardIndex))))
-		}
-		return cards
-	},
-	"ram-disk-id": func(v versionOf) []string { return text(v.version.data.RamDiskId) },
-}
-
 func (v versionOf) metadata() types.LaunchTemplateInstanceMetadataOptionsRequest {
 	return val(v.version.data.MetadataOptions)
 }
 
-func describeLaunchTemplateVersions(c *sim.Call, in *awsec2.DescribeLaunchTemplateVersionsInput) (*awsec2.DescribeLaunchTemplateVersionsOutput, error) {
-	s := stateOf(c.Region)
-	found, err := s.selectVersions(in)
-	if err != nil {
-		return nil, err
-	}
-	found, err = versionFilters.apply(in.Filters, found, nil)
-	if err != nil {
-		return nil, err
-	}
-	found, next, err := page(found, in.MaxResults, in.NextToken, templatePages, versionOf.key)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	out := &awsec2.DescribeLaunchTemplateVersionsOutput{NextToken: next}
-	for _, f := range found {
-		if val(in.ResolveAlias) {
-			if f.version.data, err = s.resolveAlias(f.version.data); err != nil {
-				return nil, err
-			}
-		}
-		out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, f.template.describeVersion(f.version))
-	}
-	return out, nil
-}
-
-// selectVersions is the versions that a request is about, newest first: those of one template, by
-// number, alias or range, or the latest and default ones of all templates.
-func (s *state) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
+// selectVersions returns the versions that a request is about, newest first: those of one template,
+// by number, alias or range, or the latest and default ones of all templates.
+func (ts *templates) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
 	ranged := val(in.MinVersion) != "" || val(in.MaxVersion) != ""
 	if ranged && len(in.Versions) > 0 {
 		return nil, invalidCombination("You cannot specify both a list of versions and a range of versions.")
 	}
 	if val(in.LaunchTemplateId) == "" && val(in.LaunchTemplateName) == "" {
-		return s.aliasedVersions(in.Versions, ranged)
+		return ts.aliasedVersions(in.Versions, ranged)
 	}
-	t, err := s.visibleTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := ts.visible(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -321,11 +206,11 @@ func newestFirst(versions []versionOf) []versionOf {
 	return versions
 }
 
-// aliasedVersions is the latest or default version, or both, of every template of the account (SDK,
-// DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid).
-// The message of both errors is AWS's (moto, ec2/models/launch_templates.py,
+// aliasedVersions returns the latest or default version, or both, of every template of the account
+// (SDK, DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are
+// valid). The message of both errors is AWS's (moto, ec2/models/launch_templates.py,
 // describe_launch_template_versions: verified on AWS).
-func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
+func (ts *templates) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
 	if ranged || len(selectors) == 0 {
 		return nil, sim.Errorf("MissingParameter", "%s", describeHint)
 	}
@@ -335,7 +220,7 @@ func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, e
 		}
 	}
 	var found []versionOf
-	for _, t := range s.templates.VisibleAll() {
+	for _, t := range ts.VisibleAll() {
 		versions, err := t.chosenVersions(selectors)
 		if err != nil {
 			return nil, err
@@ -343,73 +228,6 @@ func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, e
 		found = append(found, versions...)
 	}
 	return found, nil
-}
-
-// deleteLaunchTemplateVersions deletes what can be deleted and lists the rest with its reason, as
-// the action's output does. A template that does not exist is such a reason too (inference: the
-// SDK's LaunchTemplateErrorCode has values for it).
-func deleteLaunchTemplateVersions(c *sim.Call, in *awsec2.DeleteLaunchTemplateVersionsInput) (*awsec2.DeleteLaunchTemplateVersionsOutput, error) {
-	s := stateOf(c.Region)
-	numbers, err := checkDeleteVersions(in)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	out := &awsec2.DeleteLaunchTemplateVersionsOutput{}
-	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
-	if err != nil {
-		code := types.LaunchTemplateErrorCodeLaunchTemplateIdDoesNotExist
-		if val(in.LaunchTemplateId) == "" {
-			code = types.LaunchTemplateErrorCodeLaunchTemplateNameDoesNotExist
-		}
-		for _, number := range numbers {
-			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions,
-				types.DeleteLaunchTemplateVersionsResponseErrorItem{
-					LaunchTemplateId: in.LaunchTemplateId, LaunchTemplateName: in.LaunchTemplateName, VersionNumber: ptr(number),
-					ResponseError: &types.ResponseError{Code: code, Message: ptr(sim.AsError(err).Message)},
-				})
-		}
-		return out, nil
-	}
-	for _, number := range numbers {
-		if refusal := t.refuseDelete(number); refusal != nil {
-			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions,
-				types.DeleteLaunchTemplateVersionsResponseErrorItem{
-					LaunchTemplateId: ptr(t.id), LaunchTemplateName: ptr(t.name), VersionNumber: ptr(number), ResponseError: refusal,
-				})
-			continue
-		}
-		t.versions.Delete(versionKey(number))
-		t.count--
-		out.SuccessfullyDeletedLaunchTemplateVersions = append(out.SuccessfullyDeletedLaunchTemplateVersions,
-			types.DeleteLaunchTemplateVersionsResponseSuccessItem{LaunchTemplateId: ptr(t.id), LaunchTemplateName: ptr(t.name), VersionNumber: ptr(number)})
-	}
-	t.latestVersion = t.highestVersion()
-	s.templates.Put(t.id, t)
-	return out, nil
-}
-
-func checkDeleteVersions(in *awsec2.DeleteLaunchTemplateVersionsInput) ([]int64, error) {
-	if err := checkTemplateReference(in.LaunchTemplateId, in.LaunchTemplateName); err != nil {
-		return nil, err
-	}
-	if len(in.Versions) == 0 {
-		return nil, missingParameter("LaunchTemplateVersion")
-	}
-	if len(in.Versions) > maxVersionsPerDelete {
-		return nil, sim.Errorf("InvalidParameterValue", "You can specify up to %d launch template version numbers.", maxVersionsPerDelete)
-	}
-	numbers := make([]int64, 0, len(in.Versions))
-	for _, selector := range in.Versions {
-		number, err := parseVersion(selector)
-		if err != nil {
-			return nil, err
-		}
-		numbers = append(numbers, number)
-	}
-	return numbers, nil
 }
 
 // refuseDelete says why a version cannot be deleted, or nil. The default version stays until

@@ -26,7 +26,7 @@ func getInstanceTypesFromInstanceRequirements(
 		return nil, err
 	}
 	var all []string
-	for _, t := range stateOf(c.Region).offeredTypes() {
+	for _, t := range stateOf(c.Region).catalog.offeredTypes() {
 		if intersects(in.ArchitectureTypes, t.Architectures) && intersects(in.VirtualizationTypes, virtualizationTypes(t)) && requirements.Meets(t, in.InstanceRequirements) {
 			all = append(all, t.Name)
 		}

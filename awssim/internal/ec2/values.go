@@ -2,6 +2,8 @@ package ec2
 
 import "math"
 
+const service = "ec2"
+
 // ptr returns a pointer to v, as the SDK's optional members want.
 func ptr[T any](v T) *T { return &v }
 

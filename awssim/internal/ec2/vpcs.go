@@ -2,42 +2,40 @@ package ec2
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
 
-var vpcListing = listing[types.Vpc]{
-	kind: vpcID, id: func(v types.Vpc) string { return *v.VpcId }, tags: func(v types.Vpc) []types.Tag { return v.Tags }, pages: commonPages,
-	filters: filterTable[types.Vpc]{
-		"cidr": func(v types.Vpc) []string { return text(v.CidrBlock) },
-		"cidr-block-association.association-id": func(v types.Vpc) []string {
-			return collect(v.CidrBlockAssociationSet, func(a types.VpcCidrBlockAssociation) []string { return text(a.AssociationId) })
-		},
-		"cidr-block-association.cidr-block": func(v types.Vpc) []string {
-			return collect(v.CidrBlockAssociationSet, func(a types.VpcCidrBlockAssociation) []string { return text(a.CidrBlock) })
-		},
-		"cidr-block-association.state": func(v types.Vpc) []string {
-			return collect(v.CidrBlockAssociationSet, func(a types.VpcCidrBlockAssociation) []string { return enum(a.CidrBlockState.State) })
-		},
-		"dhcp-options-id": func(v types.Vpc) []string { return text(v.DhcpOptionsId) },
-		"is-default":      func(v types.Vpc) []string { return boolean(v.IsDefault) },
-		// the documented name until 2020, which many scripts use
-		"isDefault": func(v types.Vpc) []string { return boolean(v.IsDefault) },
-		"owner-id":  func(v types.Vpc) []string { return text(v.OwnerId) },
-		"state":     func(v types.Vpc) []string { return enum(v.State) },
-		"vpc-id":    func(v types.Vpc) []string { return text(v.VpcId) },
-	}.with(furtherVpcFilters),
+// vpcs holds the VPCs of a Region.
+type vpcs struct {
+	*sim.Table[types.Vpc]
+	region   *sim.Region
+	settings *sim.Table[vpcSettings] // by VPC id
+
+	acls             *networkACLs
+	routeTables      *routeTables
+	internetGateways *internetGateways
+	dhcpOptions      *dhcpOptionSets
+	subnets          *sim.Table[types.Subnet]
+	groups           *sim.Table[types.SecurityGroup]
 }
 
-func describeVpcs(c *sim.Call, in *awsec2.DescribeVpcsInput) (*awsec2.DescribeVpcsOutput, error) {
-	found, next, err := vpcListing.read(stateOf(c.Region).vpcs.VisibleAll(), query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
+func (vs *vpcs) fromWorld(v world.VPC) types.Vpc {
+	return vs.newVPC(v.ID, v.CIDR, v.Default, tagList(v.Tags))
+}
+
+func (vs *vpcs) newVPC(id, cidr string, isDefault bool, tags []types.Tag) types.Vpc {
+	return types.Vpc{
+		VpcId: ptr(id), CidrBlock: ptr(cidr), IsDefault: ptr(isDefault), OwnerId: ptr(vs.region.Account.ID),
+		State: types.VpcStateAvailable, InstanceTenancy: types.TenancyDefault, DhcpOptionsId: ptr(vs.dhcpOptions.defaultID()),
+		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{blockAssociation("vpc-cidr-assoc-"+strings.TrimPrefix(id, "vpc-"), cidr)},
+		Tags:                    tags,
 	}
-	return &awsec2.DescribeVpcsOutput{Vpcs: found, NextToken: next}, nil
 }
 
 // blockSize checks the size of a VPC or a subnet (error codes, InvalidVpcRange and
@@ -53,229 +51,96 @@ func blockSize(cidr, code string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-func createVpc(c *sim.Call, in *awsec2.CreateVpcInput) (*awsec2.CreateVpcOutput, error) {
-	s := stateOf(c.Region)
-	ipv6 := val(in.AmazonProvidedIpv6CidrBlock) || in.Ipv6CidrBlock != nil || in.Ipv6IpamPoolId != nil || in.Ipv6Pool != nil || in.Ipv6NetmaskLength != nil
-	if err := firstError(
-		unsupportedMember(ipv6, "IPv6 addresses"),
-		unsupportedMember(in.Ipv4IpamPoolId != nil || in.Ipv4NetmaskLength != nil, "address pools of IPAM"),
-		unsupportedMember(in.VpcEncryptionControl != nil, "encryption control"),
-	); err != nil {
-		return nil, err
-	}
-	if val(in.CidrBlock) == "" {
-		return nil, missingParameter("cidrBlock")
-	}
-	prefix, err := blockSize(*in.CidrBlock, "InvalidVpcRange")
-	if err != nil {
-		return nil, err
-	}
-	// SDK, CreateVpcInput.InstanceTenancy: "The host value cannot be used with this parameter".
-	if err := checkEnum("instanceTenancy", in.InstanceTenancy, []types.Tenancy{types.TenancyDefault, types.TenancyDedicated}); err != nil {
-		return nil, err
-	}
-	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeVpc, types.ResourceTypeVpc)
-	if err != nil {
-		return nil, err
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	vpc := s.newVPC(c.Kernel.NewID("vpc-", 17), prefix.String(), false, tags)
-	if in.InstanceTenancy != "" {
-		vpc.InstanceTenancy = in.InstanceTenancy
-	}
-	s.putVPC(vpc, vpcSettings{dnsSupport: true}, s.freshID)
-	s.putGroup(s.newGroup(c.Kernel.NewID("sg-", 17), defaultGroup, "default VPC security group", *vpc.VpcId, nil), s.freshID)
-	// in the answer, as in the API reference's example; a describe finds it available
-	vpc.State = types.VpcStatePending
-	// The examples of the AWS CLI show the empty list in this answer, and none in that of
-	// DescribeVpcs.
-	vpc.Ipv6CidrBlockAssociationSet = []types.VpcIpv6CidrBlockAssociation{}
-	return &awsec2.CreateVpcOutput{Vpc: &vpc}, nil
-}
-
-// putVPC stores a VPC with its main route table and its default network ACL.
-func (s *state) putVPC(vpc types.Vpc, settings vpcSettings, newID idMaker) {
+// add stores a VPC with its main route table and its default network ACL.
+func (vs *vpcs) add(vpc types.Vpc, settings vpcSettings, newID idMaker) {
 	id := *vpc.VpcId
-	s.vpcs.Put(id, vpc)
-	s.settings.Put(id, settings)
-	table := s.newRouteTable(newID("rtb-", id), vpc, nil)
+	vs.Put(id, vpc)
+	vs.settings.Put(id, settings)
+	table := vs.routeTables.newTable(newID("rtb-", id), vpc, nil)
 	table.Associations = []types.RouteTableAssociation{{
 		Main: ptr(true), RouteTableId: table.RouteTableId, RouteTableAssociationId: ptr(newID("rtbassoc-", id)), AssociationState: routeAssociated(),
 	}}
-	s.routeTables.Put(*table.RouteTableId, table)
-	acl := s.newNetworkACL(newID("acl-", id), id, true, nil)
-	s.acls.Put(*acl.NetworkAclId, acl)
+	vs.routeTables.Put(*table.RouteTableId, table)
+	acl := vs.acls.newACL(newID("acl-", id), id, true, nil)
+	vs.acls.Put(*acl.NetworkAclId, acl)
 }
 
-// deleteVpc refuses to delete a VPC that has more than what came with it (API reference, DeleteVpc).
-func deleteVpc(c *sim.Call, in *awsec2.DeleteVpcInput) (*awsec2.DeleteVpcOutput, error) {
-	s := stateOf(c.Region)
-	vpc, err := s.findVPC(in.VpcId)
-	if err != nil {
-		return nil, err
-	}
-	id := *vpc.VpcId
-	if s.vpcInUse(id) {
-		return nil, dependencyViolation("vpc", id)
-	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	for _, g := range s.groups.All() {
-		if val(g.VpcId) == id {
-			s.dropGroup(*g.GroupId)
-		}
-	}
-	s.routeTables.Delete(*s.mainRouteTable(id).RouteTableId)
-	s.acls.Delete(*s.defaultACL(id).NetworkAclId)
-	s.settings.Delete(id)
-	s.vpcs.Delete(id)
-	return &awsec2.DeleteVpcOutput{}, nil
-}
-
-// vpcInUse reports whether a VPC has something that it did not begin with.
-func (s *state) vpcInUse(id string) bool {
-	for _, g := range s.groups.All() {
+// inUse reports whether a VPC has something that it did not begin with.
+func (vs *vpcs) inUse(id string) bool {
+	for _, g := range vs.groups.All() {
 		if val(g.VpcId) == id && val(g.GroupName) != defaultGroup {
 			return true
 		}
 	}
-	for _, subnet := range s.subnets.All() {
+	for _, subnet := range vs.subnets.All() {
 		if val(subnet.VpcId) == id {
 			return true
 		}
 	}
-	for _, table := range s.routeTables.All() {
+	for _, table := range vs.routeTables.All() {
 		if val(table.VpcId) == id && !isMain(table) {
 			return true
 		}
 	}
-	for _, acl := range s.acls.All() {
+	for _, acl := range vs.acls.All() {
 		if val(acl.VpcId) == id && !val(acl.IsDefault) {
 			return true
 		}
 	}
-	return s.hasGateway(id)
+	return vs.internetGateways.attachedTo(id)
 }
 
-func (s *state) findVPC(id *string) (types.Vpc, error) {
+func (vs *vpcs) find(id *string) (types.Vpc, error) {
 	if val(id) == "" {
 		return types.Vpc{}, missingParameter("vpcId")
 	}
 	if err := vpcID.check(*id); err != nil {
 		return types.Vpc{}, err
 	}
-	vpc, ok := s.vpcs.Get(*id)
+	vpc, ok := vs.Get(*id)
 	if !ok {
 		return vpc, vpcID.missing(*id)
 	}
 	return vpc, nil
 }
 
-// vpcSettings holds the attributes of a VPC that DescribeVpcs does not show.
-type vpcSettings struct{ dnsSupport, dnsHostnames, usageMetrics bool }
-
-func describeVpcAttribute(c *sim.Call, in *awsec2.DescribeVpcAttributeInput) (*awsec2.DescribeVpcAttributeOutput, error) {
-	s := stateOf(c.Region)
-	found, err := selectByID(vpcID, s.vpcs.VisibleAll(), vpcListing.id, []string{val(in.VpcId)})
-	if err != nil {
-		return nil, err
+// forGroup returns the VPC that is named, or the default one.
+func (vs *vpcs) forGroup(id string) (string, error) {
+	if id != "" {
+		if err := vpcID.check(id); err != nil {
+			return "", err
+		}
+		if _, ok := vs.Get(id); !ok {
+			return "", vpcID.missing(id)
+		}
+		return id, nil
 	}
-	settings, _ := s.settings.Visible(*in.VpcId)
-	out := &awsec2.DescribeVpcAttributeOutput{VpcId: found[0].VpcId}
-	switch in.Attribute {
-	case types.VpcAttributeNameEnableDnsSupport:
-		out.EnableDnsSupport = &types.AttributeBooleanValue{Value: ptr(settings.dnsSupport)}
-	case types.VpcAttributeNameEnableDnsHostnames:
-		out.EnableDnsHostnames = &types.AttributeBooleanValue{Value: ptr(settings.dnsHostnames)}
-	case types.VpcAttributeNameEnableNetworkAddressUsageMetrics:
-		out.EnableNetworkAddressUsageMetrics = &types.AttributeBooleanValue{Value: ptr(settings.usageMetrics)}
-	case "":
-		return nil, missingParameter("attribute")
-	default:
-		return nil, checkEnum("attribute", in.Attribute, in.Attribute.Values())
+	if vpc, ok := vs.defaultVPC(); ok {
+		return *vpc.VpcId, nil
 	}
-	if val(in.DryRun) {
-		return nil, dryRun()
-	}
-	return out, nil
+	return "", sim.Errorf("VPCIdNotSpecified", "No default VPC for this user")
 }
 
-// modifyVpcAttribute changes one attribute. DNS hostnames need DNS support (SDK,
-// ModifyVpcAttributeInput); the code for that is an inference.
-func modifyVpcAttribute(c *sim.Call, in *awsec2.ModifyVpcAttributeInput) (*awsec2.ModifyVpcAttributeOutput, error) {
-	s := stateOf(c.Region)
-	vpc, err := s.findVPC(in.VpcId)
-	if err != nil {
-		return nil, err
-	}
-	settings, _ := s.settings.Get(*vpc.VpcId)
-	given := 0
-	for _, change := range []struct {
-		to     *types.AttributeBooleanValue
-		member *bool
-	}{
-		{in.EnableDnsSupport, &settings.dnsSupport}, {in.EnableDnsHostnames, &settings.dnsHostnames},
-		{in.EnableNetworkAddressUsageMetrics, &settings.usageMetrics},
-	} {
-		if change.to != nil {
-			given++
-			*change.member = val(change.to.Value)
+func (vs *vpcs) defaultVPC() (types.Vpc, bool) {
+	for _, v := range vs.All() {
+		if val(v.IsDefault) {
+			return v, true
 		}
 	}
-	switch {
-	case given == 0:
-		return nil, missingParameter("enableDnsSupport, enableDnsHostnames or enableNetworkAddressUsageMetrics")
-	case given > 1:
-		return nil, errManyAttributes
-	case in.EnableDnsHostnames != nil && settings.dnsHostnames && !settings.dnsSupport:
-		return nil, invalidCombination("DNS hostnames can only be enabled if DNS support is enabled.")
+	return types.Vpc{}, false
+}
+
+// findBlock returns the VPC with an association of a block, and the place of the association, -1 if
+// there is none.
+func (vs *vpcs) findBlock(id string) (types.Vpc, int) {
+	for _, vpc := range vs.All() {
+		place := slices.IndexFunc(vpc.CidrBlockAssociationSet, func(a types.VpcCidrBlockAssociation) bool { return val(a.AssociationId) == id })
+		if place >= 0 {
+			return vpc, place
+		}
 	}
-	s.settings.Put(*vpc.VpcId, settings)
-	return &awsec2.ModifyVpcAttributeOutput{}, nil
+	return types.Vpc{}, -1
 }
 
-// errManyAttributes is the answer to a Modify that names several attributes where EC2 takes one.
-// The words are an inference.
-var errManyAttributes = invalidCombination("Fields for multiple attribute types specified.")
-
-// putDHCPOptions stores the set of DHCP options that AWS gives a Region (VPC User Guide, "DHCP
-// option sets in Amazon VPC").
-func (s *state) putDHCPOptions() {
-	value := func(text string) []types.AttributeValue { return []types.AttributeValue{{Value: ptr(text)}} }
-	s.dhcpOptions.Put(s.dhcpOptionsID(), types.DhcpOptions{
-		DhcpOptionsId: ptr(s.dhcpOptionsID()), OwnerId: ptr(s.region.Account.ID),
-		DhcpConfigurations: []types.DhcpConfiguration{
-			{Key: ptr("domain-name"), Values: value(s.privateDomain())}, {Key: ptr("domain-name-servers"), Values: value("AmazonProvidedDNS")},
-		},
-	})
-}
-
-func (s *state) dhcpOptionsID() string { return derivedID("dopt-", s.region.Name) }
-
-var dhcpListing = listing[types.DhcpOptions]{
-	kind: dhcpOptionsID, id: func(d types.DhcpOptions) string { return *d.DhcpOptionsId }, tags: func(d types.DhcpOptions) []types.Tag { return d.Tags }, pages: commonPages,
-	filters: filterTable[types.DhcpOptions]{
-		"dhcp-options-id": func(d types.DhcpOptions) []string { return text(d.DhcpOptionsId) },
-		"key": func(d types.DhcpOptions) []string {
-			return collect(d.DhcpConfigurations, func(o types.DhcpConfiguration) []string { return text(o.Key) })
-		},
-		"owner-id": func(d types.DhcpOptions) []string { return text(d.OwnerId) },
-		"value": func(d types.DhcpOptions) []string {
-			return collect(d.DhcpConfigurations, func(o types.DhcpConfiguration) []string {
-				return collect(o.Values, func(v types.AttributeValue) []string { return text(v.Value) })
-			})
-		},
-	},
-}
-
-func describeDhcpOptions(c *sim.Call, in *awsec2.DescribeDhcpOptionsInput) (*awsec2.DescribeDhcpOptionsOutput, error) {
-	q := query{in.DhcpOptionsIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun}
-	found, next, err := dhcpListing.read(stateOf(c.Region).dhcpOptions.VisibleAll(), q)
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeDhcpOptionsOutput{DhcpOptions: found, NextToken: next}, nil
-}
+// vpcSettings holds the attributes of a VPC that DescribeVpcs does not show.
+type vpcSettings struct{ dnsSupport, dnsHostnames, usageMetrics bool }
