@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 )
@@ -129,6 +130,42 @@ func TestTerminateHookDelaysEC2(t *testing.T) {
 				t.Errorf("%d instances left", n)
 			}
 		})
+	}
+}
+
+// TestForceDeleteEndsLifecycleActions holds that a group that is deleted by force waits for no hook
+// (AWS: API_DeleteAutoScalingGroup, ForceDelete), whatever became of the instance meanwhile.
+func TestForceDeleteEndsLifecycleActions(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		before func(f *fixture, instance string)
+	}{
+		{"the instance runs", func(*fixture, string) {}},
+		{"a user has terminated it in EC2", func(f *fixture, instance string) {
+			call(f, f.ec2.TerminateInstances, &ec2.TerminateInstancesInput{InstanceIds: []string{instance}})
+			f.step(time.Minute)
+		}},
+	} {
+		f := start(t)
+		call(f, f.asg.CreateAutoScalingGroup, newGroup(f.template(), 1, func(in *autoscaling.CreateAutoScalingGroupInput) {
+			in.LifecycleHookSpecificationList = []types.LifecycleHookSpecification{
+				{LifecycleHookName: aws.String("drain"), LifecycleTransition: aws.String(terminating), HeartbeatTimeout: aws.Int32(7200)},
+			}
+		}))
+		f.step(time.Minute)
+		call(f, f.asg.UpdateAutoScalingGroup, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("nodes"), MinSize: aws.Int32(0), DesiredCapacity: aws.Int32(0)})
+		f.step(time.Minute)
+		waiting := f.in(types.LifecycleStateTerminatingWait)
+		if len(waiting) != 1 {
+			t.Fatalf("%s: no instance waits: %v", row.reason, f.summary())
+		}
+		row.before(f, waiting[0])
+		call(f, f.asg.DeleteAutoScalingGroup, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("nodes"), ForceDelete: aws.Bool(true)})
+		f.step(time.Minute)
+		if groups := call(f, f.asg.DescribeAutoScalingGroups, &autoscaling.DescribeAutoScalingGroupsInput{}).AutoScalingGroups; len(groups) > 0 {
+			t.Errorf("%s: after a minute the group is %q, with %v", row.reason, aws.ToString(groups[0].Status), f.summary())
+		}
 	}
 }
 

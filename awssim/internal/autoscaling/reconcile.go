@@ -58,6 +58,7 @@ func (r *reconciler) reconcileDeletion(g *group) {
 		m.settle, m.actions, m.fate = now, nil, types.LifecycleStateTerminated
 		r.compute.terminate(m.id)
 	}
+	r.lifecycle.advance(g) // EC2 reports nothing of an instance that has terminated already
 	if len(g.members) == 0 {
 		r.refreshes.cancel(g, "The Auto Scaling group was deleted.")
 		r.groups.remove(g)
