@@ -1,15 +1,10 @@
 package machinepool
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,8 +55,9 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	if err := failed[updateLaunchConfig](in); err != nil {
 		return showRefusedConfig(in, err)
 	}
-	if differs := update.differs(config); len(differs) > 0 && !succeeded[updateLaunchConfig](in) {
-		plan.Do(update, "the pool asks for %s", strings.Join(differs, ", "))
+	differs := pool.ConfigDifferences(config, update.Spec, update.Labels, update.Annotations)
+	if differs != "" && !succeeded[updateLaunchConfig](in) {
+		plan.Do(update, "the pool asks for %s", differs)
 		return true
 	}
 	showConfig(in, config)
@@ -230,69 +226,6 @@ func configSource(in input) common.LaunchSource {
 		return in.Seen.LaunchConfig.Source.Source(in.Seen.LaunchConfig.Object, spec.VersionsToKeep, spec.AdditionalTags)
 	}
 	return common.PoolSource(spec.AWSLaunchTemplate, spec.VersionsToKeep, spec.AdditionalTags)
-}
-
-// differs returns what an update changes of a launch config: members of its spec, labels and annotations.
-func (u updateLaunchConfig) differs(config *infrav1.AWSLaunchConfig) []string {
-	var differing []string
-	if !equality.Semantic.DeepEqual(config.Spec, u.Spec) {
-		differing = differingMembers(config.Spec, u.Spec)
-	}
-	if !maps.Equal(config.Labels, u.Labels) {
-		differing = append(differing, "other labels")
-	}
-	if !maps.Equal(config.Annotations, u.Annotations) {
-		differing = append(differing, "other annotations")
-	}
-	return differing
-}
-
-// differingMembers returns how the members of two specs differ, sorted by name: "instanceType
-// m5.large → m6i.large". Specs that differ in no member that JSON has count as differing all the
-// same.
-func differingMembers(before, after infrav1.AWSLaunchConfigSpec) []string {
-	members := [2]map[string]any{}
-	for i, spec := range []infrav1.AWSLaunchConfigSpec{before, after} {
-		text, err := json.Marshal(spec)
-		if err == nil {
-			err = json.Unmarshal(text, &members[i])
-		}
-		if err != nil {
-			return []string{"another spec"}
-		}
-	}
-	names := maps.Clone(members[0])
-	maps.Copy(names, members[1])
-	var differing []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if old, wanted := members[0][name], members[1][name]; !reflect.DeepEqual(old, wanted) {
-			differing = append(differing, difference(name, old, wanted))
-		}
-	}
-	if len(differing) == 0 {
-		return []string{"another spec"}
-	}
-	return differing
-}
-
-// longestValue bounds the values that the reason for an update names, in bytes.
-const longestValue = 64
-
-// difference returns how a member of a spec changes, with its values if both are plain and short.
-func difference(name string, old, wanted any) string {
-	values := [2]string{}
-	for i, value := range []any{old, wanted} {
-		switch value.(type) {
-		case nil:
-			values[i] = "none"
-		case string, bool, float64:
-			values[i] = fmt.Sprint(value)
-		}
-		if values[i] == "" || len(values[i]) > longestValue {
-			return "another " + name
-		}
-	}
-	return fmt.Sprintf("%s %s → %s", name, values[0], values[1])
 }
 
 // namedSubnets returns the subnets that references name by id, in the order of the references. One

@@ -124,7 +124,7 @@ func confirmGone(in input, plan *reconcile.Plan) bool {
 	}
 	status := deletionStatus(in.Object)
 	if status.GroupUnseenSince == nil {
-		status.GroupUnseenSince = ptr.To(roundedUp(in.Now))
+		status.GroupUnseenSince = ptr.To(pool.RoundedUp(in.Now))
 	}
 	wait := status.GroupUnseenSince.Add(lookAgain).Sub(in.Now)
 	if wait <= 0 {

@@ -222,8 +222,8 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 		}
 		done = append(done, "policy "+policy+" is attached")
 	}
-	for _, policy := range desired.RetiredPolicies {
-		if !slices.Contains(seen.Policies, policy) || slices.Contains(desired.policies(), policy) {
+	for _, policy := range desired.detached() {
+		if !slices.Contains(seen.Policies, policy) {
 			continue
 		}
 		if err := r.detach(ctx, seen.Name, policy); err != nil {
@@ -276,6 +276,45 @@ func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]s
 		done = append(done, "tags are removed")
 	}
 	return done, nil
+}
+
+// Differs returns how a role differs from what is desired, empty if Ensure has nothing to do.
+func (d Desired) Differs(seen Role) []string {
+	var differing []string
+	if len(tagdiff.Stale(d.Tags, seen.Tags)) > 0 || len(tagdiff.Retired(d.RetiredTags, d.Tags, seen.Tags)) > 0 {
+		differing = append(differing, "its tags differ")
+	}
+	if d.Boundary != seen.Boundary {
+		differing = append(differing, "its permissions boundary differs")
+	}
+	for _, policy := range d.policies() {
+		if !slices.Contains(seen.Policies, policy) {
+			differing = append(differing, "policy "+policy+" is not attached")
+		}
+	}
+	for _, policy := range d.detached() {
+		if slices.Contains(seen.Policies, policy) {
+			differing = append(differing, "policy "+policy+" is no longer asked for")
+		}
+	}
+	return differing
+}
+
+// Applied returns a role as Ensure leaves it.
+func (d Desired) Applied(seen Role) Role {
+	tags := maps.Clone(seen.Tags)
+	maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(d.RetiredTags, key) })
+	maps.Copy(tags, d.Tags)
+	policies := slices.DeleteFunc(slices.Concat(seen.Policies, d.policies()), func(policy string) bool { return slices.Contains(d.detached(), policy) })
+	slices.Sort(policies)
+	seen.Tags, seen.Boundary, seen.Policies = tags, d.Boundary, slices.Compact(policies)
+	return seen
+}
+
+// detached returns the policies that are detached if they are attached.
+func (d Desired) detached() []string {
+	wanted := d.policies()
+	return slices.DeleteFunc(slices.Clone(d.RetiredPolicies), func(policy string) bool { return slices.Contains(wanted, policy) })
 }
 
 // HandOver makes a role of ours another owner's.
