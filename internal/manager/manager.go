@@ -27,11 +27,11 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
 	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfigtemplate"
-	"github.com/slipway-project/slipway/internal/controllers/awsmanagedmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -158,11 +158,12 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads, Clock: options.Clock,
 		Settings: machinepool.Settings{SettleWindow: options.SettleWindow, MachinePoolMachines: options.MachinePoolMachines},
 	}, common.Reporter{Recorder: manager.GetEventRecorder(machinepool.Name), Progress: options.Progress})
-	managed := &awsmanagedmachinepool.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmanagedmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
-		SettleWindow: options.SettleWindow, NodeRolePath: options.NodeRolePath, NodeRoleBoundary: options.NodeRoleBoundary,
-	}
+	managed := managedmachinepool.New(&managedmachinepool.Kind{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Clock: options.Clock,
+		Settings: managedmachinepool.Settings{
+			SettleWindow: options.SettleWindow, NodeRolePath: options.NodeRolePath, NodeRoleBoundary: options.NodeRoleBoundary,
+		},
+	}, common.Reporter{Recorder: manager.GetEventRecorder(managedmachinepool.Name), Progress: options.Progress})
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
 		Watches: secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval), Clouds: registry,
