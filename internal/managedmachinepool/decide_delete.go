@@ -247,6 +247,6 @@ func endRole(in input, plan *reconcile.Plan, seen Role) bool {
 		return false
 	}
 	owner := ownership.Owner(heir, cmp.Or(heir.Annotations[ownership.ClusterAnnotation], heir.Labels[clusterv1.ClusterNameLabel]))
-	plan.Do(handOverRole{Name: seen.Name, Owner: owner, Heir: name}, "nodes of AWSManagedMachinePool %s have it", name)
+	plan.Do(handOverRole{Name: seen.Name, Owner: owner, Heir: name}, "%s is being deleted", in.Object.Name)
 	return true
 }

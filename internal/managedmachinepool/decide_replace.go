@@ -73,5 +73,7 @@ func retire(in input, plan *reconcile.Plan) {
 
 // recordNames records which node groups the pool has from now on.
 func recordNames(in input, plan *reconcile.Plan, names string) {
-	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { reconciling.SetAnnotation(pool, common.NodegroupsAnnotation, names) })
+	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
+		reconciling.SetAnnotation(pool, common.NodegroupsAnnotation, names)
+	})
 }

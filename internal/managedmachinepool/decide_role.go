@@ -74,7 +74,7 @@ func ensureRole(in input, plan *reconcile.Plan) bool {
 	switch {
 	case seen.Err != nil:
 		return showRoleFailure(in, plan, seen.Err)
-	case !seen.Read:
+	case !seen.Read, seen.Name != desired.Name:
 		plan.Need(needRole)
 		return true
 	case seen.Role == nil:
@@ -129,7 +129,7 @@ func createRoleOnce(in input, plan *reconcile.Plan, desired noderole.Desired) bo
 		return showRoleFailure(in, plan, err)
 	}
 	announceRole(in, plan, desired)
-	plan.Do(createRole{Desired: desired}, "there is no IAM role %s", desired.Name)
+	plan.Do(createRole{Desired: desired}, "no role has this name")
 	return true
 }
 
@@ -139,14 +139,14 @@ func changeRoleIfDue(in input, plan *reconcile.Plan, desired noderole.Desired) b
 	if err := failed[changeRole](in); err != nil {
 		return showRoleFailure(in, plan, err)
 	}
-	differing := desired.Differs(*in.Seen.Role.Role)
-	if len(differing) == 0 || succeeded[changeRole](in) {
+	changes := desired.Changes(*in.Seen.Role.Role)
+	if len(changes) == 0 || succeeded[changeRole](in) {
 		return true
 	}
 	if common.AppliedOf(in.Object).RoleDigest != roleDigest(desired) {
 		announceRole(in, plan, desired)
 	}
-	plan.Do(changeRole{Desired: desired}, "%s", strings.Join(differing, "; "))
+	plan.Do(changeRole{Desired: desired}, "%s", strings.Join(changes, "; "))
 	return true
 }
 

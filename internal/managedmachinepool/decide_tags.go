@@ -98,7 +98,7 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 	case hooks.Err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, hooks.Err)
 		return true
-	case !hooks.Read:
+	case !hooks.Read, hooks.Group != in.Seen.Members.Name:
 		plan.Need(needHooks)
 		return true
 	}

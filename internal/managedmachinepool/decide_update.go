@@ -74,6 +74,9 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 		plan.LookAgain(lookAgain) // it is about to end
 		return
 	}
+	if fresh, _ := freshGroup(in, plan); !fresh {
+		return // what is known of the node group is from before the end
+	}
 	record.Status, record.Reason, record.EndTime = update.Status, common.Shortened(update.Reason), ptr.To(metav1.NewTime(in.Now))
 	if update.Status == nodegroup.UpdateSuccessful {
 		record.Attempts = 0

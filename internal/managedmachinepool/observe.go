@@ -256,7 +256,7 @@ func (o observer) findSubnets(ctx context.Context) {
 
 func (o observer) describeHooks(ctx context.Context) {
 	list, err := o.Memory.cloud.Groups.Hooks(ctx, o.Seen.Members.Name)
-	o.Seen.Hooks = Hooks{Read: err == nil, List: list, Err: err}
+	o.Seen.Hooks = Hooks{Read: err == nil, Group: o.Seen.Members.Name, List: list, Err: err}
 	if err == nil {
 		o.Memory.hooksDue = common.NextTurn(o.Clock.Now(), hookCheck, o.key())
 	}

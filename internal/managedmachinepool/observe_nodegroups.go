@@ -47,6 +47,9 @@ func (o observer) see(ctx context.Context) error {
 // seeFresh asks EKS, unless that was done in this pass.
 func (o observer) seeFresh(ctx context.Context) error {
 	o.Seen.FreshErr = o.look(ctx)
+	if o.Seen.Differences != nil && o.Seen.Group != nil && launchable(o.input()) != nil {
+		o.compareVersions(ctx) // the node group may have another version by now
+	}
 	return ctx.Err()
 }
 

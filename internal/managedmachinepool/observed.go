@@ -178,11 +178,12 @@ type RoleUsers struct {
 	Foreign bool
 }
 
-// Hooks are lifecycle hooks.
+// Hooks are the lifecycle hooks of an Auto Scaling group.
 type Hooks struct {
-	Read bool
-	List []autoscalinggroup.Hook
-	Err  error
+	Read  bool
+	Group string
+	List  []autoscalinggroup.Hook
+	Err   error
 }
 
 // Leftovers is what a deleted or released pool may leave behind.

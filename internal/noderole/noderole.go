@@ -220,7 +220,7 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 		if _, err := r.api.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &seen.Name, PolicyArn: &policy}); err != nil {
 			return done, fmt.Errorf("attaching policy %s to IAM role %q: %w", policy, seen.Name, err)
 		}
-		done = append(done, "policy "+policy+" is attached")
+		done = append(done, policyAttached(policy))
 	}
 	for _, policy := range desired.detached() {
 		if !slices.Contains(seen.Policies, policy) {
@@ -229,7 +229,7 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 		if err := r.detach(ctx, seen.Name, policy); err != nil {
 			return done, err
 		}
-		done = append(done, "policy "+policy+" is detached")
+		done = append(done, policyDetached(policy))
 	}
 	return done, nil
 }
@@ -251,13 +251,13 @@ func (r *Roles) ensureBoundary(ctx context.Context, desired Desired, seen Role) 
 		if err != nil && !aws.IsNotFound(err) {
 			return nil, fmt.Errorf("removing the permissions boundary of IAM role %q: %w", seen.Name, err)
 		}
-		return []string{"the permissions boundary is removed"}, nil
+		return []string{boundaryChanged("")}, nil
 	}
 	_, err := r.api.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &seen.Name, PermissionsBoundary: &desired.Boundary})
 	if err != nil {
 		return nil, fmt.Errorf("setting the permissions boundary of IAM role %q: %w", seen.Name, err)
 	}
-	return []string{"the permissions boundary is " + desired.Boundary}, nil
+	return []string{boundaryChanged(desired.Boundary)}, nil
 }
 
 func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]string, error) {
@@ -266,38 +266,58 @@ func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]s
 		if _, err := r.api.TagRole(ctx, &iam.TagRoleInput{RoleName: &seen.Name, Tags: tags(stale)}); err != nil {
 			return nil, fmt.Errorf("tagging IAM role %q: %w", seen.Name, err)
 		}
-		done = append(done, "tags are set")
+		done = append(done, tagsSet)
 	}
 	if retired := tagdiff.Retired(desired.RetiredTags, desired.Tags, seen.Tags); len(retired) > 0 {
 		keys := slices.Sorted(maps.Keys(retired))
 		if _, err := r.api.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &seen.Name, TagKeys: keys}); err != nil {
 			return done, fmt.Errorf("removing tags %q of IAM role %q: %w", keys, seen.Name, err)
 		}
-		done = append(done, "tags are removed")
+		done = append(done, tagsRemoved)
 	}
 	return done, nil
 }
 
-// Differs returns how a role differs from what is desired, empty if Ensure has nothing to do.
-func (d Desired) Differs(seen Role) []string {
-	var differing []string
-	if len(tagdiff.Stale(d.Tags, seen.Tags)) > 0 || len(tagdiff.Retired(d.RetiredTags, d.Tags, seen.Tags)) > 0 {
-		differing = append(differing, "its tags differ")
+// Changes returns what Ensure changes of a role, in the words in which Ensure reports it; none if the
+// role is as desired.
+func (d Desired) Changes(seen Role) []string {
+	var changes []string
+	if len(tagdiff.Stale(d.Tags, seen.Tags)) > 0 {
+		changes = append(changes, tagsSet)
+	}
+	if len(tagdiff.Retired(d.RetiredTags, d.Tags, seen.Tags)) > 0 {
+		changes = append(changes, tagsRemoved)
 	}
 	if d.Boundary != seen.Boundary {
-		differing = append(differing, "its permissions boundary differs")
+		changes = append(changes, boundaryChanged(d.Boundary))
 	}
 	for _, policy := range d.policies() {
 		if !slices.Contains(seen.Policies, policy) {
-			differing = append(differing, "policy "+policy+" is not attached")
+			changes = append(changes, policyAttached(policy))
 		}
 	}
 	for _, policy := range d.detached() {
 		if slices.Contains(seen.Policies, policy) {
-			differing = append(differing, "policy "+policy+" is no longer asked for")
+			changes = append(changes, policyDetached(policy))
 		}
 	}
-	return differing
+	return changes
+}
+
+// What is reported about changes of a role.
+const (
+	tagsSet     = "tags are set"
+	tagsRemoved = "tags are removed"
+)
+
+func policyAttached(policy string) string { return "policy " + policy + " is attached" }
+func policyDetached(policy string) string { return "policy " + policy + " is detached" }
+
+func boundaryChanged(boundary string) string {
+	if boundary == "" {
+		return "the permissions boundary is removed"
+	}
+	return "the permissions boundary is " + boundary
 }
 
 // Applied returns a role as Ensure leaves it.
