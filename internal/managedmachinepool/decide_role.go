@@ -81,12 +81,14 @@ func ensureRole(in input, plan *reconcile.Plan) bool {
 		return createRoleOnce(in, plan, desired)
 	case !ownsRole(in, seen.Role) && createdFor(in.Object.Status.NodeRole, seen.Role):
 		return showRoleFailure(in, plan, &roleTagMissingError{role: seen.Role.Name, wanted: ownerTag(in)})
+	case failed[changeRole](in) != nil:
+		return showRoleFailure(in, plan, failed[changeRole](in))
 	case ownsRole(in, seen.Role):
-		if goOn := changeRoleIfDue(in, plan, desired); !goOn || pending(plan) {
-			return goOn
-		}
+		changeRoleIfDue(in, plan, desired)
 	}
-	confirmRole(in, plan, desired)
+	if !pending(plan) {
+		confirmRole(in, plan, desired)
+	}
 	return true
 }
 
@@ -135,19 +137,15 @@ func createRoleOnce(in input, plan *reconcile.Plan, desired noderole.Desired) bo
 
 // changeRoleIfDue has a role of the pool's own changed to what is desired. What is recorded already
 // is not announced.
-func changeRoleIfDue(in input, plan *reconcile.Plan, desired noderole.Desired) bool {
-	if err := failed[changeRole](in); err != nil {
-		return showRoleFailure(in, plan, err)
-	}
+func changeRoleIfDue(in input, plan *reconcile.Plan, desired noderole.Desired) {
 	changes := desired.Changes(*in.Seen.Role.Role)
 	if len(changes) == 0 || succeeded[changeRole](in) {
-		return true
+		return
 	}
 	if common.AppliedOf(in.Object).RoleDigest != roleDigest(desired) {
 		announceRole(in, plan, desired)
 	}
 	plan.Do(changeRole{Desired: desired}, "%s", strings.Join(changes, "; "))
-	return true
 }
 
 // showRoleFailure shows why the role is not as desired. The nodes that there are go on having the

@@ -1,6 +1,8 @@
 package managedmachinepool
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,21 +30,21 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	desired, asked, group, members := desiredNodegroup(in), askedTags(in), in.Seen.Group, in.Seen.Members
-	announced := func(pool *infrav1.AWSManagedMachinePool) { common.AnnounceTags(pool, asked) }
-	if tagsDiffer(desired.Tags, desired.RetiredTags, group.Tags) && !succeeded[tagNodegroup](in) {
-		annotate(in, plan, announced)
-		action := tagNodegroup{Group: group.Name, Tags: desired.Tags, Retired: desired.RetiredTags}
-		plan.Do(action, "%s differ", keysOf(tagdiff.Stale(action.Tags, group.Tags), keysIn(tagdiff.Retired(action.Retired, action.Tags, group.Tags))))
+	announce := func() {
+		annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { common.AnnounceTags(pool, asked) })
+	}
+	if stale, retired := tagChanges(desired.Tags, desired.RetiredTags, group.Tags); len(stale)+len(retired) > 0 && !succeeded[tagNodegroup](in) {
+		announce()
+		plan.Do(tagNodegroup{Group: group.Name, Tags: stale, Retired: retired}, "tags %s differ from what the pool asks for", keysOf(stale, retired))
 		return true
 	}
 	if members == nil {
-		annotate(in, plan, announced)
+		announce()
 		return true
 	}
-	if tagsDiffer(asked, desired.RetiredTags, members.Tags) && !succeeded[tagGroup](in) {
-		annotate(in, plan, announced)
-		action := tagGroup{Group: members.Name, Tags: asked, Retired: desired.RetiredTags}
-		plan.Do(action, "%s differ", keysOf(tagdiff.Stale(asked, members.Tags), keysIn(tagdiff.Retired(action.Retired, asked, members.Tags))))
+	if stale, retired := tagChanges(asked, desired.RetiredTags, members.Tags); len(stale)+len(retired) > 0 && !succeeded[tagGroup](in) {
+		announce()
+		plan.Do(tagGroup{Group: members.Name, Tags: stale, Retired: retired}, "tags %s differ from what the pool asks for", keysOf(stale, retired))
 		return true
 	}
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { common.ConfirmTags(pool, asked) })
@@ -62,18 +64,9 @@ func failedTags(in input) error {
 	return failed[tagGroup](in)
 }
 
-// tagsDiffer reports whether tags are to be set or removed.
-func tagsDiffer(wanted map[string]string, retired []string, seen map[string]string) bool {
-	return len(tagdiff.Stale(wanted, seen))+len(tagdiff.Retired(retired, wanted, seen)) > 0
-}
-
-// keysIn returns the keys of tags.
-func keysIn(tags map[string]string) []string {
-	keys := make([]string, 0, len(tags))
-	for key := range tags {
-		keys = append(keys, key)
-	}
-	return keys
+// tagChanges returns the tags that are to be set, and the keys of those that are to be removed, sorted.
+func tagChanges(wanted map[string]string, retired []string, seen map[string]string) (stale map[string]string, removed []string) {
+	return tagdiff.Stale(wanted, seen), slices.Sorted(maps.Keys(tagdiff.Retired(retired, wanted, seen)))
 }
 
 // ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group: those that changed at

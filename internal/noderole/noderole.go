@@ -322,7 +322,8 @@ func boundaryChanged(boundary string) string {
 
 // Applied returns a role as Ensure leaves it.
 func (d Desired) Applied(seen Role) Role {
-	tags := maps.Clone(seen.Tags)
+	tags := map[string]string{}
+	maps.Copy(tags, seen.Tags)
 	maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(d.RetiredTags, key) })
 	maps.Copy(tags, d.Tags)
 	policies := slices.DeleteFunc(slices.Concat(seen.Policies, d.policies()), func(policy string) bool { return slices.Contains(d.detached(), policy) })
