@@ -2,29 +2,22 @@ package managedmachinepool
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/bootstrapstorage"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 func (c createLaunchConfig) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
-	config := c.Config.DeepCopy()
-	if err := controllerutil.SetControllerReference(a.Object, config, a.Client.Scheme()); err != nil {
-		return nil, fmt.Errorf("owning the launch config: %w", err)
+	config, err := a.Memory.created.Create(ctx, a.Client, a.Object, c.Config, a.Clock.Now())
+	if err == nil {
+		a.Seen.LaunchConfig.Object = config
 	}
-	if err := a.Client.Create(ctx, config); err != nil {
-		return nil, err
-	}
-	a.Memory.created, a.Memory.createdAt = config.DeepCopy(), a.Clock.Now()
-	a.Seen.LaunchConfig.Object = config
-	return nil, nil
+	return nil, err
 }
 
 // patchConfig changes the launch config of the pool.
@@ -53,29 +46,11 @@ func (d deleteLaunchConfig) do(ctx context.Context, a actor) ([]reconcile.Event,
 	return nil, client.IgnoreNotFound(a.Client.Delete(ctx, a.Seen.Leftovers.Config))
 }
 
-// do deletes a launch template with the owner's bootstrap data wherever versions of the template
-// say that some is kept.
+// do deletes a launch template with the owner's bootstrap data.
 func (d deleteTemplate) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
-	cloud := a.Memory.cloud
-	versions, err := cloud.Templates.Versions(ctx, d.Template.ID)
-	if err != nil {
+	if err := pool.DeleteTemplate(ctx, a.Memory.cloud, d.Owner, d.Template); err != nil {
 		return nil, err
 	}
-	swept := map[bootstrapstorage.Place]bool{}
-	for _, version := range versions {
-		location, kept := bootstrapstorage.ParseLocation(version.Fingerprints.Data)
-		if !kept || swept[location.Place] {
-			continue
-		}
-		swept[location.Place] = true
-		if _, err := cloud.Storage.Sweep(ctx, location.Place, d.Owner, nil, nil); err != nil {
-			return nil, err
-		}
-	}
-	if err := cloud.Templates.Delete(ctx, d.Owner, d.Template); err != nil {
-		return nil, err
-	}
-	cloud.SeenTemplates.Invalidate(d.Template.Name)
 	a.Seen.Leftovers.Templates = a.Seen.Leftovers.Templates[1:]
 	return eventsOf(reconcile.Eventf("LaunchTemplateDeleted", "Deleted launch template %s (%s), whose AWSLaunchConfig is gone", d.Template.Name, d.Template.ID)), nil
 }

@@ -13,11 +13,11 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/cluster"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
 // The API server's answers.
@@ -31,7 +31,7 @@ func adopting(in *input) {
 	group(in, func(g *nodegroup.Nodegroup) { delete(g.Tags, infrav1.TagManagedMachinePool) })
 	in.Seen.Adopting = true
 	config := in.Seen.LaunchConfig.Object
-	config.Annotations = launchConfigOf(*in).Annotations(config, configSource(*in))
+	config.Annotations = configRequest(*in).Annotations(config, configSource(*in))
 }
 
 func TestDecideAdopt(t *testing.T) {
@@ -73,7 +73,7 @@ func TestDecideConfig(t *testing.T) {
 	}
 	templated := func(in *input) {
 		in.Object.Spec.AWSLaunchTemplate, in.Object.Spec.LaunchConfigTemplateRef = nil, &infrav1.LaunchConfigTemplateReference{Name: "shared"}
-		in.Seen.LaunchConfig.Source = common.ReferredTemplate{Key: client.ObjectKey{Namespace: "team", Name: "shared"}, Problem: "it does not exist", Reason: infrav1.LaunchConfigTemplateNotFoundReason}
+		in.Seen.LaunchConfig.Source = pool.ReferredTemplate{Key: client.ObjectKey{Namespace: "team", Name: "shared"}, Problem: "it does not exist", Reason: infrav1.LaunchConfigTemplateNotFoundReason}
 	}
 	enclaves := func(in *input) {
 		in.Object.Spec.AWSLaunchTemplate.EnclaveOptions = &infrav1.EnclaveOptions{Enabled: ptr.To(true)}
@@ -91,10 +91,10 @@ func TestDecideConfig(t *testing.T) {
 		{reason: "it exists, and the spec asks for what the pool's zone does not have", given: enclaves, then: "nothing", again: time.Hour,
 			shows: []string{template + "=False/" + infrav1.NitroEnclaveEdgeZoneUnsupportedReason}},
 		{reason: "its template does not exist", given: func(in *input) { none(in); templated(in) }, then: "nothing", again: time.Hour, shows: []string{template + "=False/" + infrav1.LaunchConfigTemplateNotFoundReason}},
-		{reason: "this process created it, and the cache does not show it", given: func(in *input) { in.Seen.LaunchConfig.Recent = true }, then: "nothing", again: cacheBehind},
+		{reason: "this process created it, and the cache does not show it", given: func(in *input) { in.Seen.LaunchConfig.Recent = true }, then: "nothing", again: pool.CacheBehind},
 		{reason: "another object's has its name", given: foreign, then: "nothing", again: time.Hour, shows: []string{template + "=False/" + infrav1.LaunchConfigNotOwnedReason}},
 		{reason: "another object's has its name, and is being deleted", given: func(in *input) { foreign(in); in.Seen.LaunchConfig.Object.DeletionTimestamp = &metav1.Time{Time: noon} },
-			then: "nothing", again: configEnding, shows: []string{template + "=Unknown/" + infrav1.WaitingForLaunchConfigReason}},
+			then: "nothing", again: pool.ConfigEnding, shows: []string{template + "=Unknown/" + infrav1.WaitingForLaunchConfigReason}},
 		{reason: "the spec was edited", given: edited, then: "update AWSLaunchConfig pool, because the pool asks for instanceType m5.large → m6i.large"},
 		{reason: "the API server does not take the edit", given: func(in *input) { edited(in); did(in, updateLaunchConfig{Name: "pool"}, errInvalid) }, then: "nothing", again: time.Hour,
 			shows: []string{template + "=False/" + infrav1.InvalidSpecReason}},
@@ -108,7 +108,7 @@ func TestDecideConfig(t *testing.T) {
 		{reason: "the template is another cluster's", given: func(in *input) {
 			other(in)
 			in.Seen.LaunchConfig.TemplateID, in.Seen.LaunchConfig.Template = "lt-2", &launchtemplate.Template{ID: "lt-2"}
-		}, then: "nothing", again: cacheBehind, shows: []string{template + "=False/" + infrav1.OwnerTagMissingReason}},
+		}, then: "nothing", again: pool.CacheBehind, shows: []string{template + "=False/" + infrav1.OwnerTagMissingReason}},
 	})
 }
 

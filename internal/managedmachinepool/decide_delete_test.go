@@ -30,7 +30,7 @@ func emptied(in *input) {
 // unconfigured has its launch config be gone, too.
 func unconfigured(in *input) {
 	emptied(in)
-	in.Seen.Leftovers = Leftovers{ConfigRead: true, TemplatesRead: true}
+	in.Seen.Leftovers = Leftovers{Leftovers: pool.Leftovers{ConfigRead: true, TemplatesRead: true}}
 }
 
 // roles has it be known which roles the pool may have created.
@@ -100,7 +100,7 @@ func TestDecideLeftovers(t *testing.T) {
 			emptied(in)
 			left := in.Seen.LaunchConfig.Object.DeepCopy()
 			change(left)
-			in.Seen.Leftovers = Leftovers{ConfigRead: true, Config: left}
+			in.Seen.Leftovers = Leftovers{Leftovers: pool.Leftovers{ConfigRead: true, Config: left}}
 		}
 	}
 	templates := func(in *input) {
@@ -172,7 +172,7 @@ func TestDecideRelease(t *testing.T) {
 			disowned(in)
 			left := in.Seen.LaunchConfig.Object.DeepCopy()
 			change(left)
-			in.Seen.Leftovers = Leftovers{ConfigRead: true, Config: left}
+			in.Seen.Leftovers = Leftovers{Leftovers: pool.Leftovers{ConfigRead: true, Config: left}}
 		}
 	}
 	waits := condition + "=False/" + infrav1.ReleasingReason

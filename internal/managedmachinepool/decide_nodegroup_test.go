@@ -190,7 +190,7 @@ func TestDecideTags(t *testing.T) {
 	ready := infrav1.NodegroupReadyCondition
 	tagged := func(in *input) {
 		in.Object.Spec.AdditionalTags = infrav1.Tags{"team": "blue"}
-		in.Seen.LaunchConfig.Object.Spec = launchConfigOf(*in).Spec(configSource(*in), in.Seen.LaunchConfig.Object)
+		in.Seen.LaunchConfig.Object.Spec = wantedConfig(*in, configSource(*in), in.Seen.LaunchConfig.Object)
 		withRole(in)
 	}
 	onGroup := func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.Tags["team"] = "blue" }) }
@@ -264,7 +264,7 @@ func TestDecideBlock(t *testing.T) {
 	inBlock := func(in *input) {
 		in.Object.Spec.CapacityType = ptr.To(infrav1.ManagedMachinePoolCapacityTypeCapacityBlock)
 		in.Object.Spec.AWSLaunchTemplate.CapacityReservationID = ptr.To("cr-1")
-		in.Seen.LaunchConfig.Object.Spec = launchConfigOf(*in).Spec(configSource(*in), in.Seen.LaunchConfig.Object)
+		in.Seen.LaunchConfig.Object.Spec = wantedConfig(*in, configSource(*in), in.Seen.LaunchConfig.Object)
 		group(in, func(g *nodegroup.Nodegroup) { g.CapacityType = "CAPACITY_BLOCK" })
 		in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3)
 		fresh(in)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -96,7 +95,7 @@ func releaseVersion(in input, plan *reconcile.Plan, config *infrav1.AWSLaunchCon
 		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
 			"Cluster API Provider AWS would look for a launch template %s, and this one is called %s", wanted, group.LaunchTemplateName))
 	}
-	if !common.ShowLaunchConfig(in.Object, config) {
+	if !pool.ShowLaunchConfig(in.Object, config) {
 		return refuseRelease(in, infrav1.ReleasingReason, "the launch config is not ready")
 	}
 	if template := templateIn(config); !template.Accepts(group.LaunchTemplateID, group.Version) {

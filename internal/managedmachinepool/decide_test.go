@@ -78,11 +78,11 @@ func atRest(t *testing.T) *input {
 
 // configOf returns the launch config of a pool, which is ready at version 1.
 func configOf(in input) *infrav1.AWSLaunchConfig {
-	poolConfig, source := launchConfigOf(in), configSource(in)
-	config := &infrav1.AWSLaunchConfig{Spec: poolConfig.Spec(source, nil)}
+	request, source := configRequest(in), configSource(in)
+	config := &infrav1.AWSLaunchConfig{Spec: wantedConfig(in, source, nil)}
 	config.Namespace, config.Name, config.Generation = "team", "pool", 1
 	config.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "AWSManagedMachinePool", Name: "pool", UID: "pool", Controller: ptr.To(true)}}
-	config.Labels, config.Annotations = poolConfig.Labels(config, source), poolConfig.Annotations(config, source)
+	config.Labels, config.Annotations = request.Labels(config, source), request.Annotations(config, source)
 	config.Status = infrav1.AWSLaunchConfigStatus{LaunchTemplateID: "lt-1", LaunchTemplateName: "blue-pool", Resolved: &infrav1.ResolvedLaunchConfig{InstanceType: "m5.large"}}
 	versionsOf(config, 1)
 	return config
@@ -262,7 +262,7 @@ func gone(in *input) {
 
 // untemplated takes the launch template from the pool and its node group.
 func untemplated(in *input) {
-	in.Object.Spec.AWSLaunchTemplate, in.Seen.LaunchConfig = nil, LaunchConfig{}
+	in.Object.Spec.AWSLaunchTemplate, in.Seen.LaunchConfig = nil, pool.LaunchConfig{}
 	group(in, func(g *nodegroup.Nodegroup) { g.LaunchTemplateID, g.Version = "", 0 })
 	in.Object.Status.WantedConfig = desiredNodegroup(*in).Key()
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -33,8 +31,7 @@ type Memory struct {
 	nodegroups Nodegroups
 	moved      *autoscalinggroup.Group
 	// created is the launch config that was created last, until the cache shows it.
-	created   *infrav1.AWSLaunchConfig
-	createdAt time.Time
+	created pool.CreatedConfig
 	// roleDue and hooksDue are when the role and the hooks are next read although nothing asks for it.
 	roleDue, hooksDue time.Time
 	// deprecated is the message about deprecated fields that was logged last.
@@ -148,8 +145,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 	case needRunning:
 		update, err := cloud.Nodegroups.Running(ctx, *seen.Group)
 		seen.Running = Update{Read: err == nil, Update: update, Err: err}
-	case needTemplate:
-		o.readTemplate(ctx)
+	case pool.NeedTemplate:
+		seen.LaunchConfig.ReadTemplate(ctx, cloud)
 	case needShape:
 		shape := &seen.Shape
 		shape.Capacity, shape.NodeInfo, shape.Err = nodeShape(o.input()).Describe(ctx, cloud.Discovery)
@@ -184,56 +181,21 @@ func (o observer) observeMore(ctx context.Context, need reconcile.Need) error {
 	case needRoles:
 		return o.readRoles(ctx)
 	case needConfig:
-		return o.readConfigLive(ctx)
+		return o.Seen.Leftovers.ReadConfig(ctx, o.Live, o.Object)
 	case needTemplates:
-		return o.findTemplates(ctx)
+		return o.Seen.Leftovers.FindTemplates(ctx, o.Live, o.Memory.cloud, o.Object, &infrav1.AWSMachinePool{}, ownerTag(o.input()))
 	}
 	return fmt.Errorf("%q is no observation of an AWSManagedMachinePool", need)
 }
 
-// createdAtMost is how long a launch config that was created is awaited in the cache.
-const createdAtMost = cacheBehind
-
 // readConfig reads the launch config of the pool, and the template that it is created from.
-func (o observer) readConfig(ctx context.Context) error {
-	seen, reference := &o.Seen.LaunchConfig, o.Object.Spec.LaunchConfigRef
-	if !o.Object.Spec.Templated() {
+func (o observer) readConfig(ctx context.Context) (err error) {
+	spec := &o.Object.Spec
+	if !spec.Templated() {
 		return nil
 	}
-	name := o.Object.Name
-	if reference != nil {
-		name = reference.Name
-	}
-	config := &infrav1.AWSLaunchConfig{}
-	switch err := o.Client.Get(ctx, client.ObjectKey{Namespace: o.Object.Namespace, Name: name}, config); {
-	case err == nil:
-		seen.Object, o.Memory.created = config, nil
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)
-	default:
-		created := o.Memory.created
-		if reference == nil && created != nil && metav1.IsControlledBy(created, o.Object) && o.Clock.Since(o.Memory.createdAt) < createdAtMost {
-			seen.Object, seen.Recent = created.DeepCopy(), true
-		}
-	}
-	if o.Object.Spec.LaunchConfigTemplateRef == nil {
-		return nil
-	}
-	var err error
-	seen.Source, err = common.ReadTemplate(ctx, o.Client, o.Object.Namespace, *o.Object.Spec.LaunchConfigTemplateRef)
+	o.Seen.LaunchConfig, err = o.Memory.created.Read(ctx, o.Client, o.Object, spec.LaunchConfigRef, spec.LaunchConfigTemplateRef, o.Clock.Now())
 	return err
-}
-
-// readTemplate reads the launch template that the launch config's status names.
-func (o observer) readTemplate(ctx context.Context) {
-	config := &o.Seen.LaunchConfig
-	status := config.Object.Status
-	config.TemplateID = status.LaunchTemplateID
-	if template, known := o.Memory.cloud.SeenTemplates.Peek(status.LaunchTemplateName); known && template.ID == status.LaunchTemplateID {
-		config.Template = &template
-		return
-	}
-	config.Template, config.TemplateErr = o.Memory.cloud.Templates.One(ctx, status.LaunchTemplateID, "")
 }
 
 // compareVersions reads what differs between the version that the node group has and the wanted one.

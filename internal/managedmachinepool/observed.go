@@ -7,8 +7,6 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
-	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/pool"
@@ -67,7 +65,7 @@ type Observed struct {
 	Started *nodegroup.Update
 
 	// LaunchConfig is the one that the pool launches from.
-	LaunchConfig LaunchConfig
+	LaunchConfig pool.LaunchConfig
 	// Shape is what a node of the pool has and is.
 	Shape Shape
 	// Subnets are those of a new node group.
@@ -122,21 +120,6 @@ type Update struct {
 	Err    error
 }
 
-// LaunchConfig is the AWSLaunchConfig of a pool, as it was observed.
-type LaunchConfig struct {
-	// Object is nil if there is none.
-	Object *infrav1.AWSLaunchConfig
-	// Recent is true if this process created the object and the cache does not show it yet.
-	Recent bool
-	// Source is the AWSLaunchConfigTemplate that the pool refers to.
-	Source common.ReferredTemplate
-	// Template is the launch template of that ID that status names, nil if AWS has none.
-	// TemplateErr is why that is not known.
-	TemplateID  string
-	Template    *launchtemplate.Template
-	TemplateErr error
-}
-
 // Shape is what a node has and is.
 type Shape struct {
 	Known    bool
@@ -188,14 +171,7 @@ type Hooks struct {
 
 // Leftovers is what a deleted or released pool may leave behind.
 type Leftovers struct {
-	// ConfigRead is true if the launch config was read past the cache; Config is nil if the pool has none.
-	ConfigRead bool
-	Config     *infrav1.AWSLaunchConfig
-	// TemplatesRead is true if AWS was asked for launch templates of the pool, which no launch
-	// config deletes.
-	TemplatesRead bool
-	Templates     []launchtemplate.Template
-	TemplatesErr  error
+	pool.Leftovers
 	// RolesRead is true if the roles were read that the pool may have created.
 	RolesRead bool
 	Roles     []Role
@@ -206,7 +182,6 @@ const (
 	needFresh       reconcile.Need = "the node groups as they are now"
 	needUpdate      reconcile.Need = "the update of the node group"
 	needRunning     reconcile.Need = "the update that is under way"
-	needTemplate    reconcile.Need = "whose the launch template is"
 	needShape       reconcile.Need = "what a node is"
 	needRole        reconcile.Need = "the node role"
 	needDifferences reconcile.Need = "differences of launch template versions"

@@ -23,6 +23,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
 // Name is the controller's, in logs and metrics.
@@ -65,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	configs := &infrav1.AWSLaunchConfigList{}
-	if err := r.Client.List(ctx, configs, client.MatchingLabels(common.TemplateLabels(request.NamespacedName)), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, configs, client.MatchingLabels(pool.TemplateLabels(request.NamespacedName)), client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing the launch configs of the template: %w", err)
 	}
 	before := template.DeepCopy()

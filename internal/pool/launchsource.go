@@ -1,4 +1,4 @@
-package common
+package pool
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/namespaces"
@@ -44,24 +42,6 @@ func PoolSource(template *infrav1.AWSLaunchTemplate, versionsToKeep *int32, tags
 		},
 		Marks: marks("", ""),
 	}
-}
-
-// TemplateSource is the source of a pool that refers to a template, with what the pool says for
-// itself laid over it. Present is the pool's launch config, nil while there is none. The outcome
-// ends the step, if it is not nil: without a template there is nothing to begin with.
-func TemplateSource(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, reference infrav1.LaunchConfigTemplateReference,
-	present *infrav1.AWSLaunchConfig, versionsToKeep *int32, tags infrav1.Tags,
-) (LaunchSource, *reconciling.Outcome) {
-	template, err := ReadTemplate(ctx, reader, pool.GetNamespace(), reference)
-	if err != nil {
-		return LaunchSource{}, ending(reconciling.Fail(err))
-	}
-	source := template.Source(present, versionsToKeep, tags)
-	if source.Problem != "" && present == nil {
-		source.ShowProblem(pool)
-		return LaunchSource{}, ending(reconciling.Stop(source.Problem).AndGoOn())
-	}
-	return source, nil
 }
 
 // ReferredTemplate is an AWSLaunchConfigTemplate that a pool refers to, as it was observed.
@@ -150,8 +130,8 @@ func (s LaunchSource) ShowProblem(pool reconciling.Conditioned) {
 	}
 }
 
-// LabelSource are a launch config's labels with those of its template, and without those of another.
-func LabelSource(labels map[string]string, source LaunchSource) map[string]string {
+// labelSource returns a launch config's labels with those of its template, and without those of another.
+func labelSource(labels map[string]string, source LaunchSource) map[string]string {
 	for key := range TemplateLabels(client.ObjectKey{}) {
 		delete(labels, key)
 	}
@@ -218,73 +198,4 @@ func TemplateLabels(template client.ObjectKey) map[string]string {
 		name = name[:longestLabel-len(suffix)] + suffix
 	}
 	return map[string]string{infrav1.LaunchConfigTemplateLabel: name, infrav1.LaunchConfigTemplateNamespaceLabel: template.Namespace}
-}
-
-// Referring is what of a pool says where its launch config comes from.
-type Referring struct {
-	Object   client.Object
-	Config   *infrav1.LaunchConfigReference
-	Template *infrav1.LaunchConfigTemplateReference
-}
-
-// Users maps launch configs and templates to the pools that refer to them. List returns the pools
-// of a namespace, of all if it is empty.
-type Users struct {
-	List func(ctx context.Context, namespace string) ([]Referring, error)
-}
-
-// OfConfig are the pools that launch from a launch config: the one that bears its name, whoever
-// owns it, because a config of somebody else's that goes away is what the pool waits for; and those
-// that refer to it.
-func (u Users) OfConfig(ctx context.Context, config client.Object) []reconcile.Request {
-	key := client.ObjectKeyFromObject(config)
-	return append([]reconcile.Request{{NamespacedName: key}}, u.matching(ctx, key.Namespace, func(pool Referring) bool {
-		return pool.Config != nil && pool.Config.Name == key.Name && pool.Object.GetName() != key.Name
-	})...)
-}
-
-// OfTemplate are the pools, of any namespace, that refer to a template.
-func (u Users) OfTemplate(ctx context.Context, template client.Object) []reconcile.Request {
-	key := client.ObjectKeyFromObject(template)
-	return u.matching(ctx, "", func(pool Referring) bool {
-		return pool.Template != nil && TemplateKey(pool.Object.GetNamespace(), *pool.Template) == key
-	})
-}
-
-// matching are the pools that match. A failed list is logged: a watch has no other way to say so.
-func (u Users) matching(ctx context.Context, namespace string, matches func(Referring) bool) []reconcile.Request {
-	pools, err := u.List(ctx, namespace)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Listing the pools that refer to a launch config or its template failed", "namespace", namespace)
-	}
-	var users []client.Object
-	for _, pool := range pools {
-		if matches(pool) {
-			users = append(users, pool.Object)
-		}
-	}
-	return Requests(users)
-}
-
-// FollowLaunchConfig reads a launch config that a pool refers to, and of which nothing is written.
-// Unfit says why the pool cannot launch from it, "" if it can. The outcome ends the step, if it is
-// not nil.
-func FollowLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, name string, unfit func(*infrav1.AWSLaunchConfig) string,
-) (*infrav1.AWSLaunchConfig, *reconciling.Outcome) {
-	config := &infrav1.AWSLaunchConfig{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: pool.GetNamespace(), Name: name}, config)
-	if apierrors.IsNotFound(err) {
-		message := fmt.Sprintf("AWSLaunchConfig %q, which spec.launchConfigRef names, does not exist", name)
-		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason, message)
-		return nil, ending(reconciling.Stop(message).AndGoOn())
-	}
-	if err != nil {
-		return nil, ending(reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)))
-	}
-	if problem := unfit(config); problem != "" {
-		message := fmt.Sprintf("AWSLaunchConfig %q is not for this pool: %s", name, problem)
-		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, message)
-		return nil, ending(reconciling.Stop(message).AndGoOn())
-	}
-	return config, nil
 }

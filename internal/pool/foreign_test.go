@@ -1,4 +1,4 @@
-package common_test
+package pool_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -15,7 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
 // TestProveTemplate holds that no group is pointed at a template because a status says so.
@@ -62,16 +64,22 @@ func TestProveTemplate(t *testing.T) {
 		{reason: "an existing one of another namespace", named: victims, existing: true, refused: true},
 		{reason: "one that is gone", named: "lt-0123456789abcdef0"},
 	} {
-		pool := &infrav1.AWSMachinePool{}
+		object, plan := &infrav1.AWSMachinePool{}, reconcile.Plan{}
 		config := &infrav1.AWSLaunchConfig{}
 		config.Namespace, config.Name, config.Spec.ClusterName, config.Status.LaunchTemplateID = "blue", "workers", "prod", row.named
 		if row.existing {
 			config.Spec.Existing = &infrav1.ExistingLaunchTemplate{ID: row.named}
 		}
-		refused := common.ProveTemplate(t.Context(), cloud, pool, config, row.present)
-		shown := meta.FindStatusCondition(pool.Status.Conditions, infrav1.LaunchTemplateReadyCondition)
-		if (refused != nil) != row.refused || (shown != nil && shown.Reason == infrav1.OwnerTagMissingReason) != row.refused {
-			t.Errorf("%s: refused is %t, condition %+v", row.reason, refused != nil, shown)
+		meta.SetStatusCondition(&config.Status.Conditions, metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason})
+		seen := pool.LaunchConfig{Object: config}
+		if seen.Prove(object, &plan, row.present); len(plan.Needs) > 0 {
+			plan = reconcile.Plan{}
+			seen.ReadTemplate(t.Context(), cloud)
+			seen.Prove(object, &plan, row.present)
+		}
+		shown := meta.FindStatusCondition(object.Status.Conditions, infrav1.LaunchTemplateReadyCondition)
+		if seen.Proven(row.present) == row.refused || (shown != nil && shown.Reason == infrav1.OwnerTagMissingReason) != row.refused || len(plan.Needs) > 0 {
+			t.Errorf("%s: proven is %t, condition %+v, plan %+v", row.reason, seen.Proven(row.present), shown, plan)
 		}
 	}
 }

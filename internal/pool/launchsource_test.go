@@ -1,4 +1,4 @@
-package common_test
+package pool_test
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
 // TestTemplateLabels holds that any template's name makes a label, and that no two names make one.
@@ -23,7 +23,7 @@ func TestTemplateLabels(t *testing.T) {
 			one = strings.Repeat("a", 60) + names.Draw(t, "tail")
 		}
 		label := func(name string) string {
-			return common.TemplateLabels(client.ObjectKey{Namespace: "ns", Name: name})[infrav1.LaunchConfigTemplateLabel]
+			return pool.TemplateLabels(client.ObjectKey{Namespace: "ns", Name: name})[infrav1.LaunchConfigTemplateLabel]
 		}
 		if problems := validation.IsValidLabelValue(label(one)); len(problems) > 0 {
 			t.Errorf("%q makes %q: %v", one, label(one), problems)

@@ -1,4 +1,4 @@
-package common
+package pool
 
 import (
 	"strings"
@@ -32,11 +32,12 @@ func TestUnfitExisting(t *testing.T) {
 			t.Parallel()
 			config := &infrav1.AWSLaunchConfig{}
 			config.Spec.Existing, config.Status.Resolved = &infrav1.ExistingLaunchTemplate{Name: "theirs"}, row.resolved
-			pool := PoolLaunchConfig{Kind: "AWSMachinePool", Given: row.given, Unfit: func(spec *infrav1.AWSLaunchConfigSpec) string {
+			problem := ""
+			if spec := Inspected(config); spec != nil {
 				spot, _ := Bought(spec)
-				return If(spot, "it asks for Spot Instances")
-			}}
-			got := pool.UnfitConfig(config)
+				problem = If(spot, "it asks for Spot Instances")
+			}
+			got := ConfigRequest{Kind: "AWSMachinePool", Given: row.given}.UnfitReferred(config, problem)
 			if (got == "") != (row.says == "") || !strings.Contains(got, row.says) {
 				t.Errorf("it says %q, want %q", got, row.says)
 			}
