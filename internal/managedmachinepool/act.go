@@ -35,10 +35,10 @@ func (a actor) observer() observer { return observer(a) }
 // key names the pool.
 func (a actor) key() client.ObjectKey { return client.ObjectKeyFromObject(a.Object) }
 
-// nodegroups are those of the account and region of the pool.
+// nodegroups returns what keeps node groups in the account and region of the pool.
 func (a actor) nodegroups() *nodegroup.Nodegroups { return a.Memory.cloud.Nodegroups }
 
-// groups are the Auto Scaling groups there.
+// groups returns what keeps Auto Scaling groups there.
 func (a actor) groups() *autoscalinggroup.Groups { return a.Memory.cloud.Groups }
 
 // forget has EKS describe the node groups in the next pass, because a call changed them, or might
@@ -64,7 +64,7 @@ func (a actor) changeTags(tags map[string]string, retired []string) {
 	a.Seen.Group = &group
 }
 
-// withTags returns tags without those that were removed, and with those that were set.
+// withTags returns tags as they are after some were set and the keys of others removed.
 func withTags(present, set map[string]string, removed []string) map[string]string {
 	tags := maps.Clone(present)
 	if tags == nil {

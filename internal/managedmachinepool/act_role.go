@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// roles are those of the account of the pool.
+// roles returns what keeps IAM roles in the account of the pool.
 func (a actor) roles() *noderole.Roles { return a.Memory.cloud.Roles }
 
 func (c createRole) do(ctx context.Context, a actor) ([]reconcile.Event, error) {

@@ -34,8 +34,8 @@ type (
 	createNodegroup struct {
 		Desired nodegroup.Desired
 		Name    string
-		// LostARN is that of the node group of this name that was deleted outside Slipway, empty if
-		// there was none, and Lost what is reported about it.
+		// LostARN is the ARN of the node group of this name that was deleted outside Slipway, empty
+		// if there was none, and Lost what is reported about it.
 		LostARN, Lost string
 	}
 	adoptNodegroup struct {

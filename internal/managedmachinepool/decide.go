@@ -20,8 +20,8 @@ import (
 // lookAgain is when something in AWS that was just written and cannot be seen yet is checked again.
 const lookAgain = 5 * time.Second
 
-// Decide returns what to do for a pool, and writes its status. What failed in this pass is never
-// planned again in it, so that the concerns after it still have their turn.
+// Decide returns what to do for a pool, and writes its status. It plans nothing again that failed in
+// this pass, so that the concerns after it still have their turn.
 func Decide(in input) reconcile.Plan {
 	var plan reconcile.Plan
 	restamp(in)
@@ -161,7 +161,7 @@ func keyOf(in input) types.NamespacedName {
 	return types.NamespacedName{Namespace: in.Object.Namespace, Name: in.Object.Name}
 }
 
-// ownerTag is the value of the ownership tag of the pool's node group and role.
+// ownerTag returns the value of the ownership tag of the pool's node group and role.
 func ownerTag(in input) string { return ownership.Owner(in.Object, in.Seen.ClusterName) }
 
 // askedTags returns the tags that the user asks for, of the pool or of its cluster.

@@ -52,8 +52,8 @@ func adoptableTemplate(in input) string {
 	return in.Seen.Group.LaunchTemplateID
 }
 
-// templateAdopted is false while the pool's node group is still CAPA's, and the launch config has
-// not taken its template over yet.
+// templateAdopted reports whether the pool's node group is its own, or the launch config has taken
+// over the template of one that is still CAPA's.
 func templateAdopted(in input) bool {
 	template, config := adoptableTemplate(in), launchable(in)
 	if template == "" || config == nil {

@@ -137,7 +137,7 @@ func showConfig(in input, config *infrav1.AWSLaunchConfig) {
 	pool.ShowLaunchConfig(in.Object, config)
 }
 
-// presentTemplate is the launch template that the node group launches from, empty for none.
+// presentTemplate returns the launch template that the node group launches from, empty for none.
 func presentTemplate(in input) string {
 	if in.Seen.Group == nil {
 		return ""
@@ -189,8 +189,8 @@ func configSource(in input) pool.LaunchSource {
 	return pool.PoolSource(spec.AWSLaunchTemplate, spec.VersionsToKeep, spec.AdditionalTags)
 }
 
-// complete adds to the launch config that is created for a pool what only pools of EKS want. What
-// EKS forbids in a template is refused by the pool's own validation; the rest says that a node group
+// complete adds to the launch config that is created for a pool what only pools of EKS want. The
+// pool's own validation refuses what EKS forbids in a template; the rest says that a node group
 // launches from it, so that nothing is added that EKS forbids, or that it adds itself. Present is
 // what there is, nil if there is none.
 func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {

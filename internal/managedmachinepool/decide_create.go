@@ -55,8 +55,8 @@ func createIfPossible(in input, plan *reconcile.Plan) bool {
 	return create(in, plan, wanted)
 }
 
-// firstCapacity is what an external autoscaler goes on from: what it chose for the node group that
-// is being replaced, or what the MachinePool asks for.
+// firstCapacity returns the size that an external autoscaler goes on from: the one that it chose for
+// the node group that is being replaced, or the one that the MachinePool asks for.
 func firstCapacity(in input) int32 {
 	if in.Seen.Retiring != nil {
 		return in.Seen.Retiring.Sizes.Desired

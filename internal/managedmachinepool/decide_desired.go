@@ -82,7 +82,7 @@ func instanceTypes(spec *infrav1.AWSManagedMachinePoolSpec) []string {
 }
 
 // remoteAccess has CAPA's defaults: the control plane's key, and the groups of the cluster and its
-// bastion in addition to those that are named. Without any group EKS lets the whole internet connect
+// bastion in addition to the named groups. Without any group EKS lets the whole internet connect
 // (AWS: API_RemoteAccessConfig, sourceSecurityGroups), which public alone asks for.
 func remoteAccess(in input) *nodegroup.RemoteAccess {
 	access, facts := in.Object.Spec.RemoteAccess, in.Seen.Access.Facts
@@ -194,7 +194,7 @@ func ownImage(in input) bool {
 	return spec.OwnImage()
 }
 
-// subnetQuery is by what the subnets of a new node group are found where the spec names none.
+// subnetQuery returns the query for the subnets of a new node group whose spec names none.
 func subnetQuery(in input) discovery.SubnetQuery {
 	return discovery.SubnetQuery{
 		VPCID: in.Seen.Access.Facts.VPCID, AvailabilityZones: in.Object.Spec.AvailabilityZones, FailureDomains: in.Seen.MachinePool.Spec.FailureDomains,

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/noderole"
 )
 
-// longestNodegroupName is that of a node group (AWS: API_CreateNodegroup).
+// longestNodegroupName is how long the name of a node group can be (AWS: API_CreateNodegroup).
 const longestNodegroupName = 63
 
 // successorName returns the name of the node group that replaces one whose template is lost:
@@ -31,7 +31,7 @@ func templateName(pool *infrav1.AWSManagedMachinePool, controlPlane string) stri
 	return controlPlane + "-" + pool.Name
 }
 
-// roleName returns the name of the pool's node role. That of a node group never changes.
+// roleName returns the name of the pool's node role. A node group never gets another role.
 func roleName(in input) string {
 	status := in.Object.Status.NodeRole
 	switch {

@@ -82,7 +82,7 @@ func statusOf(group *nodegroup.Nodegroup) *infrav1.NodegroupStatus {
 	}
 }
 
-// instances returns those of the node group and of the one that is being replaced.
+// instances returns the instances of the node group and of the one that is being replaced.
 func instances(in input) []autoscalinggroup.Instance {
 	all := slices.Clone(in.Seen.Members.Instances)
 	if in.Seen.Leaving != nil {

@@ -47,7 +47,7 @@ func desiredRole(in input) noderole.Desired {
 	return desired
 }
 
-// roleDigest is the same for the same role, and for no other.
+// roleDigest returns a text that is the same for the same role, and for no other.
 func roleDigest(desired noderole.Desired) string {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(desired.Tags)) {
@@ -135,8 +135,8 @@ func createRoleOnce(in input, plan *reconcile.Plan, desired noderole.Desired) bo
 	return true
 }
 
-// changeRoleIfDue has a role of the pool's own changed to what is desired. What is recorded already
-// is not announced.
+// changeRoleIfDue has a role of the pool's own changed to what is desired. It announces only what is
+// not recorded yet.
 func changeRoleIfDue(in input, plan *reconcile.Plan, desired noderole.Desired) {
 	changes := desired.Changes(*in.Seen.Role.Role)
 	if len(changes) == 0 || succeeded[changeRole](in) {

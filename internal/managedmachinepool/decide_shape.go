@@ -10,15 +10,15 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// What EKS takes where the pool names nothing (AWS: API_CreateNodegroup, instanceTypes and diskSize).
+// EKS's defaults where the pool names nothing (AWS: API_CreateNodegroup, instanceTypes and diskSize).
 const (
 	defaultInstanceType   = "t3.medium"
 	defaultDiskGiB        = 20
 	defaultWindowsDiskGiB = 50
 )
 
-// describeNode shows in status what a node is, so that cluster-autoscaler can scale from zero. What
-// is known stays while the launch config is not ready.
+// describeNode shows in status what a node is, so that cluster-autoscaler can scale from zero. Status
+// keeps what is known while the launch config is not ready.
 func describeNode(in input, plan *reconcile.Plan) bool {
 	config, shape := launchable(in), in.Seen.Shape
 	switch {

@@ -64,13 +64,13 @@ func failedTags(in input) error {
 	return failed[tagGroup](in)
 }
 
-// tagChanges returns the tags that are to be set, and the keys of those that are to be removed, sorted.
+// tagChanges returns the tags to set, and the keys of the tags to remove, sorted.
 func tagChanges(wanted map[string]string, retired []string, seen map[string]string) (stale map[string]string, removed []string) {
 	return tagdiff.Stale(wanted, seen), slices.Sorted(maps.Keys(tagdiff.Retired(retired, wanted, seen)))
 }
 
-// ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group: those that changed at
-// once, and otherwise checks now and then whether they still are as they were put.
+// ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group when they change, and
+// otherwise checks now and then whether they still are as they were put.
 func ensureHooks(in input, plan *reconcile.Plan) bool {
 	wanted, applied, digest := autoscalinggroup.HooksOf(in.Object.Spec.AWSLifecycleHooks), common.AppliedOf(in.Object), ""
 	if !tagsCanBeSet(in) || in.Seen.Members == nil || failedTags(in) != nil || len(wanted)+len(applied.Hooks) == 0 {

@@ -136,7 +136,7 @@ func refusedRollback(update updateNodegroup, err error) bool {
 	return err != nil && update.Version != nil && update.Version.Rollback != "" && nodegroup.RefusesRollback(err)
 }
 
-// attemptsOf returns the last updates by type, as far as they matter: those that failed, and the
+// attemptsOf returns the last updates by type, as far as they matter: the failed ones, and the
 // newest.
 func attemptsOf(in input) nodegroup.Attempts {
 	attempts := nodegroup.Attempts{}

@@ -44,7 +44,7 @@ type observer struct {
 	pass
 }
 
-// input is what could be decided from now. Observing goes by it only as far as saving calls goes.
+// input returns what could be decided from now. Observing goes by it only to save calls.
 func (o observer) input() input {
 	return input{Object: o.Object, Seen: *o.Seen, Now: o.Clock.Now()}
 }

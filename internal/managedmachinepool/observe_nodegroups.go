@@ -180,8 +180,8 @@ func (o observer) findStrays(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// chooser picks the pool's node group, and the one that it replaces, out of those that have one of
-// the pool's names, or the name for a new one. A node group is the pool's by its owner tag alone:
+// chooser picks the pool's node group, and the one that it replaces, out of the node groups that have
+// one of the pool's names, or the name for a new one. A node group is the pool's by its owner tag alone:
 // a user of the namespace can write every name that is recorded.
 type chooser struct {
 	observer
@@ -207,7 +207,7 @@ func (c chooser) describe(ctx context.Context, name string) (*nodegroup.Nodegrou
 	return c.Memory.cloud.Nodegroups.Describe(ctx, c.Seen.EKSCluster, name)
 }
 
-// chooseFrom is choose, where a new node group may have one of the creatable names.
+// chooseFrom does what choose does, where a new node group may have one of the creatable names.
 func (c chooser) chooseFrom(ctx context.Context, creatable []string) error {
 	in, found := c.input(), c.found
 	var adoptable *nodegroup.Nodegroup

@@ -16,7 +16,7 @@ import (
 // input is what a decision about an AWSManagedMachinePool is made from.
 type input = reconcile.Input[*infrav1.AWSManagedMachinePool, Observed]
 
-// Settings are those of the manager.
+// Settings are set for the whole manager.
 type Settings struct {
 	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero
 	// for no wait.
@@ -32,7 +32,7 @@ type Observed struct {
 	Settings Settings
 	// MachinePool owns the pool, nil if it does not yet or is gone.
 	MachinePool *clusterv1.MachinePool
-	// Cluster is that of the pool, nil if it is gone. ClusterName is its name, as the MachinePool
+	// Cluster is the pool's, nil if it is gone. ClusterName is its name, as the MachinePool
 	// has it, or as it was recorded before anything was created in AWS.
 	Cluster     *clusterv1.Cluster
 	ClusterName string
@@ -68,7 +68,7 @@ type Observed struct {
 	LaunchConfig pool.LaunchConfig
 	// Shape is what a node of the pool has and is.
 	Shape Shape
-	// Subnets are those of a new node group.
+	// Subnets are where a new node group launches.
 	Subnets Subnets
 	// Differences are what differs between versions of the pool's launch template and the wanted
 	// version, by number.

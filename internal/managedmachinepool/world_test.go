@@ -61,6 +61,8 @@ type world struct {
 	sessions   *aws.Sessions
 	settings   Settings
 	controller *Controller
+	// forgetful has the controller restarted before each pass.
+	forgetful bool
 }
 
 func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
@@ -138,6 +140,9 @@ func (w *world) create(name string, change func(*infrav1.AWSManagedMachinePool))
 // reconcile makes one pass over a pool, and lets five seconds go by.
 func (w *world) reconcile(name string) {
 	w.Helper()
+	if w.forgetful {
+		w.restart()
+	}
 	if _, err := w.controller.Reconcile(w.Context(), ctrl.Request{NamespacedName: named(name)}); err != nil {
 		w.Logf("a pass failed: %v", err)
 	}

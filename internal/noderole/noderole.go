@@ -304,7 +304,7 @@ func (d Desired) Changes(seen Role) []string {
 	return changes
 }
 
-// What is reported about changes of a role.
+// The words for changes of a role.
 const (
 	tagsSet     = "tags are set"
 	tagsRemoved = "tags are removed"

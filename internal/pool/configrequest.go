@@ -78,8 +78,8 @@ func Inspected(config *infrav1.AWSLaunchConfig) *infrav1.AWSLaunchConfigSpec {
 }
 
 // UnfitReferred returns why the pool cannot launch from a launch config that it refers to, "" if it
-// can. What is in the way of all pools of the kind comes first, and then the problem that rules of
-// the kind found of what Inspected returns.
+// can. Obstacles for all pools of the kind come first, and then the problem that rules of the kind
+// found in what Inspected returns.
 func (r ConfigRequest) UnfitReferred(config *infrav1.AWSLaunchConfig, problem string) string {
 	switch {
 	case config.Spec.Existing == nil:
@@ -114,14 +114,14 @@ func (r ConfigRequest) UnfitOwn(wanted *infrav1.AWSLaunchConfigSpec, problem str
 	return infrav1.InvalidSpecReason, fmt.Sprintf("AWSLaunchConfigTemplate %s is not for this pool: %s", TemplateKey(r.Pool.GetNamespace(), *r.Template), problem)
 }
 
-// Labels returns the config's own, those of its Cluster and manager, and those of the template that
-// it was made from.
+// Labels returns the config's own labels, the labels of its Cluster and manager, and the labels of
+// the template that it was made from.
 func (r ConfigRequest) Labels(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
 	return labelSource(configLabels(config, r.Pool, r.ClusterName), source)
 }
 
-// Annotations returns the config's own, those that name what it was made from, and those by which it
-// learns what to take over, and what to do with what was taken over.
+// Annotations returns the config's own annotations, the names of what it was made from, and what it
+// is to take over, and to do with what was taken over.
 func (r ConfigRequest) Annotations(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
 	annotations := maps.Clone(source.Marks)
 	annotations[infrav1.AdoptTemplateAnnotation] = r.Adopt

@@ -31,8 +31,8 @@ func configLabels(config *infrav1.AWSLaunchConfig, pool client.Object, clusterNa
 	return labels
 }
 
-// configAnnotations returns the config's own annotations and those of its pool, of which an empty
-// one is left out.
+// configAnnotations returns the config's own annotations and its pool's, except for
+// empty ones.
 func configAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]string) map[string]string {
 	annotations := map[string]string{}
 	maps.Copy(annotations, config.Annotations)

@@ -34,7 +34,7 @@ type LaunchSource struct {
 	Problem, Reason string
 }
 
-// PoolSource is the source that a pool has in itself.
+// PoolSource returns the source that a pool has in itself.
 func PoolSource(template *infrav1.AWSLaunchTemplate, versionsToKeep *int32, tags infrav1.Tags) LaunchSource {
 	return LaunchSource{
 		AWSLaunchConfigTemplateResourceSpec: infrav1.AWSLaunchConfigTemplateResourceSpec{
@@ -103,7 +103,7 @@ func (t ReferredTemplate) Source(present *infrav1.AWSLaunchConfig, versionsToKee
 	return source
 }
 
-// presentSource is what a launch config was made from.
+// presentSource returns what a launch config was made from.
 func presentSource(config *infrav1.AWSLaunchConfig, reason, problem string) LaunchSource {
 	source := LaunchSource{
 		AWSLaunchConfigTemplateResourceSpec: infrav1.AWSLaunchConfigTemplateResourceSpec{
@@ -130,7 +130,7 @@ func (s LaunchSource) ShowProblem(pool reconciling.Conditioned) {
 	}
 }
 
-// labelSource returns a launch config's labels with those of its template, and without those of another.
+// labelSource returns a launch config's labels with the labels of its template, and without another's.
 func labelSource(labels map[string]string, source LaunchSource) map[string]string {
 	for key := range TemplateLabels(client.ObjectKey{}) {
 		delete(labels, key)
@@ -159,7 +159,7 @@ func notAllowed(ctx context.Context, reader client.Reader, template *infrav1.AWS
 		"a template in the namespace of the pool", template.Namespace, template.Name, namespace), nil
 }
 
-// TemplateKey is the template that a pool in a namespace refers to.
+// TemplateKey returns the template that a pool in a namespace refers to.
 func TemplateKey(namespace string, reference infrav1.LaunchConfigTemplateReference) client.ObjectKey {
 	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
 	if reference.Namespace != "" {
@@ -168,7 +168,7 @@ func TemplateKey(namespace string, reference infrav1.LaunchConfigTemplateReferen
 	return key
 }
 
-// marks are the annotations of what was made from a template: Slipway's own, and Cluster API's for
+// marks returns the annotations of what was made from a template: Slipway's own, and Cluster API's for
 // any object that was cloned.
 func marks(template, generation string) map[string]string {
 	set := map[string]string{
@@ -185,7 +185,7 @@ func marks(template, generation string) map[string]string {
 	return set
 }
 
-// longestLabel is that of a label's value (Kubernetes: labels, syntax).
+// longestLabel is how long a label's value can be (Kubernetes: labels, syntax).
 const longestLabel = 63
 
 // TemplateLabels find the launch configs that were made from a template. A name that is too long

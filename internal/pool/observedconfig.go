@@ -64,8 +64,8 @@ func (c *CreatedConfig) Create(ctx context.Context, kube client.Client, owner cl
 	return config, nil
 }
 
-// Read reads the launch config of a pool: the one that it refers to by a name, or that of its own
-// name if the reference is nil; and the template that it is created from, nil if it is from none.
+// Read reads the launch config of a pool: the one that it refers to by a name, or its namesake if the
+// reference is nil; and the template that it is created from, nil if it is from none.
 func (c *CreatedConfig) Read(ctx context.Context, reader client.Reader, object client.Object, reference *infrav1.LaunchConfigReference,
 	template *infrav1.LaunchConfigTemplateReference, now time.Time,
 ) (LaunchConfig, error) {

@@ -7,7 +7,7 @@ import (
 )
 
 // RoundedUp returns a time in whole seconds, which the API stores, that is not before the given one.
-// What is measured from it is never shorter than it says.
+// A wait that is measured from it is never too short.
 func RoundedUp(now time.Time) metav1.Time {
 	if cut := now.Truncate(time.Second); cut.Before(now) {
 		now = cut.Add(time.Second)
