@@ -26,10 +26,10 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
-	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfigtemplate"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/launchconfigtemplate"
 	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/secretwatch"
@@ -168,7 +168,8 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
 		Watches: secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval), Clouds: registry,
 	}
-	templates := &awslaunchconfigtemplate.Reconciler{Client: manager.GetClient()}
+	templates := launchconfigtemplate.New(&launchconfigtemplate.Kind{Client: manager.GetClient()}, options.Clock,
+		common.Reporter{Recorder: manager.GetEventRecorder(launchconfigtemplate.Name), Progress: options.Progress})
 	return errors.Join(
 		configs.Register(manager, settings, secrets, kinds.networks),
 		pools.Register(manager, settings, kinds.networks),
