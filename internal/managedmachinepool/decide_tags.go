@@ -1,6 +1,7 @@
 package managedmachinepool
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -72,45 +73,49 @@ func tagChanges(wanted map[string]string, retired []string, seen map[string]stri
 // ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group when they change, and
 // otherwise checks now and then whether they still are as they were put.
 func ensureHooks(in input, plan *reconcile.Plan) bool {
-	wanted, applied, digest := autoscalinggroup.HooksOf(in.Object.Spec.AWSLifecycleHooks), common.AppliedOf(in.Object), ""
+	wanted, applied := autoscalinggroup.HooksOf(in.Object.Spec.AWSLifecycleHooks), common.AppliedOf(in.Object)
 	if !tagsCanBeSet(in) || in.Seen.Members == nil || failedTags(in) != nil || len(wanted)+len(applied.Hooks) == 0 {
 		return true
 	}
-	if len(wanted) > 0 {
-		digest = autoscalinggroup.HooksDigest(wanted) + "/" + in.Seen.Members.Name
-	}
-	hooks := in.Seen.Hooks
-	if !hooks.Read && hooks.Err == nil && applied.HooksDigest == digest && digest != "" && in.Seen.HooksDue.After(in.Now) {
-		plan.LookAgain(in.Seen.HooksDue.Sub(in.Now))
+	hooks, digest := in.Seen.Hooks, hooksDigest(in, wanted)
+	confirmed := applied.HooksDigest == digest && digest != "" && in.Seen.HooksDue.After(in.Now)
+	switch err := cmp.Or(hooks.Err, failed[changeHooks](in)); {
+	case err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
 		return true
-	}
-	if hooks.Err == nil {
-		hooks.Err = failed[changeHooks](in)
-	}
-	switch {
-	case hooks.Err != nil:
-		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, hooks.Err)
+	case !hooks.Read && confirmed:
+		plan.LookAgain(in.Seen.HooksDue.Sub(in.Now))
 		return true
 	case !hooks.Read, hooks.Group != in.Seen.Members.Name:
 		plan.Need(needHooks)
 		return true
 	}
-	record := func(names []string, digest string) {
-		annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
-			applied := common.AppliedOf(pool)
-			applied.Hooks, applied.HooksDigest = names, digest
-			applied.Record(pool)
-		})
-	}
 	names := autoscalinggroup.HookNames(wanted)
 	if changes := autoscalinggroup.HookChanges(wanted, applied.Hooks, hooks.List); len(changes) > 0 && !succeeded[changeHooks](in) {
-		record(common.Union(applied.Hooks, names), "")
+		recordHooks(in, plan, common.Union(applied.Hooks, names), "")
 		plan.Do(changeHooks{Group: in.Seen.Members.Name, Changes: changes}, "%s", hooksDiffer(changes))
 		return true
 	}
-	record(names, digest)
+	recordHooks(in, plan, names, digest)
 	plan.LookAgain(common.NextTurn(in.Now, hookCheck, keyOf(in)).Sub(in.Now))
 	return true
+}
+
+// hooksDigest returns a text that is the same for the same hooks of the same group, empty for none.
+func hooksDigest(in input, hooks []autoscalinggroup.Hook) string {
+	if len(hooks) == 0 {
+		return ""
+	}
+	return autoscalinggroup.HooksDigest(hooks) + "/" + in.Seen.Members.Name
+}
+
+// recordHooks records which hooks the group has, or is about to have if the digest is empty.
+func recordHooks(in input, plan *reconcile.Plan, names []string, digest string) {
+	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
+		applied := common.AppliedOf(pool)
+		applied.Hooks, applied.HooksDigest = names, digest
+		applied.Record(pool)
+	})
 }
 
 // hooksDiffer lists the hooks that are to be changed.
