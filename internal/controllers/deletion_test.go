@@ -40,11 +40,11 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/awsmanagedmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -135,9 +135,9 @@ func (w *world) build(managed bool) {
 		Client: w.Client, Live: w.Client, Watches: noWatches{}, Clouds: registry, Clock: w.clock, Report: report,
 	})}}
 	if managed {
-		w.reconcilers = append(w.reconcilers, kind{&infrav1.AWSManagedMachinePool{}, &awsmanagedmachinepool.Reconciler{
-			Client: w.Client, Live: w.Client, Clouds: registry, Clock: w.clock, Report: report,
-		}})
+		w.reconcilers = append(w.reconcilers, kind{&infrav1.AWSManagedMachinePool{}, managedmachinepool.New(&managedmachinepool.Kind{
+			Client: w.Client, Live: w.Client, Clouds: registry, Clock: w.clock,
+		}, report)})
 		return
 	}
 	w.reconcilers = append(w.reconcilers, kind{&infrav1.AWSMachinePool{}, machinepool.New(&machinepool.Kind{

@@ -14,7 +14,6 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/bootstrapstorage"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -217,33 +216,6 @@ func (d deleteGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 		return nil, err
 	}
 	return eventsOf(reconcile.Eventf("ASGDeleting", "Deleting Auto Scaling group %s and its %d instances", d.Group, d.Instances)), nil
-}
-
-// do deletes a launch template with the owner's bootstrap data wherever versions of the template
-// say that some is kept.
-func (d deleteTemplate) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
-	cloud := a.Memory.cloud
-	versions, err := cloud.Templates.Versions(ctx, d.Template.ID)
-	if err != nil {
-		return nil, err
-	}
-	swept := map[bootstrapstorage.Place]bool{}
-	for _, version := range versions {
-		location, kept := bootstrapstorage.ParseLocation(version.Fingerprints.Data)
-		if !kept || swept[location.Place] {
-			continue
-		}
-		swept[location.Place] = true
-		if _, err := cloud.Storage.Sweep(ctx, location.Place, d.Owner, nil, nil); err != nil {
-			return nil, err
-		}
-	}
-	if err := cloud.Templates.Delete(ctx, d.Owner, d.Template); err != nil {
-		return nil, err
-	}
-	cloud.SeenTemplates.Invalidate(d.Template.Name)
-	a.Seen.Leftovers.Templates = a.Seen.Leftovers.Templates[1:]
-	return eventsOf(reconcile.Eventf("LaunchTemplateDeleted", "Deleted launch template %s (%s), whose AWSLaunchConfig is gone", d.Template.Name, d.Template.ID)), nil
 }
 
 func (s startRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error) {

@@ -6,24 +6,19 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 func (c createLaunchConfig) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
-	config := c.Config.DeepCopy()
-	if err := controllerutil.SetControllerReference(a.Object, config, a.Client.Scheme()); err != nil {
-		return nil, fmt.Errorf("owning the launch config: %w", err)
+	config, err := a.Memory.created.Create(ctx, a.Client, a.Object, c.Config, a.Clock.Now())
+	if err == nil {
+		a.Seen.LaunchConfig.Object = config
 	}
-	if err := a.Client.Create(ctx, config); err != nil {
-		return nil, err
-	}
-	a.Memory.created, a.Memory.createdAt = config.DeepCopy(), a.Clock.Now()
-	a.Seen.LaunchConfig.Object = config
-	return nil, nil
+	return nil, err
 }
 
 // patchConfig changes the launch config of the pool.
@@ -57,4 +52,13 @@ func (m markReleased) do(ctx context.Context, a actor) ([]reconcile.Event, error
 
 func (d deleteLaunchConfig) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	return nil, client.IgnoreNotFound(a.Client.Delete(ctx, a.Seen.Leftovers.Config))
+}
+
+// do deletes a launch template with the owner's bootstrap data.
+func (d deleteTemplate) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	if err := pool.DeleteTemplate(ctx, a.Memory.cloud, d.Owner, d.Template); err != nil {
+		return nil, err
+	}
+	a.Seen.Leftovers.Templates = a.Seen.Leftovers.Templates[1:]
+	return eventsOf(reconcile.Eventf("LaunchTemplateDeleted", "Deleted launch template %s (%s), whose AWSLaunchConfig is gone", d.Template.Name, d.Template.ID)), nil
 }

@@ -123,18 +123,7 @@ func annotationChanges(in input, change func(*infrav1.AWSMachinePool)) map[strin
 	changed := *in.Object
 	changed.Annotations = maps.Clone(in.Object.Annotations)
 	change(&changed)
-	differing := map[string]string{}
-	for key, value := range changed.Annotations {
-		if before, known := in.Object.Annotations[key]; !known || before != value {
-			differing[key] = value
-		}
-	}
-	for key := range in.Object.Annotations {
-		if _, kept := changed.Annotations[key]; !kept {
-			differing[key] = ""
-		}
-	}
-	return differing
+	return pool.AnnotationChanges(in.Object.Annotations, changed.Annotations)
 }
 
 // restamp has conditions that were found for an earlier generation hold for the present one, if the

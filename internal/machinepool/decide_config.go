@@ -1,15 +1,8 @@
 package machinepool
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"reflect"
 	"slices"
-	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,19 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
-)
-
-const (
-	// configEnding is when a pool checks again whether a launch config that has its name is gone.
-	configEnding = 10 * time.Second
-	// cacheBehind is when the cache is expected to show what this process wrote at the latest.
-	cacheBehind = 5 * time.Second
 )
 
 // ensureLaunchConfig keeps the pool's launch config as the pool asks for, or follows the one that
@@ -47,42 +32,51 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 		return showForeignConfig(in, plan)
 	}
 	if in.Seen.LaunchConfig.Recent {
-		plan.LookAgain(cacheBehind)
+		plan.LookAgain(pool.CacheBehind)
 	}
-	poolConfig, source := launchConfigOf(in), configSource(in)
-	wanted := poolConfig.Spec(source, config)
-	if reason, problem := poolConfig.UnfitOwn(&wanted); problem != "" {
+	request, source := configRequest(in), configSource(in)
+	wanted := wantedConfig(in, source, config)
+	if reason, problem := request.UnfitOwn(&wanted, incompatible(in, &wanted)); problem != "" {
 		showConfig(in, config) // what the pool has from it before goes on
 		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, reason, problem)
-		return proveTemplate(in, plan)
+		return in.Seen.LaunchConfig.Prove(in.Object, plan, presentTemplate(in))
 	}
-	update := updateLaunchConfig{Name: config.Name, Spec: wanted, Labels: poolConfig.Labels(config, source), Annotations: poolConfig.Annotations(config, source)}
+	update := updateLaunchConfig{Name: config.Name, Spec: wanted, Labels: request.Labels(config, source), Annotations: request.Annotations(config, source)}
 	if err := failed[updateLaunchConfig](in); err != nil {
 		return showRefusedConfig(in, err)
 	}
-	if differs := update.differs(config); len(differs) > 0 && !succeeded[updateLaunchConfig](in) {
-		plan.Do(update, "the pool asks for %s", strings.Join(differs, ", "))
+	differs := pool.ConfigDifferences(config, update.Spec, update.Labels, update.Annotations)
+	if differs != "" && !succeeded[updateLaunchConfig](in) {
+		plan.Do(update, "the pool asks for %s", differs)
 		return true
 	}
 	showConfig(in, config)
 	source.ShowProblem(in.Object)
-	return proveTemplate(in, plan)
+	return in.Seen.LaunchConfig.Prove(in.Object, plan, presentTemplate(in))
 }
 
 // followConfig shows a launch config that the pool refers to, and of which nothing is written.
 func followConfig(in input, plan *reconcile.Plan) bool {
-	name, config := in.Object.Spec.LaunchConfigRef.Name, in.Seen.LaunchConfig.Object
+	config := in.Seen.LaunchConfig
+	if !config.ShowUnfit(in.Object, in.Object.Spec.LaunchConfigRef.Name, unfitReferred(in)) {
+		return true
+	}
+	showConfig(in, config.Object)
+	return config.Prove(in.Object, plan, presentTemplate(in))
+}
+
+// unfitReferred returns why the pool cannot launch from the launch config that it refers to, "" if it
+// can, or there is none.
+func unfitReferred(in input) string {
+	config := in.Seen.LaunchConfig.Object
 	if config == nil {
-		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
-			fmt.Sprintf("AWSLaunchConfig %q, which spec.launchConfigRef names, does not exist", name))
-		return true
+		return ""
 	}
-	if problem := launchConfigOf(in).UnfitConfig(config); problem != "" {
-		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, fmt.Sprintf("AWSLaunchConfig %q is not for this pool: %s", name, problem))
-		return true
+	problem := ""
+	if spec := pool.Inspected(config); spec != nil {
+		problem = incompatible(in, spec)
 	}
-	showConfig(in, config)
-	return proveTemplate(in, plan)
+	return configRequest(in).UnfitReferred(config, problem)
 }
 
 // createConfig creates the pool's own launch config.
@@ -93,18 +87,18 @@ func createConfig(in input, plan *reconcile.Plan) bool {
 	case err != nil:
 		return showRefusedConfig(in, err)
 	}
-	poolConfig, source := launchConfigOf(in), configSource(in)
+	request, source := configRequest(in), configSource(in)
 	if source.Problem != "" {
 		source.ShowProblem(in.Object)
 		return true
 	}
-	config := &infrav1.AWSLaunchConfig{Spec: poolConfig.Spec(source, nil)}
+	config := &infrav1.AWSLaunchConfig{Spec: wantedConfig(in, source, nil)}
 	config.Namespace, config.Name = in.Object.Namespace, in.Object.Name
-	if reason, problem := poolConfig.UnfitOwn(&config.Spec); problem != "" {
+	if reason, problem := request.UnfitOwn(&config.Spec, incompatible(in, &config.Spec)); problem != "" {
 		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, reason, problem)
 		return true
 	}
-	config.Labels, config.Annotations = poolConfig.Labels(config, source), poolConfig.Annotations(config, source)
+	config.Labels, config.Annotations = request.Labels(config, source), request.Annotations(config, source)
 	ownership.SetLocation(config, in.Seen.Access.Location)
 	controllerutil.AddFinalizer(config, infrav1.LaunchConfigFinalizer)
 	plan.Do(createLaunchConfig{Config: config}, "the pool has no launch config")
@@ -113,15 +107,7 @@ func createConfig(in input, plan *reconcile.Plan) bool {
 
 // showForeignConfig shows that a launch config that is not the pool's has its name.
 func showForeignConfig(in input, plan *reconcile.Plan) bool {
-	config := in.Seen.LaunchConfig.Object
-	if config.DeletionTimestamp == nil {
-		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchConfigNotOwnedReason,
-			fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", config.Name))
-		return false
-	}
-	reconciling.Unknown(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
-		fmt.Sprintf("AWSLaunchConfig %q, which does not belong to this pool, is being deleted; the pool creates its own once it is gone. Nodes keep what they run", config.Name))
-	plan.LookAgain(configEnding)
+	in.Seen.LaunchConfig.ShowForeign(in.Object, plan)
 	return false
 }
 
@@ -148,28 +134,7 @@ func showRefusedConfig(in input, err error) bool {
 // showConfig shows the state of the launch config on the pool.
 func showConfig(in input, config *infrav1.AWSLaunchConfig) {
 	showAdoption(in, config)
-	common.ShowLaunchConfig(in.Object, config)
-}
-
-// proveTemplate checks that the pool may launch from the template that its launch config's status
-// names, before its group is first pointed at it. Status is no proof: a user who may write it could
-// name the template of another cluster, with that cluster's user data.
-func proveTemplate(in input, plan *reconcile.Plan) bool {
-	config := in.Seen.LaunchConfig
-	if !common.Launchable(config.Object) || config.Object.Status.LaunchTemplateID == presentTemplate(in) {
-		return true
-	}
-	switch {
-	case config.TemplateErr != nil:
-		pool.ShowFailure(in.Object, plan, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, config.TemplateErr)
-		return false
-	case config.TemplateID != config.Object.Status.LaunchTemplateID:
-		plan.Need(needTemplate)
-	case config.Template != nil && common.ForeignTemplate(config.Object, *config.Template) != "":
-		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.OwnerTagMissingReason, common.ForeignTemplate(config.Object, *config.Template))
-		plan.LookAgain(cacheBehind)
-	}
-	return true
+	pool.ShowLaunchConfig(in.Object, config)
 }
 
 // presentTemplate is the launch template that the group launches from, empty for none.
@@ -186,16 +151,11 @@ func presentTemplate(in input) string {
 func launchable(in input) *infrav1.AWSLaunchConfig {
 	config := in.Seen.LaunchConfig
 	switch {
-	case config.Object == nil || bootstrapMissing(in) != "" || !common.Launchable(config.Object) || failed[updateLaunchConfig](in) != nil:
+	case config.Object == nil || bootstrapMissing(in) != "" || !pool.Launchable(config.Object) || failed[updateLaunchConfig](in) != nil:
 		return nil
 	case in.Object.Spec.LaunchConfigRef == nil && !metav1.IsControlledBy(config.Object, in.Object):
 		return nil
-	case in.Object.Spec.LaunchConfigRef != nil && launchConfigOf(in).UnfitConfig(config.Object) != "":
-		return nil
-	case config.Object.Status.LaunchTemplateID == presentTemplate(in):
-	case config.TemplateID != config.Object.Status.LaunchTemplateID, config.TemplateErr != nil:
-		return nil
-	case config.Template != nil && common.ForeignTemplate(config.Object, *config.Template) != "":
+	case in.Object.Spec.LaunchConfigRef != nil && unfitReferred(in) != "", !config.Proven(presentTemplate(in)):
 		return nil
 	}
 	return config.Object
@@ -204,95 +164,35 @@ func launchable(in input) *infrav1.AWSLaunchConfig {
 // awaitsConfig reports whether the pool waits for a launch config that has not acted on its spec yet.
 func awaitsConfig(in input) bool {
 	config := in.Seen.LaunchConfig.Object
-	return config != nil && bootstrapMissing(in) == "" && common.HasToAct(config)
+	return config != nil && bootstrapMissing(in) == "" && pool.HasToAct(config)
 }
 
-// launchConfigOf returns how the pool comes to its launch config.
-func launchConfigOf(in input) common.PoolLaunchConfig {
+// configRequest returns what the pool asks of its launch config.
+func configRequest(in input) pool.ConfigRequest {
 	spec := &in.Object.Spec
-	return common.PoolLaunchConfig{
+	return pool.ConfigRequest{
 		Pool: in.Object, Kind: string(inspection.AWSMachinePool), Given: overriddenMembers(spec.MixedInstancesPolicy), ClusterName: in.Seen.MachinePool.Spec.ClusterName,
-		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
-		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
-		Placement: common.PlacementOf(namedSubnets(spec.Subnets), spec.AvailabilityZones, in.Seen.MachinePool.Spec.FailureDomains, in.Seen.Access.Facts),
+		Template: spec.LaunchConfigTemplateRef, Control: spec.LaunchConfigControl,
+		Placement: pool.PlacementOf(namedSubnets(spec.Subnets), spec.AvailabilityZones, in.Seen.MachinePool.Spec.FailureDomains, in.Seen.Access.Facts),
 		Adopt:     adoptableTemplate(in),
-		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
-			complete(in, wanted, present)
-		},
-		Unfit: func(config *infrav1.AWSLaunchConfigSpec) string { return incompatible(in, config) },
 	}
 }
 
+// wantedConfig returns what the pool wants of its own launch config. Present is what there is, nil if
+// there is none.
+func wantedConfig(in input, source pool.LaunchSource, present *infrav1.AWSLaunchConfig) infrav1.AWSLaunchConfigSpec {
+	wanted := configRequest(in).Spec(source)
+	complete(in, &wanted, present)
+	return wanted
+}
+
 // configSource returns what the pool's own launch config is made from.
-func configSource(in input) common.LaunchSource {
+func configSource(in input) pool.LaunchSource {
 	spec := &in.Object.Spec
 	if spec.LaunchConfigTemplateRef != nil {
 		return in.Seen.LaunchConfig.Source.Source(in.Seen.LaunchConfig.Object, spec.VersionsToKeep, spec.AdditionalTags)
 	}
-	return common.PoolSource(spec.AWSLaunchTemplate, spec.VersionsToKeep, spec.AdditionalTags)
-}
-
-// differs returns what an update changes of a launch config: members of its spec, labels and annotations.
-func (u updateLaunchConfig) differs(config *infrav1.AWSLaunchConfig) []string {
-	var differing []string
-	if !equality.Semantic.DeepEqual(config.Spec, u.Spec) {
-		differing = differingMembers(config.Spec, u.Spec)
-	}
-	if !maps.Equal(config.Labels, u.Labels) {
-		differing = append(differing, "other labels")
-	}
-	if !maps.Equal(config.Annotations, u.Annotations) {
-		differing = append(differing, "other annotations")
-	}
-	return differing
-}
-
-// differingMembers returns how the members of two specs differ, sorted by name: "instanceType
-// m5.large → m6i.large". Specs that differ in no member that JSON has count as differing all the
-// same.
-func differingMembers(before, after infrav1.AWSLaunchConfigSpec) []string {
-	members := [2]map[string]any{}
-	for i, spec := range []infrav1.AWSLaunchConfigSpec{before, after} {
-		text, err := json.Marshal(spec)
-		if err == nil {
-			err = json.Unmarshal(text, &members[i])
-		}
-		if err != nil {
-			return []string{"another spec"}
-		}
-	}
-	names := maps.Clone(members[0])
-	maps.Copy(names, members[1])
-	var differing []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if old, wanted := members[0][name], members[1][name]; !reflect.DeepEqual(old, wanted) {
-			differing = append(differing, difference(name, old, wanted))
-		}
-	}
-	if len(differing) == 0 {
-		return []string{"another spec"}
-	}
-	return differing
-}
-
-// longestValue bounds the values that the reason for an update names, in bytes.
-const longestValue = 64
-
-// difference returns how a member of a spec changes, with its values if both are plain and short.
-func difference(name string, old, wanted any) string {
-	values := [2]string{}
-	for i, value := range []any{old, wanted} {
-		switch value.(type) {
-		case nil:
-			values[i] = "none"
-		case string, bool, float64:
-			values[i] = fmt.Sprint(value)
-		}
-		if values[i] == "" || len(values[i]) > longestValue {
-			return "another " + name
-		}
-	}
-	return fmt.Sprintf("%s %s → %s", name, values[0], values[1])
+	return pool.PoolSource(spec.AWSLaunchTemplate, spec.VersionsToKeep, spec.AdditionalTags)
 }
 
 // namedSubnets returns the subnets that references name by id, in the order of the references. One

@@ -124,7 +124,7 @@ func confirmGone(in input, plan *reconcile.Plan) bool {
 	}
 	status := deletionStatus(in.Object)
 	if status.GroupUnseenSince == nil {
-		status.GroupUnseenSince = ptr.To(roundedUp(in.Now))
+		status.GroupUnseenSince = ptr.To(pool.RoundedUp(in.Now))
 	}
 	wait := status.GroupUnseenSince.Add(lookAgain).Sub(in.Now)
 	if wait <= 0 {
@@ -331,11 +331,7 @@ func deleteConfig(in input, plan *reconcile.Plan) bool {
 		plan.Do(deleteLaunchConfig{Name: config.Name}, "%s is being deleted, and its group is gone", in.Object.Name)
 		return true
 	}
-	message := fmt.Sprintf("AWSLaunchConfig %s and its launch template are being deleted", config.Name)
-	if condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.DeletingCondition); condition != nil && condition.Message != "" {
-		message += ": " + condition.Message
-	}
-	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
+	in.Seen.Leftovers.ShowDeletion(in.Object, infrav1.ASGDeletionInProgressReason)
 	return false
 }
 

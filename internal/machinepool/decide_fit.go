@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/inspection"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
 // reservation reports whether the pool decides on Capacity Reservations itself, and whether its
@@ -27,38 +27,38 @@ func skipsMatching(preferences *infrav1.RefreshPreferences) bool {
 // incompatible returns why the pool cannot launch from a launch config that is not written in the
 // pool itself, "" if it can. They are the rules that the API server holds for awsLaunchTemplate.
 func incompatible(in input, spec *infrav1.AWSLaunchConfigSpec) string {
-	pool, mixed := &in.Object.Spec, in.Object.Spec.MixedInstancesPolicy
-	spot, block := common.Bought(spec)
-	outside := pool.BootstrapStorage != "" && pool.BootstrapStorage != infrav1.BootstrapStorageUserData
-	reserves, inReservation := reservation(pool)
+	object, mixed := &in.Object.Spec, in.Object.Spec.MixedInstancesPolicy
+	spot, block := pool.Bought(spec)
+	outside := object.BootstrapStorage != "" && object.BootstrapStorage != infrav1.BootstrapStorageUserData
+	reserves, inReservation := reservation(object)
 	// A parameter that a spec names is resolved before a version is made of it.
 	parameter := spec.Existing != nil && strings.HasPrefix(ptr.Deref(spec.AMI.ID, ""), inspection.ParameterPrefix)
 	return cmp.Or(
-		common.If(spec.ClusterName != in.Seen.MachinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
-		common.If(spec.Nodegroup != nil, "spec.nodegroup is set, so that its user data is for a managed node group"),
-		common.If(spec.InstanceType == "" && spec.InstanceRequirements == nil && (mixed == nil || len(mixed.Overrides) == 0), "it names no instance type, and the pool has no mixedInstancesPolicy.overrides"),
-		common.If(lacksDryRun(spec), "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
-		common.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
-		common.If(mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"),
-		incompatibleWithWarmPool(pool.WarmPool, spec, spot || block, parameter),
-		common.If(parameter && skipsMatching(pool.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS can not tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
-		common.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"),
-		common.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
-		common.If(inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"),
+		pool.If(spec.ClusterName != in.Seen.MachinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
+		pool.If(spec.Nodegroup != nil, "spec.nodegroup is set, so that its user data is for a managed node group"),
+		pool.If(spec.InstanceType == "" && spec.InstanceRequirements == nil && (mixed == nil || len(mixed.Overrides) == 0), "it names no instance type, and the pool has no mixedInstancesPolicy.overrides"),
+		pool.If(lacksDryRun(spec), "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
+		pool.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
+		pool.If(mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"),
+		incompatibleWithWarmPool(object.WarmPool, spec, spot || block, parameter),
+		pool.If(parameter && skipsMatching(object.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS can not tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
+		pool.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"),
+		pool.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
+		pool.If(inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"),
 	)
 }
 
 // incompatibleWithWarmPool returns why instances of a launch config cannot be in the warm pool, ""
 // if they can or there is none.
-func incompatibleWithWarmPool(pool *infrav1.WarmPool, spec *infrav1.AWSLaunchConfigSpec, bought, parameter bool) string {
-	if pool == nil {
+func incompatibleWithWarmPool(warm *infrav1.WarmPool, spec *infrav1.AWSLaunchConfigSpec, bought, parameter bool) string {
+	if warm == nil {
 		return ""
 	}
 	return cmp.Or(
-		common.If(bought, "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
-		common.If(pool.State == hibernatedWarmPool && !hibernates(spec),
+		pool.If(bought, "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
+		pool.If(warm.State == hibernatedWarmPool && !hibernates(spec),
 			"its instances cannot hibernate, and the pool has a warmPool in state Hibernated: set hibernationOptions.configured to true, or warmPool.state to Stopped"),
-		common.If(parameter, "its image is a Systems Manager parameter, and Auto Scaling has no warm pool of such instances"),
+		pool.If(parameter, "its image is a Systems Manager parameter, and Auto Scaling has no warm pool of such instances"),
 	)
 }
 

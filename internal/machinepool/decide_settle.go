@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
@@ -79,15 +80,7 @@ func wantedSince(in input) metav1.Time {
 	if status.WantedConfig == wanted(in).Key() && status.WantedSince != nil {
 		return *status.WantedSince
 	}
-	return roundedUp(in.Now)
-}
-
-// roundedUp returns a time in whole seconds, which is not before the given one.
-func roundedUp(now time.Time) metav1.Time {
-	if cut := now.Truncate(time.Second); cut.Before(now) {
-		now = cut.Add(time.Second)
-	}
-	return metav1.Time{Time: now}
+	return pool.RoundedUp(in.Now)
 }
 
 // settling reports whether what is wanted is held back, because it changed a short while ago. A

@@ -71,11 +71,11 @@ func atRest(t *testing.T) *input {
 
 // configOf returns the launch config of a pool, which is ready at version 1.
 func configOf(in input) *infrav1.AWSLaunchConfig {
-	poolConfig, source := launchConfigOf(in), configSource(in)
-	config := &infrav1.AWSLaunchConfig{Spec: poolConfig.Spec(source, nil)}
+	request, source := configRequest(in), configSource(in)
+	config := &infrav1.AWSLaunchConfig{Spec: wantedConfig(in, source, nil)}
 	config.Namespace, config.Name, config.Generation = "team", "pool", 1
 	config.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "AWSMachinePool", Name: "pool", UID: "pool", Controller: ptr.To(true)}}
-	config.Labels, config.Annotations = poolConfig.Labels(config, source), poolConfig.Annotations(config, source)
+	config.Labels, config.Annotations = request.Labels(config, source), request.Annotations(config, source)
 	config.Status = infrav1.AWSLaunchConfigStatus{LaunchTemplateID: "lt-1", LaunchTemplateName: "pool"}
 	versionsOf(config, 1)
 	return config
@@ -300,7 +300,7 @@ func TestDecideLaunchConfig(t *testing.T) {
 	template := func(problem string) edit {
 		return func(in *input) {
 			in.Object.Spec.AWSLaunchTemplate, in.Object.Spec.LaunchConfigTemplateRef = nil, &infrav1.LaunchConfigTemplateReference{Name: "base"}
-			in.Seen.LaunchConfig.Source = common.ReferredTemplate{Problem: problem, Reason: infrav1.LaunchConfigTemplateNotFoundReason, Template: &infrav1.AWSLaunchConfigTemplate{}}
+			in.Seen.LaunchConfig.Source = pool.ReferredTemplate{Problem: problem, Reason: infrav1.LaunchConfigTemplateNotFoundReason, Template: &infrav1.AWSLaunchConfigTemplate{}}
 			in.Seen.LaunchConfig.Source.Template.Spec.Template.Spec.InstanceType = "m5.large"
 		}
 	}
@@ -320,7 +320,7 @@ func TestDecideLaunchConfig(t *testing.T) {
 	specify(t, []row{
 		{reason: "there is none", given: none, then: "create AWSLaunchConfig pool, because the pool has no launch config"},
 		{reason: "the cache does not show it yet", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, exists) }, then: "nothing"},
-		{reason: "it was created in an earlier pass, and the cache does not show it yet", given: func(in *input) { in.Seen.LaunchConfig.Recent = true }, then: "nothing", again: cacheBehind},
+		{reason: "it was created in an earlier pass, and the cache does not show it yet", given: func(in *input) { in.Seen.LaunchConfig.Recent = true }, then: "nothing", again: pool.CacheBehind},
 		{reason: "the API server does not take it", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, invalid) }, then: "nothing",
 			shows: []string{"LaunchTemplateReady=False/InvalidSpec", "RolledOut=Unknown/WaitingForLaunchConfig"}, again: time.Hour},
 		{reason: "the spec was edited", given: func(in *input) { in.Object.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" }, then: "update AWSLaunchConfig pool, because the pool asks for instanceType m5.large → m6i.large"},
@@ -343,7 +343,7 @@ func TestDecideLaunchConfig(t *testing.T) {
 		{reason: "another object's has the name, and is being deleted", given: func(in *input) {
 			foreign(in)
 			in.Seen.LaunchConfig.Object.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
-		}, then: "nothing", shows: []string{"LaunchTemplateReady=Unknown/WaitingForLaunchConfig"}, again: configEnding},
+		}, then: "nothing", shows: []string{"LaunchTemplateReady=Unknown/WaitingForLaunchConfig"}, again: pool.ConfigEnding},
 		{reason: "it is not ready", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Status.Conditions[0].Status, in.Seen.LaunchConfig.Object.Status.Conditions[0].Reason = metav1.ConditionFalse, "ImageNotFound"
 		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/ImageNotFound", "RolledOut=Unknown/WaitingForLaunchConfig"}, again: time.Hour},
@@ -368,7 +368,7 @@ func TestDecideLaunchConfig(t *testing.T) {
 		{reason: "which another owner has", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Status.LaunchTemplateID, in.Seen.LaunchConfig.TemplateID = "lt-2", "lt-2"
 			in.Seen.LaunchConfig.Template = &launchtemplate.Template{ID: "lt-2"}
-		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/OwnerTagMissing: no node is launched from it"}, again: cacheBehind},
+		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/OwnerTagMissing: no node is launched from it"}, again: pool.CacheBehind},
 		{reason: "AWS does not say whose it is", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Status.LaunchTemplateID, in.Seen.LaunchConfig.TemplateID, in.Seen.LaunchConfig.TemplateErr = "lt-2", "lt-2", errRefused
 		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/LaunchTemplateReconcileFailed"}, again: aws.FateOf(errRefused).After},

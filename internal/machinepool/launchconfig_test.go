@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/config/crd"
 	"github.com/slipway-project/slipway/internal/apitest"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
 // TestLaunchConfigOfAPoolStays holds what a pool, with the defaults that the API server gives it,
@@ -38,8 +38,8 @@ func TestLaunchConfigOfAPoolStays(t *testing.T) {
 			}
 			stored := read[map[string]any](t, file)
 			defaulted := resource.Default(stored)
-			pool := &infrav1.AWSMachinePool{}
-			convert(t, defaulted, pool)
+			object := &infrav1.AWSMachinePool{}
+			convert(t, defaulted, object)
 
 			machinePool := &clusterv1.MachinePool{}
 			secret := "capa-mp-0-data"
@@ -47,13 +47,13 @@ func TestLaunchConfigOfAPoolStays(t *testing.T) {
 			machinePool.Spec.Template.Spec.Version = "v1.33.1"
 			machinePool.Spec.Template.Spec.Bootstrap.DataSecretName = &secret
 
-			source := common.PoolSource(pool.Spec.AWSLaunchTemplate, pool.Spec.VersionsToKeep, pool.Spec.AdditionalTags)
+			source := pool.PoolSource(object.Spec.AWSLaunchTemplate, object.Spec.VersionsToKeep, object.Spec.AdditionalTags)
 			golden := strings.TrimSuffix(file, ".pool.yaml") + ".golden"
 			want, err := os.ReadFile(golden)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := yaml.Marshal(launchConfigOf(input{Object: pool, Seen: Observed{MachinePool: machinePool}}).Spec(source, nil))
+			got, err := yaml.Marshal(wantedConfig(input{Object: object, Seen: Observed{MachinePool: machinePool}}, source, nil))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package machinepool
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,8 +34,7 @@ type Memory struct {
 	// cloud is where the pool's group is.
 	cloud *clouds.Cloud
 	// created is the launch config that was created last, until the cache shows it.
-	created   *infrav1.AWSLaunchConfig
-	createdAt time.Time
+	created pool.CreatedConfig
 	// refreshes are as AWS listed them at a time, while one is under way.
 	refreshes   []autoscalinggroup.Refresh
 	refreshesAt time.Time
@@ -189,16 +187,16 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		shape := &o.Seen.Shape
 		shape.Capacity, shape.NodeInfo, shape.Err = nodeShape(o.input()).Describe(ctx, o.Memory.cloud.Discovery)
 		shape.Known = shape.Err == nil
-	case needTemplate:
-		o.readTemplate(ctx)
+	case pool.NeedTemplate:
+		o.Seen.LaunchConfig.ReadTemplate(ctx, o.Memory.cloud)
 	case needDifferences:
 		o.compareVersions(ctx)
 	case needFailedLaunch:
 		o.findFailedLaunch(ctx)
 	case needConfig:
-		return o.readConfigLive(ctx)
+		return o.Seen.Leftovers.ReadConfig(ctx, o.Live, o.Object)
 	case needTemplates:
-		return o.findTemplates(ctx)
+		return o.Seen.Leftovers.FindTemplates(ctx, o.Live, o.Memory.cloud, o.Object, &infrav1.AWSManagedMachinePool{}, ownerTag(o.input()))
 	}
 	return nil
 }
@@ -377,46 +375,11 @@ func (o observer) planHooks() {
 	o.Seen.HooksDue = common.NextTurn(o.Memory.hooksAt, o.Memory.cloud.HookPace.Join(o.key()), o.key())
 }
 
-// createdAtMost is how long a launch config that was created is awaited in the cache.
-const createdAtMost = cacheBehind
-
 // readConfig reads the launch config of the pool, and the template that it is created from.
-func (o observer) readConfig(ctx context.Context) error {
-	seen, reference := &o.Seen.LaunchConfig, o.Object.Spec.LaunchConfigRef
-	name := o.Object.Name
-	if reference != nil {
-		name = reference.Name
-	}
-	config := &infrav1.AWSLaunchConfig{}
-	switch err := o.Client.Get(ctx, client.ObjectKey{Namespace: o.Object.Namespace, Name: name}, config); {
-	case err == nil:
-		seen.Object, o.Memory.created = config, nil
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)
-	default:
-		created := o.Memory.created
-		if reference == nil && created != nil && metav1.IsControlledBy(created, o.Object) && o.Clock.Since(o.Memory.createdAt) < createdAtMost {
-			seen.Object, seen.Recent = created.DeepCopy(), true
-		}
-	}
-	if o.Object.Spec.LaunchConfigTemplateRef == nil {
-		return nil
-	}
-	var err error
-	seen.Source, err = common.ReadTemplate(ctx, o.Client, o.Object.Namespace, *o.Object.Spec.LaunchConfigTemplateRef)
+func (o observer) readConfig(ctx context.Context) (err error) {
+	spec := &o.Object.Spec
+	o.Seen.LaunchConfig, err = o.Memory.created.Read(ctx, o.Client, o.Object, spec.LaunchConfigRef, spec.LaunchConfigTemplateRef, o.Clock.Now())
 	return err
-}
-
-// readTemplate reads the launch template that the launch config's status names.
-func (o observer) readTemplate(ctx context.Context) {
-	config := &o.Seen.LaunchConfig
-	status := config.Object.Status
-	config.TemplateID = status.LaunchTemplateID
-	if template, known := o.Memory.cloud.SeenTemplates.Peek(status.LaunchTemplateName); known && template.ID == status.LaunchTemplateID {
-		config.Template = &template
-		return
-	}
-	config.Template, config.TemplateErr = o.Memory.cloud.Templates.One(ctx, status.LaunchTemplateID, "")
 }
 
 // readRefreshes shows the group's refreshes as they were seen shortly before if one is under way,
@@ -560,40 +523,4 @@ func (o observer) findFailedLaunch(ctx context.Context) {
 	if err == nil {
 		o.Memory.failedLaunch, o.Memory.failedUntil = launch, now.Add(again)
 	}
-}
-
-// readConfigLive reads the pool's own launch config past the cache, which may not know yet of one
-// that was just created.
-func (o observer) readConfigLive(ctx context.Context) error {
-	config := &infrav1.AWSLaunchConfig{}
-	err := o.Live.Get(ctx, o.key(), config)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading AWSLaunchConfig %q: %w", o.Object.Name, err)
-	}
-	o.Seen.Leftovers.ConfigRead = true
-	if err == nil && metav1.IsControlledBy(config, o.Object) {
-		o.Seen.Leftovers.Config = config
-	}
-	return nil
-}
-
-// findTemplates finds the launch templates of a pool whose launch config is gone. Where another
-// object has the name, it has the template.
-func (o observer) findTemplates(ctx context.Context) error {
-	for _, other := range []client.Object{&infrav1.AWSLaunchConfig{}, &infrav1.AWSManagedMachinePool{}} {
-		err := o.Live.Get(ctx, o.key(), other)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading %T %q: %w", other, o.Object.Name, err)
-		}
-		if err == nil {
-			o.Seen.Leftovers.TemplatesRead = true
-			return nil
-		}
-	}
-	templates, err := o.Memory.cloud.Templates.OwnedBy(ctx, ownerTag(o.input()))
-	if err != nil && errors.Is(err, ctx.Err()) {
-		return err
-	}
-	o.Seen.Leftovers.Templates, o.Seen.Leftovers.TemplatesErr, o.Seen.Leftovers.TemplatesRead = templates, err, err == nil
-	return nil
 }

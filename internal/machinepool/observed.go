@@ -8,9 +8,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/drain"
-	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
@@ -60,7 +58,7 @@ type Observed struct {
 	Warm WarmPool
 
 	// LaunchConfig is the one that the pool launches from.
-	LaunchConfig LaunchConfig
+	LaunchConfig pool.LaunchConfig
 	// Shape is what a node of the pool has and is.
 	Shape Shape
 	// Subnets are those that instances are launched into, as AWS knows them.
@@ -92,7 +90,7 @@ type Observed struct {
 	Holds map[string]Hold
 
 	// Leftovers is what a deleted or released pool may leave behind.
-	Leftovers Leftovers
+	Leftovers pool.Leftovers
 }
 
 // Candidate is a group that may be adopted, with what says whether it may. Beyond the group,
@@ -106,21 +104,6 @@ type Candidate struct {
 	// AWSMachine is one that CAPA keeps for an instance of the pool (its feature
 	// MachinePoolMachines), empty if there is none.
 	AWSMachine string
-}
-
-// LaunchConfig is the AWSLaunchConfig of a pool, as it was observed.
-type LaunchConfig struct {
-	// Object is nil if there is none.
-	Object *infrav1.AWSLaunchConfig
-	// Recent is true if this process created the object and the cache does not show it yet.
-	Recent bool
-	// Source is the AWSLaunchConfigTemplate that the pool refers to.
-	Source common.ReferredTemplate
-	// Template is the launch template of that ID that status names, nil if AWS has none.
-	// TemplateErr is why that is not known.
-	TemplateID  string
-	Template    *launchtemplate.Template
-	TemplateErr error
 }
 
 // Shape is what a node has and is.
@@ -216,18 +199,6 @@ type Hold struct {
 	Unanswered *reconcile.Event
 }
 
-// Leftovers is what a deleted or released pool may leave behind.
-type Leftovers struct {
-	// ConfigRead is true if the launch config was read past the cache; Config is nil if the pool has none.
-	ConfigRead bool
-	Config     *infrav1.AWSLaunchConfig
-	// TemplatesRead is true if AWS was asked for launch templates of the pool, which no launch
-	// config deletes.
-	TemplatesRead bool
-	Templates     []launchtemplate.Template
-	TemplatesErr  error
-}
-
 // Needs of a decision.
 const (
 	needFreshGroup   reconcile.Need = "the Auto Scaling group as it is now"
@@ -238,7 +209,6 @@ const (
 	needSubnets      reconcile.Need = "subnets"
 	needOverrides    reconcile.Need = "overrides"
 	needShape        reconcile.Need = "what a node is"
-	needTemplate     reconcile.Need = "whose the launch template is"
 	needDifferences  reconcile.Need = "differences of launch template versions"
 	needFailedLaunch reconcile.Need = "failed launches"
 	needConfig       reconcile.Need = "the launch config past the cache"

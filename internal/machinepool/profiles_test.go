@@ -34,7 +34,7 @@ func TestProfileOfAnOverridesTemplate(t *testing.T) {
 	config.Status.Conditions = []metav1.Condition{{Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}}
 	pool := &infrav1.AWSMachinePool{Spec: infrav1.AWSMachinePoolSpec{LaunchConfigRef: &infrav1.LaunchConfigReference{Name: "config"}}}
 	config.Spec.InstanceType = "m5.large"
-	seen := &Observed{MachinePool: &clusterv1.MachinePool{}, LaunchConfig: LaunchConfig{Object: config}, Access: pools.Access{Facts: &cluster.Facts{}}}
+	seen := &Observed{MachinePool: &clusterv1.MachinePool{}, LaunchConfig: pools.LaunchConfig{Object: config}, Access: pools.Access{Facts: &cluster.Facts{}}}
 	seen.MachinePool.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("data")
 	o := observer{Kind: r.pools.kind, pass: pass{Object: pool, Seen: seen, Memory: &Memory{cloud: cloud}}}
 	for profile, want := range map[string]string{

@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
@@ -22,7 +23,7 @@ func readyInput(change func(*infrav1.AWSLaunchConfigStatus)) input {
 	in := input{Object: &infrav1.AWSMachinePool{}, Now: time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)}
 	in.Object.Namespace, in.Object.Name = "team", "pool"
 	in.Object.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "config"}
-	in.Seen.LaunchConfig = LaunchConfig{Object: config, TemplateID: config.Status.LaunchTemplateID}
+	in.Seen.LaunchConfig = pool.LaunchConfig{Object: config, TemplateID: config.Status.LaunchTemplateID}
 	in.Seen.MachinePool = &clusterv1.MachinePool{}
 	in.Seen.MachinePool.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("data")
 	config.OwnerReferences = []metav1.OwnerReference{{Kind: "AWSMachinePool", Name: "pool", Controller: ptr.To(true)}}

@@ -26,12 +26,12 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
-	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfigtemplate"
-	"github.com/slipway-project/slipway/internal/controllers/awsmanagedmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/launchconfigtemplate"
 	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -158,16 +158,18 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads, Clock: options.Clock,
 		Settings: machinepool.Settings{SettleWindow: options.SettleWindow, MachinePoolMachines: options.MachinePoolMachines},
 	}, common.Reporter{Recorder: manager.GetEventRecorder(machinepool.Name), Progress: options.Progress})
-	managed := &awsmanagedmachinepool.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmanagedmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
-		SettleWindow: options.SettleWindow, NodeRolePath: options.NodeRolePath, NodeRoleBoundary: options.NodeRoleBoundary,
-	}
+	managed := managedmachinepool.New(&managedmachinepool.Kind{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Clock: options.Clock,
+		Settings: managedmachinepool.Settings{
+			SettleWindow: options.SettleWindow, NodeRolePath: options.NodeRolePath, NodeRoleBoundary: options.NodeRoleBoundary,
+		},
+	}, common.Reporter{Recorder: manager.GetEventRecorder(managedmachinepool.Name), Progress: options.Progress})
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
 		Watches: secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval), Clouds: registry,
 	}
-	templates := &awslaunchconfigtemplate.Reconciler{Client: manager.GetClient()}
+	templates := launchconfigtemplate.New(&launchconfigtemplate.Kind{Client: manager.GetClient()}, options.Clock,
+		common.Reporter{Recorder: manager.GetEventRecorder(launchconfigtemplate.Name), Progress: options.Progress})
 	return errors.Join(
 		configs.Register(manager, settings, secrets, kinds.networks),
 		pools.Register(manager, settings, kinds.networks),

@@ -220,16 +220,16 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 		if _, err := r.api.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &seen.Name, PolicyArn: &policy}); err != nil {
 			return done, fmt.Errorf("attaching policy %s to IAM role %q: %w", policy, seen.Name, err)
 		}
-		done = append(done, "policy "+policy+" is attached")
+		done = append(done, policyAttached(policy))
 	}
-	for _, policy := range desired.RetiredPolicies {
-		if !slices.Contains(seen.Policies, policy) || slices.Contains(desired.policies(), policy) {
+	for _, policy := range desired.detached() {
+		if !slices.Contains(seen.Policies, policy) {
 			continue
 		}
 		if err := r.detach(ctx, seen.Name, policy); err != nil {
 			return done, err
 		}
-		done = append(done, "policy "+policy+" is detached")
+		done = append(done, policyDetached(policy))
 	}
 	return done, nil
 }
@@ -251,13 +251,13 @@ func (r *Roles) ensureBoundary(ctx context.Context, desired Desired, seen Role) 
 		if err != nil && !aws.IsNotFound(err) {
 			return nil, fmt.Errorf("removing the permissions boundary of IAM role %q: %w", seen.Name, err)
 		}
-		return []string{"the permissions boundary is removed"}, nil
+		return []string{boundaryChanged("")}, nil
 	}
 	_, err := r.api.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &seen.Name, PermissionsBoundary: &desired.Boundary})
 	if err != nil {
 		return nil, fmt.Errorf("setting the permissions boundary of IAM role %q: %w", seen.Name, err)
 	}
-	return []string{"the permissions boundary is " + desired.Boundary}, nil
+	return []string{boundaryChanged(desired.Boundary)}, nil
 }
 
 func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]string, error) {
@@ -266,16 +266,76 @@ func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]s
 		if _, err := r.api.TagRole(ctx, &iam.TagRoleInput{RoleName: &seen.Name, Tags: tags(stale)}); err != nil {
 			return nil, fmt.Errorf("tagging IAM role %q: %w", seen.Name, err)
 		}
-		done = append(done, "tags are set")
+		done = append(done, tagsSet)
 	}
 	if retired := tagdiff.Retired(desired.RetiredTags, desired.Tags, seen.Tags); len(retired) > 0 {
 		keys := slices.Sorted(maps.Keys(retired))
 		if _, err := r.api.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &seen.Name, TagKeys: keys}); err != nil {
 			return done, fmt.Errorf("removing tags %q of IAM role %q: %w", keys, seen.Name, err)
 		}
-		done = append(done, "tags are removed")
+		done = append(done, tagsRemoved)
 	}
 	return done, nil
+}
+
+// Changes returns what Ensure changes of a role, in the words in which Ensure reports it; none if the
+// role is as desired.
+func (d Desired) Changes(seen Role) []string {
+	var changes []string
+	if len(tagdiff.Stale(d.Tags, seen.Tags)) > 0 {
+		changes = append(changes, tagsSet)
+	}
+	if len(tagdiff.Retired(d.RetiredTags, d.Tags, seen.Tags)) > 0 {
+		changes = append(changes, tagsRemoved)
+	}
+	if d.Boundary != seen.Boundary {
+		changes = append(changes, boundaryChanged(d.Boundary))
+	}
+	for _, policy := range d.policies() {
+		if !slices.Contains(seen.Policies, policy) {
+			changes = append(changes, policyAttached(policy))
+		}
+	}
+	for _, policy := range d.detached() {
+		if slices.Contains(seen.Policies, policy) {
+			changes = append(changes, policyDetached(policy))
+		}
+	}
+	return changes
+}
+
+// The words for changes of a role.
+const (
+	tagsSet     = "tags are set"
+	tagsRemoved = "tags are removed"
+)
+
+func policyAttached(policy string) string { return "policy " + policy + " is attached" }
+func policyDetached(policy string) string { return "policy " + policy + " is detached" }
+
+func boundaryChanged(boundary string) string {
+	if boundary == "" {
+		return "the permissions boundary is removed"
+	}
+	return "the permissions boundary is " + boundary
+}
+
+// Applied returns a role as Ensure leaves it.
+func (d Desired) Applied(seen Role) Role {
+	tags := map[string]string{}
+	maps.Copy(tags, seen.Tags)
+	maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(d.RetiredTags, key) })
+	maps.Copy(tags, d.Tags)
+	policies := slices.DeleteFunc(slices.Concat(seen.Policies, d.policies()), func(policy string) bool { return slices.Contains(d.detached(), policy) })
+	slices.Sort(policies)
+	seen.Tags, seen.Boundary, seen.Policies = tags, d.Boundary, slices.Compact(policies)
+	return seen
+}
+
+// detached returns the policies that are detached if they are attached.
+func (d Desired) detached() []string {
+	wanted := d.policies()
+	return slices.DeleteFunc(slices.Clone(d.RetiredPolicies), func(policy string) bool { return slices.Contains(wanted, policy) })
 }
 
 // HandOver makes a role of ours another owner's.

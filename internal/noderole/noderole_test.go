@@ -88,13 +88,21 @@ func ensured(t *testing.T, roles *noderole.Roles, desired noderole.Desired) *nod
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := roles.Ensure(t.Context(), desired, *role); err != nil {
+	changes, applied := desired.Changes(*role), desired.Applied(*role)
+	done, err := roles.Ensure(t.Context(), desired, *role)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff(changes, done); diff != "" {
+		t.Errorf("what was changed is not what was to be changed (-want +got):\n%s", diff)
 	}
 	if role, err = roles.Get(t.Context(), desired.Name); err != nil || role == nil {
 		t.Fatalf("the role is %v, %v", role, err)
 	}
-	done, err := roles.Ensure(t.Context(), desired, *role)
+	if diff := cmp.Diff(applied, *role); diff != "" {
+		t.Errorf("the role is not as it was expected to be (-want +got):\n%s", diff)
+	}
+	done, err = roles.Ensure(t.Context(), desired, *role)
 	if err != nil || len(done) > 0 {
 		t.Errorf("a second time it took %q, %v", done, err)
 	}

@@ -49,18 +49,28 @@ type Registry struct {
 // cannot be called; then nothing is to be looked at there either. An error is one of the API
 // server's.
 func (r Registry) Reach(ctx context.Context, object client.Object, owner *clusterv1.Cluster, clusterName string) (*clouds.Cloud, Access, error) {
+	known, err := r.LoadFacts(ctx, owner, clusterName)
+	if err != nil || known.Facts == nil {
+		return nil, known, err
+	}
+	cloud, access := r.ReachFrom(ctx, object, known.Facts, clusterName)
+	return cloud, access, nil
+}
+
+// LoadFacts reads what is known of a cluster, and calls nothing in AWS. An error is one of the API
+// server's. Any other reason why there are no facts is in the result.
+func (r Registry) LoadFacts(ctx context.Context, owner *clusterv1.Cluster, clusterName string) (Access, error) {
 	if owner == nil {
-		return nil, Access{Cluster: clusterName}, nil
+		return Access{Cluster: clusterName}, nil
 	}
 	facts, err := cluster.Load(ctx, r.Reader, owner)
 	if isAboutCluster(err) {
-		return nil, Access{Cluster: clusterName, Exists: true, Err: err}, nil
+		return Access{Cluster: clusterName, Exists: true, Err: err}, nil
 	}
 	if err != nil {
-		return nil, Access{}, err
+		return Access{}, err
 	}
-	cloud, access := r.ReachFrom(ctx, object, facts, clusterName)
-	return cloud, access, nil
+	return Access{Cluster: clusterName, Exists: true, Facts: facts}, nil
 }
 
 // ReachFrom finds the AWS of a cluster of which the facts are known.

@@ -31,8 +31,9 @@ type Object interface {
 
 // Pass is one reconcile of one object.
 type Pass[T Object, S, M any] struct {
-	// Object is the object as it is stored. Observe and Act leave its status alone; Act may change
-	// the rest by reconciling.Patch.
+	// Object is the object as it is stored. Observe leaves it alone; Act may change all but its
+	// status by reconciling.Patch. An action that records something in status before AWS is called
+	// writes it by reconciling.PatchStatus.
 	Object T
 	// Seen is what was observed. Observe fills it in, and Act keeps it true.
 	Seen *S

@@ -154,6 +154,17 @@ type AWSLaunchConfigTemplate struct {
 	Status AWSLaunchConfigTemplateStatus `json:"status,omitempty"`
 }
 
+// GetConditions returns none. A template has no conditions.
+func (*AWSLaunchConfigTemplate) GetConditions() []metav1.Condition { return nil }
+
+// SetConditions does nothing. A template has no conditions.
+func (*AWSLaunchConfigTemplate) SetConditions([]metav1.Condition) {}
+
+// SetObservedGeneration records the generation of the spec that the status is about.
+func (t *AWSLaunchConfigTemplate) SetObservedGeneration(generation int64) {
+	t.Status.ObservedGeneration = generation
+}
+
 // +kubebuilder:object:root=true
 
 // AWSLaunchConfigTemplateList is a list of AWSLaunchConfigTemplates.

@@ -95,6 +95,18 @@ type AWSManagedMachinePoolStatus struct {
 	// +optional
 	Update *NodegroupUpdateStatus `json:"update,omitempty"`
 
+	// FailedUpdates are the newest updates that failed, one of each type. An update is tried again
+	// after a time that doubles with each attempt.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	FailedUpdates []FailedNodegroupUpdate `json:"failedUpdates,omitempty"`
+
+	// Deletion describes the progress of deleting a node group; absent if there is nothing to describe.
+	// +optional
+	Deletion *NodegroupDeletionStatus `json:"deletion,omitempty"`
+
 	// HealthIssues are what EKS says is wrong with the node group.
 	// +optional
 	// +listType=atomic
@@ -218,6 +230,45 @@ type NodegroupUpdateStatus struct {
 	// Attempts is how many updates in a row, since the configuration came to be wanted, failed.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+}
+
+// FailedNodegroupUpdate describes an update of a node group that failed, or that EKS refused.
+type FailedNodegroupUpdate struct {
+	// Type is EKS's: VersionUpdate or ConfigUpdate; or Rollback, for an update to the previous
+	// Kubernetes version, which EKS refused.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Type string `json:"type"`
+
+	// StartedFor identifies what the update was started for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	StartedFor string `json:"startedFor,omitempty"`
+
+	// Attempts is how many updates for it failed in a row.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// EndTime is when the last of them failed.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+
+	// Refusal is EKS's explanation of an update that it did not start.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Refusal string `json:"refusal,omitempty"`
+}
+
+// NodegroupDeletionStatus describes the progress of deleting a node group.
+type NodegroupDeletionStatus struct {
+	// UnseenSince is since when EKS has shown no node group of a pool that is being deleted.
+	// +optional
+	UnseenSince *metav1.Time `json:"unseenSince,omitempty"`
+
+	// FailedSince is since when a node group of the pool has been one that EKS could not delete.
+	// +optional
+	FailedSince *metav1.Time `json:"failedSince,omitempty"`
 }
 
 // NodegroupHealthIssue is something that EKS says is wrong with a node group.

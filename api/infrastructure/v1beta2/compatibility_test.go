@@ -154,6 +154,8 @@ func TestStatusIsAccepted(t *testing.T) {
 			amiType: CUSTOM, releaseVersion: ami-1, kubernetesVersion: "1.34", autoScalingGroup: eks-x}, retiring: {name: old},
 			nodeRole: {name: nodes, arn: "arn:aws:y", managed: true}, wantedVersion: 3, wantedConfig: c, wantedSince: "2026-01-01T00:00:00Z",
 			update: {id: u, type: VersionUpdate, status: Failed, cause: a, reason: b, startedFor: c, startTime: "2026-01-01T00:00:00Z", attempts: 2},
+			failedUpdates: [{type: VersionUpdate, startedFor: c, attempts: 2, endTime: "2026-01-01T00:00:00Z"}, {type: Rollback, refusal: r}],
+			deletion: {unseenSince: "2026-01-01T00:00:00Z", failedSince: "2026-01-01T00:00:00Z"},
 			healthIssues: [{code: SourceEc2LaunchTemplateNotFound, message: m, resourceIDs: [lt-1]}], instances: [{instanceID: i-1}],
 			conditions: [{type: Ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`, true},
 		{"AWSManagedMachinePool", managedPoolBase, `{failureMessage: x}`, false},

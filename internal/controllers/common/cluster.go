@@ -4,7 +4,6 @@ package common
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/cluster"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -56,29 +54,4 @@ func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
 	}
 	reconciling.False(object, infrav1.PausedCondition, infrav1.NotPausedReason, "")
 	return false
-}
-
-// LoadFacts returns what the object needs to know of its Cluster, or says in the
-// ClusterInfrastructureReady condition what it waits for. Reach makes the condition True: what has
-// a step between True and False within a pass would look as if it had just changed.
-func LoadFacts(ctx context.Context, reader client.Reader, object reconciling.Conditioned, owner *clusterv1.Cluster, name string) (*cluster.Facts, reconciling.Outcome) {
-	if owner == nil {
-		message := fmt.Sprintf("Cluster %q does not exist", name)
-		reconciling.False(object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForClusterReason, message)
-		return nil, reconciling.Stop(message)
-	}
-	facts, err := cluster.Load(ctx, reader, owner)
-	var notReady *cluster.NotReadyError
-	var unsupported *cluster.UnsupportedError
-	switch {
-	case errors.As(err, &notReady):
-		reconciling.False(object, infrav1.ClusterInfrastructureReadyCondition, notReady.Reason, notReady.Message)
-		return nil, reconciling.Stop(notReady.Message)
-	case errors.As(err, &unsupported):
-		reconciling.False(object, infrav1.ClusterInfrastructureReadyCondition, infrav1.InvalidSpecReason, unsupported.Error())
-		return nil, reconciling.Stop(unsupported.Error())
-	case err != nil:
-		return nil, reconciling.Fail(err)
-	}
-	return facts, reconciling.Continue()
 }

@@ -251,33 +251,6 @@ func TestGetCluster(t *testing.T) {
 
 // A Cluster that is not there, or is none of CAPA's, is said in a condition and waited for; a
 // failure to look is none of both.
-func TestLoadFacts(t *testing.T) {
-	t.Parallel()
-	reader := fake.NewClientBuilder().WithScheme(scheme(t)).Build()
-	young := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}}
-	foreign := young.DeepCopy()
-	foreign.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "AzureCluster", Name: "one"}
-	foreign.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	for _, row := range []struct {
-		reason string
-		owner  *clusterv1.Cluster
-		want   string
-	}{
-		{"no Cluster", nil, infrav1.WaitingForClusterReason},
-		{"a Cluster that is not CAPA's", foreign, infrav1.InvalidSpecReason},
-	} {
-		t.Run(row.reason, func(t *testing.T) {
-			t.Parallel()
-			object := pool(nil)
-			facts, outcome := common.LoadFacts(t.Context(), reader, object, row.owner, "one")
-			condition := meta.FindStatusCondition(object.Status.Conditions, infrav1.ClusterInfrastructureReadyCondition)
-			if facts != nil || condition == nil || condition.Reason != row.want || condition.Status != metav1.ConditionFalse || condition.Message == "" {
-				t.Errorf("facts %v, outcome %+v, condition %+v", facts, outcome, condition)
-			}
-		})
-	}
-}
-
 func TestWatched(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

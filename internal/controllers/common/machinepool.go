@@ -11,9 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/ownership"
-	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // IsMachinePool goes by group and kind: the version changes with Cluster API's releases.
@@ -57,16 +55,6 @@ func Owners(ctx context.Context, reader client.Reader, pool client.Object) (*clu
 	}
 	owner, err := GetCluster(ctx, reader, pool.GetNamespace(), name)
 	return machinePool, owner, name, err
-}
-
-// AwaitOwner waits until core Cluster API has set the owner reference of a pool.
-func AwaitOwner(pool reconciling.Conditioned, machinePool *clusterv1.MachinePool) reconciling.Outcome {
-	if machinePool != nil {
-		return reconciling.Continue()
-	}
-	const message = "no MachinePool owns this object yet"
-	reconciling.False(pool, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, message)
-	return reconciling.Stop(message)
 }
 
 // Autoscaled is true for a pool whose size an external autoscaler decides (Cluster API: replicas-managed-by).

@@ -1,0 +1,125 @@
+package managedmachinepool
+
+import (
+	"fmt"
+	"strings"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// ensureNodegroup creates the node group, or starts the one update that is next.
+func ensureNodegroup(in input, plan *reconcile.Plan) bool {
+	group := in.Seen.Group
+	switch {
+	case group == nil && wantedUnknown(in):
+		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the node group waits for the launch template")
+		return true
+	case group == nil:
+		return createIfPossible(in, plan)
+	case !templateAdopted(in):
+		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the node group waits for its launch template to be taken over")
+		return true
+	case in.Seen.Adopting:
+		return adopt(in, plan)
+	case needsDifferences(in):
+		plan.Need(needDifferences)
+		return true
+	}
+	if update := startedUpdate(in); update != nil {
+		recordUpdate(in, *update)
+		reconciling.True(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupUpdatingReason, updatingMessage(in))
+		plan.LookAgain(lookAgain)
+		return true
+	}
+	switch group.Status {
+	case nodegroup.StatusCreating:
+		showCreating(in, plan)
+	case nodegroup.StatusUpdating:
+		reconciling.True(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupUpdatingReason, updatingMessage(in))
+	case nodegroup.StatusDeleting:
+		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupDeletingReason,
+			fmt.Sprintf("node group %s is being deleted; it is made again when it is gone", group.Name))
+	case nodegroup.StatusCreateFailed, nodegroup.StatusDeleteFailed:
+		clearAway(in, plan)
+	default:
+		updateIfDue(in, plan)
+	}
+	return true
+}
+
+// freshGroup reports whether EKS described the node groups in this pass, and has that done if it did
+// not: another user may have changed what is about to be changed, or taken it over. Known is false
+// if it failed, which is shown.
+func freshGroup(in input, plan *reconcile.Plan) (fresh, known bool) {
+	switch {
+	case in.Seen.Fresh:
+		return true, true
+	case in.Seen.FreshErr != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, groupReason(in.Seen.FreshErr, infrav1.NodegroupReconcileFailedReason), in.Seen.FreshErr)
+		return false, false
+	}
+	plan.Need(needFresh)
+	return false, true
+}
+
+// updateIfDue starts the one update that is next, if one is.
+func updateIfDue(in input, plan *reconcile.Plan) {
+	reconciling.True(in.Object, infrav1.NodegroupReadyCondition, infrav1.ReadyReason, "")
+	step := nextStep(in)
+	if step.Config != nil || step.Version != nil {
+		if fresh, _ := freshGroup(in, plan); !fresh {
+			return
+		}
+	}
+	if needsBlock(in) {
+		if err := in.Seen.Block.Err; err != nil {
+			err = fmt.Errorf("finding out when the Capacity Block ends: %w", err)
+			pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+			return
+		}
+		plan.Need(needBlock)
+		return
+	}
+	showBlock(in)
+	showObstacle(in, step)
+	update := updateNodegroup{Group: in.Seen.Group.Name, Config: step.Config, Version: step.Version}
+	switch err := failedUpdate(in); {
+	case err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+	case step.Config != nil:
+		update.Version, update.Cause = nil, causeOf(step.Config.Reasons)
+		plan.Do(update, "%s", update.Cause)
+	case step.Version != nil:
+		update.Cause = causeOf(step.Version.Reasons)
+		plan.Do(update, "%s", update.Cause)
+	case step.After > 0:
+		plan.LookAgain(step.After) // an update that failed, or that EKS refused, is tried again
+	}
+}
+
+func causeOf(reasons []string) string { return common.Shortened(strings.Join(reasons, "; ")) }
+
+// obstacleReasons are the reasons for what of the spec an update of the node group cannot bring.
+var obstacleReasons = map[nodegroup.Obstacle]string{
+	nodegroup.TemplateGone: infrav1.TemplateLostReason, nodegroup.Downgrade: infrav1.ImmutableFieldReason,
+	nodegroup.Fixed:            infrav1.ImmutableFieldReason,
+	nodegroup.SizesOutOfBounds: infrav1.ReplicasOutOfBoundsReason, nodegroup.AheadOfControlPlane: infrav1.WaitingForControlPlaneReason,
+}
+
+// showObstacle shows what of the spec an update of the node group cannot bring.
+func showObstacle(in input, step nodegroup.Step) {
+	reason, obstructed := obstacleReasons[step.Obstacle]
+	if !obstructed {
+		return
+	}
+	message := step.Message
+	if step.Obstacle == nodegroup.TemplateGone {
+		message += ": set spec.templateLossPolicy to Replace to have the node group replaced by another, or make a new pool"
+	}
+	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, reason, message)
+}

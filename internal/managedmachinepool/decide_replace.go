@@ -1,0 +1,79 @@
+package managedmachinepool
+
+import (
+	"fmt"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// A node group whose launch template was deleted outside Slipway cannot be given another (AWS:
+// API_UpdateNodegroupVersion). Where spec.templateLossPolicy asks for it, it is replaced in this
+// order, and a crash between any two loses nothing:
+//
+//  1. record the names of both node groups, the new one first (replace)
+//  2. create the new one from the template that the launch config created again (createIfPossible)
+//  3. when its nodes are in service, delete the old one, whose nodes EKS drains (replace)
+//  4. when that is gone, forget its name (replace)
+//
+// The instances of both are the pool's until then.
+
+// replace does what is next of that.
+func replace(in input, plan *reconcile.Plan) bool {
+	group, retiring, wanted := in.Seen.Group, in.Seen.Retiring, in.Seen.Successor
+	lost := group != nil && nextStep(in).Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace
+	switch {
+	case retiring != nil && (retiring.Status == nodegroup.StatusDeleting || wasDeleted(in, retiring.Name)):
+		showReplacing(in, plan, fmt.Sprintf("node group %s is in service, and EKS is deleting %s", wanted, retiring.Name))
+	case retiring != nil && tookOver(in):
+		retire(in, plan)
+	case retiring != nil:
+		showReplacing(in, plan, fmt.Sprintf("node group %s takes the place of %s, whose launch template is gone", wanted, retiring.Name))
+	case in.Seen.Predecessor != "" && in.Seen.Fresh:
+		plan.Tell(reconcile.Eventf("NodegroupReplaced", "Node group %s took the place of %s", wanted, in.Seen.Predecessor))
+		recordNames(in, plan, wanted)
+	case in.Seen.Predecessor == "" && lost:
+		successor := successorName(in, launchable(in).Status.LaunchTemplateID)
+		if successor == group.Name {
+			return true // the group of this very template: it was described before it was seen
+		}
+		plan.Tell(reconcile.Warningf("NodegroupReplacing", "The launch template of node group %s is gone; node group %s takes its place", group.Name, successor))
+		recordNames(in, plan, successor+","+group.Name)
+		plan.LookAgain(lookAgain)
+	}
+	return true
+}
+
+// tookOver reports whether the new node group has all the nodes that it is to have.
+func tookOver(in input) bool {
+	return in.Seen.Group != nil && statusNow(in) == nodegroup.StatusActive && in.Seen.Members != nil && !inMotion(in.Seen.Members, false) && in.Seen.Fresh
+}
+
+// showReplacing shows how far the replacement is.
+func showReplacing(in input, plan *reconcile.Plan, message string) {
+	reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.ReplacingNodegroupReason, message)
+	plan.LookAgain(lookBusy)
+}
+
+// retire deletes the old node group.
+func retire(in input, plan *reconcile.Plan) {
+	group, retiring := in.Seen.Group, in.Seen.Retiring
+	if _, err := deletionOf(in, retiring.Name); err != nil {
+		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupDeleteFailedReason, err)
+		return
+	}
+	plan.Do(deleteNodegroup{
+		Group: retiring.Name, Event: reconcile.Eventf("NodegroupRetiring", "Deleting node group %s, which %s took the place of", retiring.Name, group.Name),
+	}, "all nodes of node group %s are in service", group.Name)
+}
+
+// recordNames records which node groups the pool has from now on.
+func recordNames(in input, plan *reconcile.Plan, names string) {
+	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
+		reconciling.SetAnnotation(pool, common.NodegroupsAnnotation, names)
+	})
+}

@@ -1,0 +1,150 @@
+package managedmachinepool
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/reconcile"
+)
+
+// reportInstances shows Cluster API which instances there are, by the contract of infrastructure
+// machine pools. It only considers groups that were really seen: a shortened list would make core
+// Cluster API delete Nodes.
+func reportInstances(in input, plan *reconcile.Plan) bool {
+	group, status := in.Seen.Group, &in.Object.Status
+	status.Retiring = statusOf(in.Seen.Retiring)
+	if group == nil {
+		if record := status.Nodegroup; record != nil {
+			// The record outlives the node group: a new one takes its name, and is told apart from
+			// it by its ARN.
+			status.Nodegroup = &infrav1.NodegroupStatus{Name: record.Name, ARN: record.ARN}
+		}
+		return true
+	}
+	status.Nodegroup = statusOf(group)
+	status.Nodegroup.Status = statusNow(in)
+	if group.LaunchTemplateID != "" {
+		status.LaunchTemplateID, status.LaunchTemplateVersion = group.LaunchTemplateID, ptr.To(strconv.FormatInt(group.Version, 10))
+	}
+	moving := busy(in) || in.Seen.Retiring != nil
+	if instancesSeen(in) {
+		if recordChanges(in, plan); pending(plan) {
+			return true
+		}
+		countInstances(in)
+		moving = moving || inMotion(in.Seen.Members, group.LaunchesFail())
+	}
+	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither
+	// ever goes back.
+	if group.Works() || in.Seen.Retiring != nil {
+		status.Ready = true
+		status.Initialization.Provisioned = ptr.To(true)
+	}
+	watchClosely(in, plan, moving)
+	return true
+}
+
+// instancesSeen reports whether the Auto Scaling groups of all node groups of the pool were seen.
+func instancesSeen(in input) bool {
+	retiring := in.Seen.Retiring
+	return in.Seen.Members != nil && (retiring == nil || retiring.AutoScalingGroup == "" || in.Seen.Leaving != nil)
+}
+
+// watchClosely has the groups observed as often as those in which something is expected to happen,
+// or as those at rest.
+func watchClosely(in input, plan *reconcile.Plan, closely bool) {
+	watched := slices.ContainsFunc([]*nodegroup.Nodegroup{in.Seen.Group, in.Seen.Retiring}, func(group *nodegroup.Nodegroup) bool {
+		return group != nil && group.AutoScalingGroup != ""
+	})
+	if in.Seen.InMotion == closely || !watched {
+		return
+	}
+	reason := "nothing is expected to change"
+	if closely {
+		reason = "its instances are expected to change"
+	}
+	plan.Do(watchInstances{Closely: closely}, "%s", reason)
+}
+
+func statusOf(group *nodegroup.Nodegroup) *infrav1.NodegroupStatus {
+	if group == nil {
+		return nil
+	}
+	return &infrav1.NodegroupStatus{
+		Name: group.Name, ARN: group.ARN, Status: group.Status, AMIType: group.AMIType, ReleaseVersion: group.ReleaseVersion,
+		KubernetesVersion: group.KubernetesVersion, AutoScalingGroup: group.AutoScalingGroup,
+	}
+}
+
+// instances returns the instances of the node group and of the one that is being replaced.
+func instances(in input) []autoscalinggroup.Instance {
+	all := slices.Clone(in.Seen.Members.Instances)
+	if in.Seen.Leaving != nil {
+		all = append(all, in.Seen.Leaving.Instances...)
+	}
+	return all
+}
+
+// recordChanges records the instances in the field of the spec that the contract gives to the
+// provider, sorted, because core compares it in order, and the size that an external autoscaler gave
+// the group in the MachinePool. While EKS replaces nodes the group is larger than anybody asked for.
+func recordChanges(in input, plan *reconcile.Plan) {
+	var ids []string
+	for _, instance := range instances(in) {
+		ids = append(ids, instance.ProviderID())
+	}
+	slices.Sort(ids)
+	if tried, _ := attempted[recordInstances](in); !tried && !slices.Equal(in.Object.Spec.ProviderIDList, ids) {
+		plan.Do(recordInstances{Generation: in.Object.Generation, ProviderIDs: ids}, "the instances of the node group changed")
+		return
+	}
+	machinePool, before, size := in.Seen.MachinePool, ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0), in.Seen.Members.Capacity
+	tried, _ := attempted[followAutoscaler](in)
+	if tried || !common.Autoscaled(machinePool) || before == size || busy(in) || in.Seen.Retiring != nil {
+		return
+	}
+	plan.Do(followAutoscaler{MachinePool: machinePool.Name, Before: before, Replicas: size},
+		"an external autoscaler set the desired capacity of the node group: %d → %d", before, size)
+}
+
+func countInstances(in input) {
+	var present, ready, current int32
+	var statuses []infrav1.AWSMachinePoolInstanceStatus
+	rolling, upToDate := rollingOut(in), len(nextStep(in).Due) == 0
+	for _, instance := range instances(in) {
+		statuses = append(statuses, infrav1.AWSMachinePoolInstanceStatus{
+			InstanceID: instance.ID, LifecycleState: instance.LifecycleState, HealthStatus: instance.HealthStatus, AvailabilityZone: instance.AvailabilityZone,
+		})
+		if instance.Leaving() {
+			continue
+		}
+		present++
+		if instance.InService() && instance.HealthStatus == "Healthy" {
+			ready++
+		}
+		if rolling && newest(in.Seen.Members, instance) || !rolling && upToDate {
+			current++
+		}
+	}
+	status := &in.Object.Status
+	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, statuses
+	if rolling || !wantedUnknown(in) {
+		status.UpToDateReplicas = &current
+	}
+	status.InstanceTypes = common.Shortened(autoscalinggroup.InstanceTypes(instances(in)))
+}
+
+// inMotion reports whether the group is not at its size with all instances in service. One whose
+// launches fail, before its Capacity Block begins perhaps, may not get to its size for days: what
+// comes then is seen at rest, too.
+func inMotion(group *autoscalinggroup.Group, launchesFail bool) bool {
+	return group.Units() != group.Capacity && !launchesFail || slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {
+		return !instance.InService() && instance.LifecycleState != "Standby"
+	})
+}

@@ -1,0 +1,111 @@
+package managedmachinepool
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// never are the reasons for what no update of the node group can bring its nodes.
+var never = map[nodegroup.Obstacle]string{
+	nodegroup.TemplateGone: infrav1.TemplateLostReason, nodegroup.Fixed: infrav1.ImmutableFieldReason, nodegroup.Downgrade: infrav1.ImmutableFieldReason,
+}
+
+// reportRollout shows whether all nodes run what is wanted, or what is in the way.
+func reportRollout(in input, _ *reconcile.Plan) bool {
+	group, record, step := in.Seen.Group, in.Object.Status.Update, nextStep(in)
+	due := strings.Join(step.Due, "; ")
+	show := func(reason, format string, values ...any) bool {
+		reconciling.False(in.Object, infrav1.RolledOutCondition, reason, common.Shortened(fmt.Sprintf(format, values...)))
+		return true
+	}
+	switch {
+	case in.Seen.Retiring != nil:
+		return true // shown where it is replaced
+	case group == nil || group.Status == nodegroup.StatusCreating:
+		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForNodegroupReason, "there is no node group yet")
+		return true
+	case rollingOut(in):
+		return show(infrav1.RollingOutReason, "%s", withProgress(in, record.Cause))
+	case due == "" && never[step.Obstacle] != "":
+		return show(never[step.Obstacle], "%s", step.Message)
+	case step.Obstacle == nodegroup.BlockInUse:
+		return show(infrav1.CapacityBlockInUseReason, "%s; %s", due, step.Message)
+	case wantedUnknown(in):
+		reportUnknown(in)
+		return true
+	case due == "":
+		reconciling.True(in.Object, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
+		return true
+	case busy(in):
+		return show(infrav1.WaitingForUpdateReason, "%s; EKS does one update at a time, and one is under way", due)
+	case held(in, desiredNodegroup(in).Key()):
+		return show(infrav1.SettlingReason, "%s; the spec changed a moment ago", due)
+	case step.After > 0 && record != nil:
+		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up, and it is tried again: %s", due, record.Reason)
+	}
+	return show(infrav1.WaitingForUpdateReason, "%s", due)
+}
+
+// reportUnknown shows that it is not known whether nodes run what is wanted, unless the launch
+// config is about to show it.
+func reportUnknown(in input) {
+	conditions := in.Object.Status.Conditions
+	before := meta.FindStatusCondition(conditions, infrav1.RolledOutCondition)
+	if before == nil || meta.IsStatusConditionFalse(conditions, infrav1.LaunchTemplateReadyCondition) ||
+		meta.IsStatusConditionFalse(conditions, infrav1.BootstrapDataReadyCondition) || before.Reason == infrav1.RollingOutReason {
+		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForLaunchConfigReason,
+			"the launch template is not ready, so that it is not known yet what nodes should run; they stay as they are")
+	}
+}
+
+// statusNow returns EKS's status of the node group: an update may have been started since EKS
+// described it.
+func statusNow(in input) string {
+	if in.Seen.Started != nil {
+		return nodegroup.StatusUpdating
+	}
+	return in.Seen.Group.Status
+}
+
+// busy reports whether EKS is doing something with the node group.
+func busy(in input) bool { return in.Seen.Started != nil || in.Seen.Group.Busy() }
+
+// rollingOut reports whether EKS replaces nodes. At other times a change of labels may have made
+// what EKS launches newer than nodes that are as they should be.
+func rollingOut(in input) bool {
+	record := in.Object.Status.Update
+	return statusNow(in) == nodegroup.StatusUpdating && record != nil && record.Type == nodegroup.VersionUpdate
+}
+
+// withProgress adds to a cause how many instances have been replaced.
+func withProgress(in input, cause string) string {
+	cause = cmp.Or(cause, "somebody else updates the node group")
+	members := in.Seen.Members
+	if members == nil {
+		return cause
+	}
+	current := 0
+	for _, instance := range members.Instances {
+		if newest(members, instance) {
+			current++
+		}
+	}
+	return fmt.Sprintf("%s; %d of %d instances run it", cause, current, len(members.Instances))
+}
+
+// newest reports whether an instance runs what EKS's Auto Scaling group launches now: EKS keeps a
+// template of its own, whose versions the instances name.
+func newest(group *autoscalinggroup.Group, instance autoscalinggroup.Instance) bool {
+	return instance.LaunchTemplateID == group.LaunchTemplateID && strconv.FormatInt(instance.Version, 10) == group.Version
+}

@@ -1,0 +1,202 @@
+package managedmachinepool
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+)
+
+// creation is the type in status of the update that creates a node group; EKS has none for it.
+const creation = "Create"
+
+// mostAttempts is how far failed attempts are counted.
+const mostAttempts = 1000
+
+// followUpdate finds out what became of the update that status says is under way, and of one that
+// status does not have: another user's, or one whose answer was lost. It never waits: the pool is
+// woken when its Auto Scaling group changes, and is checked again in any case.
+func followUpdate(in input, plan *reconcile.Plan) bool {
+	noteRefusals(in)
+	group, record := in.Seen.Group, in.Object.Status.Update
+	if group == nil {
+		return true
+	}
+	running := record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
+	switch updating := group.Status == nodegroup.StatusUpdating; {
+	case running && !updating:
+		concludeUpdate(in, plan)
+	case !running && updating && in.Seen.Fresh:
+		findUpdate(in, plan)
+	case record != nil && record.Type == creation && record.Status == nodegroup.UpdateInProgress && group.Works():
+		record.Status, record.EndTime = nodegroup.UpdateSuccessful, ptr.To(metav1.NewTime(in.Now))
+		plan.Tell(reconcile.Eventf("NodegroupActive", "Node group %s is active", group.Name))
+	}
+	return true
+}
+
+// findUpdate finds the update that is under way.
+func findUpdate(in input, plan *reconcile.Plan) {
+	switch running := in.Seen.Running; {
+	case running.Err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, running.Err)
+	case !running.Read:
+		plan.Need(needRunning)
+	case running.Update != nil: // else it ended just now
+		in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
+			ID: running.Update.ID, Type: running.Update.Type, Status: running.Update.Status, StartTime: ptr.To(metav1.NewTime(running.Update.Created)),
+		}
+	}
+}
+
+// concludeUpdate reports how the update that status names ended.
+func concludeUpdate(in input, plan *reconcile.Plan) {
+	update, record := in.Seen.Update.Update, in.Object.Status.Update
+	switch {
+	case in.Seen.Update.Err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, in.Seen.Update.Err)
+		return
+	case !in.Seen.Update.Read:
+		plan.Need(needUpdate)
+		return
+	case update == nil:
+		in.Object.Status.Update = nil // what to do follows from the node group
+		return
+	case update.Status == nodegroup.UpdateInProgress:
+		plan.LookAgain(lookAgain) // it is about to end
+		return
+	}
+	if fresh, _ := freshGroup(in, plan); !fresh {
+		return // what is known of the node group is from before the end
+	}
+	record.Status, record.Reason, record.EndTime = update.Status, common.Shortened(update.Reason), ptr.To(metav1.NewTime(in.Now))
+	if update.Status == nodegroup.UpdateSuccessful {
+		record.Attempts = 0
+		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s): %s", in.Seen.Group.Name, record.ID, record.Cause))
+	} else {
+		record.Attempts++
+		plan.Tell(reconcile.Warningf("NodegroupUpdateFailed", "Update %s of node group %s ended as %s, and EKS went back: %s",
+			record.ID, in.Seen.Group.Name, update.Status, record.Reason))
+	}
+	noteAttempt(in, record.Type, attemptOf(record))
+}
+
+// updatedEvents are the reasons of the events about updates that succeeded, by the type of the update.
+var updatedEvents = map[string]string{nodegroup.VersionUpdate: "NodegroupUpdated", nodegroup.ConfigUpdate: "NodegroupConfigUpdated"}
+
+// attemptOf returns what an update in status says about the change that it was started for.
+func attemptOf(record *infrav1.NodegroupUpdateStatus) nodegroup.Attempt {
+	attempt := nodegroup.Attempt{
+		For: record.StartedFor, Attempts: int(record.Attempts),
+		Failed: record.Status == nodegroup.UpdateFailed || record.Status == nodegroup.UpdateCancelled,
+	}
+	if record.EndTime != nil {
+		attempt.Ended = record.EndTime.Time
+	}
+	return attempt
+}
+
+// noteAttempt records how the last attempt of a type ended.
+func noteAttempt(in input, kind string, attempt nodegroup.Attempt) {
+	status := &in.Object.Status
+	status.FailedUpdates = slices.DeleteFunc(status.FailedUpdates, func(update infrav1.FailedNodegroupUpdate) bool { return update.Type == kind })
+	if attempt.Failed {
+		status.FailedUpdates = append(status.FailedUpdates, infrav1.FailedNodegroupUpdate{
+			Type: kind, StartedFor: attempt.For, Attempts: attempts32(attempt.Attempts), EndTime: ptr.To(metav1.NewTime(attempt.Ended)), Refusal: common.Shortened(attempt.Refusal),
+		})
+	}
+	if len(status.FailedUpdates) == 0 {
+		status.FailedUpdates = nil
+	}
+}
+
+// attempts32 returns a number of attempts as status has it.
+func attempts32(attempts int) int32 { return int32(min(attempts, mostAttempts)) } //nolint:gosec // bounded
+
+// noteRefusals records that EKS refused in this pass to take the node group back to the previous
+// Kubernetes version.
+func noteRefusals(in input) {
+	for _, done := range in.Done {
+		if update, is := done.Action.(updateNodegroup); is && refusedRollback(update, done.Err) {
+			noteAttempt(in, nodegroup.Rollback, attemptsOf(in)[nodegroup.Rollback].Refused(update.Version.Rollback, aws.UserMessage(done.Err), in.Now))
+		}
+	}
+}
+
+// refusedRollback reports whether an update failed because EKS does not take the node group back.
+func refusedRollback(update updateNodegroup, err error) bool {
+	return err != nil && update.Version != nil && update.Version.Rollback != "" && nodegroup.RefusesRollback(err)
+}
+
+// attemptsOf returns the last updates by type, as far as they matter: the failed ones, and the
+// newest.
+func attemptsOf(in input) nodegroup.Attempts {
+	attempts := nodegroup.Attempts{}
+	if record := in.Object.Status.Update; record != nil && record.EndTime != nil {
+		attempts[record.Type] = attemptOf(record)
+	}
+	for _, update := range in.Object.Status.FailedUpdates {
+		attempt := nodegroup.Attempt{For: update.StartedFor, Failed: true, Attempts: int(update.Attempts), Refusal: update.Refusal}
+		if update.EndTime != nil {
+			attempt.Ended = update.EndTime.Time
+		}
+		attempts[update.Type] = attempt
+	}
+	return attempts
+}
+
+// failedUpdate returns why an update of the node group failed in this pass, nil if none did or EKS
+// only refused to go back.
+func failedUpdate(in input) error {
+	for _, done := range in.Done {
+		if update, is := done.Action.(updateNodegroup); is && done.Err != nil && !refusedRollback(update, done.Err) {
+			return done.Err
+		}
+	}
+	return nil
+}
+
+// startedUpdate returns the update that was started in this pass, nil if none was.
+func startedUpdate(in input) *updateNodegroup {
+	for _, done := range in.Done {
+		if update, is := done.Action.(updateNodegroup); is && done.Err == nil {
+			return &update
+		}
+	}
+	return nil
+}
+
+// recordUpdate records the update that was started in this pass. Attempts that failed for the same
+// change are counted on.
+func recordUpdate(in input, update updateNodegroup) {
+	kind, purpose := nodegroup.ConfigUpdate, ""
+	if update.Config != nil {
+		purpose = update.Config.For
+	} else {
+		kind, purpose = nodegroup.VersionUpdate, update.Version.For
+	}
+	attempts := int32(0)
+	if last := attemptsOf(in)[kind]; last.For == purpose && last.Failed {
+		attempts = attempts32(last.Attempts)
+	}
+	in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
+		ID: in.Seen.Started.ID, Type: kind, Status: nodegroup.UpdateInProgress, Cause: update.Cause, StartedFor: purpose,
+		StartTime: ptr.To(metav1.NewTime(in.Now)), Attempts: attempts,
+	}
+}
+
+// updatingMessage describes what EKS is doing, without numbers that change by the second.
+func updatingMessage(in input) string {
+	if update := in.Object.Status.Update; update != nil && update.Status == nodegroup.UpdateInProgress && update.Cause != "" {
+		return fmt.Sprintf("EKS is changing the node group: %s", update.Cause)
+	}
+	return "EKS is changing the node group"
+}
