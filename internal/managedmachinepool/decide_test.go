@@ -100,7 +100,7 @@ func member(id string, version int64) autoscalinggroup.Instance {
 	}
 }
 
-// settleDown records what is to be recorded until nothing is left to do.
+// settleDown records what the plans ask for until nothing is left to do.
 func settleDown(t *testing.T, in *input) {
 	t.Helper()
 	for range 10 {

@@ -52,7 +52,7 @@ spec: {instanceID: i-1, providerID: "aws:///us-east-1a/i-1"}
 // loaded reads the definitions once: it takes most of a second.
 var loaded = sync.OnceValues(func() (apitest.Definitions, error) { return apitest.Load(crd.FS, "bases") })
 
-// definitions returns the definitions, which are not to be changed.
+// definitions returns the definitions. Tests must not change them.
 func definitions(t testing.TB) apitest.Definitions {
 	t.Helper()
 	all, err := loaded()
