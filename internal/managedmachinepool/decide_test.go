@@ -442,4 +442,13 @@ func TestDecideRollback(t *testing.T) {
 		{reason: "EKS refuses to go back, and another version of the template is wanted", given: func(in *input) { wantVersion(in, 2); refused(in) },
 			then: "update node group team_pool: instance type m5.large → m6i.large, because instance type m5.large → m6i.large"},
 	})
+	for reason, version := range map[string]string{"an earlier version is wanted": "v1.33.4", "it no longer is": "v1.34.1"} {
+		in := atRest(t)
+		in.Seen.MachinePool.Spec.Template.Spec.Version = version
+		in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.Rollback, StartedFor: "Kubernetes 1.34 → 1.33", Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}}
+		object, _ := reconciletest.Decide(t, Decide, *in)
+		if kept := len(object.Status.FailedUpdates) == 1; kept != (version == "v1.33.4") {
+			t.Errorf("%s: the refusal is kept: %t", reason, kept)
+		}
+	}
 }

@@ -122,8 +122,12 @@ func noteAttempt(in input, kind string, attempt nodegroup.Attempt) {
 func attempts32(attempts int) int32 { return int32(min(attempts, mostAttempts)) } //nolint:gosec // bounded
 
 // noteRefusals records that EKS refused in this pass to take the node group back to the previous
-// Kubernetes version.
+// Kubernetes version. The record counts for as long as an earlier version is wanted.
 func noteRefusals(in input) {
+	if group := in.Seen.Group; group != nil && !nodegroup.AheadOf(group.KubernetesVersion, in.Seen.MachinePool.Spec.Template.Spec.Version) {
+		noteAttempt(in, nodegroup.Rollback, nodegroup.Attempt{})
+		return
+	}
 	for _, done := range in.Done {
 		if update, is := done.Action.(updateNodegroup); is && refusedRollback(update, done.Err) {
 			noteAttempt(in, nodegroup.Rollback, attemptsOf(in)[nodegroup.Rollback].Refused(update.Version.Rollback, aws.UserMessage(done.Err), in.Now))

@@ -34,72 +34,68 @@ const Name = "awsclusteridentity"
 const namespaceKind = "Namespace"
 
 // Reconciler wakes what depends on identities. A request's namespace is the kind of what changed,
-// all of which are cluster-scoped.
+// all of which are cluster-scoped. It observes, decides and acts without the frame of the other
+// controllers: it is about four kinds, writes to none, and has to act when an object is gone.
 type Reconciler struct {
 	Client client.Client
-	// Secrets reads Secrets, past any cache. SecretNamespace is where those of static identities
-	// are, and Watches their changes.
+	// Secrets reads Secrets, past any cache. SecretNamespace is where the Secrets of static
+	// identities are, and Watches their changes.
 	Secrets         client.Reader
 	SecretNamespace string
 	Watches         *secretwatch.Watcher
 	Clouds          *clouds.Registry
 
-	// seen is a digest of each identity, its Secret included, and of each Namespace's labels.
+	// seen is each identity, and each Namespace, as it was observed last.
 	mu   sync.Mutex
-	seen map[types.NamespacedName][sha256.Size]byte
+	seen map[types.NamespacedName]state
 }
 
-// Reconcile wakes everything if an identity is not what it was. Identities are few and change
-// seldom; which objects one of them concerns would be a walk along chains that may themselves have
-// just changed. Of an identity that was not known before only those are woken that wait for one: a
-// manager that starts looks at all objects anyway.
+// Reconcile wakes what an identity, or the labels of a Namespace, concern if it is not what it was.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	key := request.NamespacedName
-	digest, exists, err := r.digest(ctx, key)
+	now, err := r.observe(ctx, key)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	before, known := r.remember(key, digest, exists)
-	switch {
-	case known == exists && before == digest:
+	switch decide(key.Namespace, r.remember(key, now), now) {
+	case nobody:
 		return ctrl.Result{}, nil
-	case key.Namespace == namespaceKind && !known:
-		return ctrl.Result{}, nil
-	case key.Namespace == namespaceKind:
-		return ctrl.Result{}, r.wake(ctx, key.Name, func([]metav1.Condition) bool { return true })
-	case !known:
+	case namespace:
+		return ctrl.Result{}, r.wake(ctx, key.Name, everyObject)
+	case waiting:
 		return ctrl.Result{}, r.wake(ctx, metav1.NamespaceAll, waits)
+	default:
+		return ctrl.Result{}, r.wake(ctx, metav1.NamespaceAll, everyObject)
 	}
-	return ctrl.Result{}, r.wake(ctx, metav1.NamespaceAll, func([]metav1.Condition) bool { return true })
 }
 
 // remember keeps what is now known of a key, and returns what was.
-func (r *Reconciler) remember(key types.NamespacedName, digest [sha256.Size]byte, exists bool) (before [sha256.Size]byte, known bool) {
+func (r *Reconciler) remember(key types.NamespacedName, now state) (before state) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, known = r.seen[key]
-	if !exists {
+	before = r.seen[key]
+	if !now.exists {
 		delete(r.seen, key)
-		return before, known
+		return before
 	}
 	if r.seen == nil {
-		r.seen = map[types.NamespacedName][sha256.Size]byte{}
+		r.seen = map[types.NamespacedName]state{}
 	}
-	r.seen[key] = digest
-	return before, known
+	r.seen[key] = now
+	return before
 }
 
-// digest is of all that matters of an identity or a Namespace; false if there is none. Only the
-// digest is kept: there is a key in what it is of.
-func (r *Reconciler) digest(ctx context.Context, key types.NamespacedName) (sum [sha256.Size]byte, exists bool, err error) {
+// observe reads an identity, its Secret included, or the labels of a Namespace. Only a digest is kept:
+// a Secret has a key.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (state, error) {
 	object := objectOf(key.Namespace)
-	err = r.Client.Get(ctx, client.ObjectKey{Name: key.Name}, object)
+	err := r.Client.Get(ctx, client.ObjectKey{Name: key.Name}, object)
 	if apierrors.IsNotFound(err) {
 		r.Watches.Forget(key)
-		return sum, false, nil
+		return state{}, nil
 	}
 	if err != nil {
-		return sum, false, fmt.Errorf("reading %s %q: %w", key.Namespace, key.Name, err)
+		return state{}, fmt.Errorf("reading %s %q: %w", key.Namespace, key.Name, err)
 	}
 	var content []any
 	switch object := object.(type) {
@@ -114,15 +110,15 @@ func (r *Reconciler) digest(ctx context.Context, key types.NamespacedName) (sum 
 		r.Watches.Watch(key, secret)
 		data := &corev1.Secret{}
 		if err := r.Secrets.Get(ctx, secret, data); client.IgnoreNotFound(err) != nil {
-			return sum, false, fmt.Errorf("reading Secret %q: %w", secret.Name, err)
+			return state{}, fmt.Errorf("reading Secret %q: %w", secret.Name, err)
 		}
 		content = []any{object.Annotations, object.Spec, data.Data}
 	}
 	text, err := json.Marshal(content)
 	if err != nil {
-		return sum, false, fmt.Errorf("comparing %s %q: %w", key.Namespace, key.Name, err)
+		return state{}, fmt.Errorf("comparing %s %q: %w", key.Namespace, key.Name, err)
 	}
-	return sha256.Sum256(text), true, nil
+	return state{exists: true, digest: sha256.Sum256(text)}, nil
 }
 
 func objectOf(kind string) client.Object {
@@ -169,7 +165,10 @@ func (r *Reconciler) wake(ctx context.Context, namespace string, chosen func([]m
 	return nil
 }
 
-// waits is true of an object that cannot go on for want of an identity.
+// everyObject chooses all objects.
+func everyObject([]metav1.Condition) bool { return true }
+
+// waits reports whether an object cannot go on for want of an identity.
 func waits(conditions []metav1.Condition) bool {
 	reasons := []string{infrav1.IdentityNotFoundReason, infrav1.IdentityNotAllowedReason, infrav1.IdentityInvalidReason, infrav1.CredentialsInvalidReason}
 	for _, kind := range []string{infrav1.ClusterInfrastructureReadyCondition, infrav1.DeletingCondition} {
