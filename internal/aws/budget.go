@@ -256,24 +256,33 @@ func (b *bucket) refill(now time.Time) {
 	b.refused = max(0, b.refused-gained)
 }
 
-// caller is an object's pass that calls are for.
+// caller is an object's pass on whose behalf calls are made.
 type caller struct {
-	// name is <kind>/<namespace>/<name> of the object, empty for none in particular.
+	// name is <kind>/<namespace>/<name> of the object, empty for nobody in particular.
 	name string
+	// pass is the pass that makes a call for others too, nil for a call of its own.
+	pass *caller
 
 	mu sync.Mutex
-	// requests counts the requests that the pass has spent.
+	// requests are those that the pass has spent.
 	requests map[*bucket]int
 }
 
 func (c *caller) spent(of *bucket) int {
+	if c.pass != nil {
+		return c.pass.spent(of)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.requests[of]
 }
 
 func (c *caller) spend(of *bucket) {
-	if c.name == "" {
+	switch {
+	case c.pass != nil:
+		c.pass.spend(of)
+		return
+	case c.name == "":
 		return
 	}
 	c.mu.Lock()
@@ -292,6 +301,12 @@ type callerKey struct{}
 // particular.
 func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, &caller{name: name})
+}
+
+// WithCallers has a pass make a call for others too. Nothing is reserved for the pass if the call is
+// held back, because another may repeat it. The time to return is that of all its requests.
+func WithCallers(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, &caller{pass: callerOf(ctx)})
 }
 
 // CallerNamespace returns the namespace of the object that calls are for, empty for a caller

@@ -145,11 +145,14 @@ func TestBudgetServesWholePasses(t *testing.T) {
 		// passes is how often all of them come at most, and within for how long they wait.
 		passes int
 		within time.Duration
+		// shared has all calls of a pass but the first made for others too.
+		shared bool
 	}{
-		{"one call each", Limit{Burst: 100, PerSecond: 20}, 5, 1, 10, 300 * time.Millisecond},
-		{"one caller comes for two, and each second one was kept from it", Limit{Burst: 100, PerSecond: 20}, 1, 2, 3, 200 * time.Millisecond},
-		{"several callers come for several", Limit{Burst: 100, PerSecond: 20}, 10, 4, 50, 10 * time.Second},
-		{"as many as the bucket holds", Limit{Burst: 3, PerSecond: 3}, 2, 3, 20, 10 * time.Second},
+		{"one call each", Limit{Burst: 100, PerSecond: 20}, 5, 1, 10, 300 * time.Millisecond, false},
+		{"one caller comes for two, and each second one was kept from it", Limit{Burst: 100, PerSecond: 20}, 1, 2, 3, 200 * time.Millisecond, false},
+		{"its second call is made for others too", Limit{Burst: 100, PerSecond: 20}, 1, 2, 3, 200 * time.Millisecond, true},
+		{"several callers come for several", Limit{Burst: 100, PerSecond: 20}, 10, 4, 50, 10 * time.Second, false},
+		{"as many as the bucket holds", Limit{Burst: 3, PerSecond: 3}, 2, 3, 20, 10 * time.Second, false},
 	} {
 		clock := stoppedClock()
 		b := newBudget(clock, Limits{"autoscaling:": row.limit})
@@ -167,8 +170,12 @@ func TestBudgetServesWholePasses(t *testing.T) {
 			}
 			delete(due, next)
 			pass := &caller{name: next}
-			for range row.calls {
-				if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", pass)); is {
+			for call := range row.calls {
+				by := pass
+				if row.shared && call > 0 {
+					by = &caller{pass: pass}
+				}
+				if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", by)); is {
 					due[next] = clock.Now().Add(throttled.RetryAfter)
 					break
 				}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -93,6 +94,9 @@ func removeShield(in input, plan *reconcile.Plan) {
 	if len(protected) > 0 {
 		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: protected}, "the instance refresh that was to spare them has ended")
 		return
+	}
+	if shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition); shown != nil && shown.Reason == infrav1.RefreshStartFailedReason {
+		return // the refresh is tried again: announcing it anew each time would wake the pool each time
 	}
 	annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, shieldAnnotation, "") })
 }

@@ -58,7 +58,7 @@ func (s *Sweep[V]) join(ctx context.Context, object types.NamespacedName, names 
 	if last := len(s.questions) - 1; last >= 0 && len(s.questions[last].names)+len(names) <= s.source.Batch {
 		joined = s.questions[last]
 	} else {
-		joined = &question[V]{names: map[string]map[types.NamespacedName]bool{}, ctx: aws.WithCaller(context.WithoutCancel(ctx), ""), answered: make(chan struct{})}
+		joined = &question[V]{names: map[string]map[types.NamespacedName]bool{}, ctx: aws.WithCallers(context.WithoutCancel(ctx)), answered: make(chan struct{})}
 		s.questions = append(s.questions, joined)
 	}
 	for _, name := range names {
@@ -161,7 +161,7 @@ func (s *Sweep[V]) listOnce(ctx context.Context) error {
 	}
 	if s.start.listing == nil {
 		s.start.listing = &listing{done: make(chan struct{})}
-		go s.list(aws.WithCaller(context.WithoutCancel(ctx), ""), s.start.listing)
+		go s.list(aws.WithCallers(context.WithoutCancel(ctx)), s.start.listing)
 	}
 	under := s.start.listing
 	s.mu.Unlock()
