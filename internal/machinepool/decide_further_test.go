@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // TestMayAdopt decides whether a group that CAPA created under the pool's name is the pool's.
@@ -193,5 +194,29 @@ func TestMachinesOfDepartures(t *testing.T) {
 	in.Seen.Group = nil
 	if count := staying(*in); count != 0 {
 		t.Errorf("%d instances stay in a group that does not exist", count)
+	}
+}
+
+// TestAnnouncementsOfRefusedRefreshes holds that the announcement of a refresh stays while AWS
+// refuses to protect the instances that the refresh must spare. Each write of it would wake the pool.
+func TestAnnouncementsOfRefusedRefreshes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, shown string
+		stays         bool
+	}{
+		{"AWS refused to protect them", infrav1.RefreshStartFailedReason, true},
+		{"the refresh has ended", infrav1.RollingOutReason, false},
+	} {
+		in := atRest(t)
+		in.Object.Annotations[shieldAnnotation] = "i-1"
+		in.Seen.Refreshes.Read, in.Seen.Refreshes.List, in.Seen.Fresh = true, []autoscalinggroup.Refresh{{ID: "r-1", Status: "Successful"}}, true
+		in.Seen.LaunchConfig.Object.Status.Conditions = nil
+		reconciling.False(in.Object, infrav1.RolledOutCondition, row.shown, "shown before")
+		plan := decideOn(t, *in)
+		value, changed := plan.Annotations[shieldAnnotation]
+		if stays := !changed; stays != row.stays || value != "" {
+			t.Errorf("%s: the announcement stays: %t, want %t (%q)", row.reason, stays, row.stays, value)
+		}
 	}
 }
