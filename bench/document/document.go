@@ -44,3 +44,11 @@ func load() string {
 	minute, _, _ := strings.Cut(string(content), " ")
 	return fmt.Sprintf(", a load of %s before it began,", minute)
 }
+
+// Verdict returns how a table says that a goal is met, or is not.
+func Verdict(met bool) string {
+	if met {
+		return "met"
+	}
+	return "**not met**"
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-project/slipway/bench/document"
 	"github.com/slipway-project/slipway/bench/workload"
 )
 
@@ -42,12 +43,12 @@ func goals(all []measurement) string {
 	var table strings.Builder
 	table.WriteString("\n| goal | measured | |\n|---|---|---|\n")
 	fmt.Fprintf(&table, "| ten times Karpenter's pods per CPU second, in every case | %.0f to %.0f times, in %d cases | %s |\n",
-		slowest, fastest, len(faster), met(slowest >= 10))
+		slowest, fastest, len(faster), document.Verdict(slowest >= 10))
 	slowdown := worstSlowdown(all)
 	fmt.Fprintf(&table, "| flat in the number of launch templates: at most twice the CPU time for 50 times as many | at most %.1f times for the same pods | %s |\n",
-		slowdown, met(slowdown <= 2))
+		slowdown, document.Verdict(slowdown <= 2))
 	fmt.Fprintf(&table, "| nodes no dearer than Karpenter's, in every case | %+.0f %% to %+.0f %% | %s |\n",
-		cheapest, dearest, met(dearest < 0.5))
+		cheapest, dearest, document.Verdict(dearest < 0.5))
 	return table.String()
 }
 
@@ -65,11 +66,4 @@ func worstSlowdown(all []measurement) float64 {
 		worst = max(worst, greatest/least)
 	}
 	return worst
-}
-
-func met(is bool) string {
-	if is {
-		return "met"
-	}
-	return "**not met**"
 }

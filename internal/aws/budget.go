@@ -116,17 +116,17 @@ func newBudget(c clock.PassiveClock, limits Limits) *budget {
 }
 
 // take spends one request, or reports why it cannot. The caller will return if it cannot.
-func (b *budget) take(service, action string, by *caller) error {
+func (b *budget) take(service, action string, by caller) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	held := b.bucket(service, action)
 	if held == nil {
 		return nil
 	}
-	if wait := held.take(b.clock.Now(), by.name, by.spent(held)+1); wait > 0 {
+	if wait := held.take(b.clock.Now(), by.name, by.pass.spent(held)+1); wait > 0 {
 		return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
 	}
-	by.spend(held)
+	by.pass.spend(held)
 	return nil
 }
 
@@ -256,57 +256,49 @@ func (b *bucket) refill(now time.Time) {
 	b.refused = max(0, b.refused-gained)
 }
 
-// caller is an object's pass on whose behalf calls are made.
+// caller is on whose behalf a call is made.
 type caller struct {
-	// name is <kind>/<namespace>/<name> of the object, empty for nobody in particular.
+	// name is <kind>/<namespace>/<name> of the object that repeats the call if it is held back, empty
+	// if another object may.
 	name string
-	// pass is the pass that makes a call for others too, nil for a call of its own.
-	pass *caller
+	// pass is what makes the call.
+	pass *pass
+}
 
-	mu sync.Mutex
-	// requests are those that the pass has spent.
+// pass counts the requests that an object spends from its first call to its last.
+type pass struct {
+	mu       sync.Mutex
 	requests map[*bucket]int
 }
 
-func (c *caller) spent(of *bucket) int {
-	if c.pass != nil {
-		return c.pass.spent(of)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.requests[of]
+func (p *pass) spent(of *bucket) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.requests[of]
 }
 
-func (c *caller) spend(of *bucket) {
-	switch {
-	case c.pass != nil:
-		c.pass.spend(of)
-		return
-	case c.name == "":
-		return
+func (p *pass) spend(of *bucket) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.requests == nil {
+		p.requests = map[*bucket]int{}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.requests == nil {
-		c.requests = map[*bucket]int{}
-	}
-	c.requests[of]++
+	p.requests[of]++
 }
 
 // callerKey is the context key of the caller.
 type callerKey struct{}
 
 // WithCaller begins a pass: it names the object that calls are for, as <kind>/<namespace>/<name>,
-// which will send the same calls again if one is held back. The name is empty for none in
-// particular.
+// which will send the same calls again if one is held back.
 func WithCaller(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, &caller{name: name})
+	return context.WithValue(ctx, callerKey{}, caller{name: name, pass: &pass{}})
 }
 
 // WithCallers has a pass make a call for others too. Nothing is reserved for the pass if the call is
 // held back, because another may repeat it. The time to return is that of all its requests.
 func WithCallers(ctx context.Context) context.Context {
-	return context.WithValue(ctx, callerKey{}, &caller{pass: callerOf(ctx)})
+	return context.WithValue(ctx, callerKey{}, caller{pass: callerOf(ctx).pass})
 }
 
 // CallerNamespace returns the namespace of the object that calls are for, empty for a caller
@@ -321,11 +313,11 @@ func namespaceOf(caller string) string {
 	return parts[1]
 }
 
-func callerOf(ctx context.Context) *caller {
-	if known, is := ctx.Value(callerKey{}).(*caller); is {
+func callerOf(ctx context.Context) caller {
+	if known, is := ctx.Value(callerKey{}).(caller); is {
 		return known
 	}
-	return &caller{}
+	return caller{pass: &pass{}}
 }
 
 // IsHeldBack reports whether a call was not sent because it would have exceeded a request budget.

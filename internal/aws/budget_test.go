@@ -74,7 +74,7 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 		var all []time.Duration
 		for range n {
 			var wait time.Duration
-			if throttled, ok := asThrottled(b.take("ec2", "CreateTags", &caller{})); ok {
+			if throttled, ok := asThrottled(b.take("ec2", "CreateTags", caller{pass: &pass{}})); ok {
 				wait = throttled.RetryAfter
 			}
 			all = append(all, wait)
@@ -85,7 +85,7 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	if diff := cmp.Diff(want, waits(5)); diff != "" {
 		t.Errorf("five at once (-want +got):\n%s", diff)
 	}
-	if err := b.take("ec2", "DeleteTags", &caller{}); err != nil {
+	if err := b.take("ec2", "DeleteTags", caller{pass: &pass{}}); err != nil {
 		t.Errorf("another action has its own bucket: %v", err)
 	}
 	clock.SetTime(clock.Now().Add(time.Second))
@@ -125,7 +125,7 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	} {
 		clock.SetTime(start.Add(row.at))
 		var wait time.Duration
-		if throttled, ok := asThrottled(b.take("ec2", "CreateTags", &caller{name: row.caller})); ok {
+		if throttled, ok := asThrottled(b.take("ec2", "CreateTags", caller{name: row.caller, pass: &pass{}})); ok {
 			wait = throttled.RetryAfter
 		}
 		if wait != row.wait {
@@ -169,11 +169,11 @@ func TestBudgetServesWholePasses(t *testing.T) {
 				break
 			}
 			delete(due, next)
-			pass := &caller{name: next}
+			own := caller{name: next, pass: &pass{}}
 			for call := range row.calls {
-				by := pass
+				by := own
 				if row.shared && call > 0 {
-					by = &caller{pass: pass}
+					by = caller{pass: own.pass}
 				}
 				if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", by)); is {
 					due[next] = clock.Now().Add(throttled.RetryAfter)
@@ -196,7 +196,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 		spent := 0
 		for range rapid.IntRange(1, 100).Draw(t, "calls") {
 			clock.SetTime(clock.Now().Add(time.Duration(rapid.IntRange(0, 500).Draw(t, "pause")) * time.Millisecond))
-			err := b.take("ec2", "CreateTags", &caller{name: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "caller")})
+			err := b.take("ec2", "CreateTags", caller{name: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "caller"), pass: &pass{}})
 			if err == nil {
 				spent++
 			}

@@ -113,7 +113,7 @@ func adopt(in input, plan *reconcile.Plan) bool {
 		plan.Need(needFreshGroup) // another owner may have taken the group over meanwhile
 		return true
 	}
-	if err := failed[adoptGroup](in); err != nil {
+	if err := reconcile.LastFailure[adoptGroup](in.Done); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
 		return true
 	}

@@ -132,7 +132,7 @@ func releaseWarmInstances(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	err := in.Seen.Warm.Err
-	if failure := failed[releaseWarm](in); failure != nil {
+	if failure := reconcile.LastFailure[releaseWarm](in.Done); failure != nil {
 		err = failure
 	}
 	switch {
@@ -152,7 +152,7 @@ func releaseWarmInstances(in input, plan *reconcile.Plan) bool {
 			shrinking = true
 		}
 	}
-	if len(held) > 0 && !succeeded[releaseWarm](in) {
+	if len(held) > 0 && !reconcile.Succeeded[releaseWarm](in.Done) {
 		plan.Do(releaseWarm{Group: in.Seen.Group.Name, Instances: held}, "%s leave the warm pool, and are no nodes", named(held))
 		return true
 	}

@@ -88,21 +88,21 @@ func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 	if status := in.Object.Status.Deletion; status != nil {
 		status.GroupUnseenSince = nil
 	}
-	if !group.Deleting && !succeeded[deleteGroup](in) {
+	if !group.Deleting && !reconcile.Succeeded[deleteGroup](in.Done) {
 		for _, wait := range []func(input, *reconcile.Plan) bool{respectProtection, emptyGroup, emptyProtected} {
 			if goOn := wait(in, plan); !goOn || pending(plan) {
 				return goOn
 			}
 		}
-		if err := cmp.Or(failed[stopRetaining](in), failed[deleteGroup](in)); err != nil && !aws.IsNotFound(err) {
+		if err := cmp.Or(reconcile.LastFailure[stopRetaining](in.Done), reconcile.LastFailure[deleteGroup](in.Done)); err != nil && !aws.IsNotFound(err) {
 			pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
 			return false
 		}
-		if group.Settings.Abandoned == infrav1.RetentionActionRetain && !succeeded[stopRetaining](in) {
+		if group.Settings.Abandoned == infrav1.RetentionActionRetain && !reconcile.Succeeded[stopRetaining](in.Done) {
 			plan.Do(stopRetaining{Group: group.Name}, "AWS deletes no group with its instances that retains some")
 			return true
 		}
-		if tried, _ := attempted[deleteGroup](in); !tried {
+		if tried, _ := reconcile.Attempted[deleteGroup](in.Done); !tried {
 			plan.Do(deleteGroup{Group: group.Name, Instances: len(group.Instances)}, "%s is being deleted", in.Object.Name)
 			return true
 		}
@@ -153,7 +153,7 @@ func respectProtection(in input, plan *reconcile.Plan) bool {
 				"Set spec.deletionProtection to none to have them deleted", group.Name, level, len(group.Instances)))
 		return false
 	}
-	if err := failed[lowerProtection](in); err != nil {
+	if err := reconcile.LastFailure[lowerProtection](in.Done); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
 		return false
 	}
@@ -170,7 +170,7 @@ func emptyProtected(in input, plan *reconcile.Plan) bool {
 	if protection(in) != infrav1.DeletionProtectionPreventForceDeletion || len(group.Instances) == 0 && group.WarmPool == nil && !group.WarmPoolDeleting {
 		return true
 	}
-	if err := cmp.Or(failed[emptyOut](in), failed[deleteWarmPool](in)); err != nil {
+	if err := cmp.Or(reconcile.LastFailure[emptyOut](in.Done), reconcile.LastFailure[deleteWarmPool](in.Done)); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
 		return false
 	}
@@ -210,7 +210,7 @@ func emptyGroup(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	departures := departuresOf(in, in.Seen.Group.Instances)
-	if drainAndRecord(in, plan, departures); pending(plan) || failed[recordDrain](in) != nil {
+	if drainAndRecord(in, plan, departures); pending(plan) || reconcile.LastFailure[recordDrain](in.Done) != nil {
 		return false
 	}
 	waiting := waitedFor(in, departures, noteWatch(in))
@@ -240,7 +240,7 @@ func emptyGroup(in input, plan *reconcile.Plan) bool {
 
 // emptyingFailure returns why the group could not be emptied further in this pass.
 func emptyingFailure(in input) error {
-	return cmp.Or(failed[emptyOut](in), failed[deleteMachines](in), releaseFailure(in))
+	return cmp.Or(reconcile.LastFailure[emptyOut](in.Done), reconcile.LastFailure[deleteMachines](in.Done), releaseFailure(in))
 }
 
 // showEmptying shows which instances keep the group from being deleted.
@@ -278,7 +278,7 @@ func noteWatch(in input) time.Duration {
 // reportExpired reports the nodes that are not empty and whose instances go with the group, because
 // their time is up.
 func reportExpired(in input, plan *reconcile.Plan, departures []departure) {
-	if tried, _ := attempted[deleteGroup](in); tried {
+	if tried, _ := reconcile.Attempted[deleteGroup](in.Done); tried {
 		return
 	}
 	var notes []note
@@ -287,7 +287,7 @@ func reportExpired(in input, plan *reconcile.Plan, departures []departure) {
 			notes = append(notes, note{Instance: d.ID, Event: event})
 		}
 	}
-	if tried, _ := attempted[reportDepartures](in); len(notes) > 0 && !tried {
+	if tried, _ := reconcile.Attempted[reportDepartures](in.Done); len(notes) > 0 && !tried {
 		plan.Do(reportDepartures{Departures: notes}, "the time limit of drains has passed")
 	}
 }
@@ -300,7 +300,7 @@ func deleteAllMachines(in input, plan *reconcile.Plan) {
 			ids = append(ids, id)
 		}
 	}
-	if tried, _ := attempted[deleteMachines](in); len(ids) > 0 && !tried {
+	if tried, _ := reconcile.Attempted[deleteMachines](in.Done); len(ids) > 0 && !tried {
 		plan.Do(deleteMachines{Instances: ids}, "%s is being deleted", in.Object.Name)
 	}
 }
@@ -310,7 +310,7 @@ func removeMachinesOfPool(in input, plan *reconcile.Plan) bool {
 	if len(in.Seen.Machines) == 0 {
 		return true
 	}
-	if tried, err := attempted[dropInstances](in); tried {
+	if tried, err := reconcile.Attempted[dropInstances](in.Done); tried {
 		return err == nil
 	}
 	plan.Do(dropInstances{Instances: slices.Sorted(maps.Keys(in.Seen.Machines))}, "their instances are gone with the group")
@@ -327,7 +327,7 @@ func deleteConfig(in input, plan *reconcile.Plan) bool {
 	if config == nil {
 		return true
 	}
-	if tried, _ := attempted[deleteLaunchConfig](in); config.DeletionTimestamp.IsZero() && !tried {
+	if tried, _ := reconcile.Attempted[deleteLaunchConfig](in.Done); config.DeletionTimestamp.IsZero() && !tried {
 		plan.Do(deleteLaunchConfig{Name: config.Name}, "%s is being deleted, and its group is gone", in.Object.Name)
 		return true
 	}
@@ -343,7 +343,7 @@ func deleteTemplates(in input, plan *reconcile.Plan) bool {
 	}
 	leftovers := in.Seen.Leftovers
 	err := leftovers.TemplatesErr
-	if failure := failed[deleteTemplate](in); failure != nil {
+	if failure := reconcile.LastFailure[deleteTemplate](in.Done); failure != nil {
 		err = failure
 	}
 	switch {

@@ -96,7 +96,7 @@ func drainNodes(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	departures := departuresOf(in, held)
-	if drainAndRecord(in, plan, departures); pending(plan) || failed[recordDrain](in) != nil {
+	if drainAndRecord(in, plan, departures); pending(plan) || reconcile.LastFailure[recordDrain](in.Done) != nil {
 		return true
 	}
 	annotate(in, plan, func(pool *infrav1.AWSMachinePool) { recordRetained(in, pool) })
@@ -118,7 +118,7 @@ func uncordon(in input, plan *reconcile.Plan) {
 	if len(back) == 0 || !drainPossible(in) {
 		return
 	}
-	if tried, _ := attempted[uncordonNodes](in); !tried {
+	if tried, _ := reconcile.Attempted[uncordonNodes](in.Done); !tried {
 		plan.Do(uncordonNodes{Instances: back}, "%s are in service again", named(instanceIDs(back)))
 		return
 	}
@@ -190,11 +190,11 @@ func drainAndRecord(in input, plan *reconcile.Plan, departures []departure) {
 			states = append(states, d.ID+" is "+d.LifecycleState)
 		}
 	}
-	if tried, _ := attempted[drainSome](in); len(pendingNodes) > 0 && !tried {
+	if tried, _ := reconcile.Attempted[drainSome](in.Done); len(pendingNodes) > 0 && !tried {
 		plan.Do(drainSome{Instances: pendingNodes}, "%s", named(states))
 		return
 	}
-	if tried, _ := attempted[recordDrain](in); tried {
+	if tried, _ := reconcile.Attempted[recordDrain](in.Done); tried {
 		return
 	}
 	if record := drainRecord(in, departures); record.due(in) {
@@ -348,15 +348,15 @@ func release(in input, plan *reconcile.Plan, departures []departure) {
 	retain, terminate, complete, extend := due[retaining], due[terminating], due[completing], due[extending]
 	group := in.Seen.Group.Name
 	switch tried := func(is bool, _ error) bool { return is }; {
-	case len(retain) > 0 && !tried(attempted[retainInstances](in)):
+	case len(retain) > 0 && !tried(reconcile.Attempted[retainInstances](in.Done)):
 		ids := departureIDs(retain)
 		annotate(in, plan, func(pool *infrav1.AWSMachinePool) { recordRetained(in, pool, ids...) })
 		plan.Do(retainInstances{Group: group, Departures: notesOf(in, retain)}, "the nodes of %s were not drained within %s, and the pool retains such instances", named(ids), drainTimeout(in))
-	case len(terminate) > 0 && !tried(attempted[terminateRetained](in)):
+	case len(terminate) > 0 && !tried(reconcile.Attempted[terminateRetained](in.Done)):
 		plan.Do(terminateRetained{Group: group, Instances: departureIDs(terminate)}, "the nodes of %s are empty, for which they were retained", named(departureIDs(terminate)))
-	case len(complete) > 0 && !tried(attempted[completeHooks](in)):
+	case len(complete) > 0 && !tried(reconcile.Attempted[completeHooks](in.Done)):
 		plan.Do(completeHooks{Group: group, Departures: notesOf(in, complete)}, "%s", statesOf(complete))
-	case len(extend) > 0 && !tried(attempted[extendHolds](in)):
+	case len(extend) > 0 && !tried(reconcile.Attempted[extendHolds](in.Done)):
 		plan.Do(extendHolds{Group: group, Instances: departureIDs(extend)}, "%s", statesOf(extend))
 	}
 }
@@ -398,7 +398,7 @@ func abandons(in input, d departure) bool {
 
 // releaseFailure returns why the hold on instances could not be ended or extended in this pass.
 func releaseFailure(in input) error {
-	return cmp.Or(failed[retainInstances](in), failed[terminateRetained](in), failed[completeHooks](in), failed[extendHolds](in))
+	return cmp.Or(reconcile.LastFailure[retainInstances](in.Done), reconcile.LastFailure[terminateRetained](in.Done), reconcile.LastFailure[completeHooks](in.Done), reconcile.LastFailure[extendHolds](in.Done))
 }
 
 func departureIDs(departures []departure) []string {

@@ -246,7 +246,7 @@ func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 		// so that it is reported once, however often creating another is tried
 		in.Object.Status.AutoScalingGroup = nil
 	}
-	tried, err := attempted[createGroup](in)
+	tried, err := reconcile.Attempted[createGroup](in.Done)
 	switch {
 	case !tried:
 		announce(in, plan)
@@ -277,7 +277,7 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 	desired, group := desiredGroup(in), *in.Seen.Group
 	given := givenTo(in.Object)
 	changes := autoscalinggroup.Changes(desired, given, group)
-	tried, err := attempted[updateGroup](in)
+	tried, err := reconcile.Attempted[updateGroup](in.Done)
 	switch {
 	case err != nil:
 		// What a warm pool that is being deleted stands in the way of is tried again when that is
@@ -291,11 +291,11 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 		plan.Do(updateGroup{Desired: desired, Changes: changes, Outside: asGiven(in, desired), NotInPlace: rootVolumesOf(in).notInPlace}, "%s", strings.Join(autoscalinggroup.Effects(changes), "; "))
 		return true
 	}
-	if err := failed[tagGroup](in); err != nil {
+	if err := reconcile.LastFailure[tagGroup](in.Done); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
 		return true
 	}
-	if keys := autoscalinggroup.TagChanges(desired, group); len(keys) > 0 && !succeeded[tagGroup](in) {
+	if keys := autoscalinggroup.TagChanges(desired, group); len(keys) > 0 && !reconcile.Succeeded[tagGroup](in.Done) {
 		plan.Do(tagGroup{Desired: desired, Keys: keys, Outside: asGiven(in, desired)}, "the group's tags %s differ from those that are asked for", strings.Join(keys, ", "))
 		return true
 	}
@@ -318,7 +318,7 @@ func givenTo(object *infrav1.AWSMachinePool) autoscalinggroup.Given {
 // isAsDesired reports whether AWS confirmed in this pass, or earlier, that the group has all that
 // the pool asks for, hooks apart.
 func isAsDesired(in input) bool {
-	if !groupCanBeChanged(in) || in.Seen.Adopting || failed[updateGroup](in) != nil || failed[tagGroup](in) != nil || failed[changeHooks](in) != nil || in.Seen.Hooks.Err != nil {
+	if !groupCanBeChanged(in) || in.Seen.Adopting || reconcile.LastFailure[updateGroup](in.Done) != nil || reconcile.LastFailure[tagGroup](in.Done) != nil || reconcile.LastFailure[changeHooks](in.Done) != nil || in.Seen.Hooks.Err != nil {
 		return false
 	}
 	desired := desiredGroup(in)

@@ -66,14 +66,14 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 // checkHooks puts the hooks that the group lacks, or has otherwise, and deletes those that retired.
 func checkHooks(in input, plan *reconcile.Plan) bool {
 	err := in.Seen.Hooks.Err
-	if failure := failed[changeHooks](in); failure != nil {
+	if failure := reconcile.LastFailure[changeHooks](in.Done); failure != nil {
 		err = failure
 	}
 	if err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
 		return false
 	}
-	if changes := hookChanges(in); len(changes) > 0 && !succeeded[changeHooks](in) {
+	if changes := hookChanges(in); len(changes) > 0 && !reconcile.Succeeded[changeHooks](in.Done) {
 		plan.Do(changeHooks{Changes: changes, Outside: hooksApplied(in)}, "the group's lifecycle hooks differ from those that are asked for")
 		return true
 	}
@@ -105,13 +105,13 @@ func hooksConfirmed(in input) bool {
 	if createdWithHooks(in) {
 		return true
 	}
-	return in.Seen.Hooks.Read && in.Seen.Hooks.Err == nil && failed[changeHooks](in) == nil && len(hookChanges(in)) == 0
+	return in.Seen.Hooks.Read && in.Seen.Hooks.Err == nil && reconcile.LastFailure[changeHooks](in.Done) == nil && len(hookChanges(in)) == 0
 }
 
 // createdWithHooks reports whether the group was created in this pass with all its hooks.
 func createdWithHooks(in input) bool {
 	hooks := wantedHooks(in)
-	return succeeded[createGroup](in) && len(autoscalinggroup.HooksWithGroup(hooks)) == len(hooks)
+	return reconcile.Succeeded[createGroup](in.Done) && len(autoscalinggroup.HooksWithGroup(hooks)) == len(hooks)
 }
 
 // hooksDue reports whether hooks are described in this pass: if they were edited, if something else

@@ -101,7 +101,7 @@ func keepMachines(in input, plan *reconcile.Plan) bool {
 	if goOn := endInstances(in, plan); !goOn || pending(plan) {
 		return goOn
 	}
-	if tried, _ := attempted[syncMachines](in); tried {
+	if tried, _ := reconcile.Attempted[syncMachines](in.Done); tried {
 		return true
 	}
 	if sync := machinesToSync(in); sync.size() > 0 {
@@ -179,7 +179,7 @@ func show(infra *infrav1.AWSMachinePoolMachine, instance autoscalinggroup.Instan
 // replaces the others: deleting a Machine lowers nothing by itself. The Machines of further
 // instances that make up for the difference are deleted, so that core drains them.
 func endInstances(in input, plan *reconcile.Plan) bool {
-	if err := failed[terminateInstances](in); err != nil {
+	if err := reconcile.LastFailure[terminateInstances](in.Done); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
 		return true
 	}
@@ -188,7 +188,7 @@ func endInstances(in input, plan *reconcile.Plan) bool {
 		plan.Need(needFreshGroup) // what a sweep saw may be old, and an instance cannot be brought back
 		return true
 	}
-	if tried, _ := attempted[terminateInstances](in); len(ends.Terminate) > 0 && !tried {
+	if tried, _ := reconcile.Attempted[terminateInstances](in.Done); len(ends.Terminate) > 0 && !tried {
 		ids := make([]string, 0, len(ends.Terminate))
 		for _, one := range ends.Terminate {
 			ids = append(ids, one.Instance)
@@ -196,7 +196,7 @@ func endInstances(in input, plan *reconcile.Plan) bool {
 		plan.Do(terminateInstances{Group: in.Seen.Group.Name, Instances: ends.Terminate}, "the Machines of %s were deleted, and their nodes are drained", named(ids))
 		return true
 	}
-	if tried, _ := attempted[deleteMachines](in); len(ends.Delete) > 0 && !tried {
+	if tried, _ := reconcile.Attempted[deleteMachines](in.Done); len(ends.Delete) > 0 && !tried {
 		plan.Do(deleteMachines{Instances: ends.Delete}, "the pool asks for fewer instances, and %s are to go first", named(ends.Delete))
 	}
 	return true
@@ -223,7 +223,7 @@ func endingsOf(in input) endings {
 	slices.SortStableFunc(candidates, func(a, b autoscalinggroup.Instance) int {
 		return cmp.Compare(in.Seen.Machines[a.ID].rank(), in.Seen.Machines[b.ID].rank())
 	})
-	stopped := failed[terminateInstances](in) != nil
+	stopped := reconcile.LastFailure[terminateInstances](in.Done) != nil
 	var found endings
 	capacity := group.Capacity
 	for _, instance := range candidates {
@@ -274,7 +274,7 @@ func dropMachines(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(lookAgain)
 		return true
 	}
-	if tried, _ := attempted[removeMachines](in); tried || len(in.Seen.Unwanted)+len(in.Seen.Machines) == 0 {
+	if tried, _ := reconcile.Attempted[removeMachines](in.Done); tried || len(in.Seen.Unwanted)+len(in.Seen.Machines) == 0 {
 		return true
 	}
 	remove := removeMachines{Instances: slices.Sorted(maps.Keys(in.Seen.Machines))}

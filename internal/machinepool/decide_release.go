@@ -59,7 +59,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 	case in.Object.Spec.AWSLaunchTemplate == nil:
 		return refuseRelease(in, infrav1.InvalidSpecReason,
 			"Cluster API Provider AWS knows neither launchConfigRef nor launchConfigTemplateRef: make a pool with awsLaunchTemplate, and move to it")
-	case config == nil && succeeded[createLaunchConfig](in), config != nil && succeeded[createLaunchConfig](in):
+	case config == nil && reconcile.Succeeded[createLaunchConfig](in.Done), config != nil && reconcile.Succeeded[createLaunchConfig](in.Done):
 		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was made again")
 	case config == nil: // it was taken away, and is needed once more
 		return createConfig(in, plan)
@@ -71,7 +71,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 				"Take annotation %s away, edit the spec to what runs, and set it again then", infrav1.ReleaseAnnotation))
 	}
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
-		if tried, _ := attempted[markReleased](in); !tried {
+		if tried, _ := reconcile.Attempted[markReleased](in.Done); !tried {
 			plan.Do(markReleased{Config: config.Name}, "the pool goes back to Cluster API Provider AWS")
 		}
 		return false
@@ -99,7 +99,7 @@ func releaseGroup(in input, plan *reconcile.Plan) bool {
 	if !isOurs(in) {
 		return true
 	}
-	if tried, err := attempted[disownGroup](in); tried {
+	if tried, err := reconcile.Attempted[disownGroup](in.Done); tried {
 		if err != nil {
 			pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
 		}
@@ -132,7 +132,7 @@ func releaseConfig(in input, plan *reconcile.Plan) bool {
 		plan.Fail(fmt.Errorf("AWSLaunchConfig %q has not been released", config.Name))
 		return false
 	}
-	if tried, _ := attempted[deleteLaunchConfig](in); !tried && config.DeletionTimestamp.IsZero() {
+	if tried, _ := reconcile.Attempted[deleteLaunchConfig](in.Done); !tried && config.DeletionTimestamp.IsZero() {
 		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has gone back to Cluster API Provider AWS")
 		return true
 	}

@@ -24,14 +24,14 @@ func report(in input, plan *reconcile.Plan) {
 	if group == nil || group.Deleting {
 		return // the size of a group that is being deleted is no size to follow
 	}
-	if tried, _ := attempted[recordInstances](in); !tried {
+	if tried, _ := reconcile.Attempted[recordInstances](in.Done); !tried {
 		record := recordOf(in)
 		if why := record.differs(in); why != "" {
 			plan.Do(record, "%s", why)
 			return
 		}
 	}
-	if tried, _ := attempted[followAutoscaler](in); !tried && common.Autoscaled(in.Seen.MachinePool) && ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0) != group.Capacity {
+	if tried, _ := reconcile.Attempted[followAutoscaler](in.Done); !tried && common.Autoscaled(in.Seen.MachinePool) && ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0) != group.Capacity {
 		before := ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0)
 		plan.Do(followAutoscaler{MachinePool: in.Seen.MachinePool.Name, Before: before, Replicas: group.Capacity},
 			"an external autoscaler set the desired capacity of Auto Scaling group %s: %d → %d", group.Name, before, group.Capacity)
@@ -65,7 +65,7 @@ func watchGroup(in input, plan *reconcile.Plan, closely bool) {
 // expectsMotion reports whether something in AWS is expected to change by itself soon.
 func expectsMotion(in input) bool {
 	rolledOut := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
-	return refreshing(in.Object) || in.Seen.Group.WarmPoolDeleting || succeeded[terminateInstances](in) || succeeded[createGroup](in) ||
+	return refreshing(in.Object) || in.Seen.Group.WarmPoolDeleting || reconcile.Succeeded[terminateInstances](in.Done) || reconcile.Succeeded[createGroup](in.Done) ||
 		in.Seen.Fresh && rolledOut != nil && rolledOut.Reason == infrav1.WaitingForRefreshReason
 }
 

@@ -44,7 +44,7 @@ func rollOut(in input, plan *reconcile.Plan) bool {
 // waitsToRollOut shows what keeps a roll-out from being decided about, and reports whether anything does.
 func waitsToRollOut(in input) bool {
 	switch {
-	case succeeded[rollBack](in):
+	case reconcile.Succeeded[rollBack](in.Done):
 		reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.RolledBackReason, because(cause(in), wentBack(in.Seen.LaunchConfig.Object)))
 		return true
 	case launchable(in) == nil:
@@ -66,17 +66,17 @@ func waitsToRollOut(in input) bool {
 // reportAttempt shows that a refresh was cancelled in this pass, or could not be cancelled or
 // started. It reports whether there is nothing else to decide.
 func reportAttempt(in input, plan *reconcile.Plan) bool {
-	if err := failed[cancelRefresh](in); err != nil {
+	if err := reconcile.LastFailure[cancelRefresh](in.Done); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 		return true
 	}
-	if succeeded[cancelRefresh](in) {
+	if reconcile.Succeeded[cancelRefresh](in.Done) {
 		newest := latest(in.Seen.Refreshes.List)
 		showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is wanted", newest.ID))
 		plan.LookAgain(lookAgain)
 		return true
 	}
-	for _, err := range []error{failed[startRefresh](in), protectionFailure(in, true)} {
+	for _, err := range []error{reconcile.LastFailure[startRefresh](in.Done), protectionFailure(in, true)} {
 		if err != nil {
 			showRefusedRefresh(in, plan, err)
 			return true
@@ -191,7 +191,7 @@ func showRolling(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refres
 	if decision.Reason != "" {
 		message += "; " + decision.Reason
 	}
-	if succeeded[startRefresh](in) {
+	if reconcile.Succeeded[startRefresh](in.Done) {
 		message, status.PercentageComplete = decision.Reason, nil
 	}
 	showNotRolledOut(in, infrav1.RollingOutReason, message)
@@ -309,7 +309,7 @@ func showRefusedRefresh(in input, plan *reconcile.Plan, err error) {
 // goBack asks the launch config, which alone has versions, for the last good config in place of the
 // one that failed. It is written into the config's spec, so that it outlives a crash and a move.
 func goBack(in input, plan *reconcile.Plan, refresh *autoscalinggroup.Refresh) {
-	if tried, _ := attempted[rollBack](in); tried {
+	if tried, _ := reconcile.Attempted[rollBack](in.Done); tried {
 		return
 	}
 	reason := fmt.Sprintf("instance refresh %s ended as %s%s", refresh.ID, refresh.Status, said(refresh))

@@ -214,25 +214,3 @@ const (
 	needConfig       reconcile.Need = "the launch config past the cache"
 	needTemplates    reconcile.Need = "launch templates without a launch config"
 )
-
-// attempted reports whether an action of a type was tried in this pass, and the error of the last one.
-func attempted[A reconcile.Action](in input) (tried bool, err error) {
-	for _, done := range in.Done {
-		if _, is := done.Action.(A); is {
-			tried, err = true, done.Err
-		}
-	}
-	return tried, err
-}
-
-// succeeded reports whether an action of a type was done in this pass.
-func succeeded[A reconcile.Action](in input) bool {
-	tried, err := attempted[A](in)
-	return tried && err == nil
-}
-
-// failed returns the error of an action of a type that was tried in this pass.
-func failed[A reconcile.Action](in input) error {
-	_, err := attempted[A](in)
-	return err
-}

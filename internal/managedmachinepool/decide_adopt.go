@@ -75,7 +75,7 @@ func adopt(in input, plan *reconcile.Plan) bool {
 	if fresh, known := freshGroup(in, plan); !fresh {
 		return known
 	}
-	if err := failed[adoptNodegroup](in); err != nil {
+	if err := reconcile.LastFailure[adoptNodegroup](in.Done); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
 		return true
 	}

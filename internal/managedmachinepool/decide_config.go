@@ -44,11 +44,11 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 		return in.Seen.LaunchConfig.Prove(in.Object, plan, presentTemplate(in))
 	}
 	update := updateLaunchConfig{Name: config.Name, Spec: wanted, Labels: request.Labels(config, source), Annotations: request.Annotations(config, source)}
-	if err := failed[updateLaunchConfig](in); err != nil {
+	if err := reconcile.LastFailure[updateLaunchConfig](in.Done); err != nil {
 		return showRefusedConfig(in, err)
 	}
 	differs := pool.ConfigDifferences(config, update.Spec, update.Labels, update.Annotations)
-	if differs != "" && !succeeded[updateLaunchConfig](in) {
+	if differs != "" && !reconcile.Succeeded[updateLaunchConfig](in.Done) {
 		plan.Do(update, "the pool asks for %s", differs)
 		return true
 	}
@@ -83,7 +83,7 @@ func unfitReferred(in input) string {
 
 // createConfig creates the pool's own launch config.
 func createConfig(in input, plan *reconcile.Plan) bool {
-	switch err := failed[createLaunchConfig](in); {
+	switch err := reconcile.LastFailure[createLaunchConfig](in.Done); {
 	case apierrors.IsAlreadyExists(err):
 		return exists(in) // it was created just now, and wakes the pool when the cache shows it
 	case err != nil:
@@ -151,7 +151,7 @@ func presentTemplate(in input) string {
 func launchable(in input) *infrav1.AWSLaunchConfig {
 	config := in.Seen.LaunchConfig
 	switch {
-	case config.Object == nil || !bootstrapNamed(in) || !pool.Launchable(config.Object) || failed[updateLaunchConfig](in) != nil:
+	case config.Object == nil || !bootstrapNamed(in) || !pool.Launchable(config.Object) || reconcile.LastFailure[updateLaunchConfig](in.Done) != nil:
 		return nil
 	case in.Object.Spec.LaunchConfigRef == nil && !metav1.IsControlledBy(config.Object, in.Object):
 		return nil

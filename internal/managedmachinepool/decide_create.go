@@ -74,7 +74,7 @@ func newSubnets(in input) []string {
 
 // create records the name, and creates the node group then.
 func create(in input, plan *reconcile.Plan, wanted nodegroup.Desired) bool {
-	if failed[recordName](in) != nil {
+	if reconcile.LastFailure[recordName](in.Done) != nil {
 		return false
 	}
 	wanted.RoleARN = ptr.Deref(in.Object.Status.NodeRole, infrav1.NodeRoleStatus{}).ARN
@@ -90,7 +90,7 @@ func create(in input, plan *reconcile.Plan, wanted nodegroup.Desired) bool {
 			reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupNotFoundReason, action.Lost)
 		}
 	}
-	switch tried, err := attempted[createNodegroup](in); {
+	switch tried, err := reconcile.Attempted[createNodegroup](in.Done); {
 	case aws.IsInUse(err) && strings.Contains(err.Error(), "already exists"):
 		plan.LookAgain(lookAgain) // a node group of this name was created just now and cannot be seen yet
 		return false
@@ -130,7 +130,7 @@ func refusedNew(in input, wanted nodegroup.Desired) bool {
 // was in this pass. Attempts that failed for the same are counted on.
 func showCreating(in input, plan *reconcile.Plan) {
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupCreatingReason, fmt.Sprintf("EKS is making node group %s", in.Seen.Group.Name))
-	if !succeeded[createNodegroup](in) {
+	if !reconcile.Succeeded[createNodegroup](in.Done) {
 		return
 	}
 	plan.LookAgain(lookBusy)

@@ -159,7 +159,7 @@ func deleteConfig(in input, plan *reconcile.Plan) bool {
 	if config == nil {
 		return true
 	}
-	if tried, _ := attempted[deleteLaunchConfig](in); config.DeletionTimestamp.IsZero() && !tried {
+	if tried, _ := reconcile.Attempted[deleteLaunchConfig](in.Done); config.DeletionTimestamp.IsZero() && !tried {
 		plan.Do(deleteLaunchConfig{Name: config.Name}, "%s is being deleted, and its node group is gone", in.Object.Name)
 		return true
 	}
@@ -174,7 +174,7 @@ func deleteTemplates(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	leftovers := in.Seen.Leftovers
-	switch err := cmp.Or(failed[deleteTemplate](in), leftovers.TemplatesErr); {
+	switch err := cmp.Or(reconcile.LastFailure[deleteTemplate](in.Done), leftovers.TemplatesErr); {
 	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
 		return false
@@ -226,7 +226,7 @@ func reportLeftRole(in input, plan *reconcile.Plan, role *noderole.Role) {
 // name one role in several pools, of which the first created it. A pool of the same namespace
 // becomes its owner; one of another namespace never does, and is not waited for.
 func endRole(in input, plan *reconcile.Plan, seen Role) bool {
-	if err := cmp.Or(failed[deleteRole](in), failed[handOverRole](in)); err != nil {
+	if err := cmp.Or(reconcile.LastFailure[deleteRole](in.Done), reconcile.LastFailure[handOverRole](in.Done)); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err)
 		return false
 	}

@@ -79,7 +79,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 	case config == nil:
 		createConfig(in, plan) // it was taken away, and is needed once more
 		return false
-	case succeeded[createLaunchConfig](in):
+	case reconcile.Succeeded[createLaunchConfig](in.Done):
 		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was made again")
 	case !metav1.IsControlledBy(config, object):
 		showForeignConfig(in, plan)
@@ -104,7 +104,7 @@ func releaseVersion(in input, plan *reconcile.Plan, config *infrav1.AWSLaunchCon
 			template.Version, group.Version, infrav1.ReleaseAnnotation))
 	}
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
-		if tried, _ := attempted[markReleased](in); !tried {
+		if tried, _ := reconcile.Attempted[markReleased](in.Done); !tried {
 			plan.Do(markReleased{Config: config.Name}, "the pool goes back to Cluster API Provider AWS")
 		}
 		return false
@@ -138,7 +138,7 @@ func releaseNodegroup(in input, plan *reconcile.Plan) bool {
 	if group.LaunchTemplateID != "" {
 		status.LaunchTemplateVersion = ptr.To(strconv.FormatInt(group.Version, 10))
 	}
-	switch tried, err := attempted[disownNodegroup](in); {
+	switch tried, err := reconcile.Attempted[disownNodegroup](in.Done); {
 	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
 		return false
@@ -162,7 +162,7 @@ func releaseConfig(in input, plan *reconcile.Plan) bool {
 		plan.Fail(fmt.Errorf("AWSLaunchConfig %q has not been released", config.Name))
 		return false
 	}
-	if tried, _ := attempted[deleteLaunchConfig](in); !tried && config.DeletionTimestamp.IsZero() {
+	if tried, _ := reconcile.Attempted[deleteLaunchConfig](in.Done); !tried && config.DeletionTimestamp.IsZero() {
 		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has gone back to Cluster API Provider AWS")
 		return true
 	}

@@ -100,12 +100,12 @@ func recordChanges(in input, plan *reconcile.Plan) {
 		ids = append(ids, instance.ProviderID())
 	}
 	slices.Sort(ids)
-	if tried, _ := attempted[recordInstances](in); !tried && !slices.Equal(in.Object.Spec.ProviderIDList, ids) {
+	if tried, _ := reconcile.Attempted[recordInstances](in.Done); !tried && !slices.Equal(in.Object.Spec.ProviderIDList, ids) {
 		plan.Do(recordInstances{Generation: in.Object.Generation, ProviderIDs: ids}, "the instances of the node group changed")
 		return
 	}
 	machinePool, before, size := in.Seen.MachinePool, ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0), in.Seen.Members.Capacity
-	tried, _ := attempted[followAutoscaler](in)
+	tried, _ := reconcile.Attempted[followAutoscaler](in.Done)
 	if tried || !common.Autoscaled(machinePool) || before == size || busy(in) || in.Seen.Retiring != nil {
 		return
 	}

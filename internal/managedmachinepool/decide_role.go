@@ -81,8 +81,8 @@ func ensureRole(in input, plan *reconcile.Plan) bool {
 		return createRoleOnce(in, plan, desired)
 	case !ownsRole(in, seen.Role) && createdFor(in.Object.Status.NodeRole, seen.Role):
 		return showRoleFailure(in, plan, &roleTagMissingError{role: seen.Role.Name, wanted: ownerTag(in)})
-	case failed[changeRole](in) != nil:
-		return showRoleFailure(in, plan, failed[changeRole](in))
+	case reconcile.LastFailure[changeRole](in.Done) != nil:
+		return showRoleFailure(in, plan, reconcile.LastFailure[changeRole](in.Done))
 	case ownsRole(in, seen.Role):
 		changeRoleIfDue(in, plan, desired)
 	}
@@ -123,7 +123,7 @@ func announceRole(in input, plan *reconcile.Plan, desired noderole.Desired) {
 
 // createRoleOnce creates the role.
 func createRoleOnce(in input, plan *reconcile.Plan, desired noderole.Desired) bool {
-	switch tried, err := attempted[createRole](in); {
+	switch tried, err := reconcile.Attempted[createRole](in.Done); {
 	case aws.IsAlreadyExists(err):
 		plan.LookAgain(lookAgain) // a role of this name was created just now and cannot be seen yet
 		return false
@@ -139,7 +139,7 @@ func createRoleOnce(in input, plan *reconcile.Plan, desired noderole.Desired) bo
 // not recorded yet.
 func changeRoleIfDue(in input, plan *reconcile.Plan, desired noderole.Desired) {
 	changes := desired.Changes(*in.Seen.Role.Role)
-	if len(changes) == 0 || succeeded[changeRole](in) {
+	if len(changes) == 0 || reconcile.Succeeded[changeRole](in.Done) {
 		return
 	}
 	if common.AppliedOf(in.Object).RoleDigest != roleDigest(desired) {

@@ -34,7 +34,7 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 	announce := func() {
 		annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { common.AnnounceTags(pool, asked) })
 	}
-	if stale, retired := tagChanges(desired.Tags, desired.RetiredTags, group.Tags); len(stale)+len(retired) > 0 && !succeeded[tagNodegroup](in) {
+	if stale, retired := tagChanges(desired.Tags, desired.RetiredTags, group.Tags); len(stale)+len(retired) > 0 && !reconcile.Succeeded[tagNodegroup](in.Done) {
 		announce()
 		plan.Do(tagNodegroup{Group: group.Name, Tags: stale, Retired: retired}, "tags %s differ from what the pool asks for", keysOf(stale, retired))
 		return true
@@ -43,7 +43,7 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 		announce()
 		return true
 	}
-	if stale, retired := tagChanges(asked, desired.RetiredTags, members.Tags); len(stale)+len(retired) > 0 && !succeeded[tagGroup](in) {
+	if stale, retired := tagChanges(asked, desired.RetiredTags, members.Tags); len(stale)+len(retired) > 0 && !reconcile.Succeeded[tagGroup](in.Done) {
 		announce()
 		plan.Do(tagGroup{Group: members.Name, Tags: stale, Retired: retired}, "tags %s differ from what the pool asks for", keysOf(stale, retired))
 		return true
@@ -59,10 +59,10 @@ func tagsCanBeSet(in input) bool {
 
 // failedTags returns why tags could not be set in this pass.
 func failedTags(in input) error {
-	if err := failed[tagNodegroup](in); err != nil {
+	if err := reconcile.LastFailure[tagNodegroup](in.Done); err != nil {
 		return err
 	}
-	return failed[tagGroup](in)
+	return reconcile.LastFailure[tagGroup](in.Done)
 }
 
 // tagChanges returns the tags to set, and the keys of the tags to remove, sorted.
@@ -79,7 +79,7 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 	}
 	hooks, digest := in.Seen.Hooks, hooksDigest(in, wanted)
 	confirmed := applied.HooksDigest == digest && digest != "" && in.Seen.HooksDue.After(in.Now)
-	switch err := cmp.Or(hooks.Err, failed[changeHooks](in)); {
+	switch err := cmp.Or(hooks.Err, reconcile.LastFailure[changeHooks](in.Done)); {
 	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
 		return true
@@ -91,7 +91,7 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	names := autoscalinggroup.HookNames(wanted)
-	if changes := autoscalinggroup.HookChanges(wanted, applied.Hooks, hooks.List); len(changes) > 0 && !succeeded[changeHooks](in) {
+	if changes := autoscalinggroup.HookChanges(wanted, applied.Hooks, hooks.List); len(changes) > 0 && !reconcile.Succeeded[changeHooks](in.Done) {
 		recordHooks(in, plan, common.Union(applied.Hooks, names), "")
 		plan.Do(changeHooks{Group: in.Seen.Members.Name, Changes: changes}, "%s", hooksDiffer(changes))
 		return true

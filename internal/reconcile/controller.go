@@ -53,6 +53,30 @@ type Input[T Object, S any] struct {
 	Now  time.Time
 }
 
+// Attempted reports whether an action of a type was tried in this pass, and returns the error of the
+// last one.
+func Attempted[A Action](done []Done) (tried bool, err error) {
+	for _, one := range done {
+		if _, is := one.Action.(A); is {
+			tried, err = true, one.Err
+		}
+	}
+	return tried, err
+}
+
+// Succeeded reports whether the last action of a type that was tried in this pass succeeded.
+func Succeeded[A Action](done []Done) bool {
+	tried, err := Attempted[A](done)
+	return tried && err == nil
+}
+
+// LastFailure returns the error of the last action of a type that was tried in this pass, nil if it
+// succeeded or none was tried.
+func LastFailure[A Action](done []Done) error {
+	_, err := Attempted[A](done)
+	return err
+}
+
 // Failed returns the errors of the actions of a type that were tried in this pass, nil if there are none.
 func Failed[A Action](done []Done) error {
 	var failures []error

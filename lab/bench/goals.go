@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-project/slipway/bench/document"
 )
 
 // goal is one of Slipway's, and what of the results it is about.
@@ -120,11 +122,8 @@ func goalsTable(results []Result) string {
 				all, enough = all && met, enough || about[i].Options.Pools >= goal.pools
 			}
 		}
-		verdict := "met"
-		switch {
-		case !all:
-			verdict = "**not met**"
-		case !enough:
+		verdict := document.Verdict(all)
+		if all && !enough {
 			verdict = "not measured"
 		}
 		fmt.Fprintf(&text, "| %s | %s | %s |\n", goal.text, strings.Join(measured, "; "), verdict)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-project/slipway/bench/document"
 )
 
 // Markdown returns the results as a table for each run.
@@ -51,13 +53,13 @@ func ProvisionerMarkdown(result *ProvisionerResult) string {
 		waits := slices.Sorted(slices.Values(result.Waits))
 		median := waits[len(waits)/2]
 		fmt.Fprintf(&text, "| one pending pod to CreateFleet in 0.3 s at the median, AWS answering in 100 ms | %.2f s; at best %.2f s, at worst %.2f s (%d pods, %v apart, AWS answering in %v) | %s |\n",
-			median.Seconds(), waits[0].Seconds(), waits[len(waits)-1].Seconds(), len(waits), result.Options.Apart, result.Options.Latency, verdict(median <= 300*time.Millisecond))
+			median.Seconds(), waits[0].Seconds(), waits[len(waits)-1].Seconds(), len(waits), result.Options.Apart, result.Options.Latency, document.Verdict(median <= 300*time.Millisecond))
 	}
 	if stream, once := result.Stream, result.AtOnce; once.Nodes > 0 {
 		text.WriteString(streamRow(stream, once, result.StreamWaits))
 	}
 	if result.Peak > 0 {
-		met := verdict(result.Peak < 300<<20)
+		met := document.Verdict(result.Peak < 300<<20)
 		if result.Options.Pods < backlog && result.Peak < 300<<20 {
 			met = "not measured"
 		}
@@ -84,14 +86,7 @@ func streamRow(stream, once Launched, waits *Histogram) string {
 		median = fmt.Sprintf("at most %v s", waits.AtMost(0.5))
 	}
 	return fmt.Sprintf("| %d pods that come within %v cost at most 10 %% more than the same pods at once | %+.1f %%: %d nodes for %.2f USD an hour rather than %d for %.2f; "+
-		"a node's first pod waited %s at the median | %s |\n", streamed, streamTime, 100*more, stream.Nodes, stream.USD, once.Nodes, once.USD, median, verdict(more <= 0.1))
-}
-
-func verdict(met bool) string {
-	if met {
-		return "met"
-	}
-	return "**not met**"
+		"a node's first pod waited %s at the median | %s |\n", streamed, streamTime, 100*more, stream.Nodes, stream.USD, once.Nodes, once.USD, median, document.Verdict(more <= 0.1))
 }
 
 func title(options Options) string {

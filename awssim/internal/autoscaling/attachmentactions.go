@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -32,8 +33,8 @@ func with(list, names []string) []string {
 	return list
 }
 
-func without(list, names []string) []string {
-	return filter(list, func(n string) bool { return !slices.Contains(names, n) })
+func without(all, names []string) []string {
+	return list.Filter(all, func(n string) bool { return !slices.Contains(names, n) })
 }
 
 // change changes what a group is attached to.
@@ -102,7 +103,7 @@ func (api *attachmentActions) attachTrafficSources(c *sim.Call, in *autoscaling.
 		}
 	}
 	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) {
-		added := filter(in.TrafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(a.trafficSources, t) })
+		added := list.Filter(in.TrafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(a.trafficSources, t) })
 		a.trafficSources = slices.Concat(a.trafficSources, added)
 	})
 	return &autoscaling.AttachTrafficSourcesOutput{}, err
@@ -124,7 +125,7 @@ func (api *attachmentActions) detachTrafficSources(c *sim.Call, in *autoscaling.
 		return nil, err
 	}
 	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) {
-		a.trafficSources = filter(a.trafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(in.TrafficSources, t) })
+		a.trafficSources = list.Filter(a.trafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(in.TrafficSources, t) })
 	})
 	return &autoscaling.DetachTrafficSourcesOutput{}, err
 }
@@ -167,7 +168,7 @@ func (api *attachmentActions) describeTrafficSources(_ *sim.Call, in *autoscalin
 	if err != nil {
 		return nil, err
 	}
-	all := filter(v.group.TrafficSources, func(t types.TrafficSourceIdentifier) bool {
+	all := list.Filter(v.group.TrafficSources, func(t types.TrafficSourceIdentifier) bool {
 		return in.TrafficSourceType == nil || *in.TrafficSourceType == val(t.Type)
 	})
 	page, next, err := paginate(all, in.NextToken, in.MaxRecords, 50, 50, func(t types.TrafficSourceIdentifier) string { return *t.Identifier })

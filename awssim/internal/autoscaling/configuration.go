@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
+
+	"github.com/slipway-project/slipway/awssim/internal/list"
 )
 
 // Limits of a mixed instances policy (reference 2.3; UG ec2-auto-scaling-quotas; SDK
@@ -53,7 +55,7 @@ func (r *requests) applyConfiguration(old configuration, template *types.LaunchT
 
 // given counts what is there.
 func given(members ...bool) int {
-	return len(filter(members, func(is bool) bool { return is }))
+	return len(list.Filter(members, func(is bool) bool { return is }))
 }
 
 // canonicalSpecification checks that the launch template and the version exist and returns the

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling/scalein"
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -28,7 +29,7 @@ func (api *describeActions) describeAutoScalingGroups(_ *sim.Call,
 	if err := validGroupFilters(in.Filters); err != nil {
 		return nil, err
 	}
-	found := filter(api.groups.views.VisibleAll(), func(v *groupView) bool {
+	found := list.Filter(api.groups.views.VisibleAll(), func(v *groupView) bool {
 		return (len(in.AutoScalingGroupNames) == 0 || slices.Contains(in.AutoScalingGroupNames, *v.group.AutoScalingGroupName)) &&
 			matchesFilters(v.group.Tags, in.Filters)
 	})

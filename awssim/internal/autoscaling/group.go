@@ -179,7 +179,7 @@ func (g *group) capacity() int {
 	return n
 }
 
-// effective is what the group launches now: during a refresh with a desired configuration, that one
+// effective returns what the group launches now: during a refresh with a desired configuration, that one
 // (UG instance-refresh-overview).
 func (g *group) effective() configuration {
 	if r := g.refresh; r != nil && r.desired != nil {

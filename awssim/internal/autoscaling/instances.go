@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -94,7 +95,7 @@ func (api *instanceActions) terminate(c *sim.Call,
 			return nil, invalid("Instance %s is not in a state that can be terminated: it is in %s.", m.id, m.state)
 		}
 	}
-	counting := filter(found, (*member).counts)
+	counting := list.Filter(found, (*member).counts)
 	before := g.capacity()
 	shrinking := ""
 	if *in.ShouldDecrementDesiredCapacity {
@@ -331,7 +332,7 @@ func (api *instanceActions) detach(c *sim.Call, in *autoscaling.DetachInstancesI
 	before := g.capacity()
 	shrinking := ""
 	if *in.ShouldDecrementDesiredCapacity {
-		counting := totalUnits(filter(found, (*member).counts))
+		counting := totalUnits(list.Filter(found, (*member).counts))
 		if err := g.lowerDesired(counting); err != nil {
 			return nil, err
 		}

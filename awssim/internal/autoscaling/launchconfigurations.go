@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
@@ -131,7 +132,7 @@ func (api *configurationActions) ofInstance(in *autoscaling.CreateLaunchConfigur
 // in benishak/lamp-aws-cloudformation#1, the groups' in kubernetes/kops#2109, the profile's in
 // hashicorp/terraform#2136 and #7198; those of the other cases are inferences.
 func (api *configurationActions) check(l *types.LaunchConfiguration) error {
-	ids := len(filter(l.SecurityGroups, isGroupID))
+	ids := len(list.Filter(l.SecurityGroups, isGroupID))
 	price, err := strconv.ParseFloat(valOr(l.SpotPrice, "1"), 64)
 	switch {
 	case strings.HasPrefix(*l.ImageId, "resolve:"): // only launch templates can (UG using-systems-manager-parameters)
@@ -174,7 +175,7 @@ func checkProfile(account *sim.Account, profile string) error {
 
 func (api *configurationActions) describe(_ *sim.Call,
 	in *autoscaling.DescribeLaunchConfigurationsInput) (*autoscaling.DescribeLaunchConfigurationsOutput, error) {
-	found := filter(api.configurations.table.VisibleAll(), func(l *types.LaunchConfiguration) bool {
+	found := list.Filter(api.configurations.table.VisibleAll(), func(l *types.LaunchConfiguration) bool {
 		return len(in.LaunchConfigurationNames) == 0 || slices.Contains(in.LaunchConfigurationNames, *l.LaunchConfigurationName)
 	})
 	page, next, err := paginate(found, in.NextToken, in.MaxRecords, 50, 100, func(l *types.LaunchConfiguration) string { return *l.LaunchConfigurationName })

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -55,7 +56,7 @@ func (api *notificationActions) put(c *sim.Call,
 			return nil, invalid("%q is not a valid Notification Type", kind) // inference for the words
 		}
 	}
-	others := filter(g.notifications, func(n types.NotificationConfiguration) bool { return *n.TopicARN != topic })
+	others := list.Filter(g.notifications, func(n types.NotificationConfiguration) bool { return *n.TopicARN != topic })
 	topics := map[string]bool{}
 	for _, n := range others {
 		topics[*n.TopicARN] = true
@@ -78,7 +79,7 @@ func (api *notificationActions) delete(c *sim.Call,
 	if err != nil {
 		return nil, err
 	}
-	left := filter(g.notifications, func(n types.NotificationConfiguration) bool { return *n.TopicARN != val(in.TopicARN) })
+	left := list.Filter(g.notifications, func(n types.NotificationConfiguration) bool { return *n.TopicARN != val(in.TopicARN) })
 	if len(left) == len(g.notifications) {
 		return nil, invalid("Notification Topic '%s' doesn't exist for '%s'", val(in.TopicARN), g.arn)
 	}
@@ -160,7 +161,7 @@ func (api *notificationActions) disableMetricsCollection(c *sim.Call, in *autosc
 	if err := checkMetrics(in.Metrics); err != nil {
 		return nil, err
 	}
-	g.metrics = filter(g.metrics, func(m types.EnabledMetric) bool {
+	g.metrics = list.Filter(g.metrics, func(m types.EnabledMetric) bool {
 		return len(in.Metrics) > 0 && !slices.Contains(in.Metrics, *m.Metric)
 	})
 	api.groups.publish(g)

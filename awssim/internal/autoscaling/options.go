@@ -7,6 +7,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -51,7 +52,7 @@ func (p *launchPlanner) options(g *group, onlyFirstZone bool) ([]option, error) 
 	choices = order(config, market, choices)
 	places := p.places(g)
 	if g.balancedOnly() || onlyFirstZone {
-		places = filter(places, func(at allocation.Place) bool { return at.Zone == places[0].Zone })
+		places = list.Filter(places, func(at allocation.Place) bool { return at.Zone == places[0].Zone })
 	}
 	var options []option
 	for _, place := range places {

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -80,7 +81,7 @@ func (api *processActions) resume(c *sim.Call, in *autoscaling.ResumeProcessesIn
 	if err != nil {
 		return nil, err
 	}
-	g.suspended = filter(g.suspended, func(p types.SuspendedProcess) bool { return !slices.Contains(names, *p.ProcessName) })
+	g.suspended = list.Filter(g.suspended, func(p types.SuspendedProcess) bool { return !slices.Contains(names, *p.ProcessName) })
 	api.groups.changed(g)
 	return &autoscaling.ResumeProcessesOutput{}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -51,7 +52,7 @@ func (api *refreshActions) start(c *sim.Call, in *autoscaling.StartInstanceRefre
 	g.refresh = &refresh{
 		strategy: cmp.Or(in.Strategy, types.RefreshStrategyRolling),
 		id:       api.kernel.NewUUID(), status: types.InstanceRefreshStatusPending, started: c.Now, prefs: prefs, desired: desired,
-		startSequence: g.launches, remaining: len(filter(g.members, func(m *member) bool { return m.counts() })),
+		startSequence: g.launches, remaining: len(list.Filter(g.members, func(m *member) bool { return m.counts() })),
 	}
 	if desired != nil {
 		g.refresh.asked = &types.DesiredConfiguration{LaunchTemplate: desired.template, MixedInstancesPolicy: desired.mixed}
@@ -112,7 +113,7 @@ func (api *refreshActions) describe(c *sim.Call,
 	if _, err := api.groups.visible(in.AutoScalingGroupName); err != nil {
 		return nil, err
 	}
-	found := filter(api.groups.refreshes.VisibleAll(), func(r *types.InstanceRefresh) bool {
+	found := list.Filter(api.groups.refreshes.VisibleAll(), func(r *types.InstanceRefresh) bool {
 		return *r.AutoScalingGroupName == *in.AutoScalingGroupName && c.Now.Sub(*r.StartTime) < keptFor &&
 			(len(in.InstanceRefreshIds) == 0 || slices.Contains(in.InstanceRefreshIds, *r.InstanceRefreshId))
 	})

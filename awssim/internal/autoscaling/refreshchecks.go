@@ -7,6 +7,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
+
+	"github.com/slipway-project/slipway/awssim/internal/list"
 )
 
 // desiredConfiguration checks what a refresh should deploy as an update of the group would be checked.
@@ -94,7 +96,7 @@ func (api *refreshActions) checkRootVolumes(g *group, desired *configuration) er
 	}
 	for _, o := range desired.overrides() {
 		image, known := ec2.LookupImage(api.region, *o.ImageId)
-		if volumes := filter(image.BlockDeviceMappings, func(d ec2types.BlockDeviceMapping) bool { return d.Ebs != nil }); known && len(volumes) > 1 {
+		if volumes := list.Filter(image.BlockDeviceMappings, func(d ec2types.BlockDeviceMapping) bool { return d.Ebs != nil }); known && len(volumes) > 1 {
 			return invalid("The ReplaceRootVolume strategy requires AMIs with a single root volume: %s has %d volumes.", *o.ImageId, len(volumes))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling/allocation"
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling/scalein"
 	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
@@ -128,7 +129,7 @@ func (r *requests) applyNetwork(n *settings, in *autoscaling.UpdateAutoScalingGr
 		// Subnets in other zones go; a zone without a subnet is launched into by its default subnet
 		// (API CreateAutoScalingGroup).
 		n.zones = zones
-		n.subnets = filter(n.subnets, func(p subnetPlace) bool { return slices.Contains(zones, p.zone) })
+		n.subnets = list.Filter(n.subnets, func(p subnetPlace) bool { return slices.Contains(zones, p.zone) })
 		if len(n.subnets) > 0 && !sameSet(zones, zonesOf(n.subnets)) {
 			return invalid("The availability zones of the specified subnets and the AutoScalingGroup do not match")
 		}

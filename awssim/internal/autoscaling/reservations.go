@@ -7,6 +7,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -111,7 +112,7 @@ func byZone(plain, options []option) []option {
 	for _, p := range plain {
 		if zone := p.place.Zone; !slices.Contains(seen, zone) {
 			seen = append(seen, zone)
-			ordered = append(ordered, filter(options, func(o option) bool { return o.place.Zone == zone })...)
+			ordered = append(ordered, list.Filter(options, func(o option) bool { return o.place.Zone == zone })...)
 		}
 	}
 	return ordered

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -161,7 +162,7 @@ func (api *policyActions) delete(c *sim.Call, in *autoscaling.DeletePolicyInput)
 		return nil, err
 	}
 	arn := *p.PolicyARN
-	g.scaling = filter(g.scaling, func(p types.ScalingPolicy) bool { return *p.PolicyARN != arn })
+	g.scaling = list.Filter(g.scaling, func(p types.ScalingPolicy) bool { return *p.PolicyARN != arn })
 	api.groups.publish(g)
 	return &autoscaling.DeletePolicyOutput{}, nil
 }
@@ -172,7 +173,7 @@ func (api *policyActions) describe(_ *sim.Call, in *autoscaling.DescribePolicies
 	}
 	var found []types.ScalingPolicy
 	for _, v := range api.groups.views.VisibleAll() {
-		found = append(found, filter(v.scaling, func(p types.ScalingPolicy) bool {
+		found = append(found, list.Filter(v.scaling, func(p types.ScalingPolicy) bool {
 			return (val(in.AutoScalingGroupName) == "" || *p.AutoScalingGroupName == *in.AutoScalingGroupName) &&
 				(len(in.PolicyNames) == 0 || slices.Contains(in.PolicyNames, *p.PolicyName) || slices.Contains(in.PolicyNames, *p.PolicyARN)) &&
 				(len(in.PolicyTypes) == 0 || slices.Contains(in.PolicyTypes, *p.PolicyType))

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -143,7 +144,7 @@ func (api *scheduleActions) run(g *group, a *scheduledAction) {
 	}
 	renewed := *a
 	if a.schedule == nil || renewed.next(now) != nil || a.end != nil && renewed.start.After(*a.end) {
-		g.scheduled = filter(g.scheduled, func(other *scheduledAction) bool { return other != a })
+		g.scheduled = list.Filter(g.scheduled, func(other *scheduledAction) bool { return other != a })
 	} else {
 		i := slices.Index(g.scheduled, a)
 		g.scheduled = slices.Concat(g.scheduled[:i], []*scheduledAction{&renewed}, g.scheduled[i+1:])
@@ -175,7 +176,7 @@ func (api *scheduleActions) describe(_ *sim.Call, in *autoscaling.DescribeSchedu
 	}
 	var found []types.ScheduledUpdateGroupAction
 	for _, v := range api.groups.views.VisibleAll() {
-		found = append(found, filter(v.scheduled, func(a types.ScheduledUpdateGroupAction) bool {
+		found = append(found, list.Filter(v.scheduled, func(a types.ScheduledUpdateGroupAction) bool {
 			return (val(in.AutoScalingGroupName) == "" || *a.AutoScalingGroupName == *in.AutoScalingGroupName) &&
 				(len(in.ScheduledActionNames) == 0 || slices.Contains(in.ScheduledActionNames, *a.ScheduledActionName)) &&
 				(in.StartTime == nil || len(in.ScheduledActionNames) > 0 || !a.StartTime.Before(*in.StartTime)) &&
@@ -206,7 +207,7 @@ func (api *scheduleActions) delete(c *sim.Call, in *autoscaling.DeleteScheduledA
 }
 
 func (g *group) unschedule(name string) error {
-	left := filter(g.scheduled, func(a *scheduledAction) bool { return a.name != name })
+	left := list.Filter(g.scheduled, func(a *scheduledAction) bool { return a.name != name })
 	if len(left) == len(g.scheduled) {
 		return invalid("Scheduled action name not found - %s", name) // inference for the words
 	}

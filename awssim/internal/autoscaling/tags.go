@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -80,7 +81,7 @@ func (api *tagActions) delete(c *sim.Call, in *autoscaling.DeleteTagsInput) (*au
 	}
 	for _, t := range in.Tags {
 		g := api.groups.byName[*t.ResourceId]
-		g.tags = filter(g.tags, func(o types.TagDescription) bool {
+		g.tags = list.Filter(g.tags, func(o types.TagDescription) bool {
 			return *o.Key != val(t.Key) || t.Value != nil && *o.Value != *t.Value
 		})
 		api.groups.publish(g)
@@ -96,7 +97,7 @@ func (api *tagActions) describe(_ *sim.Call, in *autoscaling.DescribeTagsInput) 
 	}
 	var found []types.TagDescription
 	for _, v := range api.groups.views.VisibleAll() {
-		found = append(found, filter(v.group.Tags, func(t types.TagDescription) bool { return tagMatches(t, in.Filters) })...)
+		found = append(found, list.Filter(v.group.Tags, func(t types.TagDescription) bool { return tagMatches(t, in.Filters) })...)
 	}
 	page, next, err := paginate(found, in.NextToken, in.MaxRecords, 50, 100, func(t types.TagDescription) string { return *t.ResourceId + "\x00" + *t.Key })
 	if err != nil {

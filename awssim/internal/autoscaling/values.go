@@ -46,13 +46,3 @@ func number(n int) *int32 {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
-
-func filter[T any](all []T, keep func(T) bool) []T {
-	var kept []T
-	for _, v := range all {
-		if keep(v) {
-			kept = append(kept, v)
-		}
-	}
-	return kept
-}

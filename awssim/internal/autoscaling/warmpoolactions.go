@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -81,7 +82,7 @@ func (api *warmPoolActions) delete(c *sim.Call, in *autoscaling.DeleteWarmPoolIn
 	if g.warm == nil {
 		return nil, invalid("No warm pool found for Auto Scaling group %s", g.name)
 	}
-	pool := filter(g.members, (*member).warmed)
+	pool := list.Filter(g.members, (*member).warmed)
 	// Without force the instances are terminated with their lifecycle actions; with it, at once
 	// (SDK DeleteWarmPoolInput.ForceDelete).
 	g.warm.deleting = true

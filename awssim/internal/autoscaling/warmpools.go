@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling/refreshplan"
+	"github.com/slipway-project/slipway/awssim/internal/list"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -23,12 +24,12 @@ func (p *warmPools) keep(g *group) {
 	if g.warm == nil {
 		return
 	}
-	pool := filter(g.members, func(m *member) bool { return m.warmed() && !m.leaving() })
+	pool := list.Filter(g.members, func(m *member) bool { return m.warmed() && !m.leaving() })
 	now := p.kernel.Now()
 	want := g.warm.size(g.max, g.desired)
 	switch {
 	case len(pool) > want && !g.suspends(processTerminate):
-		for _, m := range filter(pool, resting)[:min(len(pool)-want, len(filter(pool, resting)))] {
+		for _, m := range list.Filter(pool, resting)[:min(len(pool)-want, len(list.Filter(pool, resting)))] {
 			p.lifecycle.startTermination(g, m, join(causeOutOfService(now, "a difference between the desired and actual size of the warm pool"), causeSelected(now, m.id)))
 		}
 	case len(pool) < want && g.capacity() >= g.desired && !g.suspends(processLaunch) && !now.Before(g.retryAt):
@@ -39,7 +40,7 @@ func (p *warmPools) keep(g *group) {
 			}
 		}
 	}
-	if g.warm.deleting && len(filter(g.members, (*member).warmed)) == 0 {
+	if g.warm.deleting && len(list.Filter(g.members, (*member).warmed)) == 0 {
 		g.warm = nil
 	}
 }

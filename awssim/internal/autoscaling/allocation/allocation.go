@@ -5,6 +5,8 @@ package allocation
 import (
 	"cmp"
 	"slices"
+
+	"github.com/slipway-project/slipway/awssim/internal/list"
 )
 
 // Allocation strategies (SDK InstancesDistribution).
@@ -35,7 +37,7 @@ type Choice struct {
 
 // Affordable returns the choices that price protection allows for a purchase option.
 func Affordable(choices []Choice, spot bool) []Choice {
-	return filter(choices, func(c Choice) bool {
+	return list.Filter(choices, func(c Choice) bool {
 		if spot {
 			return !c.DearSpot
 		}
@@ -78,14 +80,4 @@ func OrderSpot(strategy string, pools int, choices []Choice) []Choice {
 		slices.SortStableFunc(ordered[:n], func(a, b Choice) int { return cmp.Compare(a.Running, b.Running) })
 	}
 	return ordered
-}
-
-func filter[T any](all []T, keep func(T) bool) []T {
-	var kept []T
-	for _, v := range all {
-		if keep(v) {
-			kept = append(kept, v)
-		}
-	}
-	return kept
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/slipway-project/slipway/awssim/internal/requirements"
 	"github.com/slipway-project/slipway/awssim/world"
+
+	"github.com/slipway-project/slipway/awssim/internal/list"
 )
 
 // This file is attribute-based instance type selection: which of the world's types a group may
@@ -82,7 +84,7 @@ func identifiedPrice(found []*world.InstanceType, price func(*world.InstanceType
 		func(t *world.InstanceType) bool { return t.CurrentGeneration },
 		func(*world.InstanceType) bool { return true },
 	} {
-		if kept := filter(found, keep); len(kept) > 0 {
+		if kept := list.Filter(found, keep); len(kept) > 0 {
 			return price(slices.MinFunc(kept, func(a, b *world.InstanceType) int { return cmp.Compare(price(a), price(b)) }))
 		}
 	}

@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 			Plan{Terminate: []string{"o0"}, Launch: 1, Remaining: 1}},
 		{"100 launches first, one at a time", "oo", 2, 100, 100, false, 100, Plan{Launch: 1, Remaining: 2}},
 		{"100/100 launches first", "oo", 2, 100, 100, true, 100, Plan{Launch: 1, Remaining: 2}},
-		{"explicit 90/100 of two can not keep both, so it launches first", "oo", 2, 90, 100, true, 100, Plan{Launch: 1, Remaining: 2}},
+		{"explicit 90/100 of two cannot keep both, so it launches first", "oo", 2, 90, 100, true, 100, Plan{Launch: 1, Remaining: 2}},
 		{"launch first waits for the new one to come into service", "oop", 2, 100, 100, true, 100,
 			Plan{Wait: WaitPending, Example: "p2", Remaining: 2}},
 		{"launch first waits for the new one to warm up", "oow", 2, 100, 100, true, 100,

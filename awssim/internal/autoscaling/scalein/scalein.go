@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/slipway-project/slipway/awssim/internal/list"
 )
 
 // Termination policies (SDK CreateAutoScalingGroupInput.TerminationPolicies).
@@ -81,7 +83,7 @@ func (d Decision) ofSurplusOption(all []Candidate) []Candidate {
 	if !d.Mixed || d.SurplusSpot == d.SurplusOnDemand {
 		return all
 	}
-	kept := filter(all, func(c Candidate) bool { return c.Spot == d.SurplusSpot })
+	kept := list.Filter(all, func(c Candidate) bool { return c.Spot == d.SurplusSpot })
 	if !slices.ContainsFunc(kept, func(c Candidate) bool { return !c.Protected }) {
 		return all
 	}
@@ -91,8 +93,8 @@ func (d Decision) ofSurplusOption(all []Candidate) []Candidate {
 // inFullestZones returns the unprotected instances of the zones that have the most instances and at
 // least one unprotected; those in zones that are no longer the group's before all others.
 func (d Decision) inFullestZones(all []Candidate) []Candidate {
-	free := filter(all, func(c Candidate) bool { return !c.Protected })
-	if stray := filter(free, func(c Candidate) bool { return !slices.Contains(d.Zones, c.Zone) }); len(stray) > 0 {
+	free := list.Filter(all, func(c Candidate) bool { return !c.Protected })
+	if stray := list.Filter(free, func(c Candidate) bool { return !slices.Contains(d.Zones, c.Zone) }); len(stray) > 0 {
 		return stray
 	}
 	count := map[string]int{}
@@ -103,7 +105,7 @@ func (d Decision) inFullestZones(all []Candidate) []Candidate {
 	for _, c := range free {
 		most = max(most, count[c.Zone])
 	}
-	return filter(free, func(c Candidate) bool { return count[c.Zone] == most })
+	return list.Filter(free, func(c Candidate) bool { return count[c.Zone] == most })
 }
 
 // apply narrows the choice to what one policy prefers to lose.
@@ -123,29 +125,29 @@ func (d Decision) apply(policy string, left []Candidate) []Candidate {
 		return d.apply(PolicyClosestToNextInstanceHour, left)
 	case PolicyAllocationStrategy:
 		worst := slices.MaxFunc(left, byPreference).Preference
-		return filter(left, func(c Candidate) bool { return c.Preference == worst })
+		return list.Filter(left, func(c Candidate) bool { return c.Preference == worst })
 	case PolicyOldestLaunchTemplate:
-		if other := filter(left, func(c Candidate) bool { return !c.CurrentTemplate }); len(other) > 0 {
+		if other := list.Filter(left, func(c Candidate) bool { return !c.CurrentTemplate }); len(other) > 0 {
 			return other
 		}
 		oldest := slices.MinFunc(left, func(a, b Candidate) int { return cmp.Compare(a.Version, b.Version) }).Version
-		return filter(left, func(c Candidate) bool { return c.Version == oldest })
+		return list.Filter(left, func(c Candidate) bool { return c.Version == oldest })
 	case PolicyOldestLaunchConfiguration:
-		configured := filter(left, hasConfiguration)
+		configured := list.Filter(left, hasConfiguration)
 		if len(configured) == 0 {
 			return left
 		}
 		oldest := slices.MinFunc(configured, func(a, b Candidate) int { return a.Configured.Compare(b.Configured) }).Configured
-		return filter(configured, func(c Candidate) bool { return c.Configured.Equal(oldest) })
+		return list.Filter(configured, func(c Candidate) bool { return c.Configured.Equal(oldest) })
 	case PolicyClosestToNextInstanceHour:
 		closest := d.untilHour(slices.MinFunc(left, func(a, b Candidate) int { return cmp.Compare(d.untilHour(a), d.untilHour(b)) }))
-		return filter(left, func(c Candidate) bool { return d.untilHour(c) == closest })
+		return list.Filter(left, func(c Candidate) bool { return d.untilHour(c) == closest })
 	case PolicyOldestInstance:
 		oldest := slices.MinFunc(left, byLaunch).Launched
-		return filter(left, func(c Candidate) bool { return c.Launched.Equal(oldest) })
+		return list.Filter(left, func(c Candidate) bool { return c.Launched.Equal(oldest) })
 	case PolicyNewestInstance:
 		newest := slices.MaxFunc(left, byLaunch).Launched
-		return filter(left, func(c Candidate) bool { return c.Launched.Equal(newest) })
+		return list.Filter(left, func(c Candidate) bool { return c.Launched.Equal(newest) })
 	}
 	// A Lambda function is not called; AWS falls back to the default policy if it does not answer
 	// (UG lambda-custom-termination-policy).
@@ -157,17 +159,7 @@ func hasConfiguration(c Candidate) bool { return !c.Configured.IsZero() }
 func byPreference(a, b Candidate) int { return cmp.Compare(a.Preference, b.Preference) }
 func byLaunch(a, b Candidate) int     { return a.Launched.Compare(b.Launched) }
 
-// untilHour is how long an instance still runs in the hour that it began.
+// untilHour returns how long an instance still runs in the hour that it began.
 func (d Decision) untilHour(c Candidate) time.Duration {
 	return time.Hour - d.Now.Sub(c.Launched)%time.Hour
-}
-
-func filter[T any](all []T, keep func(T) bool) []T {
-	var kept []T
-	for _, v := range all {
-		if keep(v) {
-			kept = append(kept, v)
-		}
-	}
-	return kept
 }
