@@ -44,6 +44,8 @@ type adoption struct {
 	// launched is the template of the group, the adopted one if empty.
 	launched string
 	arn      string
+	// ending is the one of the others that is being deleted, nil for none.
+	ending client.Object
 }
 
 // machinePool is the one of the pool.
@@ -131,6 +133,13 @@ func TestAdoptionIsProven(t *testing.T) {
 		{
 			reason: "a pool without a MachinePool", change: func(_ *rig, a *adoption) { a.pool.OwnerReferences = nil },
 			refused: infrav1.AdoptionBlockedReason, says: "no MachinePool owns it",
+		},
+		{
+			reason: "a pool whose MachinePool is being deleted", change: func(_ *rig, a *adoption) {
+				a.ending = a.others[0]
+				a.ending.SetFinalizers([]string{clusterv1.MachinePoolFinalizer})
+			},
+			refused: infrav1.AdoptionBlockedReason, says: "MachinePool machines is being deleted",
 		},
 		{
 			reason:  "a group that launches from another template",
@@ -222,5 +231,11 @@ func (a *adoption) prepare(r *rig, change func(*rig, *adoption)) {
 		if err := r.client.Create(r.Context(), object); err != nil {
 			r.Fatal(err)
 		}
+	}
+	if a.ending == nil {
+		return
+	}
+	if err := r.client.Delete(r.Context(), a.ending); err != nil {
+		r.Fatal(err)
 	}
 }

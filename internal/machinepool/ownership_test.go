@@ -409,6 +409,16 @@ func TestAdoptionIsProven(t *testing.T) {
 				machinePool.UID = "another"
 			}
 		}), launchedFor(victim), 1, infrav1.AdoptionBlockedReason},
+		{"the MachinePool is being deleted, and the pool not yet", victim, with(clusterIn(victim), func(object client.Object) {
+			if _, is := object.(*clusterv1.MachinePool); is {
+				beDeleted(object)
+			}
+		}), launchedFor(victim), 1, infrav1.AdoptionBlockedReason},
+		{"the Cluster is being deleted, and the pool not yet", victim, with(clusterIn(victim), func(object client.Object) {
+			if _, is := object.(*clusterv1.Cluster); is {
+				beDeleted(object)
+			}
+		}), launchedFor(victim), 1, infrav1.AdoptionBlockedReason},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -435,6 +445,12 @@ func TestAdoptionIsProven(t *testing.T) {
 			}
 		})
 	}
+}
+
+// beDeleted makes an object one that is being deleted.
+func beDeleted(object client.Object) {
+	object.SetDeletionTimestamp(&metav1.Time{Time: time.Date(2026, time.November, 22, 9, 0, 0, 0, time.UTC)})
+	object.SetFinalizers([]string{"example.com/held"})
 }
 
 // adopts returns the id of the template that the pool's launch config is to adopt.

@@ -57,6 +57,22 @@ func (w *world) refer(name string) {
 	}
 }
 
+// deleteMachinePool has the MachinePool of a pool be deleted, as long as the pool exists.
+func (w *world) deleteMachinePool(name string) {
+	w.Helper()
+	machinePool := &clusterv1.MachinePool{}
+	if err := w.store.Get(w.Context(), named(name), machinePool); err != nil {
+		w.Fatal(err)
+	}
+	machinePool.Finalizers = []string{clusterv1.MachinePoolFinalizer}
+	if err := w.store.Update(w.Context(), machinePool); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.store.Delete(w.Context(), machinePool); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // writes returns the calls that changed something.
 func (w *world) writes() []string {
 	var writes []string
@@ -76,11 +92,13 @@ func TestNodegroupIsAdoptedOnProof(t *testing.T) {
 		reason    string
 		namesake  bool
 		unrelated bool
+		ending    bool
 		adopted   bool
 	}{
 		{reason: "one namespace has the EKS cluster", adopted: true},
 		{reason: "another namespace says that it has the EKS cluster too", namesake: true},
 		{reason: "the MachinePool refers to another pool", unrelated: true},
+		{reason: "the MachinePool is being deleted, and the pool not yet", ending: true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +115,9 @@ func TestNodegroupIsAdoptedOnProof(t *testing.T) {
 			w.create("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.EKSNodegroupName = "golden" })
 			if !row.unrelated {
 				w.refer("pool")
+			}
+			if row.ending {
+				w.deleteMachinePool("pool")
 			}
 			for range 5 {
 				w.reconcile("pool")

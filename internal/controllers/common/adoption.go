@@ -118,8 +118,9 @@ func (a Adoption) Prove(ctx context.Context) error {
 }
 
 // provePool returns an error unless the pool really is one of its cluster: the MachinePool that its
-// owner reference names exists, refers to it and names the cluster, and so does the Cluster. It
-// reads past the cache.
+// owner reference names exists, refers to it and names the cluster, and the Cluster exists. Neither
+// is being deleted: Cluster API deletes the pool only some time after the MachinePool, and what was
+// adopted in between would be deleted with the pool. It reads past the cache.
 func (a Adoption) provePool(ctx context.Context) error {
 	pool, clusterName := a.Pool, a.Facts.Name
 	unproven := func(format string, arguments ...any) error {
@@ -145,12 +146,19 @@ func (a Adoption) provePool(ctx context.Context) error {
 			return unproven("MachinePool %s does not refer to it in spec.template.spec.infrastructureRef", machinePool.Name)
 		case machinePool.Spec.ClusterName != clusterName:
 			return unproven("MachinePool %s names Cluster %s, and the pool was created for %s", machinePool.Name, machinePool.Spec.ClusterName, clusterName)
+		case !machinePool.DeletionTimestamp.IsZero():
+			return unproven("MachinePool %s is being deleted", machinePool.Name)
 		}
 		owner, err := GetCluster(ctx, a.Live, pool.GetNamespace(), clusterName)
-		if err == nil && owner == nil {
-			err = unproven("Cluster %s does not exist", clusterName)
+		switch {
+		case err != nil:
+			return err
+		case owner == nil:
+			return unproven("Cluster %s does not exist", clusterName)
+		case !owner.DeletionTimestamp.IsZero():
+			return unproven("Cluster %s is being deleted", clusterName)
 		}
-		return err
+		return nil
 	}
 	return unproven("no MachinePool owns it")
 }
