@@ -4,10 +4,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
-	"github.com/slipway-project/slipway/internal/controllers/provisioning"
 	"github.com/slipway-project/slipway/internal/manager"
-	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/launcher"
+	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
+	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 )
 
 // provisionerFlags are the command line of `slipway provisioner`.
@@ -36,9 +36,9 @@ func (f *provisionerFlags) bind(set *pflag.FlagSet) {
 	f.common.bind(set, &f.options.Options, manager.ProvisionerLeaderElectionID)
 	set.StringVar(&f.options.InstanceProfile, "instance-profile", manager.DefaultInstanceProfile, "name or ARN of the instance profile of nodes from default launch templates")
 	set.IntVar(&f.options.LaunchesPerMinute, "launches-per-minute", manager.DefaultLaunchesPerMinute, "most nodes launched in a minute")
-	set.DurationVar(&f.options.BatchMax, "batch-max", launching.DefaultLongest, "how long pods wait for others at most while they keep coming; a pod that comes alone never waits")
-	set.IntVar(&f.options.PodsPerPass, "pods-per-pass", provisioning.DefaultPodsPerPass, "most pending pods looked at together; it bounds memory, and others wait a moment")
-	set.DurationVar(&f.options.RegistrationTimeout, "registration-timeout", provisionednode.DefaultRegistrationTimeout, "how long an instance has to become a Node that takes pods, before it is replaced")
+	set.DurationVar(&f.options.BatchMax, "batch-max", launcher.DefaultLongest, "how long pods wait for others at most while they keep coming; a pod that comes alone never waits")
+	set.IntVar(&f.options.PodsPerPass, "pods-per-pass", scheduler.DefaultPodsPerPass, "most pending pods looked at together; it bounds memory, and others wait a moment")
+	set.DurationVar(&f.options.RegistrationTimeout, "registration-timeout", nodelifecycle.DefaultRegistrationTimeout, "how long an instance has to become a Node that takes pods, before it is replaced")
 }
 
 func (f *provisionerFlags) run(command *cobra.Command) error {

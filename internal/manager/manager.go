@@ -25,7 +25,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
+	"github.com/slipway-project/slipway/internal/clusteridentity"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
@@ -164,7 +164,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 			SettleWindow: options.SettleWindow, NodeRolePath: options.NodeRolePath, NodeRoleBoundary: options.NodeRoleBoundary,
 		},
 	}, common.Reporter{Recorder: manager.GetEventRecorder(managedmachinepool.Name), Progress: options.Progress})
-	identities := &awsclusteridentity.Reconciler{
+	identities := &clusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
 		Watches: secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval), Clouds: registry,
 	}

@@ -30,9 +30,6 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/common"
-	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
-	"github.com/slipway-project/slipway/internal/controllers/provisioner"
-	"github.com/slipway-project/slipway/internal/controllers/provisioning"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/fleet"
@@ -42,10 +39,13 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
+	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
-	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/launcher"
+	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
+	"github.com/slipway-project/slipway/internal/provisioning/provisionerstatus"
 	"github.com/slipway-project/slipway/internal/provisioning/region"
-	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 )
 
@@ -68,13 +68,13 @@ type ProvisionerOptions struct {
 	// LaunchesPerMinute bounds how many nodes are launched; DefaultLaunchesPerMinute if zero.
 	LaunchesPerMinute int
 	// BatchMax is how long pods wait for others at most while they keep coming;
-	// launching.DefaultLongest if zero.
+	// launcher.DefaultLongest if zero.
 	BatchMax time.Duration
 	// PodsPerPass bounds how many pending pods are looked at together;
-	// provisioning.DefaultPodsPerPass if zero.
+	// scheduler.DefaultPodsPerPass if zero.
 	PodsPerPass int
 	// RegistrationTimeout is how long an instance has to become a Node that takes pods;
-	// provisionednode.DefaultRegistrationTimeout if zero.
+	// nodelifecycle.DefaultRegistrationTimeout if zero.
 	RegistrationTimeout time.Duration
 }
 
@@ -87,13 +87,13 @@ func (o ProvisionerOptions) withDefaults() ProvisionerOptions {
 		o.LaunchesPerMinute = DefaultLaunchesPerMinute
 	}
 	if o.BatchMax == 0 {
-		o.BatchMax = launching.DefaultLongest
+		o.BatchMax = launcher.DefaultLongest
 	}
 	if o.PodsPerPass == 0 {
-		o.PodsPerPass = provisioning.DefaultPodsPerPass
+		o.PodsPerPass = scheduler.DefaultPodsPerPass
 	}
 	if o.RegistrationTimeout == 0 {
-		o.RegistrationTimeout = provisionednode.DefaultRegistrationTimeout
+		o.RegistrationTimeout = nodelifecycle.DefaultRegistrationTimeout
 	}
 	return o
 }
@@ -148,7 +148,7 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	options.lease = options.LeaderElection.lease()
 	settings := controllerManagerOptions(options.Options, scheme)
 	settings.Cache.ByObject = map[client.Object]cache.ByObject{
-		&corev1.Pod{}: {Transform: (&state.Trimmer{}).Pod}, &corev1.Node{}: {Transform: state.TrimNode},
+		&corev1.Pod{}: {Transform: (&clusterstate.Trimmer{}).Pod}, &corev1.Node{}: {Transform: clusterstate.TrimNode},
 	}
 	manager, err := newManager(options.Options, ProvisionerLeaderElectionID, settings)
 	if err != nil {
@@ -187,8 +187,8 @@ type parts struct {
 	defaults  *defaults.Templates
 	templates *templates.Reader
 	shortages *catalog.Shortages
-	refusals  *launching.Refusals
-	promises  *launching.Promises
+	refusals  *launcher.Refusals
+	promises  *launcher.Promises
 	instances *observe.Sweep[fleet.Instance]
 
 	// woken and changed wake ProvisionedNodes and Provisioners, and asked wakes the Provisioners whose
@@ -199,7 +199,7 @@ type parts struct {
 
 // partsOf returns what the controllers share.
 func partsOf(ctx context.Context, manager ctrl.Manager, options ProvisionerOptions) (*parts, error) {
-	clients, err := aws.NewSessions(options.AWS, append(sessionOptions(options.Options), aws.WithOutageAfter(provisioner.OutageAfter))...).For(ctx, aws.Principal{}, options.AWS.Region)
+	clients, err := aws.NewSessions(options.AWS, append(sessionOptions(options.Options), aws.WithOutageAfter(provisionerstatus.OutageAfter))...).For(ctx, aws.Principal{}, options.AWS.Region)
 	if err != nil {
 		return nil, fmt.Errorf("preparing AWS clients: %w", err)
 	}
@@ -227,8 +227,8 @@ func partsOf(ctx context.Context, manager ctrl.Manager, options ProvisionerOptio
 			Templates: ownTemplates, Discovery: found, Cluster: &cluster{clientset}, Clock: options.Clock, InstanceProfile: options.InstanceProfile, ClusterUID: uid,
 		},
 		templates: &templates.Reader{Inspection: inspection.NewReader(found), Configs: &configs{manager.GetAPIReader()}, Profiles: profiles},
-		shortages: catalog.NewShortages(options.Clock), promises: &launching.Promises{},
-		refusals:  launching.NewRefusals(options.Clock, fleet.DryRuns{Fleets: fleets, Versions: found}),
+		shortages: catalog.NewShortages(options.Clock), promises: &launcher.Promises{},
+		refusals:  launcher.NewRefusals(options.Clock, fleet.DryRuns{Fleets: fleets, Versions: found}),
 		instances: observe.NewSweep(options.Clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, options.Intervals, woken.Add),
 		woken:     woken, changed: changed,
 		asked: &templates.Asked{Wake: func(name string) { changed.Add(types.NamespacedName{Name: name}) }},
@@ -241,29 +241,29 @@ func (p *parts) report(name string) common.Reporter {
 }
 
 // passes returns the controller that chooses nodes for pending pods.
-func (p *parts) passes(pods func(context.Context) ([]*corev1.Pod, error), startups *provisioning.Startups) *provisioning.Reconciler {
-	return &provisioning.Reconciler{
+func (p *parts) passes(pods func(context.Context) ([]*corev1.Pod, error), startups *scheduler.Startups) *scheduler.Reconciler {
+	return &scheduler.Reconciler{
 		Client: p.manager.GetClient(), Pods: pods, Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Names: p.names, Region: p.region, Defaults: p.defaults, Templates: p.templates,
 		Asked: p.asked, Shortages: p.shortages, Refusals: p.refusals,
-		Budget: launching.NewBudget(p.options.Clock, p.options.LaunchesPerMinute), Promises: p.promises, Report: p.report(provisioning.Name), Startups: startups, Clock: p.options.Clock,
+		Budget: launcher.NewBudget(p.options.Clock, p.options.LaunchesPerMinute), Promises: p.promises, Report: p.report(scheduler.Name), Startups: startups, Clock: p.options.Clock,
 		BatchMax: p.options.BatchMax, PodsPerPass: p.options.PodsPerPass,
 	}
 }
 
 // nodes returns the controller of ProvisionedNodes.
-func (p *parts) nodes(checks *provisionednode.StatusChecks) *provisionednode.Reconciler {
-	return &provisionednode.Reconciler{
+func (p *parts) nodes(checks *nodelifecycle.StatusChecks) *nodelifecycle.Reconciler {
+	return &nodelifecycle.Reconciler{
 		Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Names: p.names, Defaults: p.defaults, Templates: p.templates, Cluster: p.drains,
 		Fleets: p.fleets, Region: p.region, Instances: p.instances, Checks: checks, Shortages: p.shortages, Refusals: p.refusals, Promises: p.promises,
-		Report: p.report(provisionednode.Name), Clock: p.options.Clock, RegistrationTimeout: p.options.RegistrationTimeout, Wake: p.woken.Add,
+		Report: p.report(nodelifecycle.Name), Clock: p.options.Clock, RegistrationTimeout: p.options.RegistrationTimeout, Wake: p.woken.Add,
 	}
 }
 
 // provisioners returns the controller of Provisioners.
-func (p *parts) provisioners() *provisioner.Reconciler {
-	return &provisioner.Reconciler{
+func (p *parts) provisioners() *provisionerstatus.Reconciler {
+	return &provisionerstatus.Reconciler{
 		Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Region: p.region, Defaults: p.defaults, Templates: p.templates, Names: p.names,
-		Refusals: p.refusals, Shortages: p.shortages, Asked: p.asked, AWS: p.clients, Report: p.report(provisioner.Name), Clock: p.options.Clock,
+		Refusals: p.refusals, Shortages: p.shortages, Asked: p.asked, AWS: p.clients, Report: p.report(provisionerstatus.Name), Clock: p.options.Clock,
 	}
 }
 
@@ -278,8 +278,8 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		return err
 	}
 	startups := measure(manager, options, p.shortages, pods)
-	checks := &provisionednode.StatusChecks{
-		Client: manager.GetClient(), Fleets: p.fleets, Clock: options.Clock, Report: p.report(provisionednode.Name), Interval: options.Intervals.Rest, Wake: p.woken.Add,
+	checks := &nodelifecycle.StatusChecks{
+		Client: manager.GetClient(), Fleets: p.fleets, Clock: options.Clock, Report: p.report(nodelifecycle.Name), Interval: options.Intervals.Rest, Wake: p.woken.Add,
 	}
 	settings := common.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
 	nodes := p.nodes(checks)
@@ -289,9 +289,9 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		p.provisioners().Register(manager, settings, p.changed),
 		manager.Add(&sweeper{p.instances}),
 		manager.Add(checks),
-		manager.Add(&provisioner.Outages{Client: manager.GetClient(), AWS: p.clients, Clock: options.Clock, Probe: p.fleets.Probe, Wake: p.changed.Add}),
+		manager.Add(&provisionerstatus.Outages{Client: manager.GetClient(), AWS: p.clients, Clock: options.Clock, Probe: p.fleets.Probe, Wake: p.changed.Add}),
 		addListener(manager, options.Options, p.clients, nodes),
-		manager.Add(&provisionednode.Collector{
+		manager.Add(&nodelifecycle.Collector{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), Fleets: p.fleets, Clock: options.Clock, ClusterUID: p.uid, Interval: options.Intervals.Rest,
 		}),
 	)
@@ -299,8 +299,8 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 
 // measure has metrics describe nodes and pods at the time of a scrape, and returns what measures
 // how long pods wait.
-func measure(manager ctrl.Manager, options ProvisionerOptions, shortages *catalog.Shortages, pods func(context.Context) ([]*corev1.Pod, error)) *provisioning.Startups {
-	startups := &provisioning.Startups{Progress: options.Progress, Clock: options.Clock}
+func measure(manager ctrl.Manager, options ProvisionerOptions, shortages *catalog.Shortages, pods func(context.Context) ([]*corev1.Pod, error)) *scheduler.Startups {
+	startups := &scheduler.Startups{Progress: options.Progress, Clock: options.Clock}
 	options.Progress.ReadNodes(metrics.Held{Reader: manager.GetCache(), Clock: options.Clock, Short: shortOfferings(shortages), Pods: pods, Waiting: startups.Oldest})
 	return startups
 }
@@ -362,7 +362,7 @@ func podsOf(ctx context.Context, manager ctrl.Manager) (func(context.Context) ([
 }
 
 // addListener has nodes hear AWS's events, if there is a queue.
-func addListener(manager ctrl.Manager, options Options, clients *aws.Clients, nodes *provisionednode.Reconciler) error {
+func addListener(manager ctrl.Manager, options Options, clients *aws.Clients, nodes *nodelifecycle.Reconciler) error {
 	if options.EventQueue == "" {
 		return nil
 	}
@@ -386,7 +386,7 @@ func (l *listener) Start(ctx context.Context) error {
 func (*listener) NeedLeaderElection() bool { return true }
 
 // sweeper runs the sweep of instances while the manager leads.
-type sweeper struct{ instances *provisionednode.Instances }
+type sweeper struct{ instances *nodelifecycle.Instances }
 
 // Start implements manager.Runnable.
 func (s *sweeper) Start(ctx context.Context) error {

@@ -12,9 +12,6 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/controllers/common"
-	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
-	"github.com/slipway-project/slipway/internal/controllers/provisioner"
-	"github.com/slipway-project/slipway/internal/controllers/provisioning"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/identity"
@@ -24,8 +21,11 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
-	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/launcher"
+	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
+	"github.com/slipway-project/slipway/internal/provisioning/provisionerstatus"
 	"github.com/slipway-project/slipway/internal/provisioning/region"
+	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 )
 
@@ -43,12 +43,12 @@ func (w *World) build(clients *aws.Clients) {
 	own := &defaults.Templates{Templates: made, Discovery: found, Cluster: joining{cmp.Or(w.options.Kubernetes, "v1.36.3")}, Clock: clock, InstanceProfile: "nodes.cluster-api-provider-aws.sigs.k8s.io", ClusterUID: uid}
 	read := &templates.Reader{Inspection: inspection.NewReader(found), Configs: configs{w.Client}, Profiles: identity.OwnProfiles{Resolver: &identity.Resolver{Reader: w.Client}}}
 	asked := &templates.Asked{Wake: func(string) {}}
-	shortages, refusals, promises := catalog.NewShortages(clock), launching.NewRefusals(clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launching.Promises{}
+	shortages, refusals, promises := catalog.NewShortages(clock), launcher.NewRefusals(clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launcher.Promises{}
 	instances := observe.NewSweep(clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, intervals, func(types.NamespacedName) {})
 	report := common.Reporter{Recorder: w.events, Progress: w.Progress}
-	w.Provisioning = &provisioning.Reconciler{
+	w.Provisioning = &scheduler.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Region: here, Defaults: own, Templates: read, Asked: asked, Shortages: shortages, Refusals: refusals,
-		Budget: launching.NewBudget(clock, w.options.LaunchesPerMinute), Promises: promises, Report: report, Clock: clock, PodsPerPass: provisioning.DefaultPodsPerPass,
+		Budget: launcher.NewBudget(clock, w.options.LaunchesPerMinute), Promises: promises, Report: report, Clock: clock, PodsPerPass: scheduler.DefaultPodsPerPass,
 		Pods: func(ctx context.Context) ([]*corev1.Pod, error) {
 			var list corev1.PodList
 			err := w.Client.List(ctx, &list)
@@ -59,15 +59,15 @@ func (w *World) build(clients *aws.Clients) {
 			return pods, err
 		},
 	}
-	checks := &provisionednode.StatusChecks{Client: w.Client, Fleets: fleets, Clock: clock, Report: report, Interval: intervals.Rest, Wake: func(types.NamespacedName) {}}
-	w.Nodes = &provisionednode.Reconciler{
+	checks := &nodelifecycle.StatusChecks{Client: w.Client, Fleets: fleets, Clock: clock, Report: report, Interval: intervals.Rest, Wake: func(types.NamespacedName) {}}
+	w.Nodes = &nodelifecycle.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Defaults: own, Templates: read, Cluster: w.clientset(), Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals,
-		Promises: promises, Report: report, Clock: clock, RegistrationTimeout: provisionednode.DefaultRegistrationTimeout, Wake: func(types.NamespacedName) {},
+		Promises: promises, Report: report, Clock: clock, RegistrationTimeout: nodelifecycle.DefaultRegistrationTimeout, Wake: func(types.NamespacedName) {},
 	}
-	w.Provisioners = &provisioner.Reconciler{
+	w.Provisioners = &provisionerstatus.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Region: here, Defaults: own, Templates: read, Names: names, Refusals: refusals, Shortages: shortages, Asked: asked, AWS: clients, Report: report, Clock: clock,
 	}
-	w.Collector = &provisionednode.Collector{Client: w.Client, Live: w.Client, Fleets: fleets, Clock: clock, ClusterUID: uid, Interval: intervals.Rest}
+	w.Collector = &nodelifecycle.Collector{Client: w.Client, Live: w.Client, Fleets: fleets, Clock: clock, ClusterUID: uid, Interval: intervals.Rest}
 }
 
 // joining says how nodes of the cluster join.

@@ -33,8 +33,8 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
-	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
+	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
 )
 
 // newClient returns an empty API server, which gives objects UIDs and creation times.
@@ -46,7 +46,7 @@ func (w *World) newClient() client.WithWatch {
 		w.Fatal(err)
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
-	for _, index := range provisionednode.Indexes() {
+	for _, index := range nodelifecycle.Indexes() {
 		builder = builder.WithIndex(index.Object, index.Name, index.Values)
 	}
 	return builder.WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
@@ -305,7 +305,7 @@ func (w *World) JoinAfter(startup time.Duration) {
 	w.Helper()
 	there := map[string]bool{}
 	for _, member := range w.Members() {
-		there[state.InstanceOf(member.Spec.ProviderID)] = true
+		there[clusterstate.InstanceOf(member.Spec.ProviderID)] = true
 	}
 	for _, instance := range w.Instances() {
 		if there[*instance.InstanceId] || w.Clock.Since(*instance.LaunchTime) < startup {

@@ -31,11 +31,11 @@ import (
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
-	"github.com/slipway-project/slipway/internal/controllers/provisioner"
-	"github.com/slipway-project/slipway/internal/controllers/provisioning"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/metrics"
+	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
+	"github.com/slipway-project/slipway/internal/provisioning/provisionerstatus"
+	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 )
 
 const (
@@ -79,10 +79,10 @@ type World struct {
 	// Faulty has failed reconciles be expected; else they fail the test.
 	Faulty bool
 
-	Provisioning *provisioning.Reconciler
-	Nodes        *provisionednode.Reconciler
-	Provisioners *provisioner.Reconciler
-	Collector    *provisionednode.Collector
+	Provisioning *scheduler.Reconciler
+	Nodes        *nodelifecycle.Reconciler
+	Provisioners *provisionerstatus.Reconciler
+	Collector    *nodelifecycle.Collector
 
 	// Progress counts for all controllers of the cluster, across restarts.
 	Progress *metrics.Progress
@@ -164,7 +164,7 @@ func (a *AWS) Cluster(t *testing.T, options Options) *World {
 // Restart replaces the controllers, which forget what they remembered.
 func (w *World) Restart() {
 	w.Helper()
-	clients, err := aws.NewSessions(w.config, aws.WithClock(w.Clock), aws.WithLimits(nil), aws.WithBackoff(time.Millisecond), aws.WithOutageAfter(provisioner.OutageAfter)).For(w.Context(), aws.Principal{}, Region)
+	clients, err := aws.NewSessions(w.config, aws.WithClock(w.Clock), aws.WithLimits(nil), aws.WithBackoff(time.Millisecond), aws.WithOutageAfter(provisionerstatus.OutageAfter)).For(w.Context(), aws.Principal{}, Region)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 )
 
 // TestSchedulerKeepsNominatedNodes holds that a Node is kept for the pod that it was launched for
@@ -37,7 +37,7 @@ func TestSchedulerKeepsNominatedNodes(t *testing.T) {
 		if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(first), first); err != nil {
 			return err
 		}
-		if !state.Nominated(first) || first.Status.NominatedNodeName != node.Name {
+		if !clusterstate.Nominated(first) || first.Status.NominatedNodeName != node.Name {
 			return fmt.Errorf("Node %q is nominated by %v", first.Status.NominatedNodeName, first.ManagedFields)
 		}
 		return nil

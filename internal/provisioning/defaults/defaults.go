@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
-	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/provisioning/variants"
 	"github.com/slipway-project/slipway/internal/userdata"
 )
@@ -366,7 +366,7 @@ spec:
     flags:
     - "--node-labels=%s=%s"
     - "--register-with-taints=%s=:NoExecute"
-`, provisioningv1.LabelProvisionerName, provisioner.Name, state.UnregisteredTaint)
+`, provisioningv1.LabelProvisionerName, provisioner.Name, clusterstate.UnregisteredTaint)
 	rendered, err := userdata.RenderNodegroup(config, userdata.FormatCloudConfig, userdata.Nodegroup{
 		Family: userdata.FamilyAmazonLinux2023, OwnImage: true, Cluster: cluster,
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
-	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/launcher"
 )
 
 // Places returns the subnets that were found for a provisioner, and the subnets that its nodes can
@@ -23,7 +23,7 @@ import (
 // since.
 func (r *Region) Places(
 	ctx context.Context, provisioner *provisioningv1.Provisioner, shortages *catalog.Shortages, nodes []provisioningv1.ProvisionedNode, now, notBefore time.Time,
-) (launching.Places, []discovery.Subnet, error) {
+) (launcher.Places, []discovery.Subnet, error) {
 	found, err := r.Subnets(ctx, provisioner)
 	if stale := outdated(found, shortages.ShortSubnet, now, notBefore); err == nil && len(stale) > 0 {
 		r.Discovery.ForgetSubnets(stale...)
@@ -33,7 +33,7 @@ func (r *Region) Places(
 		return nil, nil, err
 	}
 	shortages.Described(found)
-	return launching.NewPlaces(found, shortages.ShortSubnet, nodes), found, nil
+	return launcher.NewPlaces(found, shortages.ShortSubnet, nodes), found, nil
 }
 
 // outdated returns the subnets without a free address that were described a while ago, and the
@@ -42,7 +42,7 @@ func outdated(found []discovery.Subnet, short func(id string) bool, now, notBefo
 	var ids []string
 	for _, subnet := range found {
 		full := subnet.Free == 0 && !subnet.Seen.IsZero() || short(subnet.ID)
-		if full && now.Sub(subnet.Seen) >= launching.RetryInterval || subnet.Seen.Before(notBefore) {
+		if full && now.Sub(subnet.Seen) >= launcher.RetryInterval || subnet.Seen.Before(notBefore) {
 			ids = append(ids, subnet.ID)
 		}
 	}
@@ -87,7 +87,7 @@ func unoffered(facts catalog.Facts, ask *constraints.Ask) string {
 		return "no instance type of this region is within its limits and suits its launch template"
 	case finite && !slices.ContainsFunc(there, func(zone string) bool { return slices.Contains(zones, zone) }):
 		return fmt.Sprintf("AWS does not offer %s in %s, where its subnets are, but in %s. Nothing is launched: allow other instance types, or add a subnet there",
-			launching.List(types, "or"), launching.List(there, "or"), cmp.Or(launching.List(zones, "and"), "no zone"))
+			launcher.List(types, "or"), launcher.List(there, "or"), cmp.Or(launcher.List(zones, "and"), "no zone"))
 	}
-	return fmt.Sprintf("AWS does not sell %s as %s in %s. Nothing is launched: allow other instance types or capacity types", launching.List(types, "or"), asked, launching.List(there, "or"))
+	return fmt.Sprintf("AWS does not sell %s as %s in %s. Nothing is launched: allow other instance types or capacity types", launcher.List(types, "or"), asked, launcher.List(there, "or"))
 }

@@ -1,0 +1,62 @@
+package clusteridentity
+
+import (
+	"crypto/sha256"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+)
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	none, one, other := state{}, state{exists: true, digest: sha256.Sum256([]byte("one"))}, state{exists: true, digest: sha256.Sum256([]byte("other"))}
+	static := string(aws.IdentityStatic)
+	for _, row := range []struct {
+		reason, kind string
+		before, now  state
+		want         audience
+	}{
+		{"an identity that never was", static, none, none, nobody},
+		{"an identity is as it was", static, one, one, nobody},
+		{"an identity is seen for the first time", static, none, one, waiting},
+		{"an identity, or its Secret, changed", static, one, other, everybody},
+		{"an identity is gone", static, one, none, everybody},
+		{"a Namespace is seen for the first time", namespaceKind, none, one, nobody},
+		{"a Namespace has the labels that it had", namespaceKind, one, one, nobody},
+		{"a Namespace has other labels", namespaceKind, one, other, namespace},
+		{"a Namespace is gone", namespaceKind, one, none, namespace},
+	} {
+		if got := decide(row.kind, row.before, row.now); got != row.want {
+			t.Errorf("%s: %d is woken, want %d", row.reason, got, row.want)
+		}
+	}
+}
+
+// TestRemember holds that a change is decided from what was observed last.
+func TestRemember(t *testing.T) {
+	t.Parallel()
+	var r Reconciler
+	one := state{exists: true, digest: sha256.Sum256([]byte("one"))}
+	for i, step := range []struct{ now, before state }{{one, state{}}, {one, one}, {state{}, one}, {one, state{}}} {
+		if before := r.remember(types.NamespacedName{Namespace: "AWSClusterControllerIdentity", Name: "default"}, step.now); before != step.before {
+			t.Errorf("step %d: before it was %+v", i, before)
+		}
+	}
+}
+
+// TestWaits holds which objects an identity that appears may help.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]bool{infrav1.IdentityNotFoundReason: true, infrav1.CredentialsInvalidReason: true, infrav1.InvalidSpecReason: false} {
+		if got := waits([]metav1.Condition{{Type: infrav1.DeletingCondition, Reason: reason}}); got != want {
+			t.Errorf("%s: %t", reason, got)
+		}
+	}
+	if waits(nil) || !everyObject(nil) {
+		t.Error("an object without conditions waits for an identity, or is not among all objects")
+	}
+}
