@@ -34,7 +34,7 @@ type ProvisionerOptions struct {
 	Latency time.Duration
 	// Alone is the number of pods that come one after the other, each so long after the last one's
 	// launch: Apart. A pod that comes within two seconds of a launch may be the next of many
-	// (internal/provisioning/launching).
+	// (internal/provisioning/launcher).
 	Alone int
 	Apart time.Duration
 	// Pods is how many wait at once.

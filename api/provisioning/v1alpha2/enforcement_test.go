@@ -70,7 +70,7 @@ var trials = map[string][2]string{
 	"PV12": {"lab/provisioner", "TestUnusableTemplate"},
 	"PV13": {"internal/inspection", "TestGaps"},
 	"PV14": {"lab/provisioner", "TestOtherArchitecture"},
-	"PV15": {"internal/controllers/provisioner", "TestReplacedType"},
+	"PV15": {"internal/provisioning/provisionerstatus", "TestReplacedType"},
 	"PV16": {"lab/provisioner", "TestContradictions"},
 	"PV17": {"lab/provisioner", "TestSubnetOfTemplate"},
 	"PV18": {"lab/provisioner", "TestContradictions"},
