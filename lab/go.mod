@@ -85,7 +85,6 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
 	github.com/tetratelabs/wabin v0.0.0-20230304001439-f6f874872834 // indirect
 	github.com/tetratelabs/wazero v1.12.0 // indirect
-	k8s.io/cli-runtime v0.36.3 // indirect
 	k8s.io/pod-security-admission v0.36.3 // indirect
 	oras.land/oras-go/v2 v2.6.1 // indirect
 )
@@ -144,6 +143,7 @@ require (
 	github.com/spf13/pflag v1.0.10
 	go.uber.org/zap v1.28.0
 	helm.sh/helm/v4 v4.2.4
+	k8s.io/cli-runtime v0.36.3
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	pgregory.net/rapid v1.3.0

@@ -180,7 +180,7 @@ func TestRefusedValues(t *testing.T) {
 		{"an argument that is no flag", "slipway", "extraArgs: [concurrency]", "extraArgs"},
 		{"a digest without its algorithm", "slipway-provisioner", "image: {digest: 0123}", "digest"},
 		{"a namespace for the provisioner, which has all pods", "slipway-provisioner", "watchNamespace: team", "watchNamespace"},
-		{"no certificate for the webhook", "slipway", "webhook: {certManager: {enabled: false}}", "webhook.secretName is required"},
+		{"no certificate for the webhook", "slipway", "webhook: {certManager: {enabled: false}, caBundle: Q0E=}", "webhook.secretName is required"},
 		{"no authority of the webhook's certificate", "slipway", "webhook: {certManager: {enabled: false}, secretName: certificate}", "webhook.caBundle is required"},
 	} {
 		if _, err := render(t, row.chart, row.values); err == nil || !strings.Contains(err.Error(), row.says) {
