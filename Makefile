@@ -86,7 +86,7 @@ lint: lint-text $(BIN)/golangci-lint ## Run the linter over all modules but benc
 
 .PHONY: verify
 verify: generate ## Fail if generated files are not as their sources say.
-	@git diff --exit-code -- api config awssim internal lab || { echo "generated files differ: commit what 'make generate' wrote" >&2; exit 1; }
+	@git diff --exit-code -- api charts config awssim internal lab || { echo "generated files differ: commit what 'make generate' wrote" >&2; exit 1; }
 
 .PHONY: bench
 bench: bench-pools bench-managed-pools bench-provisioner bench-packing ## Measure all of the below, into docs/benchmarks.md. Takes more than an hour.

@@ -29,3 +29,6 @@ if grep -rqs --include='*.go' '+kubebuilder:webhook:' internal; then
 	sed 's|^metadata:$|metadata:\n  annotations:\n    cert-manager.io/inject-ca-from: slipway-system/slipway-webhook|' \
 		"$scratch/webhook/manifests.yaml" >config/webhook/manifests.yaml
 fi
+
+# The READMEs of the charts are made from the comments of their values.
+go run ./hack/chartdocs charts/slipway charts/slipway-provisioner

@@ -1,0 +1,1 @@
+../../slipway/templates/_helpers.tpl

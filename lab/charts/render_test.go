@@ -1,0 +1,190 @@
+// Package charts_test holds the Helm charts by Helm's own libraries: what they render, what values
+// they refuse, and that they install, upgrade and uninstall on a real API server.
+package charts_test
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the golden files in testdata")
+
+// charts are the names of the charts.
+var charts = []string{"slipway", "slipway-provisioner"}
+
+func directory(chart string) string { return filepath.Join("..", "..", "charts", chart) }
+
+func load(t *testing.T, name string) *chartv2.Chart {
+	t.Helper()
+	chart, err := loader.LoadDir(directory(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chart
+}
+
+// render returns the manifests that a chart renders to, by the path of their template.
+func render(t *testing.T, name, values string) (map[string]string, error) {
+	t.Helper()
+	parsed := map[string]any{}
+	if err := yaml.Unmarshal([]byte(values), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	chart := load(t, name)
+	options := common.ReleaseOptions{Name: "nodes", Namespace: "slipway-system", Revision: 1, IsInstall: true}
+	all, err := util.ToRenderValues(chart, parsed, options, nil)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(chart, all)
+}
+
+// objects returns the rendered objects by kind and name.
+func objects(t *testing.T, name, values string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	manifests, err := render(t, name, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]*unstructured.Unstructured{}
+	for path, manifest := range manifests {
+		if !strings.HasSuffix(path, ".yaml") {
+			continue
+		}
+		for document := range strings.SplitSeq(manifest, "\n---\n") {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+				t.Fatalf("%s: %v\n%s", path, err, document)
+			}
+			if len(object.Object) > 0 {
+				found[object.GetKind()+" "+object.GetName()] = object
+			}
+		}
+	}
+	return found
+}
+
+// everything has values that turn on what is off by default.
+const everything = `
+image: {repository: registry.example.com/slipway, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+imagePullSecrets: [{name: pull}]
+aws: {roleARN: "arn:aws:iam::123456789012:role/slipway", region: eu-west-1, credentialsSecret: ""}
+extraArgs: [--concurrency=10]
+extraEnv: [{name: HTTPS_PROXY, value: "http://proxy.example.com:3128"}]
+logLevel: 1
+metrics:
+  serviceMonitor: {enabled: true, labels: {release: prometheus}}
+  prometheusRule: {enabled: true}
+  dashboard: {enabled: true}
+networkPolicy: {metricsFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}]}
+nodeSelector: {role: system}
+podAnnotations: {example.com/a: b}
+podLabels: {team: platform}
+`
+
+// managersOwn has values that only the manager's chart has.
+const managersOwn = `
+watchNamespace: team
+watchFilter: blue
+webhook: {certManager: {enabled: false}, secretName: certificate, caBundle: Q0E=}
+`
+
+// TestGolden holds what the charts render to, but for definitions, roles and the dashboard, which
+// are files of config/.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ chart, file, values string }{
+		{"slipway", "slipway-default.yaml", ""},
+		{"slipway", "slipway-everything.yaml", everything + managersOwn},
+		{"slipway-provisioner", "slipway-provisioner-default.yaml", ""},
+		{"slipway-provisioner", "slipway-provisioner-everything.yaml", everything},
+	} {
+		found := objects(t, row.chart, row.values)
+		var text strings.Builder
+		for _, key := range slices.Sorted(maps.Keys(found)) {
+			object := found[key]
+			switch object.GetKind() {
+			case "CustomResourceDefinition":
+				continue
+			case "ConfigMap":
+				object.Object["data"] = "a dashboard"
+			case "ClusterRole":
+				if object.GetName() == "slipway-manager" || object.GetName() == "slipway-provisioner" {
+					object.Object["rules"] = "those of config"
+				}
+			}
+			content, err := yaml.Marshal(object.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.WriteString("---\n" + string(content))
+		}
+		path := filepath.Join("testdata", row.file)
+		if *update {
+			if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(golden), text.String()); diff != "" {
+			t.Errorf("%s, which -update writes (-want +got):\n%s", row.file, diff)
+		}
+	}
+}
+
+// TestLint holds that Helm's linter has nothing to say, with the default values and with all.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	for _, name := range charts {
+		for _, values := range []string{"", everything} {
+			parsed := map[string]any{}
+			if err := yaml.Unmarshal([]byte(values), &parsed); err != nil {
+				t.Fatal(err)
+			}
+			for _, message := range lint.RunAll(directory(name), parsed, "slipway-system").Messages {
+				if message.Severity > support.InfoSev {
+					t.Errorf("%s: %v", name, message)
+				}
+			}
+		}
+	}
+}
+
+// TestRefusedValues holds that a mistake in values is an error before anything is installed.
+func TestRefusedValues(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ reason, chart, values, says string }{
+		{"an unknown value", "slipway", "replica: 3", "replica"},
+		{"an unknown value within another", "slipway", "metrics: {serviceMonitor: {enable: true}}", "enable"},
+		{"a number of replicas that is text", "slipway", "replicas: many", "replicas"},
+		{"a role that is no ARN", "slipway", "aws: {roleARN: admin}", "roleARN"},
+		{"an argument that is no flag", "slipway", "extraArgs: [concurrency]", "extraArgs"},
+		{"a digest without its algorithm", "slipway-provisioner", "image: {digest: 0123}", "digest"},
+		{"a namespace for the provisioner, which has all pods", "slipway-provisioner", "watchNamespace: team", "watchNamespace"},
+		{"no certificate for the webhook", "slipway", "webhook: {certManager: {enabled: false}, caBundle: Q0E=}", "webhook.secretName is required"},
+		{"no authority of the webhook's certificate", "slipway", "webhook: {certManager: {enabled: false}, secretName: certificate}", "webhook.caBundle is required"},
+	} {
+		if _, err := render(t, row.chart, row.values); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: the error is %v, want one with %q", row.reason, err, row.says)
+		}
+	}
+}
