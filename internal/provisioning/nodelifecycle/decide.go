@@ -131,10 +131,10 @@ func tryAgain(plan *reconcile.Plan, err error) bool {
 	return false
 }
 
-// tell reports an event on the Provisioner, which outlives its nodes. Nothing is reported if it is
+// tell reports events on the Provisioner, which outlives its nodes. Nothing is reported if it is
 // gone.
-func tell(in input, plan *reconcile.Plan, event reconcile.Event) {
-	plan.Events = append(plan.Events, aboutProvisioner(in, []reconcile.Event{event})...)
+func tell(in input, plan *reconcile.Plan, events ...reconcile.Event) {
+	plan.Events = append(plan.Events, aboutProvisioner(in, events)...)
 }
 
 // aboutProvisioner returns events as events about the Provisioner, none if it is gone.

@@ -144,16 +144,18 @@ func launchFailed(in input, plan *reconcile.Plan, err error) bool {
 	if aws.IsThrottled(err) {
 		reason = provisioningv1.ThrottledReason
 	}
+	var told []reconcile.Event
 	if !shows(node, provisioningv1.LaunchedCondition, reason) {
-		tell(in, plan, reconcile.Warningf(provisioningv1.LaunchFailedReason,
+		told = append(told, reconcile.Warningf(provisioningv1.LaunchFailedReason,
 			"ProvisionedNode %s is not launched yet: %s. The launch is repeated.", node.Name, strings.TrimSuffix(aws.UserMessage(err), ".")))
 	}
 	reconciling.False(node, provisioningv1.LaunchedCondition, reason, aws.UserMessage(err))
 	tried := in.Now.Sub(node.Status.RequestTime.Time)
 	if tried > launchTimeout {
-		return end(in, plan, provisioningv1.LaunchFailedReason, "it could not be launched", reconcile.Warningf(provisioningv1.LaunchFailedReason,
-			"ProvisionedNode %s could not be launched: %s", node.Name, aws.UserMessage(err)))
+		told = append(told, reconcile.Warningf(provisioningv1.LaunchFailedReason, "ProvisionedNode %s could not be launched: %s", node.Name, aws.UserMessage(err)))
+		return end(in, plan, provisioningv1.LaunchFailedReason, "it could not be launched", told...)
 	}
+	tell(in, plan, told...)
 	plan.LookAgain(cmp.Or(aws.FateOf(err).After, launchRetry(tried)))
 	return false
 }
