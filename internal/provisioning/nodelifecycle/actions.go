@@ -26,7 +26,7 @@ type (
 	registerMember struct {
 		Node  string
 		Dress bool
-		// Labels are those of the instance type.
+		// Labels that follow from the instance type.
 		Labels map[string]string
 		// Starts adds the startup taints.
 		Starts bool
@@ -58,8 +58,8 @@ type (
 		// Told are reported before.
 		Told []reconcile.Event
 	}
-	// replaceFailed deletes a failed ProvisionedNode as deleteNode does, if the API server still has
-	// a place for it among those of its zone that are being replaced.
+	// replaceFailed deletes a failed ProvisionedNode as deleteNode does, unless too many failed nodes
+	// of its zone are being replaced by then.
 	replaceFailed struct {
 		deleteNode
 		Zone string

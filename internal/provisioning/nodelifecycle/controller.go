@@ -76,7 +76,7 @@ type Kind struct {
 	RegistrationTimeout time.Duration
 
 	launches launches
-	// repairs is held while a failed node takes a place among those that are being replaced.
+	// repairs is held while it is checked whether a failed node may be replaced, and it is deleted.
 	repairs sync.Mutex
 	// over holds nodes whose instance AWS reported as terminated.
 	over common.Memory[bool]

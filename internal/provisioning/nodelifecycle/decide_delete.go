@@ -1,6 +1,7 @@
 package nodelifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -131,17 +132,13 @@ func terminateUnrecorded(in input, plan *reconcile.Plan) bool {
 	if answered {
 		mine = in.Seen.Answer.instances[in.Object.Name].ID
 	}
-	if answered && mine == "" || !answered && awaited(siblings, in.Object.Name) {
+	switch failed := cmp.Or(in.Seen.OfLaunch.Err, reconcile.LastFailure[terminateInstance](in.Done)); {
+	case answered && mine == "", !answered && awaited(siblings, in.Object.Name):
 		return true
-	}
-	if !known(in.Seen.OfLaunch, plan, needOfLaunch) {
+	case !known(in.Seen.OfLaunch, plan, needOfLaunch):
 		return false
-	}
-	if err := in.Seen.OfLaunch.Err; err != nil {
-		return tryAgain(plan, err)
-	}
-	if err := reconcile.LastFailure[terminateInstance](in.Done); err != nil {
-		return tryAgain(plan, err)
+	case failed != nil:
+		return tryAgain(plan, failed)
 	}
 	instances := in.Seen.OfLaunch.Value
 	isMine := func(instance fleet.Instance) bool { return instance.ID == mine }
@@ -150,9 +147,10 @@ func terminateUnrecorded(in input, plan *reconcile.Plan) bool {
 		return false
 	}
 	for _, instance := range instances {
-		if !instance.Ends() && !recorded(siblings, instance) && (!answered || isMine(instance)) {
-			plan.Do(terminateInstance{instance}, "ProvisionedNode %s is being deleted, and no other node of its launch has the instance", in.Object.Name)
+		if other := answered && !isMine(instance); other || instance.Ends() || recorded(siblings, instance) {
+			continue
 		}
+		plan.Do(terminateInstance{instance}, "ProvisionedNode %s is being deleted, and no other node of its launch has the instance", in.Object.Name)
 	}
 	return len(plan.Actions) == 0
 }

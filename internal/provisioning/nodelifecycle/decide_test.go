@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// noon is when the tables are decided.
+// noon is the time at which the tables are decided.
 var noon = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -78,6 +78,11 @@ func decideRows(t *testing.T, rows []row) {
 func summary(plan reconcile.Plan) string {
 	var parts []string
 	add := func(format string, values ...any) { parts = append(parts, fmt.Sprintf(format, values...)) }
+	tell := func(events []reconcile.Event) {
+		for _, event := range events {
+			add("tell %s %q", event.Reason, event.Note)
+		}
+	}
 	if len(plan.Needs) > 0 {
 		return fmt.Sprintf("observe %s", plan.Needs[0])
 	}
@@ -88,14 +93,14 @@ func summary(plan reconcile.Plan) string {
 		add("%s, because %s", step.Action, step.Reason)
 		switch action := step.Action.(type) {
 		case deleteNode:
-			add("%s%s", action.Reason, told(action.Told))
+			add("count %s", action.Reason)
+			tell(action.Told)
 		case replaceFailed:
-			add("%s%s", action.Reason, told(action.Told))
+			add("count %s", action.Reason)
+			tell(action.Told)
 		}
 	}
-	if len(plan.Events) > 0 {
-		add("report%s", told(plan.Events))
-	}
+	tell(plan.Events)
 	if plan.Again > 0 {
 		add("again in %s", plan.Again)
 	}
@@ -106,14 +111,6 @@ func summary(plan reconcile.Plan) string {
 		add("fail: %v", plan.Err)
 	}
 	return strings.Join(parts, "; ")
-}
-
-func told(events []reconcile.Event) string {
-	text := ""
-	for _, event := range events {
-		text += fmt.Sprintf(" %s %q", event.Reason, event.Note)
-	}
-	return text
 }
 
 // conditionOf describes a condition, such as "Launched False Launching: no capacity".
@@ -249,16 +246,16 @@ func TestDecideInstance(t *testing.T) {
 			then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.ImageID == "ami-1" }},
 		{reason: "EC2 holds the call back", given: []edit{func(in *input) { in.Seen.Instance.Err = errHeldBack }}, want: "again in 7s"},
 		{reason: "a lost instance is not shown", given: []edit{unshown},
-			want: `delete the ProvisionedNode, because its instance has ended; InstanceGone InstanceGone "Instance i-1 of ProvisionedNode node has ended, and not by Slipway."`},
+			want: `delete the ProvisionedNode, because its instance has ended; count InstanceGone; tell InstanceGone "Instance i-1 of ProvisionedNode node has ended, and not by Slipway."`},
 		{reason: "a new instance is not shown yet", given: []edit{unshown, launchedAgo(time.Minute)}, want: "again in 5s"},
 		{reason: "the instance was terminated from outside", given: []edit{ended},
-			want: `delete the ProvisionedNode, because its instance has ended; InstanceGone InstanceGone "Instance i-1 of ProvisionedNode node has ended, and not by Slipway."`},
+			want: `delete the ProvisionedNode, because its instance has ended; count InstanceGone; tell InstanceGone "Instance i-1 of ProvisionedNode node has ended, and not by Slipway."`},
 		{reason: "the Provisioner of a lost instance is gone, and nothing is reported on it", given: []edit{ended, orphaned},
-			want: "delete the ProvisionedNode, because its instance has ended; InstanceGone"},
+			want: "delete the ProvisionedNode, because its instance has ended; count InstanceGone"},
 		{reason: "the deletion of the lost node fails", given: []edit{ended, done(deleteNode{Reason: instanceGone}, errServer)}, want: "fail: the API server does not answer"},
 		{reason: "the lost node is deleted", given: []edit{ended, done(deleteNode{Reason: instanceGone}, nil)}, want: "leave the status"},
 		{reason: "the instance is another cluster's", given: []edit{foreign},
-			want:  `report InstanceNotOwned "ProvisionedNode node: instance i-1 was launched by another cluster; Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted."`,
+			want:  `tell InstanceNotOwned "ProvisionedNode node: instance i-1 was launched by another cluster; Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted."`,
 			shows: "Launched False InstanceNotOwned: instance i-1 was launched by another cluster; Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted"},
 		{reason: "that the instance is another cluster's is reported once", given: []edit{foreign, condition(provisioningv1.LaunchedCondition, provisioningv1.InstanceNotOwnedReason, false)}},
 	})
@@ -310,30 +307,30 @@ func TestDecideLaunch(t *testing.T) {
 		{reason: "a sibling that was launched is gone", given: []edit{unlaunched, of(2), func(in *input) { in.Seen.Answer = &answer{} }},
 			want: "launch the instances of launch launch, because ProvisionedNode node has no instance"},
 		{reason: "another cluster uses the name", given: []edit{unlaunched, func(in *input) { in.Seen.ClusterName = is("another cluster is called blue") }},
-			want:  `report LaunchFailed "ProvisionedNode node is not launched yet: another cluster is called blue. The launch is repeated."; again in 2m0s`,
+			want:  `tell LaunchFailed "ProvisionedNode node is not launched yet: another cluster is called blue. The launch is repeated."; again in 2m0s`,
 			shows: "Launched False LaunchFailed: another cluster is called blue"},
 		{reason: "whether another cluster uses the name is not known", given: []edit{unlaunched, func(in *input) { in.Seen.ClusterName = unanswered[string](errHeldBack) }},
-			want: `report LaunchFailed "ProvisionedNode node is not launched yet: held back to stay within AWS's request rate for ec2:DescribeInstances. The launch is repeated."; again in 7s`},
+			want: `tell LaunchFailed "ProvisionedNode node is not launched yet: held back to stay within AWS's request rate for ec2:DescribeInstances. The launch is repeated."; again in 7s`},
 		{reason: "EC2 does not answer", given: []edit{unlaunched, failed(errServer)},
-			want:  `report LaunchFailed "ProvisionedNode node is not launched yet: the API server does not answer. The launch is repeated."; again in 1s`,
+			want:  `tell LaunchFailed "ProvisionedNode node is not launched yet: the API server does not answer. The launch is repeated."; again in 1s`,
 			shows: "Launched False LaunchFailed: the API server does not answer"},
 		{reason: "a failure is reported once", given: []edit{unlaunched, failed(errServer), condition(provisioningv1.LaunchedCondition, provisioningv1.LaunchFailedReason, false), askedAgo(40 * time.Second)}, want: "again in 10s"},
 		{reason: "the calls of a launch are held back", given: []edit{unlaunched, failed(errHeldBack)},
-			want:  `report LaunchFailed "ProvisionedNode node is not launched yet: held back to stay within AWS's request rate for ec2:DescribeInstances. The launch is repeated."; again in 7s`,
+			want:  `tell LaunchFailed "ProvisionedNode node is not launched yet: held back to stay within AWS's request rate for ec2:DescribeInstances. The launch is repeated."; again in 7s`,
 			shows: "Launched False Throttled: held back to stay within AWS's request rate for ec2:DescribeInstances"},
 		{reason: "a launch has failed for five minutes", given: []edit{unlaunched, failed(errServer), askedAgo(6 * time.Minute)},
-			want: `delete the ProvisionedNode, because it could not be launched; LaunchFailed LaunchFailed "ProvisionedNode node is not launched yet: the API server does not answer. The launch is repeated." LaunchFailed "ProvisionedNode node could not be launched: the API server does not answer"`},
+			want: `delete the ProvisionedNode, because it could not be launched; count LaunchFailed; tell LaunchFailed "ProvisionedNode node is not launched yet: the API server does not answer. The launch is repeated."; tell LaunchFailed "ProvisionedNode node could not be launched: the API server does not answer"`},
 		{reason: "EC2 has no capacity", given: []edit{unlaunched, blamed("", "no m5.large in us-east-1a.")},
-			want:  `delete the ProvisionedNode, because EC2 launched no instance for it; InsufficientCapacity InsufficientCapacity "ProvisionedNode node was not launched: no m5.large in us-east-1a."`,
+			want:  `delete the ProvisionedNode, because EC2 launched no instance for it; count InsufficientCapacity; tell InsufficientCapacity "ProvisionedNode node was not launched: no m5.large in us-east-1a."`,
 			shows: "Launched False InsufficientCapacity: no m5.large in us-east-1a."},
 		{reason: "EC2 gives no reason", given: []edit{unlaunched, blamed("", "")},
-			want: `delete the ProvisionedNode, because EC2 launched no instance for it; InsufficientCapacity InsufficientCapacity "ProvisionedNode node was not launched: EC2 gives no reason."`},
+			want: `delete the ProvisionedNode, because EC2 launched no instance for it; count InsufficientCapacity; tell InsufficientCapacity "ProvisionedNode node was not launched: EC2 gives no reason."`},
 		{reason: "no subnet can be used", given: []edit{unlaunched, blamed(fleet.BlameSubnet, "no addresses")},
-			want: `delete the ProvisionedNode, because EC2 launched no instance for it; SubnetsUnusable SubnetsUnusable "ProvisionedNode node was not launched: no addresses."`},
+			want: `delete the ProvisionedNode, because EC2 launched no instance for it; count SubnetsUnusable; tell SubnetsUnusable "ProvisionedNode node was not launched: no addresses."`},
 		{reason: "EC2 refuses the launch template", given: []edit{unlaunched, blamed(fleet.BlameTemplate, "no key pair")},
-			want: `delete the ProvisionedNode, because EC2 launched no instance for it; LaunchFailed LaunchFailed "ProvisionedNode node was not launched: no key pair."`},
+			want: `delete the ProvisionedNode, because EC2 launched no instance for it; count LaunchFailed; tell LaunchFailed "ProvisionedNode node was not launched: no key pair."`},
 		{reason: "the launch template is gone", given: []edit{unlaunched, blamed(fleet.BlameMissingTemplate, "no template")},
-			want: `delete the ProvisionedNode, because its launch template is gone; LaunchFailed LaunchFailed "ProvisionedNode node was not launched: version 3 of launch template lt-1 does not exist any longer."`},
+			want: `delete the ProvisionedNode, because its launch template is gone; count LaunchFailed; tell LaunchFailed "ProvisionedNode node was not launched: version 3 of launch template lt-1 does not exist any longer."`},
 		{reason: "the resources of the launched type are asked for", given: []edit{unlaunched, launched}, want: "observe resources of the instance type"},
 		{reason: "the resources of the launched type are not known yet", given: []edit{unlaunched, launched, func(in *input) { in.Seen.Resources = unanswered[provisioningv1.ProvisionedResources](errHeldBack) }}, want: "again in 7s"},
 		{reason: "a launched instance is described", given: []edit{unlaunched, launched, knowing}, want: "observe instance",
@@ -341,7 +338,7 @@ func TestDecideLaunch(t *testing.T) {
 				return s.InstanceID == "i-1" && s.Zone == "us-east-1a"
 			}},
 		{reason: "a launched instance has not joined", given: []edit{unlaunched, launched, knowing, func(in *input) { in.Seen.Instance = Instance{ID: "i-1", Found: ptr.To(running("i-1"))} }},
-			want:  `report Launched "Launched instance i-1 (m5.large, us-east-1a, spot) for ProvisionedNode node."; again in 15m0s`,
+			want:  `tell Launched "Launched instance i-1 (m5.large, us-east-1a, spot) for ProvisionedNode node."; again in 15m0s`,
 			shows: "Registered False Registering: the instance has not joined the cluster yet"},
 	})
 }
@@ -377,14 +374,14 @@ func TestDecideRegistration(t *testing.T) {
 		{reason: "a registered Node is initialized", given: []edit{fresh, done(registerMember{}, nil)}, shows: "Registered True Registered",
 			then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.ReadyTime.Time.Equal(noon) }},
 		{reason: "a user deletes the Node", given: []edit{member(func(m *corev1.Node) { m.DeletionTimestamp = ago(time.Second) })},
-			want: `delete the ProvisionedNode, because its Node was deleted; NodeDeleted NodeDeleted "Node ip-1 was deleted: its pods are evicted, and instance i-1 is terminated."`},
+			want: `delete the ProvisionedNode, because its Node was deleted; count NodeDeleted; tell NodeDeleted "Node ip-1 was deleted: its pods are evicted, and instance i-1 is terminated."`},
 		{reason: "the API server is asked for a Node that is gone", given: []edit{away(0), func(in *input) { in.Seen.LiveMember = Fact[*corev1.Node]{} }}, want: "observe Node in the API server"},
 		{reason: "the cache does not show the Node", given: []edit{func(in *input) { in.Seen.Member, in.Seen.LiveMember = nil, is(in.Seen.Member) }}, want: "again in 2s"},
 		{reason: "the Node is gone, and may be back", given: []edit{away(0)}, want: "again in 15m0s", shows: "Registered False NodeGone: Node ip-1 is gone; no pods are placed on it, and instance i-1 is terminated unless the Node is back within 15m",
 			then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.AwaySince.Time.Equal(noon) }},
 		{reason: "the Node stays away, and the nodes of its zone are asked for", given: []edit{away(15 * time.Minute)}, want: "observe all nodes"},
 		{reason: "the Node stays away", given: []edit{away(15 * time.Minute), func(in *input) { in.Seen.Nodes = is([]provisioningv1.ProvisionedNode{}) }},
-			want: `replace the failed node in zone us-east-1a, because Node ip-1 is gone and did not come back within 15m; NodeGone NodeFailed "ProvisionedNode node is replaced: Node ip-1 is gone and did not come back within 15m. Its pods are evicted, and instance i-1 is terminated within 5m."`},
+			want: `replace the failed node in zone us-east-1a, because Node ip-1 is gone and did not come back within 15m; count NodeGone; tell NodeFailed "ProvisionedNode node is replaced: Node ip-1 is gone and did not come back within 15m. Its pods are evicted, and instance i-1 is terminated within 5m."`},
 		{reason: "the Node is back", given: []edit{status(func(s *provisioningv1.ProvisionedNodeStatus) { s.AwaySince = ago(time.Minute) })},
 			then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.AwaySince == nil }},
 	})
@@ -416,6 +413,7 @@ func TestDecideInitialization(t *testing.T) {
 	decideRows(t, []row{
 		{reason: "the Node of a starting node is not ready", given: []edit{starting, unready}, want: "again in 5m0s", shows: "NodeReady False NodeNotReady: its kubelet does not say that it is ready"},
 		{reason: "the pods of a ready Node are asked for", given: []edit{starting, func(in *input) { in.Seen.Pods = Fact[[]corev1.Pod]{} }}, want: "observe pods of the Node"},
+		{reason: "an earlier release recorded no launch time", given: []edit{starting, status(func(s *provisioningv1.ProvisionedNodeStatus) { s.LaunchTime = nil })}, want: "again in 15m0s"},
 		{reason: "a startup taint is there", given: []edit{starting, tainted}, want: "again in 5m0s", shows: "Initialized False Initializing: startup taint not removed: example.com/starting:NoSchedule; not registered by its device plugin: nvidia.com/gpu"},
 		{reason: "a device is missing", given: []edit{starting}, want: "again in 5m0s", shows: "Initialized False Initializing: not registered by its device plugin: nvidia.com/gpu"},
 		{reason: "a node that was initialized stays so", given: []edit{unready}, want: "again in 10m0s", shows: "Initialized True Initialized"},
@@ -424,17 +422,17 @@ func TestDecideInitialization(t *testing.T) {
 			want: "record 1 failed starts in Provisioner default, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu"},
 		{reason: "the failed start cannot be recorded", given: []edit{late, done(recordStarts{}, errServer)}, want: "fail: the API server does not answer"},
 		{reason: "the failed start is recorded", given: []edit{late, done(recordStarts{}, nil)},
-			want: `delete the ProvisionedNode, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu; NodeNotInitialized NodeNotInitialized "Instance i-1 of ProvisionedNode node is terminated, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu."`},
+			want: `delete the ProvisionedNode, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu; count NodeNotInitialized; tell NodeNotInitialized "Instance i-1 of ProvisionedNode node is terminated, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu."`},
 		{reason: "another node started meanwhile, and nothing is recorded", given: []edit{late, func(in *input) {
 			other := in.Object.DeepCopy()
 			other.Name, other.Status.ReadyTime = "other", ago(time.Minute)
 			in.Seen.OfProvisioner = is([]provisioningv1.ProvisionedNode{*other})
 		}},
-			want: `delete the ProvisionedNode, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu; NodeNotInitialized NodeNotInitialized "Instance i-1 of ProvisionedNode node is terminated, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu."`},
+			want: `delete the ProvisionedNode, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu; count NodeNotInitialized; tell NodeNotInitialized "Instance i-1 of ProvisionedNode node is terminated, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu."`},
 		{reason: "the Provisioner of a node that does not start is gone", given: []edit{late, orphaned},
-			want: "delete the ProvisionedNode, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu; NodeNotInitialized"},
+			want: "delete the ProvisionedNode, because it was not initialized within 15m: not registered by its device plugin: nvidia.com/gpu; count NodeNotInitialized"},
 		{reason: "the instance never became a Node", given: []edit{late, func(in *input) { in.Seen.Member, in.Object.Status.NodeName = nil, "" }, done(recordStarts{}, nil)},
-			want: `delete the ProvisionedNode, because it was not initialized within 15m: the instance did not register as a Node; NodeNotInitialized NodeNotInitialized "Instance i-1 of ProvisionedNode node is terminated, because it was not initialized within 15m: the instance did not register as a Node."`},
+			want: `delete the ProvisionedNode, because it was not initialized within 15m: the instance did not register as a Node; count NodeNotInitialized; tell NodeNotInitialized "Instance i-1 of ProvisionedNode node is terminated, because it was not initialized within 15m: the instance did not register as a Node."`},
 		{reason: "a node that starts disproves an earlier failure", given: []edit{disproved},
 			want: "record 0 failed starts in Provisioner default, because ProvisionedNode node has started"},
 		{reason: "the earlier failure cannot be removed", given: []edit{disproved, done(recordStarts{}, errServer)}, want: "fail: the API server does not answer"},

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// memory is what a process remembers of one node: nothing.
+// memory has no fields: a process remembers nothing of one node.
 type memory struct{}
 
 // pass is one reconcile of one node.
@@ -251,7 +251,7 @@ func (o observer) volumes(ctx context.Context) (*clusterstate.Cluster, error) {
 	return &clusterstate.Cluster{Provisioners: provisioners.Items, Nodes: nodes.Items, Claims: claims.Items, Volumes: volumes.Items}, nil
 }
 
-// place reads the node of a name, which is that of its ProvisionedNode or its own.
+// place reads the ProvisionedNode of a name, or the Node if there is no such ProvisionedNode.
 func (o observer) place(ctx context.Context, name string) (Place, error) {
 	node, member := &provisioningv1.ProvisionedNode{}, &corev1.Node{}
 	err := o.Client.Get(ctx, client.ObjectKey{Name: name}, node)

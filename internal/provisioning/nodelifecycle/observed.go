@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// input is what a decision about a ProvisionedNode is made from.
+// input has everything that a decision about a ProvisionedNode depends on.
 type input = reconcile.Input[*provisioningv1.ProvisionedNode, Observed]
 
 // Fact is an observation that a decision asks for, because it costs something and is not always
@@ -27,7 +27,7 @@ type Fact[T any] struct {
 	Err error
 }
 
-// Observed is what a pass knows in addition to the ProvisionedNode itself.
+// Observed has everything that a pass knows in addition to the ProvisionedNode itself.
 type Observed struct {
 	Settings Settings
 	// Began is when the pass began.
@@ -50,11 +50,11 @@ type Observed struct {
 	Answer *answer
 	// LaunchedAt is when the answer came.
 	LaunchedAt time.Time
-	// Resources are those of the instance type that was launched.
+	// Resources of the instance type that was launched.
 	Resources Fact[provisioningv1.ProvisionedResources]
 	// OfLaunch are the instances of the launch.
 	OfLaunch Fact[[]fleet.Instance]
-	// Labels are those that follow from the instance type.
+	// Labels that follow from the instance type.
 	Labels Fact[map[string]string]
 	// LiveMember is the Node that status names, as the API server has it; nil if there is none.
 	LiveMember Fact[*corev1.Node]
@@ -66,7 +66,7 @@ type Observed struct {
 	Nodes Fact[[]provisioningv1.ProvisionedNode]
 	// Budgets are the PodDisruptionBudgets of all namespaces. They are the cache's.
 	Budgets Fact[[]policyv1.PodDisruptionBudget]
-	// Places are where the pods of the Node have a place.
+	// Places of the pods of the Node.
 	Places Fact[Places]
 
 	// Recovered is true if EC2 reported, when the node should have been replaced, that the instance
@@ -76,7 +76,7 @@ type Observed struct {
 	Drain drain.Progress
 }
 
-// Settings are those of the controller.
+// Settings of the controller.
 type Settings struct {
 	// ClusterUID is the UID of the kube-system namespace: the mark of this cluster's instances.
 	ClusterUID string
@@ -99,7 +99,7 @@ type Instance struct {
 	Err error
 }
 
-// Places are where the pods of a Node have a place.
+// Places lists the places that the pods of a Node have.
 type Places struct {
 	// Volumes show which pods are tied to one Node.
 	Volumes *clusterstate.Cluster
@@ -109,7 +109,7 @@ type Places struct {
 
 // Place is a node that a pod has a place on.
 type Place struct {
-	// Name is that of the ProvisionedNode, or of a Node that has none.
+	// Name of the ProvisionedNode, or of a Node that Slipway did not launch.
 	Name string
 	// Provisioned and Member are what there is of that name, nil if there is none.
 	Provisioned *provisioningv1.ProvisionedNode
