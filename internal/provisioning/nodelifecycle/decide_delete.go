@@ -140,19 +140,18 @@ func terminateUnrecorded(in input, plan *reconcile.Plan) bool {
 	case failed != nil:
 		return tryAgain(plan, failed)
 	}
-	instances := in.Seen.OfLaunch.Value
 	isMine := func(instance fleet.Instance) bool { return instance.ID == mine }
-	if answered && !slices.ContainsFunc(instances, isMine) && recentlyAsked(in) {
+	if answered && !slices.ContainsFunc(in.Seen.OfLaunch.Value, isMine) && recentlyAsked(in) {
 		plan.LookAgain(lookAtLaunch) // EC2 does not show it yet
 		return false
 	}
-	for _, instance := range instances {
-		if other := answered && !isMine(instance); other || instance.Ends() || recorded(siblings, instance) {
-			continue
-		}
+	unrecorded := slices.DeleteFunc(slices.Clone(in.Seen.OfLaunch.Value), func(instance fleet.Instance) bool {
+		return instance.Ends() || recorded(siblings, instance) || answered && !isMine(instance)
+	})
+	for _, instance := range unrecorded {
 		plan.Do(terminateInstance{instance}, "ProvisionedNode %s is being deleted, and no other node of its launch has the instance", in.Object.Name)
 	}
-	return len(plan.Actions) == 0
+	return len(unrecorded) == 0
 }
 
 // awaited reports whether a node of a launch other than the named one still waits for its instance.
