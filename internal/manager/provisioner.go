@@ -251,12 +251,12 @@ func (p *parts) passes(pods func(context.Context) ([]*corev1.Pod, error), startu
 }
 
 // nodes returns the controller of ProvisionedNodes.
-func (p *parts) nodes(checks *nodelifecycle.StatusChecks) *nodelifecycle.Reconciler {
-	return &nodelifecycle.Reconciler{
+func (p *parts) nodes(checks *nodelifecycle.StatusChecks) *nodelifecycle.Controller {
+	return nodelifecycle.New(&nodelifecycle.Kind{
 		Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Names: p.names, Defaults: p.defaults, Templates: p.templates, Cluster: p.drains,
 		Fleets: p.fleets, Region: p.region, Instances: p.instances, Checks: checks, Shortages: p.shortages, Refusals: p.refusals, Promises: p.promises,
 		Report: p.report(nodelifecycle.Name), Clock: p.options.Clock, RegistrationTimeout: p.options.RegistrationTimeout, Wake: p.woken.Add,
-	}
+	})
 }
 
 // provisioners returns the controller of Provisioners.
@@ -362,7 +362,7 @@ func podsOf(ctx context.Context, manager ctrl.Manager) (func(context.Context) ([
 }
 
 // addListener has nodes hear AWS's events, if there is a queue.
-func addListener(manager ctrl.Manager, options Options, clients *aws.Clients, nodes *nodelifecycle.Reconciler) error {
+func addListener(manager ctrl.Manager, options Options, clients *aws.Clients, nodes *nodelifecycle.Controller) error {
 	if options.EventQueue == "" {
 		return nil
 	}

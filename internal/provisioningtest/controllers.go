@@ -60,10 +60,10 @@ func (w *World) build(clients *aws.Clients) {
 		},
 	}
 	checks := &nodelifecycle.StatusChecks{Client: w.Client, Fleets: fleets, Clock: clock, Report: report, Interval: intervals.Rest, Wake: func(types.NamespacedName) {}}
-	w.Nodes = &nodelifecycle.Reconciler{
+	w.Nodes = nodelifecycle.New(&nodelifecycle.Kind{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Defaults: own, Templates: read, Cluster: w.clientset(), Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals,
 		Promises: promises, Report: report, Clock: clock, RegistrationTimeout: nodelifecycle.DefaultRegistrationTimeout, Wake: func(types.NamespacedName) {},
-	}
+	})
 	w.Provisioners = &provisionerstatus.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Region: here, Defaults: own, Templates: read, Names: names, Refusals: refusals, Shortages: shortages, Asked: asked, AWS: clients, Report: report, Clock: clock,
 	}

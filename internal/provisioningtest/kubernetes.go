@@ -49,14 +49,14 @@ func (w *World) newClient() client.WithWatch {
 	for _, index := range nodelifecycle.Indexes() {
 		builder = builder.WithIndex(index.Object, index.Name, index.Values)
 	}
-	return builder.WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+	return interceptor.NewClient(builder.WithInterceptorFuncs((&reads{}).funcs()).Build(), interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 		if object.GetUID() == "" {
 			object.SetUID(uuid.NewUUID())
 		}
 		object.SetGeneration(1)
 		object.SetCreationTimestamp(metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
 		return c.Create(ctx, object, options...)
-	}}).Build()
+	}})
 }
 
 func (w *World) list(list client.ObjectList) {

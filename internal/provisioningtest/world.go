@@ -80,7 +80,7 @@ type World struct {
 	Faulty bool
 
 	Provisioning *scheduler.Reconciler
-	Nodes        *nodelifecycle.Reconciler
+	Nodes        *nodelifecycle.Controller
 	Provisioners *provisionerstatus.Reconciler
 	Collector    *nodelifecycle.Collector
 

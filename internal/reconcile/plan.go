@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Plan is what Decide returns, beside the status that it writes into the object.
@@ -89,6 +91,9 @@ type Event struct {
 	Reason, Note string
 	// Warning is for what somebody should know of.
 	Warning bool
+	// About is the object that the event is reported on; nil for the object that is reconciled. An
+	// event about an object that will be gone is reported on one that outlives it.
+	About client.Object
 }
 
 // Eventf returns an event about something that was done.

@@ -40,7 +40,7 @@ const (
 )
 
 // Register adds the controller to a manager. Woken are the objects whose instance changed.
-func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, settings common.Settings, woken source.Source) error {
+func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, settings common.Settings, woken source.Source) error {
 	for _, index := range Indexes() {
 		if err := manager.GetFieldIndexer().IndexField(ctx, index.Object, index.Name, index.Values); err != nil {
 			return fmt.Errorf("indexing %T by %s: %w", index.Object, index.Name, err)
@@ -49,12 +49,12 @@ func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, setting
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&provisioningv1.ProvisionedNode{}).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.ofNode), builder.WithPredicates(nodeChanges)).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.ofPod), builder.WithPredicates(podChanges)).
-		Watches(&provisioningv1.Provisioner{}, handler.EnqueueRequestsFromMapFunc(r.ofProvisioner), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.ofNode), builder.WithPredicates(nodeChanges)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.ofPod), builder.WithPredicates(podChanges)).
+		Watches(&provisioningv1.Provisioner{}, handler.EnqueueRequestsFromMapFunc(c.ofProvisioner), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(woken).
 		WithOptions(settings.Options())
-	if err := controller.Complete(settings.Reconciler("ProvisionedNode", r.Client, &provisioningv1.ProvisionedNode{}, r)); err != nil {
+	if err := controller.Complete(settings.Reconciler("ProvisionedNode", c.Client, &provisioningv1.ProvisionedNode{}, c)); err != nil {
 		return fmt.Errorf("registering controller %s: %w", Name, err)
 	}
 	return nil
@@ -93,34 +93,34 @@ func Indexes() []Index {
 }
 
 // ofNode returns the object whose instance the Node runs on.
-func (r *Reconciler) ofNode(ctx context.Context, object client.Object) []reconcile.Request {
+func (c *Controller) ofNode(ctx context.Context, object client.Object) []reconcile.Request {
 	node, isNode := object.(*corev1.Node)
 	if !isNode || clusterstate.InstanceOf(node.Spec.ProviderID) == "" {
 		return nil
 	}
-	return r.matching(ctx, client.MatchingFields{byInstance: clusterstate.InstanceOf(node.Spec.ProviderID)})
+	return c.matching(ctx, client.MatchingFields{byInstance: clusterstate.InstanceOf(node.Spec.ProviderID)})
 }
 
 // ofPod returns the object whose Node the pod is on.
-func (r *Reconciler) ofPod(ctx context.Context, object client.Object) []reconcile.Request {
+func (c *Controller) ofPod(ctx context.Context, object client.Object) []reconcile.Request {
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod || pod.Spec.NodeName == "" {
 		return nil
 	}
 	node := &corev1.Node{}
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
+	if err := c.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
 		return nil // a Node that is gone wakes its object itself
 	}
-	return r.ofNode(ctx, node)
+	return c.ofNode(ctx, node)
 }
 
-func (r *Reconciler) ofProvisioner(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.matching(ctx, client.MatchingFields{byProvisioner: object.GetName()})
+func (c *Controller) ofProvisioner(ctx context.Context, object client.Object) []reconcile.Request {
+	return c.matching(ctx, client.MatchingFields{byProvisioner: object.GetName()})
 }
 
-func (r *Reconciler) matching(ctx context.Context, fields client.MatchingFields) []reconcile.Request {
+func (c *Controller) matching(ctx context.Context, fields client.MatchingFields) []reconcile.Request {
 	var found provisioningv1.ProvisionedNodeList
-	if err := r.Client.List(ctx, &found, fields); err != nil {
+	if err := c.Client.List(ctx, &found, fields); err != nil {
 		log.FromContext(ctx).Error(err, "Listing ProvisionedNodes failed", "by", fields)
 		return nil
 	}

@@ -1,0 +1,99 @@
+package nodelifecycle
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
+	"github.com/slipway-project/slipway/internal/provisioning/disruption"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// settling is the time for which a node that was never used is left alone: the scheduler considers
+// a new one within seconds.
+const settling = 10 * time.Second
+
+// live deletes or replaces the node when its time has come: when no pod has needed it for long
+// enough, when it is too old, when it has drifted, or when a user requests it. Without its
+// Provisioner, a node stays.
+func live(in input, plan *reconcile.Plan) bool {
+	node := in.Object
+	if node.Status.ReadyTime == nil && clusterstate.IsTrue(node, provisioningv1.InitializedCondition) {
+		node.Status.ReadyTime = timeOf(in.Now)
+	}
+	if in.Seen.Provisioner == nil {
+		return true
+	}
+	runs := in.Seen.Member != nil && node.Status.ReadyTime != nil
+	if runs && !known(in.Seen.Pods, plan, needPods) {
+		return false
+	}
+	switch empty := runs && !used(in.Seen.Pods.Value); {
+	case !empty, in.Seen.Promised:
+		node.Status.EmptySince = nil
+	case node.Status.EmptySince == nil:
+		node.Status.EmptySince = timeOf(in.Now)
+	}
+	verdict := lifeOf(&node.Status, &in.Seen.Provisioner.Spec, in.Now)
+	if reason, why := disruptedFor(node, verdict); reason != "" {
+		return disrupt(in, plan, reason, why)
+	}
+	reconciling.Remove(node, provisioningv1.ReplacingCondition)
+	switch {
+	case in.Seen.Promised && node.Status.ReadyTime != nil:
+		// No event of the node itself signals that its pods have come, or that they no longer need
+		// it.
+		plan.LookAgain(settling)
+	case verdict.next > 0:
+		plan.LookAgain(verdict.next)
+	}
+	return true
+}
+
+// life says whether it is time to delete or to replace a node; else when it may be.
+type life struct {
+	over, expired bool
+	next          time.Duration
+	why           string
+}
+
+// lifeOf decides from when the node was launched and how long it has been empty.
+func lifeOf(status *provisioningv1.ProvisionedNodeStatus, spec *provisioningv1.ProvisionerSpec, now time.Time) life {
+	var verdict life
+	due := func(since *metav1.Time, seconds *int64, least time.Duration, then life) {
+		if since == nil || seconds == nil || verdict.over {
+			return
+		}
+		left := since.Add(max(time.Duration(*seconds)*time.Second, least)).Sub(now)
+		switch {
+		case left <= 0:
+			verdict = then
+		case verdict.next == 0 || left < verdict.next:
+			verdict.next = left
+		}
+	}
+	due(status.EmptySince, spec.TTLSeconds, settling, life{over: true, why: "no pod runs there"})
+	due(status.LaunchTime, spec.TTLSecondsUntilExpired, 0, life{expired: true, why: "it is as old as it may become"})
+	return verdict
+}
+
+// disruptedFor returns the reason for which a node should be disrupted and a text that explains it;
+// both are empty if it should not be.
+func disruptedFor(node *provisioningv1.ProvisionedNode, verdict life) (reason provisioningv1.DisruptionReason, why string) {
+	asked, is := node.Annotations[provisioningv1.ReplaceAnnotation]
+	switch {
+	case verdict.over:
+		return provisioningv1.DisruptionEmpty, verdict.why
+	case verdict.expired:
+		return provisioningv1.DisruptionExpired, verdict.why
+	case disruption.MarkedDrifted(node):
+		return provisioningv1.DisruptionDrifted, strings.TrimLeft(strings.TrimPrefix(asked, provisioningv1.DriftedReason), ": ")
+	case is:
+		return provisioningv1.DisruptionRequested, strings.TrimSuffix("its replacement is asked for: "+asked, ": ")
+	}
+	return "", ""
+}
