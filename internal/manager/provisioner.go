@@ -260,11 +260,11 @@ func (p *parts) nodes(checks *nodelifecycle.StatusChecks) *nodelifecycle.Reconci
 }
 
 // provisioners returns the controller of Provisioners.
-func (p *parts) provisioners() *provisionerstatus.Reconciler {
-	return &provisionerstatus.Reconciler{
+func (p *parts) provisioners() *provisionerstatus.Controller {
+	return provisionerstatus.New(&provisionerstatus.Kind{
 		Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Region: p.region, Defaults: p.defaults, Templates: p.templates, Names: p.names,
-		Refusals: p.refusals, Shortages: p.shortages, Asked: p.asked, AWS: p.clients, Report: p.report(provisionerstatus.Name), Clock: p.options.Clock,
-	}
+		Refusals: p.refusals, Shortages: p.shortages, Asked: p.asked, AWS: p.clients, Progress: p.options.Progress, Clock: p.options.Clock,
+	}, p.report(provisionerstatus.Name))
 }
 
 // addProvisioner adds the controllers, and what they share.

@@ -295,7 +295,7 @@ func (c *Controller[T, S, M]) finish(ctx context.Context, stored, object T, plan
 		c.tell(ctx, stored, plan.Events)
 		return nil
 	}
-	if err == nil {
+	if err == nil && !plan.KeepGeneration {
 		object.SetObservedGeneration(object.GetGeneration())
 	}
 	// Annotations may have been written after the decision.

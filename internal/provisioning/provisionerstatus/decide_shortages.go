@@ -1,10 +1,8 @@
 package provisionerstatus
 
 import (
-	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,41 +11,45 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/launcher"
+	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// reportShortages says that nothing can be launched because AWS had none, or the account may have
-// none, of the instances that the provisioner's limits allow.
-func (r *Reconciler) reportShortages(_ context.Context, p *pass) reconciling.Outcome {
-	next, some := r.Shortages.Next()
-	why, reason := shortageOf(p.offers, r.Shortages.Last, r.refusedOffers(p))
+// reportShortages reports that nothing can be launched because AWS had none, or the account may
+// have none, of the instances that the Provisioner's limits allow.
+func reportShortages(in input, plan *reconcile.Plan) bool {
+	shortages := in.Seen.Shortages
+	if !shortages.Read {
+		plan.Need(needShortages)
+		return false
+	}
+	why, reason := shortageOf(in.Seen.Offers.Seq, shortages.Last.Of, shortages.Refused)
 	switch {
-	case p.failing: // which says more
+	case failingLaunch(in.Seen.Nodes) != "": // which says more
 	case why != "":
-		reconciling.False(p.provisioner, provisioningv1.NodesLaunchCondition, reason, bounded(why))
-		return reconciling.ContinueAndComeBack(launcher.RetryInterval, "what was short may be there again")
+		reconciling.False(in.Object, provisioningv1.NodesLaunchCondition, reason, bounded(why))
+		plan.LookAgain(launcher.RetryInterval) // what was short may be there again
+		return true
 	default:
-		reconciling.True(p.provisioner, provisioningv1.NodesLaunchCondition, provisioningv1.ReadyReason, "")
+		reconciling.True(in.Object, provisioningv1.NodesLaunchCondition, provisioningv1.ReadyReason, "")
 	}
-	if !some {
-		return reconciling.Continue()
+	if shortages.Some {
+		plan.LookAgain(shortages.Next)
 	}
-	return reconciling.ContinueAndComeBack(next, "what was short may be there again")
+	return true
 }
 
-// refusedOffers returns the offerings that EC2 does not launch from the provisioner's own launch
-// templates.
-func (r *Reconciler) refusedOffers(p *pass) constraints.Refused {
-	all := constraints.Refused{}
-	if known, named := p.known[p.layer.Template]; named {
-		maps.Copy(all, r.Refusals.Parts(known.ID, known.Version))
+// versionsOf returns the versions of launch templates that the spec has nodes launched from.
+func versionsOf(in input) []provisioningv1.LaunchTemplateVersion {
+	layer := layerOf(in)
+	if !layer.Template.IsDefault() {
+		return []provisioningv1.LaunchTemplateVersion{{ID: in.Seen.Named.Known.ID, Version: in.Seen.Named.Known.Version}}
 	}
-	if p.layer.Template.IsDefault() {
-		for _, made := range p.made {
-			maps.Copy(all, r.Refusals.Parts(made.ID, made.Version))
-		}
+	var versions []provisioningv1.LaunchTemplateVersion
+	for _, variant := range defaultVariants(in) {
+		versions = append(versions, in.Seen.Defaults[variant].LaunchTemplateVersion)
 	}
-	return all
+	return versions
 }
 
 // shortageOf returns why none of the offers can be launched now, under a reason; both are empty if

@@ -1,39 +1,40 @@
 package provisionerstatus
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // compare warns of a provisioner that comes first for all pods which name neither: the first by
 // weight and name launches.
-func (r *Reconciler) compare(ctx context.Context, p *pass) reconciling.Outcome {
-	var all provisioningv1.ProvisionerList
-	if err := r.Client.List(ctx, &all); err != nil {
-		return reconciling.Fail(fmt.Errorf("listing Provisioners: %w", err))
+func compare(in input, plan *reconcile.Plan) bool {
+	others := in.Seen.Others
+	if !others.Read {
+		plan.Need(needOthers)
+		return false
 	}
-	first, exists := before(p.provisioner, all.Items)
+	if others.Err != nil {
+		plan.Fail(fmt.Errorf("listing Provisioners: %w", others.Err))
+		return false
+	}
+	first, exists := before(in.Object, others.Items)
 	if !exists {
-		reconciling.Remove(p.provisioner, provisioningv1.DistinctCondition)
-		return reconciling.Continue()
+		reconciling.Remove(in.Object, provisioningv1.DistinctCondition)
+		return true
 	}
-	by := "name"
-	if first.Weight != p.layer.Weight {
+	by, layer := "name", layerOf(in)
+	if first.Weight != layer.Weight {
 		by = "weight"
 	}
 	message := fmt.Sprintf("provisioner %s suits the same pods and comes first by %s, and launches from %s: pods that mean this one have to select %s: %s",
-		first.Name, by, first.Template, provisioningv1.LabelProvisionerName, p.provisioner.Name)
-	reconciling.False(p.provisioner, provisioningv1.DistinctCondition, provisioningv1.SamePodsReason, message)
-	return reconciling.Continue()
+		first.Name, by, first.Template, provisioningv1.LabelProvisionerName, in.Object.Name)
+	reconciling.False(in.Object, provisioningv1.DistinctCondition, provisioningv1.SamePodsReason, message)
+	return true
 }
 
 // before returns the first provisioner, by weight and name, that pods cannot distinguish from the
@@ -62,21 +63,4 @@ func architectureOf(provisioner *provisioningv1.Provisioner) string {
 		return ""
 	}
 	return provisioner.Status.LaunchTemplates[0].Architecture.Label()
-}
-
-// others returns the provisioners besides one that has changed: its weight may have put it before
-// or after any of them.
-func (r *Reconciler) others(ctx context.Context, changed client.Object) []reconcile.Request {
-	var all provisioningv1.ProvisionerList
-	if err := r.Client.List(ctx, &all); err != nil {
-		log.FromContext(ctx).Error(err, "Listing Provisioners, to compare them")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range all.Items {
-		if all.Items[i].Name != changed.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: all.Items[i].Name}})
-		}
-	}
-	return requests
 }
