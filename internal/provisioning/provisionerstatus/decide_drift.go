@@ -290,7 +290,7 @@ func current(in input, plan *reconcile.Plan, layer *constraints.Provisioner, nod
 	return nil, false
 }
 
-// templateOf returns what is known of a launch template that the spec or pods name; false if it was
+// templateOf returns a launch template that the spec or pods name; false if it was
 // not read.
 func templateOf(in input, layer *constraints.Provisioner, reference constraints.Reference) (templates.Known, bool) {
 	if reference == layer.Template {

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// problem is why nothing can be launched, under a reason of a condition. Both are empty if something
-// can be.
+// problem says why nothing can be launched, under a reason of a condition. Both are empty if
+// something can be.
 type problem struct{ message, reason string }
 
 // reportTemplates reports on launch templates: the one that the spec names, the default ones that
@@ -232,7 +232,7 @@ func resolvedTemplates(in input) []provisioningv1.ResolvedLaunchTemplate {
 	return resolved
 }
 
-// known returns what is known of the launch template. One that could not be read has that as its
+// known returns the launch template. One that could not be read has that as its
 // problem.
 func (t *PodTemplate) known() templates.Known {
 	known := t.Known

@@ -24,7 +24,7 @@ import (
 // pass is one reconcile of one Provisioner.
 type pass = reconcile.Pass[*provisioningv1.Provisioner, Observed, Memory]
 
-// Memory is what a process remembers of a Provisioner, in order to save calls.
+// Memory holds facts about a Provisioner that save the process calls.
 type Memory struct {
 	// refreshed is when the launch templates of the spec were last dropped from the caches.
 	refreshed time.Time

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// input is what a decision about a Provisioner is made from.
+// input holds the facts for a decision about a Provisioner.
 type input = reconcile.Input[*provisioningv1.Provisioner, Observed]
 
 // The observations that decisions request, in the order in which a pass requests them.
@@ -44,8 +44,8 @@ const (
 	needRegion  reconcile.Need = "what the region sells"
 )
 
-// Observed is what a pass knows in addition to the Provisioner itself. Read is true in the parts that
-// were observed, whether or not the observation failed.
+// Observed holds the facts of a pass, in addition to the Provisioner itself. Read is true in the
+// parts that were observed, whether or not the observation failed.
 type Observed struct {
 	// Region is the name of the region.
 	Region string
@@ -83,7 +83,7 @@ type NodeList struct {
 	Err   error
 }
 
-// ClusterName is why nothing may be launched under the name of the cluster; Taken is empty if
+// ClusterName holds why nothing may be launched under the name of the cluster; Taken is empty if
 // nothing is in the way.
 type ClusterName struct {
 	Read  bool
@@ -100,10 +100,10 @@ type Subnets struct {
 	Err    error
 }
 
-// FixedSubnet is whether the launch template that the spec names has the subnet.
+// FixedSubnet holds whether the launch template that the spec names has the subnet.
 type FixedSubnet struct{ Read, Fixed bool }
 
-// Trial is what dry runs of a version of a launch template showed.
+// Trial holds the result of dry runs of a version of a launch template.
 type Trial struct {
 	Read bool
 	// Refused is true if EC2 launches none of the samples, for the reason in Verdict.
@@ -155,7 +155,7 @@ type PodTemplate struct {
 	Err       error
 }
 
-// Shortages are what AWS does not launch now.
+// Shortages holds the offerings that AWS does not launch now.
 type Shortages struct {
 	Read bool
 	Last catalog.LastShortages
