@@ -11,7 +11,6 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/identity"
@@ -27,6 +26,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/region"
 	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // intervals are the product's, without a pause in real time between two descriptions.
@@ -45,7 +45,7 @@ func (w *World) build(clients *aws.Clients) {
 	asked := &templates.Asked{Wake: func(string) {}}
 	shortages, refusals, promises := catalog.NewShortages(clock), launcher.NewRefusals(clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launcher.Promises{}
 	instances := observe.NewSweep(clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, intervals, func(types.NamespacedName) {})
-	report := common.Reporter{Recorder: w.events, Progress: w.Progress}
+	report := report.Reporter{Recorder: w.events, Progress: w.Progress}
 	w.Provisioning = &scheduler.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Region: here, Defaults: own, Templates: read, Asked: asked, Shortages: shortages, Refusals: refusals,
 		Budget: launcher.NewBudget(clock, w.options.LaunchesPerMinute), Promises: promises, Report: report, Clock: clock, PodsPerPass: scheduler.DefaultPodsPerPass,

@@ -21,8 +21,9 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws/observe"
-	"github.com/slipway-project/slipway/internal/controllers/common"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/report"
+
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
@@ -65,7 +66,7 @@ type Reconciler struct {
 	Shortages *catalog.Shortages
 	Refusals  *launcher.Refusals
 	Promises  *launcher.Promises
-	Report    common.Reporter
+	Report    report.Reporter
 	Clock     clock.PassiveClock
 	// Wake enqueues a node. It does not block.
 	Wake func(types.NamespacedName)
@@ -75,10 +76,10 @@ type Reconciler struct {
 	launches launches
 	// repairs is held while it is decided whether a failed node is replaced.
 	repairs sync.Mutex
-	drains  common.Stopwatches
+	drains  report.Stopwatches
 	// over holds nodes whose instance AWS reported as terminated.
-	over    common.Memory[bool]
-	written common.Written
+	over    reconciling.Memory[bool]
+	written reconciling.Written
 }
 
 // instanceGone is the reason for deleting a node whose instance terminated, and not by Slipway.
@@ -187,7 +188,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	key := client.ObjectKeyFromObject(p.node)
 	found, err := r.Instances.Get(ctx, key, []string{id}, false)
 	if err != nil {
-		return outcome.Again(err)
+		return pool.RetryOutcome(err)
 	}
 	instance, is := found[id]
 	if is {

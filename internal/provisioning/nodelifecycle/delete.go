@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/provisioning/disruption"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -86,7 +86,7 @@ func (r *Reconciler) terminate(ctx context.Context, p *pass) reconciling.Outcome
 		return reconciling.ComeBack(lookAtLaunch, "EC2 does not show the instance yet")
 	}
 	if err := r.Fleets.Terminate(ctx, *p.instance, r.claim(p.node)); err != nil {
-		return outcome.Again(err)
+		return pool.RetryOutcome(err)
 	}
 	r.Instances.Invalidate(p.node.Status.InstanceID)
 	if p.node.Status.TerminateTime == nil {
@@ -115,7 +115,7 @@ func (r *Reconciler) terminateUnrecorded(ctx context.Context, p *pass) reconcili
 	}
 	instances, err := r.ofLaunch(ctx, p.node)
 	if err != nil {
-		return outcome.Again(err)
+		return pool.RetryOutcome(err)
 	}
 	isMine := func(instance fleet.Instance) bool { return instance.ID == mine.ID }
 	if known && !slices.ContainsFunc(instances, isMine) && r.recentlyAsked(p.node) {
@@ -126,7 +126,7 @@ func (r *Reconciler) terminateUnrecorded(ctx context.Context, p *pass) reconcili
 	})
 	for _, instance := range unrecorded {
 		if err := r.Fleets.Terminate(ctx, instance, r.claim(p.node)); err != nil {
-			return outcome.Again(err)
+			return pool.RetryOutcome(err)
 		}
 	}
 	return reconciling.Continue()

@@ -15,9 +15,9 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/metrics"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/launcher"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -69,7 +69,7 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	}
 	resources, err := r.Region.Resources(ctx, instance.InstanceType)
 	if err != nil {
-		return outcome.Again(err)
+		return pool.RetryOutcome(err)
 	}
 	node.Status.InstanceID, node.Status.InstanceType, node.Status.Zone = instance.ID, instance.InstanceType, instance.Zone
 	node.Status.LaunchTime = &metav1.Time{Time: r.Clock.Now()}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/metrics"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -59,7 +59,7 @@ func (r *Reconciler) register(ctx context.Context, p *pass) reconciling.Outcome 
 		if first || unregistered {
 			// A Node that pods came to without these labels would keep them, and lack the labels for good.
 			if labels, err = r.Region.Labels(ctx, p.node.Status.InstanceType); err != nil {
-				return outcome.Again(err)
+				return pool.RetryOutcome(err)
 			}
 		}
 		err = reconciling.Patch(ctx, r.Client, p.member, func(member *corev1.Node) {

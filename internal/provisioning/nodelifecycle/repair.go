@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -119,7 +119,7 @@ func (r *Reconciler) replaceFailed(ctx context.Context, p *pass, failed failure)
 	if failed.reason == failedStatusChecks {
 		still, err := r.Checks.stillFails(ctx, p.node.Status.InstanceID)
 		if err != nil {
-			return outcome.Again(err)
+			return pool.RetryOutcome(err)
 		}
 		if !still {
 			p.node.Status.FailedSince = nil

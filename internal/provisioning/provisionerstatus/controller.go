@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
@@ -33,6 +32,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // Name is the controller's, in logs, metrics and as the reporter of events.
@@ -96,7 +97,7 @@ type Controller struct {
 }
 
 // New returns a controller of a kind.
-func New(kind *Kind, report common.Reporter) *Controller {
+func New(kind *Kind, report report.Reporter) *Controller {
 	return &Controller{kind: kind, Controller: &reconcile.Controller[*provisioningv1.Provisioner, Observed, Memory]{
 		Kind: kind, Client: kind.Client, Live: kind.Live, Clock: kind.Clock, Report: report,
 		Empty: &provisioningv1.Provisioner{}, Finalizer: provisioningv1.ProvisionerFinalizer, Summaries: summaries,
@@ -126,7 +127,7 @@ func summaries(provisioner *provisioningv1.Provisioner) []reconcile.Summarizer {
 
 // Register adds the controller to a manager. Woken are provisioners with changes that the API
 // server does not report.
-func (c *Controller) Register(manager ctrl.Manager, settings common.Settings, woken source.Source) error {
+func (c *Controller) Register(manager ctrl.Manager, settings watches.Settings, woken source.Source) error {
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		// changes of the status too: a pass that begins before it sees its own write waits for that

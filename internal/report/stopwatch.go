@@ -1,13 +1,15 @@
-package common
+package report
 
 import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // Stopwatches time things by object within this process. The zero value is ready for use.
-type Stopwatches struct{ started Memory[time.Time] }
+type Stopwatches struct{ started reconciling.Memory[time.Time] }
 
 // Elapsed is the time since it was first asked for the object, 0 the first time.
 func (s *Stopwatches) Elapsed(object types.NamespacedName, now time.Time) time.Duration {

@@ -1,4 +1,6 @@
-package common
+// Package adoption decides whether a pool may adopt a resource that Cluster API Provider AWS created:
+// its tags name a cluster and not a namespace, so ownership is proven by other facts.
+package adoption
 
 import (
 	"context"
@@ -17,29 +19,30 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/cluster"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
 // AdoptionError reports why a resource that CAPA created is not adopted.
-type AdoptionError struct {
+type Error struct {
 	// Reason is the condition's.
 	Reason  string
 	Message string
 }
 
 // Error implements error.
-func (e *AdoptionError) Error() string { return e.Message }
+func (e *Error) Error() string { return e.Message }
 
 // WaitsForUser reports that only a user can resolve it.
-func (*AdoptionError) WaitsForUser() bool { return true }
+func (*Error) WaitsForUser() bool { return true }
 
 // RefuseAdoption returns an AdoptionError.
-func RefuseAdoption(reason, format string, arguments ...any) error {
-	return &AdoptionError{Reason: reason, Message: fmt.Sprintf(format, arguments...)}
+func Refuse(reason, format string, arguments ...any) error {
+	return &Error{Reason: reason, Message: fmt.Sprintf(format, arguments...)}
 }
 
 // AdoptionReason returns the reason of an AdoptionError, and the given reason for any other error.
-func AdoptionReason(err error, otherwise string) string {
-	var refused *AdoptionError
+func ReasonOf(err error, otherwise string) string {
+	var refused *Error
 	if errors.As(err, &refused) {
 		return refused.Reason
 	}
@@ -68,11 +71,11 @@ func (c Claim) Decide() error {
 	foreign := slices.ContainsFunc(c.Secrets, func(secret string) bool { return !strings.HasPrefix(secret, c.Namespace+"/") })
 	switch {
 	case foreign:
-		return RefuseAdoption(infrav1.AdoptionBlockedReason,
+		return Refuse(infrav1.AdoptionBlockedReason,
 			"%s has instances that Cluster API Provider AWS launched for another namespace, so this pool does not adopt it. Rename this pool, or create it in "+
 				"the namespace that the instances' tag %s names", c.Resource, infrav1.TagBootstrapDataSecret)
 	case len(c.Secrets) == 0 && c.Namesake:
-		return RefuseAdoption(infrav1.AdoptionBlockedReason,
+		return Refuse(infrav1.AdoptionBlockedReason,
 			"another namespace has, or may have, a cluster named %s in this AWS account, and %s has no instance whose tag %s says which namespace it belongs to, so "+
 				"it is not adopted. Delete the cluster that does not own it, or scale the group up by one instance with Cluster API Provider AWS",
 			c.Cluster, c.Resource, infrav1.TagBootstrapDataSecret)
@@ -122,16 +125,16 @@ func (a Adoption) Prove(ctx context.Context) error {
 // is being deleted: Cluster API deletes the pool only some time after the MachinePool, and what was
 // adopted in between would be deleted with the pool. It reads past the cache.
 func (a Adoption) provePool(ctx context.Context) error {
-	pool, clusterName := a.Pool, a.Facts.Name
+	object, clusterName := a.Pool, a.Facts.Name
 	unproven := func(format string, arguments ...any) error {
-		return RefuseAdoption(infrav1.AdoptionBlockedReason, "nothing is adopted for this pool: "+format, arguments...)
+		return Refuse(infrav1.AdoptionBlockedReason, "nothing is adopted for this pool: "+format, arguments...)
 	}
-	for _, reference := range pool.GetOwnerReferences() {
-		if !IsMachinePool(reference) {
+	for _, reference := range object.GetOwnerReferences() {
+		if !pool.IsMachinePool(reference) {
 			continue
 		}
 		machinePool := &clusterv1.MachinePool{}
-		err := a.Live.Get(ctx, client.ObjectKey{Namespace: pool.GetNamespace(), Name: reference.Name}, machinePool)
+		err := a.Live.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: reference.Name}, machinePool)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -142,14 +145,14 @@ func (a Adoption) provePool(ctx context.Context) error {
 		switch {
 		case machinePool.UID != reference.UID:
 			return unproven("its owner reference names another MachinePool %s, which was deleted", reference.Name)
-		case infrastructure.APIGroup != infrav1.GroupVersion.Group || infrastructure.Kind != a.Kind || infrastructure.Name != pool.GetName():
+		case infrastructure.APIGroup != infrav1.GroupVersion.Group || infrastructure.Kind != a.Kind || infrastructure.Name != object.GetName():
 			return unproven("MachinePool %s does not refer to it in spec.template.spec.infrastructureRef", machinePool.Name)
 		case machinePool.Spec.ClusterName != clusterName:
 			return unproven("MachinePool %s names Cluster %s, and the pool was created for %s", machinePool.Name, machinePool.Spec.ClusterName, clusterName)
 		case !machinePool.DeletionTimestamp.IsZero():
 			return unproven("MachinePool %s is being deleted", machinePool.Name)
 		}
-		owner, err := GetCluster(ctx, a.Live, pool.GetNamespace(), clusterName)
+		owner, err := pool.GetCluster(ctx, a.Live, object.GetNamespace(), clusterName)
 		switch {
 		case err != nil:
 			return err

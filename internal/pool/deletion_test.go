@@ -1,6 +1,4 @@
-// Package controllers_test holds what the controllers do together, each by its real Reconcile
-// function, over an in-memory API server and the simulated AWS.
-package controllers_test
+package pool_test
 
 import (
 	"context"
@@ -40,12 +38,12 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
@@ -130,7 +128,7 @@ func (w *world) build(managed bool) {
 	resolver := &identity.Resolver{Reader: w.Client, Secrets: w.Client, SecretNamespace: "system"}
 	sessions := aws.NewSessions(w.aws, aws.WithClock(w.clock), aws.WithLimits(nil))
 	registry := clouds.NewRegistry(sessions, resolver, w.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
-	report := common.Reporter{Recorder: events.NewFakeRecorder(10000)}
+	report := report.Reporter{Recorder: events.NewFakeRecorder(10000)}
 	w.reconcilers = []kind{{&infrav1.AWSLaunchConfig{}, launchconfig.New(launchconfig.Options{
 		Client: w.Client, Live: w.Client, Watches: noWatches{}, Clouds: registry, Clock: w.clock, Report: report,
 	})}}

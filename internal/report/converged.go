@@ -1,4 +1,4 @@
-package common
+package report
 
 import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"

@@ -1,4 +1,4 @@
-package common
+package ownership
 
 import (
 	"encoding/json"

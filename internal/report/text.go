@@ -1,4 +1,4 @@
-package common
+package report
 
 // longestText bounds what is said in status (API: maxLength 1024), in characters.
 const longestText = 1024

@@ -1,4 +1,6 @@
-package common
+// Package report reports on objects to users: by events and log lines, by warnings about conditions
+// that need a human, and by the Converged condition.
+package report
 
 import (
 	"context"

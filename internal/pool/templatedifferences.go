@@ -1,4 +1,4 @@
-package common
+package pool
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 const configurationChanged = "configuration changed"
 
 // Versions reads versions of launch templates.
-type Versions interface {
+type TemplateVersions interface {
 	TemplateVersion(ctx context.Context, id string, version int64) (launchtemplate.Data, error)
 }
 
@@ -22,7 +22,7 @@ type Versions interface {
 // earlier one does not, such as "instance type m5.large → m6i.large". It is computed from the two
 // versions alone, so edits that were taken back between them do not show. A version that cannot be
 // read is no reason to hold up a roll-out: the failure is logged.
-func Differences(ctx context.Context, versions Versions, template string, from, to int64) string {
+func Differences(ctx context.Context, versions TemplateVersions, template string, from, to int64) string {
 	old, err := versions.TemplateVersion(ctx, template, from)
 	if err == nil {
 		var present launchtemplate.Data

@@ -1,6 +1,4 @@
-// Package common holds what the controllers of all kinds do alike around an object: find its
-// Cluster, see whether it is paused, remember which tags it set, watch what it hangs on.
-package common
+package pool
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package common
+package ownership
 
 import (
 	"cmp"
@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-
-	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // EKSClusterAnnotation holds the name of the EKS cluster of an AWSManagedMachinePool. It is written
@@ -57,8 +55,8 @@ func NodegroupNames(pool *infrav1.AWSManagedMachinePool, clusterName string) []s
 // recorded: the one in the spec or CAPA's default, and the same with a hash, for where a node group
 // of another owner has the first. The default names come last for a pool whose spec has a name.
 func DerivedNodegroupNames(pool *infrav1.AWSManagedMachinePool, clusterName string) []string {
-	names := ownership.Names(NodegroupName(pool), clusterName, pool, 1, longestNodegroupName)
-	for _, name := range ownership.Names(infrav1.DefaultNodegroupName(pool.Namespace, pool.Name), clusterName, pool, 1, longestNodegroupName) {
+	names := Names(NodegroupName(pool), clusterName, pool, 1, longestNodegroupName)
+	for _, name := range Names(infrav1.DefaultNodegroupName(pool.Namespace, pool.Name), clusterName, pool, 1, longestNodegroupName) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

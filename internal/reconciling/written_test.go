@@ -1,4 +1,4 @@
-package common_test
+package reconciling_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 func TestWritten(t *testing.T) {
@@ -18,7 +18,7 @@ func TestWritten(t *testing.T) {
 	at := func(version string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "pool", ResourceVersion: version}}
 	}
-	var written common.Written
+	var written reconciling.Written
 	unseen := func(version string, want bool, reason string) {
 		t.Helper()
 		if got := written.Unseen(at(version), clk); got != want {

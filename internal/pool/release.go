@@ -1,4 +1,4 @@
-package common
+package pool
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"

@@ -1,4 +1,6 @@
-package common
+// Package watches runs controllers, and maps the events of other objects to the objects that a
+// controller reconciles.
+package watches
 
 import (
 	"context"
