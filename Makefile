@@ -29,10 +29,20 @@ lab: ## Build bin/lab alone. The first time takes some four minutes on two cores
 
 ##@ Check
 
+# The packages of the laboratory whose journeys together take half an hour.
+JOURNEYS := adversary clusterctl crashsweep integration managertest provisioner scale underpolicy
+
 .PHONY: test
-test: packages $(BIN)/gotestsum ## Run all tests, a slice of the crash sweep among them. What failed is said once more at the end.
+test: packages $(BIN)/gotestsum ## Run the tests beside the code, the simulation, and what is quick of the laboratory. What failed is said once more at the end.
 	$(GOTESTSUM) -- $(TEST_FLAGS) ./...
-	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) ./...
+	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -vE '/lab/($(subst $() ,|,$(JOURNEYS)))$$')
+
+.PHONY: test-all
+test-all: test journeys ## Run all tests: those of `make test`, and the journeys.
+
+.PHONY: journeys
+journeys: packages $(BIN)/gotestsum ## Run every journey on a real API server, a slice of the crash sweep among them. Takes half an hour on two cores.
+	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $(JOURNEYS:%=./%)
 
 .PHONY: coverage
 coverage: ## Fail if the tests beside a decide*.go file cover less than 95 % of it.
@@ -57,7 +67,7 @@ mutants: ## Break the product on purpose, in each way that the simulation must n
 	go test -count=1 -timeout 0 -v -run 'TestMutants$$|TestFlaws$$' ./internal/simulation -mutants $(or $(SCHEDULES),2000) -flaws $(or $(SCHEDULES),2000) -table $(CURDIR)/docs/simulation.md
 
 .PHONY: adversary
-adversary: ## Have two tenants attack each other for ten minutes; `make test` does it for 30 s. ADVERSARY_FOR=30m ADVERSARY_SEED=7 for others.
+adversary: ## Have two tenants attack each other for ten minutes; `make test-all` does it for 30 s. ADVERSARY_FOR=30m ADVERSARY_SEED=7 for others.
 	cd lab && go test -count=1 -timeout 180m -v -run 'TestAdversary|TestScriptedAttacks' ./adversary -args -for $(or $(ADVERSARY_FOR),10m) -seed $(or $(ADVERSARY_SEED),0)
 
 .PHONY: scale

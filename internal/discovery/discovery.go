@@ -30,6 +30,7 @@ type Discovery struct {
 	templates        *launchtemplate.Templates
 	launchTemplates  *cache[launchtemplate.Template]
 	templateVersions *cache[launchtemplate.Data]
+	templateChanges  *cache[[]string]
 	reservations     *cache[CapacityReservation]
 	eksClusters      *cache[EKSCluster]
 
@@ -52,6 +53,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		templates:        launchtemplate.NewTemplates(clients.EC2),
 		launchTemplates:  newCache[launchtemplate.Template](clk, launchTemplateTTL),
 		templateVersions: newCache[launchtemplate.Data](clk, templateVersionTTL),
+		templateChanges:  newCache[[]string](clk, templateVersionTTL),
 		reservations:     newCache[CapacityReservation](clk, reservationTTL),
 		eksClusters:      newCache[EKSCluster](clk, eksClusterTTL),
 

@@ -41,6 +41,22 @@ func (d *Discovery) TemplateVersion(ctx context.Context, id string, version int6
 	})
 }
 
+// TemplateChanges describes what a node from one version of a launch template has that one from an
+// earlier version does not have. Only the description is remembered: two versions with their user
+// data for every pool would fill the memory of a manager.
+func (d *Discovery) TemplateChanges(ctx context.Context, id string, from, to int64) ([]string, error) {
+	return d.templateChanges.get(ctx, changesKey(id, from, to), func(ctx context.Context) ([]string, error) {
+		return d.templates.Changes(ctx, id, from, to)
+	})
+}
+
+// KnowTemplateChanges remembers what TemplateChanges would return, for a version that was just created.
+func (d *Discovery) KnowTemplateChanges(ctx context.Context, id string, from, to int64, changes []string) {
+	d.templateChanges.put(ctx, changesKey(id, from, to), changes)
+}
+
+func changesKey(id string, from, to int64) string { return fmt.Sprintf("%s:%d:%d", id, from, to) }
+
 // ForgetLaunchTemplate has a launch template and its versions described again: EC2 said that one of
 // them is gone.
 func (d *Discovery) ForgetLaunchTemplate(id string) {

@@ -88,6 +88,13 @@ func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.
 		k.versionCreated(pass, cmp.Or(causes[why], "config"))
 		events = append(events, reconcile.Eventf("LaunchTemplateCreated", "Created launch template %s (%s): %s", template.Name, template.ID, why))
 	case launchtemplate.CreateVersion:
+		for from, data := range pass.Memory.data {
+			if data.TemplateID() != template.ID {
+				continue
+			}
+			// Pools say what differs when they roll the version out.
+			pass.Memory.cloud.Discovery.KnowTemplateChanges(ctx, template.ID, from, number, launchtemplate.Changes(data, operation.Input))
+		}
 		if answer.Repeated {
 			break // EC2 answered with a version that it had created before
 		}

@@ -201,10 +201,18 @@ func observeVersions(ctx context.Context, pass pass) {
 // readVersions asks AWS for the versions of the template.
 func readVersions(ctx context.Context, pass pass) {
 	seen := &pass.Seen.Template
-	versions, err := pass.Memory.cloud.Templates.Versions(ctx, seen.Template.ID)
+	launched := pass.Object.Status.Version
+	if pass.Object.Status.LaunchTemplateID != seen.Template.ID {
+		launched = seen.Template.DefaultVersion
+	}
+	versions, data, err := pass.Memory.cloud.Templates.VersionsWith(ctx, seen.Template.ID, launched)
 	if err != nil {
 		seen.VersionsErr = err
 		return
+	}
+	if data != nil && pass.Object.Spec.Existing == nil {
+		// The reason of the next version is what differs from it.
+		pass.Memory.data = map[int64]launchtemplate.Data{launched: *data}
 	}
 	seen.Versions, seen.Recorded, seen.VersionsErr = versions, false, nil
 	if seen.Deleted == nil {

@@ -106,7 +106,31 @@ func TestChanges(t *testing.T) {
 		if strings.Contains(strings.Join(got, ""), "secret") {
 			t.Errorf("%s: %q tells what nobody should read", row.reason, got)
 		}
+		if between := r.changesOnceStored(old, input); !slices.Equal(between, got) {
+			t.Errorf("%s: between the versions that EC2 stored %q differs, and before %q", row.reason, between, got)
+		}
 	}
+}
+
+// changesOnceStored returns what differs between a version and the one that EC2 makes of an input.
+func (r *rig) changesOnceStored(old launchtemplate.Data, input launchtemplate.Input) []string {
+	r.Helper()
+	create := launchtemplate.CreateVersion{Owner: owner, TemplateID: old.TemplateID(), Input: input, Beside: true}
+	answer, _, err := r.templates.Do(r.Context(), create, launchtemplate.Observation{Template: &launchtemplate.Template{
+		ID: old.TemplateID(), Name: "pool", Tags: map[string]string{infrav1.TagLaunchConfig: owner},
+	}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.sim.ClearCalls()
+	changes, err := r.templates.Changes(r.Context(), old.TemplateID(), old.Number(), answer.Version.Number)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if calls := r.sim.Calls(); len(calls) != 1 {
+		r.Errorf("comparing two versions took %d calls, want 1", len(calls))
+	}
+	return changes
 }
 
 // TestChangesLaw holds that what differs is said exactly when the config's fingerprint says that it does.

@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -39,23 +41,51 @@ func (i Input) withoutUserData() *ec2types.RequestLaunchTemplateData {
 	return &clone
 }
 
-// Data reads one version. It is for questions that fingerprints do not answer: how two versions
-// differ, and how to restore an old config.
+// Data reads one version. It is for questions that fingerprints do not answer, such as how to
+// restore an old config.
 func (t *Templates) Data(ctx context.Context, id string, number int64) (Data, error) {
-	output, err := t.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: &id, Versions: []string{strconv.FormatInt(number, 10)},
-	})
+	data, err := t.data(ctx, id, number)
 	if err != nil {
-		return Data{}, fmt.Errorf("describing version %d of launch template %q: %w", number, id, err)
+		return Data{}, err
 	}
-	if len(output.LaunchTemplateVersions) == 0 || output.LaunchTemplateVersions[0].LaunchTemplateData == nil {
-		return Data{}, fmt.Errorf("describing version %d of launch template %q: EC2 answered without it", number, id)
-	}
-	version, err := versionOf(&output.LaunchTemplateVersions[0])
+	return data[0], nil
+}
+
+// Changes describes what a node from one version has that one from an earlier version does not
+// have. It reads both versions in one call.
+func (t *Templates) Changes(ctx context.Context, id string, from, to int64) ([]string, error) {
+	data, err := t.data(ctx, id, from, to)
 	if err != nil {
-		return Data{}, fmt.Errorf("reading launch template %q: %w", id, err)
+		return nil, err
 	}
-	return Data{template: id, version: version, data: output.LaunchTemplateVersions[0].LaunchTemplateData}, nil
+	return ChangesBetween(data[0], data[1]), nil
+}
+
+// data reads versions, and returns them in the given order.
+func (t *Templates) data(ctx context.Context, id string, numbers ...int64) ([]Data, error) {
+	names := make([]string, len(numbers))
+	for i, number := range numbers {
+		names[i] = strconv.FormatInt(number, 10)
+	}
+	output, err := t.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: names})
+	if err != nil {
+		return nil, fmt.Errorf("describing version %s of launch template %q: %w", strings.Join(names, " and "), id, err)
+	}
+	all := make([]Data, len(numbers))
+	for i, number := range numbers {
+		at := slices.IndexFunc(output.LaunchTemplateVersions, func(version ec2types.LaunchTemplateVersion) bool {
+			return awssdk.ToInt64(version.VersionNumber) == number && version.LaunchTemplateData != nil
+		})
+		if at < 0 {
+			return nil, fmt.Errorf("describing version %d of launch template %q: EC2 answered without it", number, id)
+		}
+		version, err := versionOf(&output.LaunchTemplateVersions[at])
+		if err != nil {
+			return nil, fmt.Errorf("reading launch template %q: %w", id, err)
+		}
+		all[i] = Data{template: id, version: version, data: output.LaunchTemplateVersions[at].LaunchTemplateData}
+	}
+	return all, nil
 }
 
 // DataOf returns the data of a version that was created from an input, as EC2 answers it.

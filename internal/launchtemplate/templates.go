@@ -132,29 +132,38 @@ func (t *Templates) matching(ctx context.Context, filter string, values ...strin
 
 // Versions returns all versions of a template.
 func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) {
+	versions, _, err := t.VersionsWith(ctx, id, 0)
+	return versions, err
+}
+
+// VersionsWith returns all versions of a template, and the data of one of them by its number, nil if
+// EC2 returned no such version. EC2 returns the data of all, most of which is never asked for.
+func (t *Templates) VersionsWith(ctx context.Context, id string, number int64) (versions []Version, data *Data, err error) {
 	pages := ec2.NewDescribeLaunchTemplateVersionsPaginator(t.ec2, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateId: &id, MaxResults: awssdk.Int32(DescribeBatch),
 	})
-	var versions []Version
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if isNotFound(err) {
 			// The template can be seen before its versions can, because reads in EC2 lag behind
 			// writes, or it is gone. Ensure looks no further.
-			return nil, nil
+			return nil, nil, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("describing the versions of launch template %q: %w", id, err)
+			return nil, nil, fmt.Errorf("describing the versions of launch template %q: %w", id, err)
 		}
 		for i := range page.LaunchTemplateVersions {
 			version, err := versionOf(&page.LaunchTemplateVersions[i])
 			if err != nil {
-				return nil, fmt.Errorf("reading launch template %q: %w", id, err)
+				return nil, nil, fmt.Errorf("reading launch template %q: %w", id, err)
 			}
 			versions = append(versions, version)
+			if contents := page.LaunchTemplateVersions[i].LaunchTemplateData; version.Number == number && contents != nil {
+				data = &Data{template: id, version: version, data: contents}
+			}
 		}
 	}
-	return versions, nil
+	return versions, data, nil
 }
 
 // VersionsUnseenError says that a template can be seen, and none of its versions. A template always

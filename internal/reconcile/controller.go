@@ -23,9 +23,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Object is an object of a kind: one with conditions, and the generation that they were found for.
-type Object interface {
-	reconciling.Conditioned
+// Object is an object of a kind: one with conditions. If its status records the generation that it
+// was found for, it implements GenerationRecorder.
+type Object interface{ reconciling.Conditioned }
+
+// GenerationRecorder is an object whose status records the generation that it was found for.
+type GenerationRecorder interface {
 	SetObservedGeneration(generation int64)
 }
 
@@ -295,8 +298,8 @@ func (c *Controller[T, S, M]) finish(ctx context.Context, stored, object T, plan
 		c.tell(ctx, stored, plan.Events)
 		return nil
 	}
-	if err == nil && !plan.KeepGeneration {
-		object.SetObservedGeneration(object.GetGeneration())
+	if recorder, records := any(object).(GenerationRecorder); records && err == nil {
+		recorder.SetObservedGeneration(object.GetGeneration())
 	}
 	// Annotations may have been written after the decision.
 	object.SetResourceVersion(stored.GetResourceVersion())

@@ -226,15 +226,6 @@ func TestPasses(t *testing.T) {
 			writes: []string{"status"}, err: "refused",
 		},
 		{
-			reason: "a decision may set the observed generation itself",
-			decide: func(in reconcile.Input[object, facts]) (plan reconcile.Plan) {
-				reconciling.False(in.Object, infrav1.ResolvedCondition, "Waiting", "")
-				plan.KeepGeneration = true
-				return plan
-			},
-			writes: []string{"status"},
-		},
-		{
 			reason: "a pass may say nothing yet",
 			decide: func(in reconcile.Input[object, facts]) (plan reconcile.Plan) {
 				reconciling.False(in.Object, infrav1.ResolvedCondition, "Waiting", "")

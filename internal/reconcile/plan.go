@@ -32,9 +32,6 @@ type Plan struct {
 	Release bool
 	// Untold leaves the status as it is stored, because what there is to say will be over by Again.
 	Untold bool
-	// KeepGeneration leaves status.observedGeneration as Decide wrote it. It is for a kind whose
-	// status describes the newest spec only after some of its concerns were decided.
-	KeepGeneration bool
 	// Err is a failure that the work queue retries with growing delays. The status is written all the same.
 	Err error
 }

@@ -244,11 +244,6 @@ func (p *Provisioner) SetConditions(conditions []metav1.Condition) {
 	p.Status.Conditions = conditions
 }
 
-// SetObservedGeneration records the generation of the spec that the status is about.
-func (p *Provisioner) SetObservedGeneration(generation int64) {
-	p.Status.ObservedGeneration = generation
-}
-
 // +kubebuilder:object:root=true
 
 // ProvisionerList is a list of Provisioners.

@@ -25,9 +25,7 @@ const lookAgain = 5 * time.Minute
 
 // Decide returns what to do for a Provisioner, and writes its status.
 func Decide(in input) reconcile.Plan {
-	// A pass that cannot read the launch templates leaves the generation, and the list, of the former
-	// spec.
-	plan := reconcile.Plan{KeepGeneration: true}
+	var plan reconcile.Plan
 	count(in)
 	if in.Object.DeletionTimestamp != nil {
 		decideDeletion(in, &plan)

@@ -48,7 +48,8 @@ func reportTemplates(in input, plan *reconcile.Plan) bool {
 	if found.message == "" {
 		found = ofDefaults
 	}
-	// The whole status is about this spec now.
+	// The whole status is about this spec now. A pass that cannot read the launch templates leaves the
+	// generation, and the list, of the former spec.
 	in.Object.Status.ObservedGeneration = in.Object.Generation
 	in.Object.Status.LaunchTemplates = resolvedTemplates(in)
 	if found.message == "" {

@@ -175,6 +175,29 @@ func TestDecideShortages(t *testing.T) {
 	})
 }
 
+// TestDecideObservedGeneration holds that status is about the newest spec once the launch templates
+// are known, and not before.
+func TestDecideObservedGeneration(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		given  func(in *input)
+		want   int64
+	}{
+		{"all is known", func(*input) {}, 2},
+		{"the launch template that the spec names cannot be read", func(in *input) { named(in); in.Seen.Named.Err = errRefused }, 1},
+		{"the default launch template cannot be created", func(in *input) { in.Seen.Defaults = nil; did(in, ensureDefault{"amd64"}, errLater) }, 1},
+		{"what comes after fails", func(in *input) { in.Seen.Others.Err = errLater }, 2},
+	} {
+		in := atRest()
+		in.Object.Status.ObservedGeneration = 1
+		row.given(in)
+		if Decide(*in); in.Object.Status.ObservedGeneration != row.want {
+			t.Errorf("%s: generation %d, want %d", row.reason, in.Object.Status.ObservedGeneration, row.want)
+		}
+	}
+}
+
 // TestDecideVersions holds from which versions the spec has nodes launched.
 func TestDecideVersions(t *testing.T) {
 	t.Parallel()
