@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsclustercontrolleridentities;awsclusterroleidentities;awsclusterstaticidentities,verbs=get;list;watch
@@ -23,7 +23,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 // Register adds the controller to a manager. Identities are the kinds of identities that are installed.
-func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, identities []client.Object) error {
+func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, identities []client.Object) error {
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		WatchesMetadata(namespaceMetadata(), as(namespaceKind), builder.WithPredicates(predicate.LabelChangedPredicate{})).

@@ -19,9 +19,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // Name is the controller's, in logs, metrics and as the reporter of events.
@@ -42,7 +43,7 @@ type Options struct {
 	// Watches wakes a config whose bootstrap data changed.
 	Watches SecretWatcher
 	Clouds  *clouds.Registry
-	Report  common.Reporter
+	Report  report.Reporter
 	Clock   clock.PassiveClock
 }
 
@@ -84,11 +85,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // paused reports whether a config is paused by itself, by its Cluster or by its pool, and shows it.
 func (r *Reconciler) paused(ctx context.Context, config *infrav1.AWSLaunchConfig) (bool, error) {
-	cluster, err := common.GetCluster(ctx, r.options.Client, config.Namespace, config.Spec.ClusterName)
+	cluster, err := pool.GetCluster(ctx, r.options.Client, config.Namespace, config.Spec.ClusterName)
 	if err != nil {
 		return false, err
 	}
-	if common.Paused(config, cluster) {
+	if pool.Paused(config, cluster) {
 		return true, nil
 	}
 	usages, err := usagesOf(ctx, r.options.Client, config)

@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/bootstrapstorage"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -72,7 +72,7 @@ func staysWithPool(in Input) bool {
 // disowned reports whether the template is left to Cluster API Provider AWS, because the pool goes
 // back to it.
 func disowned(in Input) bool {
-	return staysWithPool(in) && in.Seen.Owner.Same && common.Releasing(in.Object)
+	return staysWithPool(in) && in.Seen.Owner.Same && pool.Releasing(in.Object)
 }
 
 // decideDisowning leaves the template of a released config to CAPA.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -17,7 +17,7 @@ import (
 // template to CAPA. It reports whether the config stays Slipway's.
 func decideRelease(in Input, launch steered, plan *reconcile.Plan) bool {
 	config, seen := in.Object, in.Seen.Template
-	if !common.Releasing(config) {
+	if !pool.Releasing(config) {
 		reconciling.Remove(config, infrav1.ReleasedCondition)
 		return true
 	}

@@ -9,13 +9,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // asked is what the spec asks for: what its names lead to, and the request that is made of it.
@@ -188,7 +188,7 @@ func resolvedStatus(resolved *inspection.Resolved) *infrav1.ResolvedLaunchConfig
 	}
 	for _, gap := range resolved.Gaps {
 		status.Missing = append(status.Missing, infrav1.LaunchConfigGap{
-			For: string(gap.Consumer), Member: gap.Member, Blocking: gap.Blocking, Message: common.Shortened(gap.Message),
+			For: string(gap.Consumer), Member: gap.Member, Blocking: gap.Blocking, Message: report.Shortened(gap.Message),
 		})
 	}
 	return status

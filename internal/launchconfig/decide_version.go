@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -34,7 +34,7 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	}
 	wanted := launchtemplate.Wanted{
 		Owner: owner(in.Object), UID: string(in.Object.UID), Names: freeNames(in), Input: input, Lost: in.Object.Status.LastLostTemplateID, Adopt: seen.Adopt,
-		Tags: templateTags(in, asked, accepted), RetiredTags: common.RetiredTags(in.Object, tags),
+		Tags: templateTags(in, asked, accepted), RetiredTags: ownership.RetiredTags(in.Object, tags),
 	}
 	err := operationFailure(in)
 	var operations []launchtemplate.Operation
@@ -46,7 +46,7 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 		return launchtemplate.Version{}, false
 	}
 	if len(operations) > 0 {
-		annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { common.AnnounceTags(config, tags) })
+		annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { ownership.AnnounceTags(config, tags) })
 		for _, operation := range operations {
 			planOperation(plan, operation, why, given)
 		}
@@ -71,7 +71,7 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 		plan.Fail(err)
 		return launchtemplate.Version{}, false
 	}
-	annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { common.ConfirmTags(config, tags) })
+	annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { ownership.ConfirmTags(config, tags) })
 	return present, true
 }
 
@@ -146,8 +146,8 @@ func annotateTags(in Input, plan *reconcile.Plan, record func(*infrav1.AWSLaunch
 	recorded := &infrav1.AWSLaunchConfig{}
 	recorded.Annotations = maps.Clone(in.Object.Annotations)
 	record(recorded)
-	if text := recorded.Annotations[common.LastAppliedTagsAnnotation]; text != in.Object.Annotations[common.LastAppliedTagsAnnotation] {
-		annotate(plan, common.LastAppliedTagsAnnotation, text)
+	if text := recorded.Annotations[ownership.LastAppliedTagsAnnotation]; text != in.Object.Annotations[ownership.LastAppliedTagsAnnotation] {
+		annotate(plan, ownership.LastAppliedTagsAnnotation, text)
 	}
 }
 
@@ -173,7 +173,7 @@ func templateTags(in Input, asked asked, accepted launchtemplate.Accepted) map[s
 // says cannot be distinguished from an edit.
 func asGiven(in Input, input launchtemplate.Input, tags map[string]string) bool {
 	status, seen := &in.Object.Status, in.Seen.Template
-	if seen.Template == nil || status.LaunchTemplateID != seen.Template.ID || !common.TagsApplied(in.Object, tags) || recentlyChanged(in) {
+	if seen.Template == nil || status.LaunchTemplateID != seen.Template.ID || !ownership.TagsApplied(in.Object, tags) || recentlyChanged(in) {
 		return false
 	}
 	if made, exists := seen.Version(seen.Template.DefaultVersion); exists && !made.Foreign && !isListed(status, made.Number) {

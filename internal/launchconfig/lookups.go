@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
@@ -262,11 +262,11 @@ func (k *kind) nodegroupVersions(ctx context.Context, pass pass, templateID stri
 		return err
 	}
 	for _, pool := range pools {
-		cluster := pool.Annotations[common.EKSClusterAnnotation]
+		cluster := pool.Annotations[ownership.EKSClusterAnnotation]
 		if cluster == "" {
 			continue // nothing was ever made for it
 		}
-		for _, name := range common.NodegroupNames(pool, pass.Object.Spec.ClusterName) {
+		for _, name := range ownership.NodegroupNames(pool, pass.Object.Spec.ClusterName) {
 			group, err := pass.Memory.cloud.Nodegroups.Describe(ctx, cluster, name)
 			if err != nil {
 				return err
@@ -278,7 +278,7 @@ func (k *kind) nodegroupVersions(ctx context.Context, pass pass, templateID stri
 			for _, version := range known {
 				inUse[version] = inUse[version] || group.Busy()
 			}
-			if _, _, replaced := common.ReplacedNodegroups(pool); !replaced {
+			if _, _, replaced := ownership.ReplacedNodegroups(pool); !replaced {
 				break // a pool has two node groups only while one replaces the other
 			}
 		}

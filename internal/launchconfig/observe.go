@@ -12,11 +12,11 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // memory is what this process remembers of one config, in order to save calls.
@@ -62,7 +62,7 @@ func (k *kind) Observe(ctx context.Context, pass pass, needs ...reconcile.Need) 
 func (k *kind) observe(ctx context.Context, pass pass) error {
 	config, seen := pass.Object, pass.Seen
 	k.observeProgress(config)
-	cluster, err := common.GetCluster(ctx, k.Client, config.Namespace, config.Spec.ClusterName)
+	cluster, err := pool.GetCluster(ctx, k.Client, config.Namespace, config.Spec.ClusterName)
 	if err == nil {
 		seen.Usages, err = usagesOf(ctx, k.Client, config)
 	}
@@ -115,7 +115,7 @@ func (k *kind) lastStored(pass pass) storedItem {
 	}
 	recorded, known := recordedItem(pass.Object)
 	if known {
-		passed := time.Duration((1 - common.ShareOf(client.ObjectKeyFromObject(pass.Object))) * float64(storedLookAgain))
+		passed := time.Duration((1 - reconciling.ShareOf(client.ObjectKeyFromObject(pass.Object))) * float64(storedLookAgain))
 		recorded.Seen = k.Clock.Now().Add(-passed)
 		pass.Memory.stored = recorded
 	}

@@ -12,10 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // The adopt-template annotation and the owner reference of a launch config are written by whoever
@@ -176,10 +177,10 @@ func (p prover) notUsedByGroup(ctx context.Context, pass pass, pool *infrav1.AWS
 // unproven returns why the resource that launches from the template is not proven to be the pool's,
 // "" if it is.
 func (p prover) unproven(ctx context.Context, pass pass, pool client.Object, kind, resource string, instances []string) (string, error) {
-	err := common.Adoption{
+	err := adoption.Adoption{
 		Live: p.live, Registry: p.registry, Cloud: pass.Memory.cloud, Facts: pass.Seen.Access.Facts, Pool: pool, Kind: kind, Resource: resource, Instances: instances,
 	}.Prove(ctx)
-	var refused *common.AdoptionError
+	var refused *adoption.Error
 	if errors.As(err, &refused) {
 		return refused.Message, nil
 	}
@@ -193,7 +194,7 @@ func (p prover) notUsedByNodegroup(ctx context.Context, pass pass, pool *infrav1
 	if !pass.Seen.Access.Facts.EKS {
 		return fmt.Sprintf("Cluster %s is not an EKS cluster", pass.Object.Spec.ClusterName), nil
 	}
-	name := common.NodegroupName(pool)
+	name := ownership.NodegroupName(pool)
 	group, err := pass.Memory.cloud.Nodegroups.Describe(ctx, pass.Seen.Access.Facts.KubernetesName, name)
 	if err != nil {
 		return "", err

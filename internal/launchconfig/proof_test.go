@@ -35,8 +35,8 @@ func (r *rig) group(name, templateID string, tags map[string]string) string {
 	return *all.AutoScalingGroups[0].AutoScalingGroupARN
 }
 
-// adoption is a template and a group of CAPA's, the pool that may adopt them, and the config that asks to.
-type adoption struct {
+// adoptionCase has a template and a group of CAPA's, the pool that may adopt them, and the config that asks to.
+type adoptionCase struct {
 	templateTags, groupTags map[string]string
 	pool                    *infrav1.AWSMachinePool
 	others                  []client.Object
@@ -69,61 +69,61 @@ func TestAdoptionIsProven(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason  string
-		change  func(r *rig, a *adoption)
+		change  func(r *rig, a *adoptionCase)
 		refused string
 		says    string
 	}{
 		{reason: "the pool's own group launches from it"},
 		{
-			reason: "the pool names its group by annotation", change: func(_ *rig, a *adoption) {
+			reason: "the pool names its group by annotation", change: func(_ *rig, a *adoptionCase) {
 				a.pool.Annotations, a.pool.Spec.ProviderID = map[string]string{infrav1.AdoptAnnotation: a.arn}, ""
 			},
 		},
 		{
-			reason: "a hand-written config", change: func(_ *rig, a *adoption) { a.config.OwnerReferences = nil },
+			reason: "a hand-written config", change: func(_ *rig, a *adoptionCase) { a.config.OwnerReferences = nil },
 			refused: infrav1.AdoptionBlockedReason, says: "no pool controls",
 		},
 		{
 			reason:  "an owner reference that is not the controller's",
-			change:  func(_ *rig, a *adoption) { a.config.OwnerReferences[0].Controller = nil },
+			change:  func(_ *rig, a *adoptionCase) { a.config.OwnerReferences[0].Controller = nil },
 			refused: infrav1.AdoptionBlockedReason, says: "no pool controls",
 		},
 		{
 			reason:  "an owner reference with an invented UID",
-			change:  func(_ *rig, a *adoption) { a.config.OwnerReferences[0].UID = "invented" },
+			change:  func(_ *rig, a *adoptionCase) { a.config.OwnerReferences[0].UID = "invented" },
 			refused: infrav1.AdoptionBlockedReason, says: "does not exist with UID",
 		},
 		{
 			reason: "an owner of another kind",
-			change: func(_ *rig, a *adoption) {
+			change: func(_ *rig, a *adoptionCase) {
 				a.config.OwnerReferences[0].Kind, a.config.OwnerReferences[0].APIVersion = "MachinePool", "cluster.x-k8s.io/v1beta2"
 			},
 			refused: infrav1.AdoptionBlockedReason, says: "is not a pool of its name",
 		},
 		{
 			reason:  "an owner of the pool's kind in another API group",
-			change:  func(_ *rig, a *adoption) { a.config.OwnerReferences[0].APIVersion = "tenant.example/v1" },
+			change:  func(_ *rig, a *adoptionCase) { a.config.OwnerReferences[0].APIVersion = "tenant.example/v1" },
 			refused: infrav1.AdoptionBlockedReason, says: "is not a pool of its name",
 		},
 		{
 			reason: "a pool of another name",
-			change: func(_ *rig, a *adoption) {
+			change: func(_ *rig, a *adoptionCase) {
 				a.pool.Name, a.config.OwnerReferences[0].Name = "other", "other"
 			},
 			refused: infrav1.AdoptionBlockedReason, says: "is not a pool of its name",
 		},
 		{
-			reason: "a pool that names no group", change: func(_ *rig, a *adoption) { a.pool.Spec.ProviderID = "" },
+			reason: "a pool that names no group", change: func(_ *rig, a *adoptionCase) { a.pool.Spec.ProviderID = "" },
 			refused: infrav1.AdoptionBlockedReason, says: "is the ARN of Auto Scaling group",
 		},
 		{
 			reason:  "a group without instances, where another namespace has a cluster of the name",
-			change:  func(_ *rig, a *adoption) { a.others = append(a.others, selfManaged("red", clusterName)...) },
+			change:  func(_ *rig, a *adoptionCase) { a.others = append(a.others, selfManaged("red", clusterName)...) },
 			refused: infrav1.AdoptionBlockedReason, says: "a cluster named prod in this AWS account",
 		},
 		{
 			reason: "a group that another pool has too",
-			change: func(_ *rig, a *adoption) {
+			change: func(_ *rig, a *adoptionCase) {
 				a.others = append(a.others, &infrav1.AWSMachinePool{
 					ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other", UID: "pool-2"}, Spec: infrav1.AWSMachinePoolSpec{ProviderID: a.arn},
 				})
@@ -131,11 +131,11 @@ func TestAdoptionIsProven(t *testing.T) {
 			refused: infrav1.AdoptionBlockedReason, says: "AWSMachinePool other has the ARN",
 		},
 		{
-			reason: "a pool without a MachinePool", change: func(_ *rig, a *adoption) { a.pool.OwnerReferences = nil },
+			reason: "a pool without a MachinePool", change: func(_ *rig, a *adoptionCase) { a.pool.OwnerReferences = nil },
 			refused: infrav1.AdoptionBlockedReason, says: "no MachinePool owns it",
 		},
 		{
-			reason: "a pool whose MachinePool is being deleted", change: func(_ *rig, a *adoption) {
+			reason: "a pool whose MachinePool is being deleted", change: func(_ *rig, a *adoptionCase) {
 				a.ending = a.others[0]
 				a.ending.SetFinalizers([]string{clusterv1.MachinePoolFinalizer})
 			},
@@ -143,34 +143,34 @@ func TestAdoptionIsProven(t *testing.T) {
 		},
 		{
 			reason:  "a group that launches from another template",
-			change:  func(r *rig, a *adoption) { a.launched = r.template("unrelated", capas(clusterName)) },
+			change:  func(r *rig, a *adoptionCase) { a.launched = r.template("unrelated", capas(clusterName)) },
 			refused: infrav1.AdoptionBlockedReason, says: "does not launch from it",
 		},
 		{
-			reason: "a group of another cluster", change: func(_ *rig, a *adoption) { a.groupTags = capas("other") },
+			reason: "a group of another cluster", change: func(_ *rig, a *adoptionCase) { a.groupTags = capas("other") },
 			refused: infrav1.AdoptionBlockedReason, says: "created for this cluster",
 		},
 		{
-			reason: "a group that Slipway owns", change: func(_ *rig, a *adoption) { a.groupTags[infrav1.TagMachinePool] = "red/prod/workers" },
+			reason: "a group that Slipway owns", change: func(_ *rig, a *adoptionCase) { a.groupTags[infrav1.TagMachinePool] = "red/prod/workers" },
 			refused: infrav1.AdoptionBlockedReason, says: "no pool owns",
 		},
 		{
-			reason: "a template of another cluster", change: func(_ *rig, a *adoption) { a.templateTags = capas("other") },
+			reason: "a template of another cluster", change: func(_ *rig, a *adoptionCase) { a.templateTags = capas("other") },
 			refused: infrav1.AdoptionBlockedReason, says: infrav1.ClusterTagKey(clusterName),
 		},
 		{
-			reason: "a template of another config", change: func(_ *rig, a *adoption) { a.templateTags[infrav1.TagLaunchConfig] = "red/prod/workers" },
+			reason: "a template of another config", change: func(_ *rig, a *adoptionCase) { a.templateTags[infrav1.TagLaunchConfig] = "red/prod/workers" },
 			refused: infrav1.NameTakenReason, says: "red/prod/workers",
 		},
 		{
-			reason: "a template that nobody tagged", change: func(_ *rig, a *adoption) { a.templateTags = map[string]string{"Name": "x"} },
+			reason: "a template that nobody tagged", change: func(_ *rig, a *adoptionCase) { a.templateTags = map[string]string{"Name": "x"} },
 			refused: infrav1.AdoptionBlockedReason, says: infrav1.ClusterTagKey(clusterName),
 		},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			a := &adoption{
+			a := &adoptionCase{
 				templateTags: capas(clusterName), groupTags: capas(clusterName),
 				pool: &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: configName, UID: "pool-1", OwnerReferences: []metav1.OwnerReference{
 					{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: "machines", UID: "machines-1"},
@@ -208,7 +208,7 @@ func TestAdoptionIsProven(t *testing.T) {
 
 // prepare makes what the row describes. Change may run twice: what it does to AWS, it does once the
 // ARN is known.
-func (a *adoption) prepare(r *rig, change func(*rig, *adoption)) {
+func (a *adoptionCase) prepare(r *rig, change func(*rig, *adoptionCase)) {
 	r.Helper()
 	a.arn = "arn:unknown"
 	probe := *a

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigs,verbs=get;list;watch;create;patch;delete
@@ -29,22 +29,22 @@ import (
 
 // Register adds the controller to a manager. Bootstrap wakes configs whose Secret changed; networks
 // are the kinds of objects with a cluster's network.
-func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, bootstrap source.Source, networks []client.Object) error {
+func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, bootstrap source.Source, networks []client.Object) error {
 	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
 		return r.configsOf(ctx, cluster, settings)
 	}
-	changes := builder.WithPredicates(common.ClusterChanges())
+	changes := builder.WithPredicates(watches.ClusterChanges())
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSLaunchConfig{}, builder.WithPredicates(settings.Watched())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(watches.ByCluster(watches.Itself, dependents)), changes).
 		Watches(&infrav1.AWSMachinePool{}, byUser).
 		Watches(&infrav1.AWSManagedMachinePool{}, byUser).
 		WatchesRawSource(bootstrap).
 		WatchesRawSource(r.options.Clouds.TemplateEvents()).
 		WithOptions(settings.Options())
 	for _, network := range networks {
-		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)), changes)
+		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(watches.ByCluster(watches.ClusterOf, dependents)), changes)
 	}
 	if err := controller.Complete(settings.Reconciler("AWSLaunchConfig", r.options.Client, &infrav1.AWSLaunchConfig{}, r)); err != nil {
 		return fmt.Errorf("registering controller %s: %w", Name, err)
@@ -53,7 +53,7 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, bo
 }
 
 // configsOf are the launch configs of a Cluster.
-func (r *Reconciler) configsOf(ctx context.Context, cluster types.NamespacedName, settings common.Settings) ([]reconcile.Request, error) {
+func (r *Reconciler) configsOf(ctx context.Context, cluster types.NamespacedName, settings watches.Settings) ([]reconcile.Request, error) {
 	configs := &infrav1.AWSLaunchConfigList{}
 	if err := r.options.Client.List(ctx, configs, client.InNamespace(cluster.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing launch configs: %w", err)
@@ -61,9 +61,9 @@ func (r *Reconciler) configsOf(ctx context.Context, cluster types.NamespacedName
 	var dependent []client.Object
 	for i := range configs.Items {
 		config := &configs.Items[i]
-		if config.Spec.ClusterName == cluster.Name && (settings.WatchFilter == "" || config.Labels[common.WatchFilterLabel] == settings.WatchFilter) {
+		if config.Spec.ClusterName == cluster.Name && (settings.WatchFilter == "" || config.Labels[watches.WatchFilterLabel] == settings.WatchFilter) {
 			dependent = append(dependent, config)
 		}
 	}
-	return common.Requests(dependent), nil
+	return watches.Requests(dependent), nil
 }

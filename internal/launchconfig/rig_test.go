@@ -33,7 +33,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 const (
@@ -109,7 +109,7 @@ func (r *rig) restart() {
 		observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.events = events.NewFakeRecorder(1000)
 	r.subject = New(Options{
-		Client: r.client, Live: r.client, Watches: noWatches{}, Clouds: registry, Clock: r.clock, Report: common.Reporter{Recorder: r.events},
+		Client: r.client, Live: r.client, Watches: noWatches{}, Clouds: registry, Clock: r.clock, Report: report.Reporter{Recorder: r.events},
 	})
 }
 

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // usage is what a launch config needs to know of a pool that launches from it.
@@ -222,5 +222,5 @@ func users(usages []usage) ([]infrav1.LaunchConfigUser, string) {
 	for _, used := range usages[:min(len(usages), infrav1.MaxLaunchConfigUsers)] {
 		listed, names = append(listed, used.user), append(names, used.user.Name)
 	}
-	return listed, common.Shortened(strings.Join(names, ", "))
+	return listed, report.Shortened(strings.Join(names, ", "))
 }

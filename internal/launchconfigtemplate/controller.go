@@ -17,9 +17,10 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/report"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // Name is the controller's, in logs and metrics.
@@ -61,14 +62,14 @@ type Controller struct {
 }
 
 // New returns a controller of a kind.
-func New(kind *Kind, clk clock.PassiveClock, report common.Reporter) *Controller {
+func New(kind *Kind, clk clock.PassiveClock, report report.Reporter) *Controller {
 	return &Controller{kind: kind, Controller: &reconcile.Controller[*infrav1.AWSLaunchConfigTemplate, Observed, memory]{
 		Kind: kind, Client: kind.Client, Live: kind.Client, Clock: clk, Report: report, Empty: &infrav1.AWSLaunchConfigTemplate{},
 	}}
 }
 
 // Register adds the controller to a manager.
-func (c *Controller) Register(manager ctrl.Manager, settings common.Settings) error {
+func (c *Controller) Register(manager ctrl.Manager, settings watches.Settings) error {
 	err := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSLaunchConfigTemplate{}, builder.WithPredicates(settings.Watched())).

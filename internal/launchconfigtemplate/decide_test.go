@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // template returns the template that the tests are about.
@@ -82,7 +82,7 @@ func TestReconcile(t *testing.T) {
 	}
 	stored, user := template(), config("pool", "2", nil)
 	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored, &user).WithStatusSubresource(stored).Build()
-	c := New(&Kind{Client: store}, clocktesting.NewFakePassiveClock(time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC)), common.Reporter{Recorder: events.NewFakeRecorder(10)})
+	c := New(&Kind{Client: store}, clocktesting.NewFakePassiveClock(time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC)), report.Reporter{Recorder: events.NewFakeRecorder(10)})
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored)}
 	var versions []string
 	for range 2 {

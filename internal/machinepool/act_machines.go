@@ -15,9 +15,9 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 func (t terminateInstances) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -109,8 +109,8 @@ func (s syncMachines) create(ctx context.Context, a actor, instance autoscalingg
 		},
 		Spec: infrav1.AWSMachinePoolMachineSpec{InstanceID: instance.ID, ProviderID: instance.ProviderID()},
 	}
-	if filter, labelled := a.Object.Labels[common.WatchFilterLabel]; labelled {
-		infra.Labels[common.WatchFilterLabel] = filter
+	if filter, labelled := a.Object.Labels[watches.WatchFilterLabel]; labelled {
+		infra.Labels[watches.WatchFilterLabel] = filter
 	}
 	// No controller reference: that is the Machine's to set.
 	if err := controllerutil.SetOwnerReference(a.Object, infra, a.Client.Scheme()); err != nil {

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -35,7 +35,7 @@ func Decide(in input) reconcile.Plan {
 	switch {
 	case in.Object.DeletionTimestamp != nil:
 		decideDeletion(in, &plan)
-	case common.Releasing(in.Object):
+	case pool.Releasing(in.Object):
 		decideRelease(in, &plan)
 	default:
 		decidePool(in, &plan)
@@ -69,7 +69,7 @@ func decidePool(in input, plan *reconcile.Plan) {
 	if pending(plan) {
 		return
 	}
-	report(in, plan)
+	reportInstances(in, plan)
 	waitBriefly(in, plan)
 }
 
@@ -186,9 +186,9 @@ func describeNode(in input, plan *reconcile.Plan) bool {
 
 // nodeShape returns what a node of the pool is by its launch config. Of overrides the first counts,
 // as for cluster-autoscaler's aws provider.
-func nodeShape(in input) common.NodeShape {
+func nodeShape(in input) pool.NodeShape {
 	resolved := launchable(in).WhatIsLaunched()
-	shape := common.NodeShape{
+	shape := pool.NodeShape{
 		InstanceType: resolved.InstanceType, Architecture: resolved.ImageArchitecture, OperatingSystem: resolved.OperatingSystem,
 		EphemeralStorageGiB: resolved.EphemeralStorageGiB,
 	}
@@ -305,7 +305,7 @@ func groupReason(err error, otherwise string) string {
 	case namesTaken(err):
 		return infrav1.NameTakenReason
 	}
-	return common.AdoptionReason(err, otherwise)
+	return adoption.ReasonOf(err, otherwise)
 }
 
 // because puts a cause before a message, if it is known.

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -54,25 +54,25 @@ func mayAdopt(in input) error {
 	candidate, group := in.Seen.Candidate, in.Seen.Candidate.Group
 	switch {
 	case !namesGroup(in.Object, group):
-		return common.RefuseAdoption(infrav1.NameTakenReason,
+		return adoption.Refuse(infrav1.NameTakenReason,
 			"Cluster API Provider AWS made Auto Scaling group %s for this cluster, and nothing says that it is this pool's: if it is, set annotation %s: %q",
 			group.Name, infrav1.AdoptAnnotation, group.ARN)
 	case candidate.ProofErr != nil:
 		return candidate.ProofErr
 	case candidate.OtherPool != "":
-		return common.RefuseAdoption(infrav1.NameTakenReason,
+		return adoption.Refuse(infrav1.NameTakenReason,
 			"AWSMachinePool %s has Auto Scaling group %s too: take spec.providerID from the one that is not to have it", candidate.OtherPool, group.Name)
 	case in.Object.Spec.LaunchConfigRef != nil:
-		return common.RefuseAdoption(infrav1.AdoptionBlockedReason,
+		return adoption.Refuse(infrav1.AdoptionBlockedReason,
 			"the launch template of Auto Scaling group %s becomes that of a launch config of the pool's own, and the pool refers to another by launchConfigRef: "+
 				"make the pool anew with awsLaunchTemplate or launchConfigTemplateRef", group.Name)
 	case group.LaunchTemplateID == "":
-		return common.RefuseAdoption(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
+		return adoption.Refuse(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
 	case group.Deleting:
 		return nil // nothing of it is changed
 	case candidate.AWSMachine != "":
 		// CAPA's controller of machines would go on to act on them.
-		return common.RefuseAdoption(infrav1.AdoptionBlockedReason,
+		return adoption.Refuse(infrav1.AdoptionBlockedReason,
 			"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/migration.md",
 			candidate.AWSMachine, group.Name)
 	}

@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
@@ -93,7 +93,7 @@ func obstacleOf(in input) *obstacle {
 			return found
 		}
 	}
-	if asked := replicas(in); !common.Autoscaled(in.Seen.MachinePool) && (asked < spec.MinSize || asked > spec.MaxSize) {
+	if asked := replicas(in); !pool.Autoscaled(in.Seen.MachinePool) && (asked < spec.MinSize || asked > spec.MaxSize) {
 		return &obstacle{reason: infrav1.ReplicasOutOfBoundsReason, message: fmt.Sprintf(
 			"the MachinePool asks for %d replicas, and minSize is %d, maxSize %d: change one of them", asked, spec.MinSize, spec.MaxSize)}
 	}
@@ -171,14 +171,14 @@ func launchedGroup(in input) autoscalinggroup.Desired {
 		Suspended:            autoscalinggroup.SuspendedOf(spec.SuspendProcesses),
 		WarmPool:             autoscalinggroup.WarmPoolOf(spec.WarmPool),
 		Tags:                 in.Seen.Access.Facts.OwnedTags(in.Object.Name, asked),
-		RetiredTags:          common.RetiredTags(in.Object, asked),
+		RetiredTags:          ownership.RetiredTags(in.Object, asked),
 	}
 	desired.Tags[infrav1.TagMachinePool] = ownerTag(in)
 	desired.Tags[infrav1.TagLaunchConfig] = configTag(in)
 	if config := launchable(in); config != nil && !settling(in) {
 		desired.LaunchTemplateID, desired.Version = config.Status.LaunchTemplateID, config.Status.Version
 	}
-	if !common.Autoscaled(in.Seen.MachinePool) {
+	if !pool.Autoscaled(in.Seen.MachinePool) {
 		desired.Capacity = ptr.To(min(replicas(in)+staying(in), spec.MaxSize))
 	}
 	return desired
@@ -188,7 +188,7 @@ func launchedGroup(in input) autoscalinggroup.Desired {
 // autoscaler that reads tags, by the MachinePool, and by what a node would be.
 func askedTags(in input) map[string]string {
 	asked := in.Seen.Access.Facts.AskedTags(in.Object.Spec.AdditionalTags)
-	if in.Seen.MachinePool == nil || !common.Autoscaled(in.Seen.MachinePool) {
+	if in.Seen.MachinePool == nil || !pool.Autoscaled(in.Seen.MachinePool) {
 		return asked
 	}
 	present := map[string]string{}
@@ -311,7 +311,7 @@ func changedSince(in input, desired autoscalinggroup.Desired, given autoscalingg
 
 // givenTo returns what the pool gave its group earlier.
 func givenTo(object *infrav1.AWSMachinePool) autoscalinggroup.Given {
-	applied := common.AppliedOf(object)
+	applied := ownership.AppliedOf(object)
 	return autoscalinggroup.Given{Processes: applied.Processes, TargetGroups: applied.TargetGroups, TrafficSources: applied.TrafficSources}
 }
 
@@ -332,22 +332,22 @@ func announce(in input, plan *reconcile.Plan) {
 
 // announceGiven records on a pool what its group is about to be given.
 func announceGiven(in input, pool *infrav1.AWSMachinePool) {
-	common.AnnounceTags(pool, askedTags(in))
-	applied, hooks := common.AppliedOf(pool), wantedHooks(in)
-	applied.Hooks = common.Union(applied.Hooks, autoscalinggroup.HookNames(hooks))
+	ownership.AnnounceTags(pool, askedTags(in))
+	applied, hooks := ownership.AppliedOf(pool), wantedHooks(in)
+	applied.Hooks = ownership.Union(applied.Hooks, autoscalinggroup.HookNames(hooks))
 	if len(hooks) == 0 || applied.HooksDigest != autoscalinggroup.HooksDigest(hooks) {
 		applied.HooksDigest = ""
 	}
-	applied.TargetGroups = common.Union(applied.TargetGroups, pool.Spec.TargetGroupARNs)
-	applied.TrafficSources = common.Union(applied.TrafficSources, autoscalinggroup.Identifiers(autoscalinggroup.TrafficSourcesOf(pool.Spec.TrafficSources)))
-	applied.Processes = common.Union(applied.Processes, autoscalinggroup.SuspendedOf(pool.Spec.SuspendProcesses))
+	applied.TargetGroups = ownership.Union(applied.TargetGroups, pool.Spec.TargetGroupARNs)
+	applied.TrafficSources = ownership.Union(applied.TrafficSources, autoscalinggroup.Identifiers(autoscalinggroup.TrafficSourcesOf(pool.Spec.TrafficSources)))
+	applied.Processes = ownership.Union(applied.Processes, autoscalinggroup.SuspendedOf(pool.Spec.SuspendProcesses))
 	applied.Record(pool)
 }
 
 // confirmGiven records on a pool what AWS confirmed that its group has: exactly what it is to have,
 // and the hooks if they were checked in this pass.
 func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
-	applied, desired := common.AppliedOf(pool), desiredGroup(in)
+	applied, desired := ownership.AppliedOf(pool), desiredGroup(in)
 	if hooksConfirmed(in) {
 		applied.Hooks, applied.HooksDigest = autoscalinggroup.HookNames(desired.Hooks), ""
 		if len(desired.Hooks) > 0 {
@@ -355,7 +355,7 @@ func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
 		}
 	}
 	if isAsDesired(in) {
-		common.ConfirmTags(pool, askedTags(in))
+		ownership.ConfirmTags(pool, askedTags(in))
 		applied.TargetGroups, applied.Processes = desired.TargetGroupARNs, desired.Suspended
 		applied.TrafficSources = autoscalinggroup.Identifiers(desired.TrafficSources)
 		settings, launches := desired.Digests()
@@ -373,7 +373,7 @@ const visibleAfter = time.Minute
 // asGiven reports whether the pool asks for what its group was given last: if the group is another
 // now, it was changed outside Slipway.
 func asGiven(in input, desired autoscalinggroup.Desired) bool {
-	applied := common.AppliedOf(in.Object)
+	applied := ownership.AppliedOf(in.Object)
 	if applied.Changed != nil && in.Now.Sub(applied.Changed.Time) < visibleAfter {
 		return false
 	}

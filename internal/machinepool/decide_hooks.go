@@ -7,7 +7,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
@@ -88,16 +88,18 @@ func hookChanges(in input) []autoscalinggroup.HookChange {
 	if !in.Seen.Hooks.Read {
 		return nil
 	}
-	return autoscalinggroup.HookChanges(wantedHooks(in), common.AppliedOf(in.Object).Hooks, in.Seen.Hooks.List)
+	return autoscalinggroup.HookChanges(wantedHooks(in), ownership.AppliedOf(in.Object).Hooks, in.Seen.Hooks.List)
 }
 
 // hasHooks reports whether the group is to have hooks of the pool, or was given some.
-func hasHooks(in input) bool { return len(wantedHooks(in))+len(common.AppliedOf(in.Object).Hooks) > 0 }
+func hasHooks(in input) bool {
+	return len(wantedHooks(in))+len(ownership.AppliedOf(in.Object).Hooks) > 0
+}
 
 // hooksApplied reports whether the group was given exactly the wanted hooks last.
 func hooksApplied(in input) bool {
 	hooks := wantedHooks(in)
-	return len(hooks) > 0 && common.AppliedOf(in.Object).HooksDigest == autoscalinggroup.HooksDigest(hooks)
+	return len(hooks) > 0 && ownership.AppliedOf(in.Object).HooksDigest == autoscalinggroup.HooksDigest(hooks)
 }
 
 // hooksConfirmed reports whether the group is known to have its hooks, by what AWS said in this pass.

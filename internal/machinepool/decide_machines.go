@@ -17,7 +17,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -259,7 +259,7 @@ func staying(in input) int32 {
 
 // surplusOf returns how many more instances the group has than the pool asks for.
 func surplusOf(in input) int32 {
-	if in.Seen.MachinePool == nil || common.Autoscaled(in.Seen.MachinePool) {
+	if in.Seen.MachinePool == nil || pool.Autoscaled(in.Seen.MachinePool) {
 		return 0
 	}
 	return max(in.Seen.Group.Capacity-max(replicas(in), in.Object.Spec.MinSize), 0)

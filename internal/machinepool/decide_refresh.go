@@ -11,10 +11,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // Annotations of a pool. Unlike status they outlive a move to another management cluster.
@@ -153,7 +153,7 @@ func showHistory(in input, plan *reconcile.Plan) {
 	adoptRefresh(in.Object, history)
 	noteEnd(in, status, newest)
 	reportEnd(status, history, plan)
-	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, common.Shortened(newest.Reason)
+	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, report.Shortened(newest.Reason)
 	status.Strategy = newest.Strategy
 	status.PercentageComplete, status.StartTime = ptr.To(newest.Percentage), ptr.To(metav1.NewTime(newest.Started))
 }

@@ -8,7 +8,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -105,7 +105,7 @@ func releaseGroup(in input, plan *reconcile.Plan) bool {
 		}
 		return err == nil
 	}
-	applied := common.AppliedOf(in.Object)
+	applied := ownership.AppliedOf(in.Object)
 	annotate(in, plan, func(pool *infrav1.AWSMachinePool) {
 		if len(applied.Hooks) > 0 {
 			applied.HooksDigest = ""

@@ -12,14 +12,15 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
-// report shows Cluster API which instances there are, by the contract of infrastructure machine
+// reportInstances shows Cluster API which instances there are, by the contract of infrastructure machine
 // pools, and decides whether the group is in motion. It only considers a group that was really
 // seen: a shortened list would make core Cluster API delete Nodes.
-func report(in input, plan *reconcile.Plan) {
+func reportInstances(in input, plan *reconcile.Plan) {
 	group, status := in.Seen.Group, &in.Object.Status
 	if group == nil || group.Deleting {
 		return // the size of a group that is being deleted is no size to follow
@@ -31,7 +32,7 @@ func report(in input, plan *reconcile.Plan) {
 			return
 		}
 	}
-	if tried, _ := reconcile.Attempted[followAutoscaler](in.Done); !tried && common.Autoscaled(in.Seen.MachinePool) && ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0) != group.Capacity {
+	if tried, _ := reconcile.Attempted[followAutoscaler](in.Done); !tried && pool.Autoscaled(in.Seen.MachinePool) && ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0) != group.Capacity {
 		before := ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0)
 		plan.Do(followAutoscaler{MachinePool: in.Seen.MachinePool.Name, Before: before, Replicas: group.Capacity},
 			"an external autoscaler set the desired capacity of Auto Scaling group %s: %d → %d", group.Name, before, group.Capacity)
@@ -124,7 +125,7 @@ func countInstances(in input) {
 	}
 	status := &in.Object.Status
 	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, instanceStatuses(in.Seen.Group)
-	status.RunningVersions, status.InstanceTypes = runningVersions(in.Seen.Group, runs), common.Shortened(autoscalinggroup.InstanceTypes(in.Seen.Group.Instances))
+	status.RunningVersions, status.InstanceTypes = runningVersions(in.Seen.Group, runs), report.Shortened(autoscalinggroup.InstanceTypes(in.Seen.Group.Instances))
 	// It is not known while the wanted version is not known.
 	status.UpToDateReplicas = nil
 	if runs != nil {

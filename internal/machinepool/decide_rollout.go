@@ -11,10 +11,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // rollOut replaces instances that run something other than what is wanted. Whether that is due is
@@ -316,7 +316,7 @@ func goBack(in input, plan *reconcile.Plan, refresh *autoscalinggroup.Refresh) {
 	if why := cause(in); why != "" {
 		reason += " (" + why + ")"
 	}
-	plan.Do(rollBack{Config: launchable(in).Name, Rollback: infrav1.Rollback{From: wanted(in).Config, Version: *goodVersion(in), Reason: common.Shortened(reason)}}, "%s", reason)
+	plan.Do(rollBack{Config: launchable(in).Name, Rollback: infrav1.Rollback{From: wanted(in).Config, Version: *goodVersion(in), Reason: report.Shortened(reason)}}, "%s", reason)
 }
 
 // wentBack describes what failed and what to do.

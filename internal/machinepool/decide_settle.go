@@ -11,9 +11,9 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // settle holds the group back from what is newly wanted until that has not changed for a while, so
@@ -181,7 +181,7 @@ func causeOf(in input) string {
 			}
 		}
 	}
-	return common.Shortened(strings.Join(causes, "; "))
+	return report.Shortened(strings.Join(causes, "; "))
 }
 
 // setCause records why instances are replaced.

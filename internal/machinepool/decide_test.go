@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/cluster"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
@@ -467,7 +467,7 @@ func TestDecideHooks(t *testing.T) {
 		{reason: "the group was created with them", given: func(in *input) { did(in, createGroup{}, nil) }, then: "watch Auto Scaling group pool closely, because its instances are expected to change"},
 		{reason: "there are none", given: func(in *input) {
 			in.Object.Spec.NodeDrain = &infrav1.NodeDrain{Disable: true}
-			in.Object.Annotations[common.AppliedAnnotation] = `{}`
+			in.Object.Annotations[ownership.AppliedAnnotation] = `{}`
 		}, then: "record 2 instances, because what it was given changed"},
 		{reason: "Cluster API says that Machines are not drained", given: func(in *input) {
 			in.Seen.MachinePool.Spec.Template.Annotations = map[string]string{clusterv1.ExcludeNodeDrainingAnnotation: ""}

@@ -17,12 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // pass is one reconcile of one pool.
@@ -89,13 +90,13 @@ func (o observer) key() client.ObjectKey { return client.ObjectKeyFromObject(o.O
 func (o observer) observe(ctx context.Context) (err error) {
 	seen := o.Seen
 	seen.Settings = o.Settings
-	if seen.MachinePool, seen.Cluster, seen.ClusterName, err = common.Owners(ctx, o.Client, o.Object); err != nil {
+	if seen.MachinePool, seen.Cluster, seen.ClusterName, err = pool.Owners(ctx, o.Client, o.Object); err != nil {
 		return err
 	}
 	if reached, err := o.reach(ctx); !reached {
 		return err
 	}
-	deleting, releasing := o.Object.DeletionTimestamp != nil, common.Releasing(o.Object)
+	deleting, releasing := o.Object.DeletionTimestamp != nil, pool.Releasing(o.Object)
 	if err := o.see(ctx, deleting || releasing); err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (o observer) observeCandidate(ctx context.Context, group *autoscalinggroup.
 	if !namesGroup(o.Object, group) {
 		return nil // which says enough
 	}
-	adoption := common.Adoption{
+	adoption := adoption.Adoption{
 		Live: o.Live, Registry: o.Clouds, Cloud: o.Memory.cloud, Facts: o.Seen.Access.Facts,
 		Pool: o.Object, Kind: "AWSMachinePool", Resource: "Auto Scaling group " + group.Name, Instances: group.InstanceIDs(),
 	}
@@ -372,7 +373,7 @@ func (o observer) planHooks() {
 	if o.Memory.hooksAt.IsZero() {
 		o.Memory.hooksAt = o.Clock.Now()
 	}
-	o.Seen.HooksDue = common.NextTurn(o.Memory.hooksAt, o.Memory.cloud.HookPace.Join(o.key()), o.key())
+	o.Seen.HooksDue = reconciling.NextTurn(o.Memory.hooksAt, o.Memory.cloud.HookPace.Join(o.key()), o.key())
 }
 
 // readConfig reads the launch config of the pool, and the template that it is created from.
@@ -505,7 +506,7 @@ func (o observer) compareVersions(ctx context.Context) {
 	in := o.input()
 	o.Seen.Differences = map[int64]string{}
 	for _, version := range versionsToCompare(in) {
-		o.Seen.Differences[version] = common.Differences(ctx, o.Memory.cloud.Discovery, wanted(in).TemplateID, version, wanted(in).Version)
+		o.Seen.Differences[version] = pool.Differences(ctx, o.Memory.cloud.Discovery, wanted(in).TemplateID, version, wanted(in).Version)
 	}
 }
 

@@ -35,9 +35,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 const (
@@ -89,7 +89,7 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 		}).Build()
 	resolver := &identity.Resolver{Reader: r.Client, Secrets: r.Client, SecretNamespace: "system"}
 	registry := clouds.NewRegistry(aws.NewSessions(config, aws.WithClock(clock)), resolver, clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
-	r.pools = New(&Kind{Client: r.Client, Live: r.Client, Clouds: registry, Clock: clock}, common.Reporter{Recorder: events.NewFakeRecorder(1000)})
+	r.pools = New(&Kind{Client: r.Client, Live: r.Client, Clouds: registry, Clock: clock}, report.Reporter{Recorder: events.NewFakeRecorder(1000)})
 	return r
 }
 

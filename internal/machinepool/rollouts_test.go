@@ -31,7 +31,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // rollouts is one pool with a group in the simulated AWS. The test plays the part of the launch
@@ -82,7 +82,7 @@ func (r *rollouts) restart(config awssdk.Config) {
 	registry := clouds.NewRegistry(aws.NewSessions(config, aws.WithClock(r.clock), aws.WithLimits(nil)), cloudstest.Anybody{}, r.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.pools = New(&Kind{
 		Client: r.Client, Live: r.Client, Clouds: registry, Clock: r.clock, Settings: Settings{SettleWindow: settleWindow},
-	}, common.Reporter{Recorder: r.recorder})
+	}, report.Reporter{Recorder: r.recorder})
 }
 
 func (r *rollouts) objects(change func(*infrav1.AWSMachinePool)) []client.Object {

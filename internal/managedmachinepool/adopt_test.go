@@ -13,7 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
@@ -145,7 +145,7 @@ func TestDeletionDoesNotAdoptANodegroup(t *testing.T) {
 		pool.Spec.EKSNodegroupName = "golden"
 		pool.Finalizers = []string{infrav1.ManagedMachinePoolFinalizer}
 		ownership.SetLocation(pool, ownership.Location{Region: testRegion, Cluster: testCluster})
-		pool.Annotations[common.EKSClusterAnnotation] = testEKSCluster
+		pool.Annotations[ownership.EKSClusterAnnotation] = testEKSCluster
 	})
 	if err := w.store.Delete(t.Context(), w.pool("pool")); err != nil {
 		t.Fatal(err)

@@ -23,9 +23,11 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmanagedmachinepools,verbs=get;list;watch;patch
@@ -81,7 +83,7 @@ type Controller struct {
 }
 
 // New returns a controller of a kind.
-func New(kind *Kind, report common.Reporter) *Controller {
+func New(kind *Kind, report report.Reporter) *Controller {
 	c := &Controller{kind: kind}
 	c.Controller = &reconcile.Controller[*infrav1.AWSManagedMachinePool, Observed, Memory]{
 		Kind: kind, Client: kind.Client, Live: kind.Live, Clock: kind.Clock, Report: report,
@@ -97,14 +99,14 @@ func New(kind *Kind, report common.Reporter) *Controller {
 
 // paused reports whether a pool is paused, by itself or by its Cluster. Its group is then observed
 // as one at rest.
-func (c *Controller) paused(ctx context.Context, pool *infrav1.AWSManagedMachinePool) (bool, error) {
-	_, cluster, _, err := common.Owners(ctx, c.kind.Client, pool)
+func (c *Controller) paused(ctx context.Context, object *infrav1.AWSManagedMachinePool) (bool, error) {
+	_, cluster, _, err := pool.Owners(ctx, c.kind.Client, object)
 	if err != nil {
 		return false, err
 	}
-	paused := common.Paused(pool, cluster)
+	paused := pool.Paused(object, cluster)
 	if paused {
-		c.kind.Clouds.RestManaged(client.ObjectKeyFromObject(pool))
+		c.kind.Clouds.RestManaged(client.ObjectKeyFromObject(object))
 	}
 	return paused, nil
 }
@@ -125,34 +127,34 @@ var ready = reconciling.Summary{
 }
 
 // summaries returns what follows from the other conditions of a pool.
-func summaries(pool *infrav1.AWSManagedMachinePool) []reconcile.Summarizer {
-	paused := meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.PausedCondition)
-	if paused || pool.DeletionTimestamp != nil || common.Releasing(pool) {
-		return []reconcile.Summarizer{common.Converged}
+func summaries(object *infrav1.AWSManagedMachinePool) []reconcile.Summarizer {
+	paused := meta.IsStatusConditionTrue(object.Status.Conditions, infrav1.PausedCondition)
+	if paused || object.DeletionTimestamp != nil || pool.Releasing(object) {
+		return []reconcile.Summarizer{report.Converged}
 	}
-	return []reconcile.Summarizer{ready, common.Converged}
+	return []reconcile.Summarizer{ready, report.Converged}
 }
 
 // poolOf is the AWSManagedMachinePool that a MachinePool refers to.
-var poolOf = common.PoolOf("AWSManagedMachinePool")
+var poolOf = watches.PoolOf("AWSManagedMachinePool")
 
 // Register adds the controller to a manager. Networks are the kinds of objects with a cluster's network.
-func (c *Controller) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
+func (c *Controller) Register(manager ctrl.Manager, settings watches.Settings, networks []client.Object) error {
 	reader := c.kind.Client
 	dependents := settings.PoolsOf(reader, &infrav1.AWSManagedMachinePoolList{})
-	changes := builder.WithPredicates(common.ClusterChanges())
-	users := common.Users{List: c.referring}
+	changes := builder.WithPredicates(watches.ClusterChanges())
+	users := watches.Users{List: c.referring}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSManagedMachinePool{}, builder.WithPredicates(settings.Watched())).
 		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(users.OfConfig)).
 		Watches(&infrav1.AWSLaunchConfigTemplate{}, handler.EnqueueRequestsFromMapFunc(users.OfTemplate)).
-		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(common.BesidesStatus())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
+		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(watches.BesidesStatus())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(watches.ByCluster(watches.Itself, dependents)), changes).
 		WatchesRawSource(c.kind.Clouds.ManagedGroupEvents()).
 		WithOptions(settings.Options())
 	for _, network := range networks {
-		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)), changes)
+		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(watches.ByCluster(watches.ClusterOf, dependents)), changes)
 	}
 	if err := controller.Complete(settings.Reconciler("AWSManagedMachinePool", reader, &infrav1.AWSManagedMachinePool{}, c)); err != nil {
 		return fmt.Errorf("registering controller %s: %w", Name, err)
@@ -161,15 +163,15 @@ func (c *Controller) Register(manager ctrl.Manager, settings common.Settings, ne
 }
 
 // referring returns the pools of a namespace, of all if it is empty.
-func (c *Controller) referring(ctx context.Context, namespace string) ([]common.Referring, error) {
+func (c *Controller) referring(ctx context.Context, namespace string) ([]watches.Referring, error) {
 	pools := &infrav1.AWSManagedMachinePoolList{}
 	if err := c.kind.Client.List(ctx, pools, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing pools: %w", err)
 	}
-	referring := make([]common.Referring, len(pools.Items))
+	referring := make([]watches.Referring, len(pools.Items))
 	for i := range pools.Items {
 		pool := &pools.Items[i]
-		referring[i] = common.Referring{Object: pool, Config: pool.Spec.LaunchConfigRef, Template: pool.Spec.LaunchConfigTemplateRef}
+		referring[i] = watches.Referring{Object: pool, Config: pool.Spec.LaunchConfigRef, Template: pool.Spec.LaunchConfigTemplateRef}
 	}
 	return referring, nil
 }

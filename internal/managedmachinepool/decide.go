@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -30,7 +30,7 @@ func Decide(in input) reconcile.Plan {
 	switch {
 	case in.Object.DeletionTimestamp != nil:
 		decideDeletion(in, &plan)
-	case common.Releasing(in.Object):
+	case pool.Releasing(in.Object):
 		decideRelease(in, &plan)
 	default:
 		decidePool(in, &plan)
@@ -86,7 +86,7 @@ func reached(in input, plan *reconcile.Plan) bool {
 func recordLocation(in input, plan *reconcile.Plan) {
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
 		ownership.SetLocation(pool, in.Seen.Access.Location)
-		reconciling.SetAnnotation(pool, common.EKSClusterAnnotation, in.Seen.EKSCluster)
+		reconciling.SetAnnotation(pool, ownership.EKSClusterAnnotation, in.Seen.EKSCluster)
 	})
 }
 

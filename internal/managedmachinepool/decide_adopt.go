@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -40,7 +40,7 @@ func wasOwned(pool *infrav1.AWSManagedMachinePool, group *nodegroup.Nodegroup) b
 // mayBeCAPAs reports whether a node group has the name that CAPA gives the pool's, and is one that
 // CAPA created and Slipway never adopted.
 func mayBeCAPAs(in input, group *nodegroup.Nodegroup) bool {
-	return group.Name == common.NodegroupName(in.Object) && madeByCAPA(in, group) && !wasOwned(in.Object, group)
+	return group.Name == ownership.NodegroupName(in.Object) && madeByCAPA(in, group) && !wasOwned(in.Object, group)
 }
 
 // adoptableTemplate returns the id of the template that the pool's launch config is to take over,

@@ -9,11 +9,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // endAgain is when a node group that EKS could not delete is deleted again.
@@ -124,7 +124,7 @@ func recreateAfter(in input) time.Duration {
 	}
 	if record.EndTime == nil {
 		record.Status, record.EndTime, record.Attempts = nodegroup.UpdateFailed, ptr.To(metav1.NewTime(in.Now)), record.Attempts+1
-		record.Reason = common.Shortened(issuesText(in.Seen.Group.Issues))
+		record.Reason = report.Shortened(issuesText(in.Seen.Group.Issues))
 		in.Object.Status.Update = record
 	}
 	if record.StartedFor != wanted {

@@ -10,8 +10,8 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -98,8 +98,8 @@ func create(in input, plan *reconcile.Plan, wanted nodegroup.Desired) bool {
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
 		return false
 	}
-	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { common.AnnounceTags(pool, askedTags(in)) })
-	if common.RecordedNodegroup(in.Object) != in.Seen.FreeName {
+	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { ownership.AnnounceTags(pool, askedTags(in)) })
+	if ownership.RecordedNodegroup(in.Object) != in.Seen.FreeName {
 		plan.Do(recordName{Name: in.Seen.FreeName}, "it is about to be created")
 		return true
 	}

@@ -9,9 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
 // desiredNodegroup returns the node group that the pool asks for. Subnets that the spec does not
@@ -26,7 +27,7 @@ func desiredNodegroup(in input) nodegroup.Desired {
 		KubernetesVersion: machine.Version, ClusterVersion: in.Seen.Access.Facts.ControlPlaneVersion,
 		CapacityType: capacityTypes[ptr.Deref(spec.CapacityType, "")], InstanceTypes: instanceTypes(spec), DiskSize: ptr.Deref(spec.DiskSize, 0),
 		RemoteAccess: remoteAccess(in), Settings: settingsOf(spec),
-		Tags: maps.Clone(asked), RetiredTags: common.RetiredTags(in.Object, asked),
+		Tags: maps.Clone(asked), RetiredTags: ownership.RetiredTags(in.Object, asked),
 	}
 	wanted.Tags[infrav1.KubernetesClusterTagKey(in.Seen.EKSCluster)] = infrav1.TagValueOwned
 	wanted.Tags[infrav1.TagManagedMachinePool] = ownerTag(in)
@@ -47,7 +48,7 @@ func setSizes(wanted *nodegroup.Desired, in input) {
 	if scaling := in.Object.Spec.Scaling; scaling != nil {
 		wanted.Bounds = nodegroup.Bounds{Min: scaling.MinSize, Max: scaling.MaxSize}
 	}
-	if common.Autoscaled(in.Seen.MachinePool) {
+	if pool.Autoscaled(in.Seen.MachinePool) {
 		return
 	}
 	replicas := ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 1)

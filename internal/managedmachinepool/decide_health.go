@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // The bounds of what status has about health issues (API).
@@ -39,10 +39,10 @@ func reportHealth(in input, plan *reconcile.Plan) bool {
 		message = "EKS says that the node group is degraded, and not why"
 	}
 	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.NodegroupHealthyCondition)
-	if before == nil || before.Status != metav1.ConditionFalse || before.Message != common.Shortened(message) {
+	if before == nil || before.Status != metav1.ConditionFalse || before.Message != report.Shortened(message) {
 		plan.Tell(reconcile.Warningf("NodegroupUnhealthy", "Node group %s: %s", group.Name, message))
 	}
-	reconciling.False(in.Object, infrav1.NodegroupHealthyCondition, infrav1.DegradedReason, common.Shortened(message))
+	reconciling.False(in.Object, infrav1.NodegroupHealthyCondition, infrav1.DegradedReason, report.Shortened(message))
 	return true
 }
 
@@ -50,7 +50,7 @@ func issueStatuses(issues []nodegroup.Issue) []infrav1.NodegroupHealthIssue {
 	var statuses []infrav1.NodegroupHealthIssue
 	for _, issue := range issues[:min(len(issues), mostIssues)] {
 		statuses = append(statuses, infrav1.NodegroupHealthIssue{
-			Code: issue.Code, Message: common.Shortened(issue.Message), ResourceIDs: slices.Clone(issue.Resources[:min(len(issue.Resources), mostResources)]),
+			Code: issue.Code, Message: report.Shortened(issue.Message), ResourceIDs: slices.Clone(issue.Resources[:min(len(issue.Resources), mostResources)]),
 		})
 	}
 	return statuses

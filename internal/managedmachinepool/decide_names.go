@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // longestNodegroupName is how long the name of a node group can be (AWS: API_CreateNodegroup).
@@ -20,7 +21,7 @@ const longestNodegroupName = 63
 // successorName returns the name of the node group that replaces one whose template is lost:
 // another name for each template.
 func successorName(in input, templateID string) string {
-	base := common.NodegroupName(in.Object)
+	base := ownership.NodegroupName(in.Object)
 	digest := sha256.Sum256([]byte(ownerTag(in) + "/" + templateID))
 	suffix := "-" + hex.EncodeToString(digest[:])[:8]
 	return base[:min(len(base), longestNodegroupName-len(suffix))] + suffix
@@ -44,7 +45,7 @@ func roleName(in input) string {
 	case status != nil && status.Managed:
 		return status.Name // its node group is gone, and may have had another name
 	}
-	return infrav1.DefaultNodeRoleName(in.Seen.EKSCluster, common.NodegroupName(in.Object))
+	return infrav1.DefaultNodeRoleName(in.Seen.EKSCluster, ownership.NodegroupName(in.Object))
 }
 
 // roleNames returns every name that a role of the pool's own may have, the likeliest first.
@@ -56,7 +57,7 @@ func roleNames(in input) []string {
 	if in.Seen.EKSCluster == "" {
 		return names
 	}
-	for _, group := range common.NodegroupNames(in.Object, in.Seen.ClusterName) {
+	for _, group := range ownership.NodegroupNames(in.Object, in.Seen.ClusterName) {
 		if name := infrav1.DefaultNodeRoleName(in.Seen.EKSCluster, group); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -138,5 +139,5 @@ func groupReason(err error, reason string) string {
 	case errors.As(err, &untagged):
 		return infrav1.OwnerTagMissingReason
 	}
-	return common.AdoptionReason(err, reason)
+	return adoption.ReasonOf(err, reason)
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // ensureNodegroup creates the node group, or starts the one update that is next.
@@ -102,7 +102,7 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	}
 }
 
-func causeOf(reasons []string) string { return common.Shortened(strings.Join(reasons, "; ")) }
+func causeOf(reasons []string) string { return report.Shortened(strings.Join(reasons, "; ")) }
 
 // obstacleReasons are the reasons for what of the spec an update of the node group cannot bring.
 var obstacleReasons = map[nodegroup.Obstacle]string{

@@ -11,9 +11,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
+	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // withRole has the node role be as desired, and read in this pass.
@@ -180,7 +181,7 @@ func TestDecideReplace(t *testing.T) {
 	})
 	in := atRest(t)
 	lost(in)
-	if plan := Decide(*in); plan.Annotations[common.NodegroupsAnnotation] != successorName(*in, "lt-1")+",team_pool" {
+	if plan := Decide(*in); plan.Annotations[ownership.NodegroupsAnnotation] != successorName(*in, "lt-1")+",team_pool" {
 		t.Errorf("annotations %v", plan.Annotations)
 	}
 }
@@ -202,7 +203,7 @@ func TestDecideTags(t *testing.T) {
 	}
 	applied := func(in *input) {
 		in.Seen.Hooks = Hooks{Read: true, Group: "eks-pool", List: wanted(in)}
-		record := common.AppliedOf(in.Object)
+		record := ownership.AppliedOf(in.Object)
 		record.Hooks, record.HooksDigest = []string{"drain"}, autoscalinggroup.HooksDigest(wanted(in))+"/eks-pool"
 		record.Record(in.Object)
 	}
@@ -221,7 +222,7 @@ func TestDecideTags(t *testing.T) {
 			in.Seen.Hooks = Hooks{Read: true, Group: "eks-pool"}
 			did(in, changeHooks{}, errRefused)
 		}, then: "nothing", again: refusedAgain},
-		{reason: "hooks are as asked for", given: func(in *input) { hooked(in); applied(in) }, then: "nothing", again: common.NextTurn(noon, hookCheck, keyOf(*atRest(t))).Sub(noon)},
+		{reason: "hooks are as asked for", given: func(in *input) { hooked(in); applied(in) }, then: "nothing", again: reconciling.NextTurn(noon, hookCheck, keyOf(*atRest(t))).Sub(noon)},
 		{reason: "hooks have their turn later", given: func(in *input) {
 			hooked(in)
 			applied(in)

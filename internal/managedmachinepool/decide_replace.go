@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -74,6 +74,6 @@ func retire(in input, plan *reconcile.Plan) {
 // recordNames records which node groups the pool has from now on.
 func recordNames(in input, plan *reconcile.Plan, names string) {
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
-		reconciling.SetAnnotation(pool, common.NodegroupsAnnotation, names)
+		reconciling.SetAnnotation(pool, ownership.NodegroupsAnnotation, names)
 	})
 }

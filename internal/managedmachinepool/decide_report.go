@@ -8,9 +8,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // reportInstances shows Cluster API which instances there are, by the contract of infrastructure
@@ -106,7 +107,7 @@ func recordChanges(in input, plan *reconcile.Plan) {
 	}
 	machinePool, before, size := in.Seen.MachinePool, ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 0), in.Seen.Members.Capacity
 	tried, _ := reconcile.Attempted[followAutoscaler](in.Done)
-	if tried || !common.Autoscaled(machinePool) || before == size || busy(in) || in.Seen.Retiring != nil {
+	if tried || !pool.Autoscaled(machinePool) || before == size || busy(in) || in.Seen.Retiring != nil {
 		return
 	}
 	plan.Do(followAutoscaler{MachinePool: machinePool.Name, Before: before, Replicas: size},
@@ -137,7 +138,7 @@ func countInstances(in input) {
 	if rolling || !wantedUnknown(in) {
 		status.UpToDateReplicas = &current
 	}
-	status.InstanceTypes = common.Shortened(autoscalinggroup.InstanceTypes(instances(in)))
+	status.InstanceTypes = report.Shortened(autoscalinggroup.InstanceTypes(instances(in)))
 }
 
 // inMotion reports whether the group is not at its size with all instances in service. One whose

@@ -15,7 +15,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
@@ -35,11 +35,11 @@ func desiredRole(in input) noderole.Desired {
 		Name: roleName(in), Owner: ownerTag(in), Boundary: cmp.Or(settings.NodeRoleBoundary, spec.RolePermissionsBoundary),
 		Path:     cmp.Or(spec.RolePath, noderole.PathOf(cmp.Or(settings.NodeRolePath, noderole.DefaultPath), in.Seen.ClusterName)),
 		Policies: spec.RoleAdditionalPolicies, Partition: noderole.PartitionOf(in.Seen.Access.Location.Region),
-		Tags: maps.Clone(asked), RetiredTags: common.RetiredTags(in.Object, asked),
+		Tags: maps.Clone(asked), RetiredTags: ownership.RetiredTags(in.Object, asked),
 	}
 	maps.Copy(desired.Tags, in.Seen.Access.Facts.Ownership())
 	desired.Tags[infrav1.TagManagedMachinePool] = ownerTag(in)
-	for _, policy := range common.AppliedOf(in.Object).Policies {
+	for _, policy := range ownership.AppliedOf(in.Object).Policies {
 		if !slices.Contains(desired.Policies, policy) {
 			desired.RetiredPolicies = append(desired.RetiredPolicies, policy)
 		}
@@ -96,7 +96,7 @@ func ensureRole(in input, plan *reconcile.Plan) bool {
 // read has not come.
 func roleConfirmed(in input, desired noderole.Desired) bool {
 	status := in.Object.Status.NodeRole
-	return status != nil && status.Name == desired.Name && status.ARN != "" && common.AppliedOf(in.Object).RoleDigest == roleDigest(desired) &&
+	return status != nil && status.Name == desired.Name && status.ARN != "" && ownership.AppliedOf(in.Object).RoleDigest == roleDigest(desired) &&
 		in.Seen.RoleDue.After(in.Now) && meta.IsStatusConditionTrue(in.Object.Status.Conditions, infrav1.NodeRoleReadyCondition)
 }
 
@@ -105,8 +105,8 @@ func confirmRole(in input, plan *reconcile.Plan, desired noderole.Desired) {
 	role := in.Seen.Role.Role
 	in.Object.Status.NodeRole = &infrav1.NodeRoleStatus{Name: role.Name, ARN: role.ARN, Managed: ownsRole(in, role)}
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
-		applied := common.AppliedOf(pool)
-		applied.RoleDigest, applied.Policies = roleDigest(desired), common.Union(nil, desired.Policies)
+		applied := ownership.AppliedOf(pool)
+		applied.RoleDigest, applied.Policies = roleDigest(desired), ownership.Union(nil, desired.Policies)
 		applied.Record(pool)
 	})
 	reconciling.True(in.Object, infrav1.NodeRoleReadyCondition, infrav1.ReadyReason, "")
@@ -115,8 +115,8 @@ func confirmRole(in input, plan *reconcile.Plan, desired noderole.Desired) {
 // announceRole records what the role is about to be given in addition to what it was given before.
 func announceRole(in input, plan *reconcile.Plan, desired noderole.Desired) {
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
-		applied := common.AppliedOf(pool)
-		applied.RoleDigest, applied.Policies = "", common.Union(applied.Policies, desired.Policies)
+		applied := ownership.AppliedOf(pool)
+		applied.RoleDigest, applied.Policies = "", ownership.Union(applied.Policies, desired.Policies)
 		applied.Record(pool)
 	})
 }
@@ -142,7 +142,7 @@ func changeRoleIfDue(in input, plan *reconcile.Plan, desired noderole.Desired) {
 	if len(changes) == 0 || reconcile.Succeeded[changeRole](in.Done) {
 		return
 	}
-	if common.AppliedOf(in.Object).RoleDigest != roleDigest(desired) {
+	if ownership.AppliedOf(in.Object).RoleDigest != roleDigest(desired) {
 		announceRole(in, plan, desired)
 	}
 	plan.Do(changeRole{Desired: desired}, "%s", strings.Join(changes, "; "))
@@ -195,7 +195,7 @@ func ownsRole(in input, role *noderole.Role) bool {
 	if _, others := role.Tags[infrav1.TagManagedMachinePool]; others {
 		return false
 	}
-	derived := slices.ContainsFunc(common.DerivedNodegroupNames(in.Object, in.Seen.ClusterName), func(name string) bool {
+	derived := slices.ContainsFunc(ownership.DerivedNodegroupNames(in.Object, in.Seen.ClusterName), func(name string) bool {
 		return role.Name == infrav1.DefaultNodeRoleName(in.Seen.EKSCluster, name)
 	})
 	ofCluster := role.Tags[infrav1.KubernetesClusterTagKey(in.Seen.EKSCluster)] == infrav1.TagValueOwned ||

@@ -10,10 +10,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // never are the reasons for what no update of the node group can bring its nodes.
@@ -26,7 +26,7 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 	group, record, step := in.Seen.Group, in.Object.Status.Update, nextStep(in)
 	due := strings.Join(step.Due, "; ")
 	show := func(reason, format string, values ...any) bool {
-		reconciling.False(in.Object, infrav1.RolledOutCondition, reason, common.Shortened(fmt.Sprintf(format, values...)))
+		reconciling.False(in.Object, infrav1.RolledOutCondition, reason, report.Shortened(fmt.Sprintf(format, values...)))
 		return true
 	}
 	switch {

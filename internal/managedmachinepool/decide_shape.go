@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
@@ -35,9 +35,9 @@ func describeNode(in input, plan *reconcile.Plan) bool {
 
 // nodeShape returns what a node of the pool is. Of several types the first counts, as for the group
 // that EKS creates.
-func nodeShape(in input) common.NodeShape {
+func nodeShape(in input) pool.NodeShape {
 	spec := &in.Object.Spec
-	shape := common.NodeShape{InstanceType: defaultInstanceType}
+	shape := pool.NodeShape{InstanceType: defaultInstanceType}
 	resolved := &infrav1.ResolvedLaunchConfig{}
 	if config := launchable(in); config != nil {
 		resolved = config.WhatIsLaunched()

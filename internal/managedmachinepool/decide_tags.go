@@ -9,9 +9,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
@@ -32,7 +33,7 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 	}
 	desired, asked, group, members := desiredNodegroup(in), askedTags(in), in.Seen.Group, in.Seen.Members
 	announce := func() {
-		annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { common.AnnounceTags(pool, asked) })
+		annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { ownership.AnnounceTags(pool, asked) })
 	}
 	if stale, retired := tagChanges(desired.Tags, desired.RetiredTags, group.Tags); len(stale)+len(retired) > 0 && !reconcile.Succeeded[tagNodegroup](in.Done) {
 		announce()
@@ -48,7 +49,7 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 		plan.Do(tagGroup{Group: members.Name, Tags: stale, Retired: retired}, "tags %s differ from what the pool asks for", keysOf(stale, retired))
 		return true
 	}
-	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { common.ConfirmTags(pool, asked) })
+	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { ownership.ConfirmTags(pool, asked) })
 	return true
 }
 
@@ -73,7 +74,7 @@ func tagChanges(wanted map[string]string, retired []string, seen map[string]stri
 // ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group when they change, and
 // otherwise checks now and then whether they still are as they were put.
 func ensureHooks(in input, plan *reconcile.Plan) bool {
-	wanted, applied := autoscalinggroup.HooksOf(in.Object.Spec.AWSLifecycleHooks), common.AppliedOf(in.Object)
+	wanted, applied := autoscalinggroup.HooksOf(in.Object.Spec.AWSLifecycleHooks), ownership.AppliedOf(in.Object)
 	if !tagsCanBeSet(in) || in.Seen.Members == nil || failedTags(in) != nil || len(wanted)+len(applied.Hooks) == 0 {
 		return true
 	}
@@ -92,12 +93,12 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 	}
 	names := autoscalinggroup.HookNames(wanted)
 	if changes := autoscalinggroup.HookChanges(wanted, applied.Hooks, hooks.List); len(changes) > 0 && !reconcile.Succeeded[changeHooks](in.Done) {
-		recordHooks(in, plan, common.Union(applied.Hooks, names), "")
+		recordHooks(in, plan, ownership.Union(applied.Hooks, names), "")
 		plan.Do(changeHooks{Group: in.Seen.Members.Name, Changes: changes}, "%s", hooksDiffer(changes))
 		return true
 	}
 	recordHooks(in, plan, names, digest)
-	plan.LookAgain(common.NextTurn(in.Now, hookCheck, keyOf(in)).Sub(in.Now))
+	plan.LookAgain(reconciling.NextTurn(in.Now, hookCheck, keyOf(in)).Sub(in.Now))
 	return true
 }
 
@@ -112,7 +113,7 @@ func hooksDigest(in input, hooks []autoscalinggroup.Hook) string {
 // recordHooks records which hooks the group has, or is about to have if the digest is empty.
 func recordHooks(in input, plan *reconcile.Plan, names []string, digest string) {
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
-		applied := common.AppliedOf(pool)
+		applied := ownership.AppliedOf(pool)
 		applied.Hooks, applied.HooksDigest = names, digest
 		applied.Record(pool)
 	})

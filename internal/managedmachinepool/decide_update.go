@@ -9,10 +9,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // creation is the type in status of the update that creates a node group; EKS has none for it.
@@ -77,7 +77,7 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 	if fresh, _ := freshGroup(in, plan); !fresh {
 		return // what is known of the node group is from before the end
 	}
-	record.Status, record.Reason, record.EndTime = update.Status, common.Shortened(update.Reason), ptr.To(metav1.NewTime(in.Now))
+	record.Status, record.Reason, record.EndTime = update.Status, report.Shortened(update.Reason), ptr.To(metav1.NewTime(in.Now))
 	if update.Status == nodegroup.UpdateSuccessful {
 		record.Attempts = 0
 		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s): %s", in.Seen.Group.Name, record.ID, record.Cause))
@@ -110,7 +110,7 @@ func noteAttempt(in input, kind string, attempt nodegroup.Attempt) {
 	status.FailedUpdates = slices.DeleteFunc(status.FailedUpdates, func(update infrav1.FailedNodegroupUpdate) bool { return update.Type == kind })
 	if attempt.Failed {
 		status.FailedUpdates = append(status.FailedUpdates, infrav1.FailedNodegroupUpdate{
-			Type: kind, StartedFor: attempt.For, Attempts: attempts32(attempt.Attempts), EndTime: ptr.To(metav1.NewTime(attempt.Ended)), Refusal: common.Shortened(attempt.Refusal),
+			Type: kind, StartedFor: attempt.For, Attempts: attempts32(attempt.Attempts), EndTime: ptr.To(metav1.NewTime(attempt.Ended)), Refusal: report.Shortened(attempt.Refusal),
 		})
 	}
 	if len(status.FailedUpdates) == 0 {

@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // TestNodegroupIsFoundWithoutItsName holds that a pool keeps its one node group when the name is
@@ -34,7 +34,7 @@ func TestNodegroupIsFoundWithoutItsName(t *testing.T) {
 		}},
 		{reason: "the annotation names another pool's", pool: "pool", name: "golden", lose: func(pool *infrav1.AWSManagedMachinePool) {
 			forgetStatus(pool)
-			pool.Annotations[common.NodegroupsAnnotation] = "team_neighbour,golden"
+			pool.Annotations[ownership.NodegroupsAnnotation] = "team_neighbour,golden"
 		}},
 	} {
 		for _, deleted := range []bool{false, true} {

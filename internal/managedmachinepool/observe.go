@@ -13,9 +13,10 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/cluster"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // pass is one reconcile of one pool.
@@ -54,8 +55,8 @@ func (o observer) key() client.ObjectKey { return client.ObjectKeyFromObject(o.O
 // observe observes what every decision needs.
 func (o observer) observe(ctx context.Context) (err error) {
 	seen := o.Seen
-	seen.Settings, seen.EKSCluster = o.Settings, o.Object.Annotations[common.EKSClusterAnnotation]
-	if seen.MachinePool, seen.Cluster, seen.ClusterName, err = common.Owners(ctx, o.Client, o.Object); err != nil {
+	seen.Settings, seen.EKSCluster = o.Settings, o.Object.Annotations[ownership.EKSClusterAnnotation]
+	if seen.MachinePool, seen.Cluster, seen.ClusterName, err = pool.Owners(ctx, o.Client, o.Object); err != nil {
 		return err
 	}
 	if reached, err := o.reach(ctx); !reached {
@@ -64,7 +65,7 @@ func (o observer) observe(ctx context.Context) (err error) {
 	switch {
 	case o.Object.DeletionTimestamp != nil:
 		return o.seeForDeletion(ctx)
-	case common.Releasing(o.Object):
+	case pool.Releasing(o.Object):
 		return o.seeForRelease(ctx)
 	}
 	o.logDeprecated(ctx)
@@ -125,10 +126,10 @@ func (o observer) logDeprecated(ctx context.Context) {
 func (o observer) planChecks() {
 	now := o.Clock.Now()
 	if o.Memory.roleDue.IsZero() {
-		o.Memory.roleDue = common.NextTurn(now, roleCheck, o.key())
+		o.Memory.roleDue = reconciling.NextTurn(now, roleCheck, o.key())
 	}
 	if o.Memory.hooksDue.IsZero() {
-		o.Memory.hooksDue = common.NextTurn(now, hookCheck, o.key())
+		o.Memory.hooksDue = reconciling.NextTurn(now, hookCheck, o.key())
 	}
 	o.Seen.RoleDue, o.Seen.HooksDue = o.Memory.roleDue, o.Memory.hooksDue
 }
@@ -175,7 +176,7 @@ func (o observer) observeMore(ctx context.Context, need reconcile.Need) error {
 		role, err := o.readRole(ctx, roleName(o.input()))
 		o.Seen.Role = role
 		if role.Err == nil {
-			o.Memory.roleDue = common.NextTurn(o.Clock.Now(), roleCheck, o.key())
+			o.Memory.roleDue = reconciling.NextTurn(o.Clock.Now(), roleCheck, o.key())
 		}
 		return err
 	case needRoles:
@@ -204,7 +205,7 @@ func (o observer) compareVersions(ctx context.Context) {
 	o.Seen.Differences = map[int64]string{}
 	status := launchable(in).Status
 	version := o.Seen.Group.Version
-	o.Seen.Differences[version] = common.Differences(ctx, o.Memory.cloud.Discovery, status.LaunchTemplateID, version, status.Version)
+	o.Seen.Differences[version] = pool.Differences(ctx, o.Memory.cloud.Discovery, status.LaunchTemplateID, version, status.Version)
 }
 
 // findSubnets finds the subnets of a new node group where the spec names none.
@@ -220,6 +221,6 @@ func (o observer) describeHooks(ctx context.Context) {
 	list, err := o.Memory.cloud.Groups.Hooks(ctx, o.Seen.Members.Name)
 	o.Seen.Hooks = Hooks{Read: err == nil, Group: o.Seen.Members.Name, List: list, Err: err}
 	if err == nil {
-		o.Memory.hooksDue = common.NextTurn(o.Clock.Now(), hookCheck, o.key())
+		o.Memory.hooksDue = reconciling.NextTurn(o.Clock.Now(), hookCheck, o.key())
 	}
 }

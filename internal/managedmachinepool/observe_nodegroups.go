@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/ownership"
 )
@@ -89,7 +89,7 @@ func (o observer) seeForRelease(ctx context.Context) error {
 // lookDue returns for how long what is known of the node groups counts.
 func (o observer) lookDue() time.Duration {
 	seen := o.Seen
-	if seen.At.IsZero() || !slices.Equal(seen.Asked, common.NodegroupNames(o.Object, seen.ClusterName)) {
+	if seen.At.IsZero() || !slices.Equal(seen.Asked, ownership.NodegroupNames(o.Object, seen.ClusterName)) {
 		return 0
 	}
 	every := lookRest - spread(o.key(), lookSpread)
@@ -109,7 +109,7 @@ func spread(object types.NamespacedName, within time.Duration) time.Duration {
 
 // look asks EKS about every name that a node group of the pool may have.
 func (o observer) look(ctx context.Context) error {
-	found := Nodegroups{At: o.Clock.Now(), Asked: common.NodegroupNames(o.Object, o.Seen.ClusterName)}
+	found := Nodegroups{At: o.Clock.Now(), Asked: ownership.NodegroupNames(o.Object, o.Seen.ClusterName)}
 	if err := (chooser{observer: o, found: &found}).choose(ctx); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (o observer) findStrays(ctx context.Context) error {
 		return fmt.Errorf("listing the pools whose node groups are known: %w", err)
 	}
 	known := map[string]bool{}
-	for _, name := range common.NodegroupNames(o.Object, o.Seen.ClusterName) {
+	for _, name := range ownership.NodegroupNames(o.Object, o.Seen.ClusterName) {
 		known[name] = true
 	}
 	for i := range pools.Items {
@@ -189,7 +189,7 @@ type chooser struct {
 }
 
 func (c chooser) choose(ctx context.Context) error {
-	if wanted, leaving, replaced := common.ReplacedNodegroups(c.Object); replaced {
+	if wanted, leaving, replaced := ownership.ReplacedNodegroups(c.Object); replaced {
 		c.found.Successor, c.found.Predecessor = wanted, leaving
 		var taken *namesTakenError
 		if err := c.chooseFrom(ctx, []string{wanted}); !errors.As(err, &taken) {
@@ -198,8 +198,8 @@ func (c chooser) choose(ctx context.Context) error {
 		// a user wrote the record: a replacement begins with a name that no node group has
 		c.found.Successor, c.found.Predecessor = "", ""
 	}
-	return c.chooseFrom(ctx, append([]string{common.RecordedNodegroup(c.Object)},
-		ownership.Names(common.NodegroupName(c.Object), c.Seen.ClusterName, c.Object, 1, longestNodegroupName)...))
+	return c.chooseFrom(ctx, append([]string{ownership.RecordedNodegroup(c.Object)},
+		ownership.Names(ownership.NodegroupName(c.Object), c.Seen.ClusterName, c.Object, 1, longestNodegroupName)...))
 }
 
 // describe returns a node group of a name, nil if there is none.
@@ -277,7 +277,7 @@ func (c chooser) mayAdopt(ctx context.Context, group *nodegroup.Nodegroup) error
 	if c.Object.DeletionTimestamp != nil {
 		return nil
 	}
-	adoption := common.Adoption{
+	adoption := adoption.Adoption{
 		Live: c.Live, Registry: c.Clouds, Cloud: c.Memory.cloud, Facts: c.Seen.Access.Facts,
 		Pool: c.Object, Kind: "AWSManagedMachinePool", Resource: "node group " + group.Name,
 	}

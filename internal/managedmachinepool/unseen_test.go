@@ -18,7 +18,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // TestUnseen holds that a pass that reads a pool from before our last write to it does nothing: the
@@ -57,7 +57,7 @@ func TestUnseen(t *testing.T) {
 					return c.Get(ctx, key, object, options...)
 				},
 			}).Build()
-			c := New(&Kind{Client: store, Live: store, Clouds: &clouds.Registry{}, Clock: clk}, common.Reporter{Recorder: events.NewFakeRecorder(10)})
+			c := New(&Kind{Client: store, Live: store, Clouds: &clouds.Registry{}, Clock: clk}, report.Reporter{Recorder: events.NewFakeRecorder(10)})
 			if err := store.Get(t.Context(), key, before); err != nil {
 				t.Fatal(err)
 			}

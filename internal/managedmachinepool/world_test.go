@@ -34,7 +34,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // Where the pools of these tests are.
@@ -96,7 +96,7 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 // restart replaces the controller with one that remembers nothing.
 func (w *world) restart() {
 	registry := clouds.NewRegistry(w.sessions, cloudstest.Anybody{}, w.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
-	w.controller = New(&Kind{Client: w.store, Live: w.store, Clouds: registry, Clock: w.clock, Settings: w.settings}, common.Reporter{Recorder: w.recorder})
+	w.controller = New(&Kind{Client: w.store, Live: w.store, Clouds: registry, Clock: w.clock, Settings: w.settings}, report.Reporter{Recorder: w.recorder})
 }
 
 func clusterObjects() []client.Object {

@@ -26,13 +26,14 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clusteridentity"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/launchconfigtemplate"
 	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/managedmachinepool"
+	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/secretwatch"
+	"github.com/slipway-project/slipway/internal/watches"
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
@@ -147,29 +148,29 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		return fmt.Errorf("adding the observers of AWS: %w", err)
 	}
 	secrets := secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval)
-	settings := common.Settings{
+	settings := watches.Settings{
 		Clock: options.Clock, Concurrency: options.Concurrency, WatchFilter: options.WatchFilter, Traces: options.Traces,
 	}
 	configs := launchconfig.New(launchconfig.Options{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Watches: secrets, Clouds: registry,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(launchconfig.Name), Progress: options.Progress}, Clock: options.Clock,
+		Report: report.Reporter{Recorder: manager.GetEventRecorder(launchconfig.Name), Progress: options.Progress}, Clock: options.Clock,
 	})
 	pools := machinepool.New(&machinepool.Kind{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads, Clock: options.Clock,
 		Settings: machinepool.Settings{SettleWindow: options.SettleWindow, MachinePoolMachines: options.MachinePoolMachines},
-	}, common.Reporter{Recorder: manager.GetEventRecorder(machinepool.Name), Progress: options.Progress})
+	}, report.Reporter{Recorder: manager.GetEventRecorder(machinepool.Name), Progress: options.Progress})
 	managed := managedmachinepool.New(&managedmachinepool.Kind{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Clock: options.Clock,
 		Settings: managedmachinepool.Settings{
 			SettleWindow: options.SettleWindow, NodeRolePath: options.NodeRolePath, NodeRoleBoundary: options.NodeRoleBoundary,
 		},
-	}, common.Reporter{Recorder: manager.GetEventRecorder(managedmachinepool.Name), Progress: options.Progress})
+	}, report.Reporter{Recorder: manager.GetEventRecorder(managedmachinepool.Name), Progress: options.Progress})
 	identities := &clusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
 		Watches: secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval), Clouds: registry,
 	}
 	templates := launchconfigtemplate.New(&launchconfigtemplate.Kind{Client: manager.GetClient()}, options.Clock,
-		common.Reporter{Recorder: manager.GetEventRecorder(launchconfigtemplate.Name), Progress: options.Progress})
+		report.Reporter{Recorder: manager.GetEventRecorder(launchconfigtemplate.Name), Progress: options.Progress})
 	return errors.Join(
 		configs.Register(manager, settings, secrets, kinds.networks),
 		pools.Register(manager, settings, kinds.networks),

@@ -29,7 +29,6 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/fleet"
@@ -47,6 +46,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/region"
 	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/report"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // ProvisionerLeaderElectionID is the name of the lease that the leading provisioner holds.
@@ -236,8 +237,8 @@ func partsOf(ctx context.Context, manager ctrl.Manager, options ProvisionerOptio
 }
 
 // report returns what a controller reports with.
-func (p *parts) report(name string) common.Reporter {
-	return common.Reporter{Recorder: p.manager.GetEventRecorder(name), Progress: p.options.Progress}
+func (p *parts) report(name string) report.Reporter {
+	return report.Reporter{Recorder: p.manager.GetEventRecorder(name), Progress: p.options.Progress}
 }
 
 // passes returns the controller that chooses nodes for pending pods.
@@ -260,11 +261,11 @@ func (p *parts) nodes(checks *nodelifecycle.StatusChecks) *nodelifecycle.Control
 }
 
 // provisioners returns the controller of Provisioners.
-func (p *parts) provisioners() *provisionerstatus.Reconciler {
-	return &provisionerstatus.Reconciler{
+func (p *parts) provisioners() *provisionerstatus.Controller {
+	return provisionerstatus.New(&provisionerstatus.Kind{
 		Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Region: p.region, Defaults: p.defaults, Templates: p.templates, Names: p.names,
-		Refusals: p.refusals, Shortages: p.shortages, Asked: p.asked, AWS: p.clients, Report: p.report(provisionerstatus.Name), Clock: p.options.Clock,
-	}
+		Refusals: p.refusals, Shortages: p.shortages, Asked: p.asked, AWS: p.clients, Progress: p.options.Progress, Clock: p.options.Clock,
+	}, p.report(provisionerstatus.Name))
 }
 
 // addProvisioner adds the controllers, and what they share.
@@ -281,7 +282,7 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	checks := &nodelifecycle.StatusChecks{
 		Client: manager.GetClient(), Fleets: p.fleets, Clock: options.Clock, Report: p.report(nodelifecycle.Name), Interval: options.Intervals.Rest, Wake: p.woken.Add,
 	}
-	settings := common.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
+	settings := watches.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
 	nodes := p.nodes(checks)
 	return errors.Join(
 		p.passes(pods, startups).Register(manager, settings),

@@ -1,5 +1,6 @@
-// Package ownership says whose the resources in AWS are that stand for an object, and where they
-// are: names, the value of the owner tag, and the annotations by which deletion finds its way.
+// Package ownership names the resources in AWS that stand for an object, and records whose they are
+// and where: names, the value of the owner tag, the tags and settings that Slipway applied, and the
+// annotations by which deletion finds its way.
 package ownership
 
 import (

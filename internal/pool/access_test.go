@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -127,5 +128,25 @@ func TestFailuresAreShown(t *testing.T) {
 				t.Errorf("plan %+v", plan)
 			}
 		})
+	}
+}
+
+// TestRetryOutcome holds when a list of steps is run again after a failure that no condition shows.
+func TestRetryOutcome(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		err    error
+		again  time.Duration
+		fails  bool
+	}{
+		{"AWS refuses", answered("UnauthorizedOperation"), 2 * time.Minute, false},
+		{"AWS does not answer", errors.New("connection refused"), 0, true},
+	} {
+		ask := func(context.Context, int) reconciling.Outcome { return RetryOutcome(row.err) }
+		result, err := reconciling.Run(t.Context(), 0, []reconciling.Step[int]{{Name: "asking AWS", Run: ask}})
+		if result.RequeueAfter != row.again || (err != nil) != row.fails {
+			t.Errorf("%s: again after %v, error %v", row.reason, result.RequeueAfter, err)
+		}
 	}
 }

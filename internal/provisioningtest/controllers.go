@@ -11,7 +11,6 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/identity"
@@ -27,6 +26,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/region"
 	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // intervals are the product's, without a pause in real time between two descriptions.
@@ -45,7 +45,7 @@ func (w *World) build(clients *aws.Clients) {
 	asked := &templates.Asked{Wake: func(string) {}}
 	shortages, refusals, promises := catalog.NewShortages(clock), launcher.NewRefusals(clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launcher.Promises{}
 	instances := observe.NewSweep(clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, intervals, func(types.NamespacedName) {})
-	report := common.Reporter{Recorder: w.events, Progress: w.Progress}
+	report := report.Reporter{Recorder: w.events, Progress: w.Progress}
 	w.Provisioning = &scheduler.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Region: here, Defaults: own, Templates: read, Asked: asked, Shortages: shortages, Refusals: refusals,
 		Budget: launcher.NewBudget(clock, w.options.LaunchesPerMinute), Promises: promises, Report: report, Clock: clock, PodsPerPass: scheduler.DefaultPodsPerPass,
@@ -64,9 +64,9 @@ func (w *World) build(clients *aws.Clients) {
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Defaults: own, Templates: read, Cluster: w.clientset(), Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals,
 		Promises: promises, Report: report, Clock: clock, RegistrationTimeout: nodelifecycle.DefaultRegistrationTimeout, Wake: func(types.NamespacedName) {},
 	})
-	w.Provisioners = &provisionerstatus.Reconciler{
-		Client: w.Client, Live: w.Client, ClusterUID: uid, Region: here, Defaults: own, Templates: read, Names: names, Refusals: refusals, Shortages: shortages, Asked: asked, AWS: clients, Report: report, Clock: clock,
-	}
+	w.Provisioners = provisionerstatus.New(&provisionerstatus.Kind{
+		Client: w.Client, Live: w.Client, ClusterUID: uid, Region: here, Defaults: own, Templates: read, Names: names, Refusals: refusals, Shortages: shortages, Asked: asked, AWS: clients, Progress: w.Progress, Clock: clock,
+	}, report)
 	w.Collector = &nodelifecycle.Collector{Client: w.Client, Live: w.Client, Fleets: fleets, Clock: clock, ClusterUID: uid, Interval: intervals.Rest}
 }
 

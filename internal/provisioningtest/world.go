@@ -81,7 +81,7 @@ type World struct {
 
 	Provisioning *scheduler.Reconciler
 	Nodes        *nodelifecycle.Controller
-	Provisioners *provisionerstatus.Reconciler
+	Provisioners *provisionerstatus.Controller
 	Collector    *nodelifecycle.Collector
 
 	// Progress counts for all controllers of the cluster, across restarts.

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 const finalizer = "example.com/held"
@@ -107,7 +107,7 @@ func newRig(t *testing.T, decide func(reconcile.Input[object, facts]) reconcile.
 		},
 	}).Build()
 	r.controller = &reconcile.Controller[object, facts, notes]{
-		Kind: r.kind, Client: r.client, Live: r.client, Report: common.Reporter{Recorder: r.events}, Empty: &infrav1.AWSLaunchConfig{}, Finalizer: finalizer,
+		Kind: r.kind, Client: r.client, Live: r.client, Report: report.Reporter{Recorder: r.events}, Empty: &infrav1.AWSLaunchConfig{}, Finalizer: finalizer,
 		Clock:  clocktesting.NewFakePassiveClock(time.Date(2026, time.November, 23, 10, 0, 0, 0, time.UTC)),
 		Forget: func(name types.NamespacedName) { r.forgotten = append(r.forgotten, name.String()) },
 		Summaries: func(object) []reconcile.Summarizer {

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // buckets keeps a bucket for every AWSLaunchConfig.
@@ -66,7 +66,7 @@ func Example() {
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object).WithStatusSubresource(object).Build()
 	controller := &reconcile.Controller[*infrav1.AWSLaunchConfig, seen, struct{}]{
 		Kind: buckets{existing: map[string]bool{}}, Client: api, Live: api, Clock: clock.RealClock{}, Empty: &infrav1.AWSLaunchConfig{},
-		Finalizer: "example.com/bucket", Report: common.Reporter{Recorder: events.NewFakeRecorder(10)},
+		Finalizer: "example.com/bucket", Report: report.Reporter{Recorder: events.NewFakeRecorder(10)},
 	}
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)}
 	ctx := context.Background()

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // reported records events with the name of the object that each is reported on.
@@ -58,7 +58,7 @@ func TestEventsAboutAnotherObject(t *testing.T) {
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).WithStatusSubresource(stored).Build()
 	recorder := &reported{}
 	c := &reconcile.Controller[*provisioningv1.ProvisionedNode, struct{}, struct{}]{
-		Kind: claimed{}, Client: api, Live: api, Empty: &provisioningv1.ProvisionedNode{}, Report: common.Reporter{Recorder: recorder},
+		Kind: claimed{}, Client: api, Live: api, Empty: &provisioningv1.ProvisionedNode{}, Report: report.Reporter{Recorder: recorder},
 		Clock: clocktesting.NewFakePassiveClock(time.Date(2026, time.November, 26, 10, 0, 0, 0, time.UTC)),
 	}
 	if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored)}); err != nil {

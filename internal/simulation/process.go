@@ -28,12 +28,13 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/simulation/informers"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 const (
@@ -90,13 +91,13 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 	}
 
 	configs := launchconfig.New(launchconfig.Options{
-		Client: cached, Live: live, Watches: p.secrets, Clouds: p.registry, Report: common.Reporter{Recorder: recorder{w}}, Clock: w.clock,
+		Client: cached, Live: live, Watches: p.secrets, Clouds: p.registry, Report: report.Reporter{Recorder: recorder{w}}, Clock: w.clock,
 	})
 	pools := machinepool.New(&machinepool.Kind{
 		Client: cached, Live: live, Clouds: p.registry, Workloads: workloads{cluster: w.workload, gate: gate}, Clock: w.clock,
 		Settings: machinepool.Settings{SettleWindow: settleWindow},
-	}, common.Reporter{Recorder: recorder{w}})
-	settings := common.Settings{Clock: w.clock, Concurrency: 1}
+	}, report.Reporter{Recorder: recorder{w}})
+	settings := watches.Settings{Clock: w.clock, Concurrency: 1}
 	networks := []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}}
 	err := errors.Join(configs.Register(p.manager, settings, p.secrets, networks), pools.Register(p.manager, settings, networks))
 	if err != nil {

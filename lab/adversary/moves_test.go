@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/machinepool"
@@ -225,10 +225,10 @@ func (a *attacker) lies() map[string]string {
 		},
 		ownership.IdentityAnnotation:         a.identityName,
 		ownership.AccountAnnotation:          func() string { return pick(a, []string{a.account, a.other().account, "", "000000000000"}) },
-		common.EKSClusterAnnotation:          a.eksCluster,
-		common.NodegroupsAnnotation:          func() string { return a.nodegroup() + pick(a, []string{"", "," + a.nodegroup()}) },
-		common.AppliedAnnotation:             func() string { return pick(a, []string{"{}", "x", `{"a":"b"}`}) },
-		common.LastAppliedTagsAnnotation:     func() string { return pick(a, []string{"{}", "x", `{"a":{"b":"c"}}`}) },
+		ownership.EKSClusterAnnotation:       a.eksCluster,
+		ownership.NodegroupsAnnotation:       func() string { return a.nodegroup() + pick(a, []string{"", "," + a.nodegroup()}) },
+		ownership.AppliedAnnotation:          func() string { return pick(a, []string{"{}", "x", `{"a":"b"}`}) },
+		ownership.LastAppliedTagsAnnotation:  func() string { return pick(a, []string{"{}", "x", `{"a":{"b":"c"}}`}) },
 		launchconfig.PlacesAnnotation:        func() string { return pick(a, []string{"ssm", "s3/" + bucket, "ssm,s3/" + bucket, "s3/other", "x"}) },
 		machinepool.DrainingAnnotation:       func() string { return fmt.Sprintf(`{%q:"2020-01-01T00:00:00Z"}`, a.instance()) },
 		infrav1.TagSlipwayPrefix + "refresh": func() string { return "x 2020-01-01T00:00:00Z" },

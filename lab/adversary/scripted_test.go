@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
@@ -209,7 +209,7 @@ var attacks = []attack{
 			pool, others := n.managedPool("takeover")
 			pool.Spec.EKSNodegroupName, pool.Spec.ProviderIDList = n.victim.nodegroup, []string{"aws:///us-east-1a/" + n.victim.instances[0]}
 			pool.Annotations = n.located(rogueManaged)
-			pool.Annotations[common.EKSClusterAnnotation], pool.Annotations[common.NodegroupsAnnotation] = n.victim.cluster, n.victim.nodegroup
+			pool.Annotations[ownership.EKSClusterAnnotation], pool.Annotations[ownership.NodegroupsAnnotation] = n.victim.cluster, n.victim.nodegroup
 			withFinalizer(pool)
 			if err := n.create(pool, others...); err != nil {
 				return err
@@ -226,8 +226,8 @@ var attacks = []attack{
 			pool, others := n.managedPool("takeover")
 			pool.Spec.EKSNodegroupName = theirs.Status.Nodegroup.Name
 			pool.Annotations = n.located(rogueManaged)
-			pool.Annotations[common.EKSClusterAnnotation] = eksCluster
-			pool.Annotations[common.NodegroupsAnnotation] = theirs.Status.Nodegroup.Name
+			pool.Annotations[ownership.EKSClusterAnnotation] = eksCluster
+			pool.Annotations[ownership.NodegroupsAnnotation] = theirs.Status.Nodegroup.Name
 			withFinalizer(pool)
 			if err := n.create(pool, others...); err != nil {
 				return err

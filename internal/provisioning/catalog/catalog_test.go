@@ -301,7 +301,7 @@ func TestShortagesLinger(t *testing.T) {
 		row.mark(shortages)
 		clock.SetTime(clock.Now().Add(row.after))
 		for name, offering := range map[string]catalog.Offering{"m5": m5, "c5": c5} {
-			of, last := shortages.Last(offering)
+			of, last := shortages.LastKnown().Of(offering)
 			if short := shortages.Short(offering); short != (row.short == name) || last != (row.last == name) || last && of.Cause != row.cause {
 				t.Errorf("%s: %s is short: %v, was last: %v, %+v", row.reason, name, short, last, of)
 			}

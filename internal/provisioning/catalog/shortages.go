@@ -111,23 +111,47 @@ func covering(offering Offering) []Offering {
 
 // Short reports whether an offering should be avoided.
 func (s *Shortages) Short(offering Offering) bool {
-	_, short := s.lasting(offering, 0)
+	_, short := s.short(offering)
 	return short
 }
 
-// Last returns why AWS launched none of an offering when asked last; false if nothing indicates
-// that it did not. It stays known for a while after the offering may be tried again.
-func (s *Shortages) Last(offering Offering) (Shortage, bool) {
-	return s.lasting(offering, shortageGrace)
-}
-
-func (s *Shortages) lasting(offering Offering, longer time.Duration) (Shortage, bool) {
+// short returns why an offering should be avoided, and whether it should.
+func (s *Shortages) short(offering Offering) (Shortage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
 	for _, key := range covering(offering) {
-		if known, marked := s.offerings[key]; marked && now.Before(known.until.Add(longer)) {
+		if known, marked := s.offerings[key]; marked && now.Before(known.until) {
 			return known.Shortage, true
+		}
+	}
+	return Shortage{}, false
+}
+
+// LastShortages holds why AWS did not launch some offerings when asked last, as it was known at one
+// time.
+type LastShortages map[Offering]Shortage
+
+// LastKnown returns the shortages that are known now. A shortage stays known for a while after the
+// offering may be tried again.
+func (s *Shortages) LastKnown() LastShortages {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, all := s.clock.Now(), LastShortages{}
+	for offering, known := range s.offerings {
+		if now.Before(known.until.Add(shortageGrace)) {
+			all[offering] = known.Shortage
+		}
+	}
+	return all
+}
+
+// Of returns why AWS launched none of an offering when asked last; false if nothing indicates that
+// it did not.
+func (l LastShortages) Of(offering Offering) (Shortage, bool) {
+	for _, key := range covering(offering) {
+		if known, short := l[key]; short {
+			return known, true
 		}
 	}
 	return Shortage{}, false
@@ -139,7 +163,7 @@ func (s *Shortages) Explain(types []packing.InstanceType) {
 	for i := range types {
 		for j := range types[i].Offerings {
 			if offering := &types[i].Offerings[j]; offering.Unavailable {
-				of, _ := s.lasting(Offering{InstanceType: types[i].Name, Zone: offering.Zone, CapacityType: offering.CapacityType}, 0)
+				of, _ := s.short(Offering{InstanceType: types[i].Name, Zone: offering.Zone, CapacityType: offering.CapacityType})
 				offering.Why = of.Message
 			}
 		}

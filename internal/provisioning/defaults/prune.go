@@ -17,13 +17,24 @@ const kept = 3
 // Used are the versions of a launch template that nodes are launched from, or are about to be.
 type Used func(ctx context.Context, id string) (map[int64]bool, error)
 
+// PruneDue reports whether a default launch template had too many versions when Ensure observed it
+// last. It calls nothing.
+func (t *Templates) PruneDue(provisioner *provisioningv1.Provisioner, variant string) bool {
+	known, is := t.lookup(provisioner.Name + "/" + variant)
+	return is && known.pruneDue()
+}
+
+func (e ensured) pruneDue() bool {
+	return e.seen.Template != nil && launchtemplate.PruneDue(e.seen.Versions, kept, e.Version)
+}
+
 // Prune deletes versions of a default launch template that are no longer used, once there are too
 // many. It decides from the last observation of Ensure. It returns a message about what EC2 refused
 // to delete, or "".
 func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string, used Used) (string, error) {
 	key := provisioner.Name + "/" + variant
 	known, is := t.lookup(key)
-	if !is || known.seen.Template == nil || !launchtemplate.PruneDue(known.seen.Versions, kept, known.Version) {
+	if !is || !known.pruneDue() {
 		return "", nil
 	}
 	inUse, err := used(ctx, known.ID)

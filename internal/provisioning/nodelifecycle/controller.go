@@ -23,7 +23,6 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws/observe"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
@@ -33,6 +32,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // Name is the controller's, in logs, metrics and as the reporter of events.
@@ -68,7 +68,7 @@ type Kind struct {
 	Shortages *catalog.Shortages
 	Refusals  *launcher.Refusals
 	Promises  *launcher.Promises
-	Report    common.Reporter
+	Report    report.Reporter
 	Clock     clock.PassiveClock
 	// Wake enqueues a node. It does not block.
 	Wake func(types.NamespacedName)
@@ -79,7 +79,7 @@ type Kind struct {
 	// repairs is held while it is checked whether a failed node may be replaced, and it is deleted.
 	repairs sync.Mutex
 	// over holds nodes whose instance AWS reported as terminated.
-	over common.Memory[bool]
+	over reconciling.Memory[bool]
 }
 
 // Observe implements reconcile.Kind.

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/provisioning/disruption"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // PodsByNode is the index of the cache that finds the pods of a Node.
@@ -40,7 +40,7 @@ const (
 )
 
 // Register adds the controller to a manager. Woken are the objects whose instance changed.
-func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, settings common.Settings, woken source.Source) error {
+func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, settings watches.Settings, woken source.Source) error {
 	for _, index := range Indexes() {
 		if err := manager.GetFieldIndexer().IndexField(ctx, index.Object, index.Name, index.Values); err != nil {
 			return fmt.Errorf("indexing %T by %s: %w", index.Object, index.Name, err)

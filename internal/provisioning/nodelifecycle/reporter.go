@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // reporter reports events, and measures the stages of a node's start by how its status changes.
 type reporter struct {
-	common.Reporter
+	report.Reporter
 	clock clock.PassiveClock
 }
 

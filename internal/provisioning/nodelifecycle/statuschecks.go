@@ -15,8 +15,8 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // StatusChecks polls EC2 for instances that fail a status check, which no event of EventBridge
@@ -25,7 +25,7 @@ type StatusChecks struct {
 	Client client.Client
 	Fleets *fleet.Fleets
 	Clock  clock.WithTicker
-	Report common.Reporter
+	Report report.Reporter
 	// Interval between two polls.
 	Interval time.Duration
 	// Wake has a node reconciled. It does not block.

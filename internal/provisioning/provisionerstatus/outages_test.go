@@ -26,7 +26,7 @@ type watched struct {
 func watch(w *provisioningtest.World) *watched {
 	w.Helper()
 	seen := &watched{World: w, woken: make(chan client.ObjectKey, 10)}
-	outages := &provisionerstatus.Outages{Client: w.Client, AWS: w.Provisioners.AWS, Clock: w.Clock, Probe: w.Nodes.Fleets.Probe, Wake: func(name client.ObjectKey) { seen.woken <- name }}
+	outages := &provisionerstatus.Outages{Client: w.Client, AWS: w.Provisioners.Kind.(*provisionerstatus.Kind).AWS, Clock: w.Clock, Probe: w.Nodes.Fleets.Probe, Wake: func(name client.ObjectKey) { seen.woken <- name }}
 	ctx, end := context.WithCancel(w.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- outages.Start(ctx) }()

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
@@ -30,6 +29,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/region"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // Name is the controller's, in logs, metrics and as the reporter of events.
@@ -62,7 +62,7 @@ type Reconciler struct {
 	Refusals  *launcher.Refusals
 	Budget    *launcher.Budget
 	Promises  *launcher.Promises
-	Report    common.Reporter
+	Report    report.Reporter
 	// Startups are how long pods wait; nothing is measured if nil.
 	Startups *Startups
 	Clock    clock.PassiveClock

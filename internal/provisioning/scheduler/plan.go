@@ -14,8 +14,8 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
@@ -53,7 +53,7 @@ func (r *Reconciler) learnRegion(ctx context.Context, p *pass) reconciling.Outco
 	var err error
 	if p.facts, err = r.Region.Facts(ctx, objects); err != nil {
 		r.tellUnknown(ctx, p, err)
-		return outcome.Again(err)
+		return pool.RetryOutcome(err)
 	}
 	if p.facts.Spot, err = r.Region.Discovery.SpotPrices(ctx); err != nil {
 		log.FromContext(ctx).Error(err, "Going on without the prices of Spot")

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // Register adds the controller to a manager.
-func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings) error {
+func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings) error {
 	options := settings.Options()
 	options.MaxConcurrentReconciles = 1 // two passes at a time would launch twice
 	wake := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request} })

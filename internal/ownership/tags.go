@@ -1,0 +1,66 @@
+package ownership
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// LastAppliedTagsAnnotation holds the tags that the user asked for when tags were last set, as
+// JSON. It is how a tag that the user removed is told from one that somebody else put there.
+// CAPA's, and in CAPA's form.
+const LastAppliedTagsAnnotation = "sigs.k8s.io/cluster-api-provider-aws-last-applied-tags"
+
+// RetiredTags are the keys that were applied earlier and are no longer asked for.
+func RetiredTags(object client.Object, wanted map[string]string) []string {
+	var retired []string
+	for key := range lastApplied(object) {
+		if _, kept := wanted[key]; !kept {
+			retired = append(retired, key)
+		}
+	}
+	slices.Sort(retired)
+	return retired
+}
+
+// TagsApplied is true if exactly these tags were asked for when tags were last set.
+func TagsApplied(object client.Object, wanted map[string]string) bool {
+	return maps.Equal(lastApplied(object), wanted)
+}
+
+// AnnounceTags records the tags that are about to be set beside those that were, so that none is
+// forgotten if the pass dies between.
+func AnnounceTags(object client.Object, wanted map[string]string) {
+	union := lastApplied(object)
+	maps.Copy(union, wanted)
+	recordTags(object, union)
+}
+
+// ConfirmTags records that exactly these tags are set, the retired ones being gone.
+func ConfirmTags(object client.Object, wanted map[string]string) { recordTags(object, wanted) }
+
+// lastApplied is empty for an annotation that is missing or that nobody can read: then no tag is
+// known to be ours to remove.
+func lastApplied(object client.Object) map[string]string {
+	var tags map[string]string
+	err := json.Unmarshal([]byte(object.GetAnnotations()[LastAppliedTagsAnnotation]), &tags)
+	if err != nil || tags == nil {
+		return map[string]string{}
+	}
+	return tags
+}
+
+func recordTags(object client.Object, tags map[string]string) {
+	text, err := json.Marshal(tags)
+	if err != nil {
+		panic(err) // strings by strings: there is nothing that JSON cannot write
+	}
+	if len(tags) == 0 {
+		text = nil
+	}
+	reconciling.SetAnnotation(object, LastAppliedTagsAnnotation, string(text))
+}
