@@ -29,3 +29,7 @@ if grep -rqs --include='*.go' '+kubebuilder:webhook:' internal; then
 	sed 's|^metadata:$|metadata:\n  annotations:\n    cert-manager.io/inject-ca-from: slipway-system/slipway-webhook|' \
 		"$scratch/webhook/manifests.yaml" >config/webhook/manifests.yaml
 fi
+
+# The references are made from the markers, the documentation of reasons, and the cases of tests.
+go test ./api/... -run 'TestExamples$' -count=1 -update >/dev/null
+go run ./hack/references

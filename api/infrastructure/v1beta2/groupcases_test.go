@@ -225,6 +225,10 @@ var refreshCases = []ruleCase{
 		refuse: `{refreshPreferences: {minHealthyPercentage: 101}}`, says: "less than or equal to 100",
 	},
 	{
+		rule: "RF1", reason: "AWS doubles a group at most", accept: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
+		refuse: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 201}}`, says: "should be less than or equal to 200",
+	},
+	{
 		rule: "RF2", reason: "checkpoints ascend", accept: `{refreshPreferences: {checkpointPercentages: [1, 50, 100]}}`,
 		refuse: `{refreshPreferences: {checkpointPercentages: [50, 20, 100]}}`, says: "must ascend",
 	},
@@ -336,6 +340,10 @@ var hookCases = []ruleCase{
 		refuse: hook(`name: a, notificationMetadata: "größe"`), says: "printable ASCII characters",
 	},
 	{
+		rule: "HK3", reason: "AWS's limit for metadata", accept: hook(`name: a, notificationMetadata: "` + strings.Repeat("a", 4000) + `"`),
+		refuse: hook(`name: a, notificationMetadata: "` + strings.Repeat("a", 4001) + `"`), says: "may not be more than 4000 bytes",
+	},
+	{
 		rule: "SL4", reason: "Auto Scaling holds an instance for 48 hours", accept: `{nodeDrain: {timeout: 48h}}`,
 		refuse: `{nodeDrain: {timeout: 49h}}`, says: "timeout must be from 1m to 48h",
 	},
@@ -369,6 +377,14 @@ func segmented(types, distribution, spec string) string {
 }
 
 func sources(list ...string) string { return "{trafficSources: [" + strings.Join(list, ", ") + "]}" }
+
+func loadBalancers(n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{type: elb, identifier: nodes-%d}`, i))
+	}
+	return all
+}
 
 func latticeSource(n int) string {
 	return fmt.Sprintf(`{type: vpc-lattice, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef%d"}`, n)
@@ -463,6 +479,14 @@ var groupCases = []ruleCase{
 		says: "should have at least 1 items",
 	},
 	{
+		rule: "SL77", reason: "AWS takes one segment", accept: segmented(`[on-demand]`, "", reservedGroup),
+		refuse: segmented(`[on-demand]}, {targetCapacityTypes: [capacity-block]`, "", reservedGroup), says: "must have at most 1 item",
+	},
+	{
+		rule: "SL78", reason: "AWS takes 50 sources", accept: sources(loadBalancers(50)...), refuse: sources(loadBalancers(51)...),
+		says: "must have at most 50 items",
+	},
+	{
 		rule: "SL78", reason: "the ARN fits the type", accept: sources(latticeSource(1)),
 		refuse: sources(`{type: elbv2, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef0"}`), says: "type elbv2 needs the ARN of a target group",
 	},
@@ -491,6 +515,10 @@ var groupCases = []ruleCase{
 		rule: "AS21", reason: "at most 100 apart",
 		accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
 		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: 90, maxHealthyPercentage: 200}}`, says: "at most 100 above",
+	},
+	{
+		rule: "AS21", reason: "no negative share", accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
+		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: -1, maxHealthyPercentage: 100}}`, says: "should be greater than or equal to 0",
 	},
 	{
 		rule: "AS21", reason: "both or none", accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,

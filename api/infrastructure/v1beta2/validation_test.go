@@ -437,12 +437,14 @@ var (
 
 const bootstrapIgnition = "spec: {bootstrap: {dataSecretName: s, ignition: %s}}"
 
-func TestRules(t *testing.T) {
-	t.Parallel()
-	for _, group := range []struct {
-		kind, version, base, wrap string
-		cases                     []ruleCase
-	}{
+// ruleGroup is the cases for a version of a kind, and where their patches go in a base object.
+type ruleGroup struct {
+	kind, version, base, wrap string
+	cases                     []ruleCase
+}
+
+func ruleGroups() []ruleGroup {
+	return []ruleGroup{
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {awsLaunchTemplate: %s}", launchTemplateCases},
 		{"AWSMachinePool", "v1beta1", machinePoolBase, "spec: {awsLaunchTemplate: %s}", launchTemplateCases},
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchTemplateCases},
@@ -461,7 +463,12 @@ func TestRules(t *testing.T) {
 		{"AWSManagedMachinePoolTemplate", "v1beta2", managedPoolTemplateBase, "spec: {template: {spec: %s}}", managedPoolTemplateCases},
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {ignition: %s}", ignitionCases},
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, bootstrapIgnition, ignitionCases},
-	} {
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for _, group := range ruleGroups() {
 		served := resource(t, group.kind, group.version)
 		for _, c := range group.cases {
 			accepted := object(t, group.base, fmt.Sprintf(group.wrap, c.accept))
