@@ -50,5 +50,8 @@ func generate(root string) ([]page, error) {
 		return nil, err
 	}
 	rules, ruleErr := rulesPage(code)
-	return []page{rules}, errors.Join(ruleErr)
+	catalog, problems := catalogOf(code)
+	conditions, conditionErr := conditionsPage(catalog)
+	events, eventErr := eventsPage(catalog)
+	return []page{rules, conditions, events}, errors.Join(ruleErr, joined(problems), conditionErr, eventErr)
 }

@@ -67,7 +67,7 @@ func decideMissing(in Input, plan *reconcile.Plan) bool {
 	}
 	message := fmt.Sprintf("launch template %s was deleted outside Slipway; it is created again", status.LaunchTemplateID)
 	if status.LastLostTemplateID != status.LaunchTemplateID {
-		plan.Tell(reconcile.Warningf("LaunchTemplateLost", "%s", message))
+		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLostEvent, "%s", message))
 	}
 	status.LastLostTemplateID = status.LaunchTemplateID
 	if seen.Template == nil {

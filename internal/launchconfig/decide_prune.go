@@ -46,7 +46,7 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 			plan.LookAgain(pruneAgain)
 			return true
 		}
-		plan.Tell(reconcile.Eventf("LaunchTemplateVersionsPruned", "Deleted versions %v of launch template %s", done.Numbers, seen.Template.Name))
+		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateVersionsPrunedEvent, "Deleted versions %v of launch template %s", done.Numbers, seen.Template.Name))
 		reconciling.True(config, condition, infrav1.ReadyReason, "")
 		return true
 	}
