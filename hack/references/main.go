@@ -53,5 +53,6 @@ func generate(root string) ([]page, error) {
 	catalog, problems := catalogOf(code)
 	conditions, conditionErr := conditionsPage(catalog)
 	events, eventErr := eventsPage(catalog)
-	return []page{rules, conditions, events}, errors.Join(ruleErr, joined(problems), conditionErr, eventErr)
+	messages, messageErr := messagesPage(catalog)
+	return []page{rules, conditions, events, messages}, errors.Join(ruleErr, joined(problems), conditionErr, eventErr, messageErr)
 }
