@@ -97,7 +97,7 @@ func (c *catalog) messagesIn(from *source) []message {
 				case *ast.ReturnStmt:
 					if function != nil && function.Recv != nil && function.Name.Name == "Error" {
 						add("error", n.Results...)
-					} else if from.dir == "internal/webhooks" {
+					} else if from.dir == "internal/webhooks" && !isWrapped(n) {
 						add("warning", n.Results...)
 					} else {
 						add("condition", c.afterReason(reader, n.Results)...)
@@ -283,4 +283,12 @@ func mentions(expression ast.Expr, variable string) bool {
 		return !found
 	})
 	return found
+}
+
+// isWrapped reports whether a function returns an error that fmt.Errorf wraps, which is not shown.
+func isWrapped(returned *ast.ReturnStmt) bool {
+	return slices.ContainsFunc(returned.Results, func(result ast.Expr) bool {
+		call, is := result.(*ast.CallExpr)
+		return is && called(call) == "Errorf"
+	})
 }

@@ -286,6 +286,13 @@ func (c *catalog) literals(from *source) []string {
 	var problems []string
 	resolve := c.resolver(from)
 	conditions := c.conditionValues()
+	for identifier, value := range resolve.local {
+		literal, is := text(value, nil)
+		_, known := c.reason(literal, "")
+		if is && !known && strings.HasPrefix(from.dir, "internal/") && strings.HasPrefix(identifier, "Reason") && len(identifier) > len("Reason") {
+			problems = append(problems, fmt.Sprintf("%s: %s has the value %s, of which the API has no constant", from.dir, identifier, literal))
+		}
+	}
 	for _, file := range from.files {
 		ast.Inspect(file, func(node ast.Node) bool {
 			call, is := node.(*ast.CallExpr)

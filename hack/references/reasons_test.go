@@ -97,6 +97,10 @@ func TestReasons(t *testing.T) {
 			fails: "no event has the reason GroupCreatedEvent",
 		},
 		{
+			reason: "reasons that other packages declare are constants of the API too",
+			code:   "func decide() {=>const ReasonLost = \"Lost\"\n\nfunc decide() {", fails: "ReasonLost has the value Lost, of which the API has no constant",
+		},
+		{
 			reason: "a condition has kinds", api: "	// +slipway:kinds=AWSMachinePool\n=>", fails: "ReadyCondition lacks a marker",
 		},
 	} {

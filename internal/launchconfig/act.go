@@ -42,7 +42,7 @@ func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]r
 			return nil, err
 		}
 		noteEnded(pass, action.Template.Name)
-		return []reconcile.Event{reconcile.Eventf(infrav1.LaunchTemplateReleasedEvent, "Left launch template %s to Cluster API Provider AWS", action.Template.Name)}, nil
+		return []reconcile.Event{reconcile.Eventf(infrav1.LaunchTemplateReleasedEvent, "Released launch template %s to Cluster API Provider AWS", action.Template.Name)}, nil
 	case deleteTemplate:
 		if err := cloud.Templates.Delete(ctx, action.Owner, action.Template); err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.
 		events = append(events, reconcile.Eventf(reason, "Created version %d of launch template %s%s: %s", number, template.Name, what, why))
 	case launchtemplate.SetTags:
 		if operation.Adopt && before != nil {
-			events = append(events, reconcile.Eventf(infrav1.LaunchTemplateAdoptedEvent, "Took over launch template %s, which Cluster API Provider AWS made", before.Name))
+			events = append(events, reconcile.Eventf(infrav1.LaunchTemplateAdoptedEvent, "Took over launch template %s, which Cluster API Provider AWS created", before.Name))
 		}
 	}
 	if answer.Warning != "" {

@@ -99,7 +99,7 @@ func updated(group, effects string, outside bool) reconcile.Event {
 }
 
 func changedBack(group, effects string) reconcile.Event {
-	return reconcile.Warningf(infrav1.ASGChangedOutsideEvent, "Auto Scaling group %s was changed outside Slipway: %s; it is set back", group, effects)
+	return reconcile.Warningf(infrav1.ASGChangedOutsideEvent, "Auto Scaling group %s was changed outside Slipway: %s. Slipway changed it back", group, effects)
 }
 
 func (t tagGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -151,7 +151,7 @@ func (g adoptGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 	})
 	a.Seen.Adopting = false
 	a.Memory.cloud.SeenGroups.Replace(g.Group, &before, *a.group())
-	return eventsOf(reconcile.Eventf(infrav1.ASGAdoptedEvent, "Took over Auto Scaling group %s with %d instances, which Cluster API Provider AWS made", g.Group, g.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGAdoptedEvent, "Took over Auto Scaling group %s with %d instances, which Cluster API Provider AWS created", g.Group, g.Instances)), nil
 }
 
 func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -166,7 +166,7 @@ func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	if err != nil {
 		return nil, err
 	}
-	return eventsOf(reconcile.Eventf(infrav1.ASGReleasedEvent, "Left Auto Scaling group %s to Cluster API Provider AWS", d.Group)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGReleasedEvent, "Released Auto Scaling group %s to Cluster API Provider AWS", d.Group)), nil
 }
 
 func (w watchInstances) do(_ context.Context, a actor) ([]reconcile.Event, error) {
@@ -245,7 +245,7 @@ func (c cancelRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, erro
 	}
 	a.observer().forgetPoll()
 	return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshSupersededEvent, "%s",
-		because(c.Cause, fmt.Sprintf("Cancelling instance refresh %s, because a newer configuration is wanted", c.ID)))), nil
+		because(c.Cause, fmt.Sprintf("Cancelling instance refresh %s, because a newer configuration is desired", c.ID)))), nil
 }
 
 func (p protectInstances) do(ctx context.Context, a actor) ([]reconcile.Event, error) {

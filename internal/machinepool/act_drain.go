@@ -182,7 +182,7 @@ func (t terminateRetained) do(ctx context.Context, a actor) ([]reconcile.Event, 
 			return told, err
 		}
 		a.changeHold(id, func(hold *Hold) { hold.Terminated = true })
-		told = append(told, reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node of retained instance %s, which is terminated", id))
+		told = append(told, reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained the node of retained instance %s, which is being terminated", id))
 	}
 	a.Memory.cloud.SeenGroups.InMotion(a.key(), true)
 	a.Seen.InMotion = true

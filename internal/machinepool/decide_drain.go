@@ -301,10 +301,10 @@ func unseenEvent(in input, id string, expired bool) *reconcile.Event {
 	var event reconcile.Event
 	switch {
 	case expired:
-		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s ended though its node was not seen empty within %s", id, drainTimeout(in))
+		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s was terminated although its node was not seen empty within %s. Increase spec.nodeDrain.timeout if its pods need longer", id, drainTimeout(in))
 	case in.Object.DeletionTimestamp.IsZero():
 		event = reconcile.Warningf(infrav1.NodeNotDrainedEvent,
-			"Instance %s ended before its node was seen empty: it was let go outside Slipway, or nobody spoke for it for %s", id, autoscalinggroup.DrainHeartbeat)
+			"Instance %s was terminated before its node was seen empty: another program completed its lifecycle action, or the manager sent no heartbeat for %s", id, autoscalinggroup.DrainHeartbeat)
 	default:
 		return nil
 	}
@@ -318,17 +318,17 @@ func departureEvent(in input, d departure) *reconcile.Event {
 	case !drainWanted(in) || !drainPossible(in):
 		return nil
 	case d.ReplacesRoot() && d.empty && d.node != "" && !d.gone:
-		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s, the root volume of its instance %s is replaced", d.node, d.ID)
+		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; the root volume of its instance %s is being replaced", d.node, d.ID)
 	case d.ReplacesRoot() && !d.empty:
-		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "The root volume of instance %s is replaced after %s though its node was not drained; %s", d.ID, drainTimeout(in), d)
+		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "The root volume of instance %s is replaced after %s although its node was not drained; %s", d.ID, drainTimeout(in), d)
 	case d.ReplacesRoot():
 		return nil
 	case d.gone:
 		return unseenEvent(in, d.ID, d.expired)
 	case d.empty && d.node != "":
-		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s, its instance %s ends", d.node, d.ID)
+		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; its instance %s is being terminated", d.node, d.ID)
 	case !d.empty:
-		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s ends after %s though it was not drained; %s", d.ID, drainTimeout(in), d)
+		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s is terminated after %s although its node was not drained; %s", d.ID, drainTimeout(in), d)
 	default:
 		return nil
 	}

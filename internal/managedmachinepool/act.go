@@ -115,7 +115,7 @@ func (g adoptNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, err
 	a.changeTags(g.Tags, nil)
 	a.Seen.Adopting = false
 	a.observer().keep()
-	return eventsOf(reconcile.Eventf(infrav1.NodegroupAdoptedEvent, "Took over node group %s, which Cluster API Provider AWS made", g.Group)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodegroupAdoptedEvent, "Took over node group %s, which Cluster API Provider AWS created", g.Group)), nil
 }
 
 func (u updateNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -195,7 +195,7 @@ func (d disownNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, er
 		return nil, err
 	}
 	a.Memory.cloud.SeenManagedGroups.Forget(a.key()) // nothing is to be noticed
-	return eventsOf(reconcile.Eventf(infrav1.NodegroupReleasedEvent, "Left node group %s to Cluster API Provider AWS", d.Group)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodegroupReleasedEvent, "Released node group %s to Cluster API Provider AWS", d.Group)), nil
 }
 
 func (w watchInstances) do(_ context.Context, a actor) ([]reconcile.Event, error) {

@@ -70,5 +70,5 @@ func (h handOverRole) do(ctx context.Context, a actor) ([]reconcile.Event, error
 		return nil, err
 	}
 	role.Role = nil // it is another pool's
-	return eventsOf(reconcile.Eventf(infrav1.NodeRoleHandedOverEvent, "Left IAM role %s to AWSManagedMachinePool %s, whose nodes have it", h.Name, h.Heir)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodeRoleHandedOverEvent, "Transferred IAM role %s to AWSManagedMachinePool %s, whose nodes use it", h.Name, h.Heir)), nil
 }

@@ -99,7 +99,7 @@ var mixedCases = []ruleCase{
 	{
 		rule: "IM1", reason: "the image of an override is an id: nobody resolves a parameter there",
 		accept: mixed([]string{`{instanceType: m5.large, imageID: ami-0123456789abcdef0}`, `{instanceType: c5.large, imageID: ""}`}),
-		refuse: mixed([]string{`{instanceType: m5.large, imageID: "resolve:ssm:/golden/image"}`}), says: "awsLaunchTemplate.ami alone",
+		refuse: mixed([]string{`{instanceType: m5.large, imageID: "resolve:ssm:/golden/image"}`}), says: "only valid in awsLaunchTemplate.ami",
 	},
 	{
 		rule: "LT4", reason: "a launch template is named by id",
@@ -254,7 +254,7 @@ var refreshCases = []ruleCase{
 		refuse: `{refreshPreferences: {bakeTime: 1500ms}}`, says: "bakeTime must be from 0s to 48h, in whole seconds",
 	},
 	{
-		rule: "RF4", reason: "AWS fails a refresh that skips where it can not compare",
+		rule: "RF4", reason: "AWS fails a refresh that skips where it cannot compare",
 		accept: `{refreshPreferences: {skipMatching: false, rollback: true}, mixedInstancesPolicy: {overrides:
 			[{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
 		refuse: `{refreshPreferences: {skipMatching: true}, mixedInstancesPolicy: {overrides:
@@ -296,7 +296,7 @@ func alarms(n int) string {
 var hookCases = []ruleCase{
 	{
 		rule: "HK1", reason: "Auto Scaling's alphabet for names", accept: hook(`name: team/a_b-1`), refuse: hook(`name: "a b"`),
-		says: "letters, digits and - _ / alone",
+		says: "only letters, digits and - _ /",
 	},
 	{
 		rule: "HK1", reason: "the controller has hooks of its own", accept: hook(`name: my-slipway-hook`),
@@ -537,7 +537,7 @@ var groupCases = []ruleCase{
 		says:   "set preference to capacity-reservations-only or capacity-reservations-first",
 	},
 	{
-		rule: "CR3", reason: "Spot can not use reservations",
+		rule: "CR3", reason: "Spot cannot use reservations",
 		accept: `{awsLaunchTemplate: {marketType: Spot}, capacityReservation: {preference: none}}`,
 		refuse: `{awsLaunchTemplate: {marketType: Spot}, capacityReservation: {preference: capacity-reservations-first}}`,
 		says:   "set preference to none or default",
@@ -599,7 +599,7 @@ var groupCases = []ruleCase{
 		rule: "WP1", reason: "a warm pool knows no Spot",
 		accept: `{warmPool: {}, mixedInstancesPolicy: {instancesDistribution: {}}}`,
 		refuse: `{warmPool: {}, mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 99}}}`,
-		says:   "launches On-Demand Instances alone",
+		says:   "launches only On-Demand Instances",
 	},
 	{
 		rule: "WP1", reason: "nor by the launch template", accept: `{warmPool: {}, awsLaunchTemplate: {marketType: OnDemand}}`,

@@ -145,6 +145,15 @@ const (
 	//
 	// +slipway:condition=ClusterInfrastructureReady:False
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
+
+	// ClusterInfrastructureMissingReason reports that the Cluster refers to an object with its
+	// network or control plane that does not exist yet, or no longer exists.
+	//
+	// Nodes: running nodes stay. None are launched.
+	// Remedy: create the object that the message names, or correct the reference of the Cluster.
+	//
+	// +slipway:condition=ClusterInfrastructureReady:False
+	ClusterInfrastructureMissingReason = "ClusterInfrastructureMissing"
 )
 
 // Reasons of ClusterInfrastructureReady, and of Deleting, that report that AWS cannot be called as
