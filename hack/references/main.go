@@ -39,6 +39,9 @@ func run(root string) error {
 	return nil
 }
 
+// closing closes the generated section that a page begins with, for hack/linttext.
+const closing = "\n<!-- end -->\n"
+
 // page is a generated file.
 type page struct{ path, content string }
 

@@ -73,7 +73,7 @@ func mayAdopt(in input) error {
 	case candidate.AWSMachine != "":
 		// CAPA's controller of machines would go on to act on them.
 		return common.RefuseAdoption(infrav1.AdoptionBlockedReason,
-			"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/migration.md",
+			"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/how-to/migration.md",
 			candidate.AWSMachine, group.Name)
 	}
 	return nil

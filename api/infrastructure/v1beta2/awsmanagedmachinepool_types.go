@@ -182,7 +182,7 @@ type AWSManagedMachinePoolSpec struct {
 	Taints []Taint `json:"taints,omitempty"`
 
 	// DiskSize is the size of the root volume in GiB, for a pool without awsLaunchTemplate. It is
-	// fixed once the pool exists. This field will go away (docs/deprecations.md): use
+	// fixed once the pool exists. This field will go away (docs/reference/deprecations.md): use
 	// awsLaunchTemplate.rootVolume.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -190,7 +190,7 @@ type AWSManagedMachinePoolSpec struct {
 	DiskSize *int32 `json:"diskSize,omitempty"`
 
 	// InstanceType is the instance type, for a pool without awsLaunchTemplate. It is fixed once the
-	// pool exists. This field will go away (docs/deprecations.md): use
+	// pool exists. This field will go away (docs/reference/deprecations.md): use
 	// awsLaunchTemplate.instanceType, or instanceTypes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
