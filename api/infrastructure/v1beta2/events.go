@@ -118,7 +118,7 @@ const (
 	// NodeNotDrainedEvent reports that an instance was terminated before its node was seen empty,
 	// because another program completed its lifecycle action or its heartbeats stopped.
 	//
-	// Remedy: check who completes lifecycle actions of the group. If it was nobody, check that the
+	// Remedy: check who completes lifecycle actions of the group. If it was none, check that the
 	// manager runs.
 	NodeNotDrainedEvent = "NodeNotDrained"
 

@@ -61,7 +61,7 @@ const (
 	// AccessDeniedReason reports that the controller's identity may not perform a call to AWS. The
 	// message names the action.
 	//
-	// Nodes: running nodes stay. What the call should have changed stays as it is.
+	// Nodes: running nodes stay. The change waits.
 	// Remedy: allow the action. `slipway iam policy` prints the policy that Slipway needs.
 	//
 	// +slipway:condition=any:False

@@ -53,7 +53,7 @@ const (
 
 	// ASGDeleteFailedReason reports that the group could not be deleted.
 	//
-	// Nodes: those that are left stay.
+	// Nodes: the remaining ones stay.
 	// Remedy: act on the message. The call is retried.
 	ASGDeleteFailedReason = "ASGDeleteFailed"
 
@@ -142,7 +142,7 @@ const (
 
 	// NodegroupDeleteFailedReason reports that EKS could not delete the node group (DELETE_FAILED).
 	//
-	// Nodes: those that are left stay.
+	// Nodes: the remaining ones stay.
 	// Remedy: act on the health issues. The deletion is retried.
 	NodegroupDeleteFailedReason = "NodegroupDeleteFailed"
 

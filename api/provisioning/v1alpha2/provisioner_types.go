@@ -181,7 +181,7 @@ type ProvisionerCluster struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +slipway:rule=SP11
-	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="nodes and default launch templates bear the cluster's name: make another provisioner for another cluster"
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="nodes and default launch templates have the cluster's name: make another provisioner for another cluster"
 	Name string `json:"name"`
 
 	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default:

@@ -244,7 +244,7 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "SL20", Reason: "public is public, as in CAPA", Accept: `{remoteAccess: {public: true, sourceSecurityGroups: []}}`,
-		Refuse: `{remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}}`, Says: "public lets everybody connect",
+		Refuse: `{remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}}`, Says: "public lets every address connect",
 	},
 	{
 		Rule: "SL22", Reason: "a role is named", Accept: `{roleName: nodes.example.com}`, Refuse: `{roleName: "arn:aws:iam::123456789012:role/nodes"}`,
