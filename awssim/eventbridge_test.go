@@ -164,18 +164,18 @@ var (
 	docQueue   = regexp.MustCompile("(?s)```json\n(.*?)```")
 )
 
-// TestQueueOfTheDocumentation holds that the rules that docs/events.md has users create work, and
+// TestQueueOfTheDocumentation holds that the rules that docs/how-to/aws-events.md has users create work, and
 // get the events that they are for.
 func TestQueueOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("../docs/events.md")
+	content, err := os.ReadFile("../docs/how-to/aws-events.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := strings.NewReplacer("eu-central-1", region, "111122223333", account).Replace(string(content))
 	pattern, queue := docPattern.FindStringSubmatch(page), docQueue.FindStringSubmatch(page)
 	if pattern == nil || queue == nil {
-		t.Fatal("docs/events.md has no rule or no queue")
+		t.Fatal("docs/how-to/aws-events.md has no rule or no queue")
 	}
 	var attributes map[string]string
 	if err := json.Unmarshal([]byte(queue[1]), &attributes); err != nil {

@@ -32,3 +32,7 @@ fi
 
 # The READMEs of the charts are made from the comments of their values.
 go run ./hack/chartdocs charts/slipway charts/slipway-provisioner
+
+# The references are made from the markers, the documentation of reasons, and the cases of tests.
+go test ./api/... -run 'TestExamples$' -count=1 -update >/dev/null
+go run ./hack/references

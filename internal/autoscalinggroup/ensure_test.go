@@ -89,7 +89,7 @@ func TestEnsureHooks(t *testing.T) {
 		{"made with the group", []Hook{hook("ours")}, []string{"ours"}, nil, []string{"ours", "theirs"}},
 		{"one more", []Hook{hook("ours"), told}, []string{"ours"}, []string{"PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
 		{"as it is", []Hook{hook("ours"), told}, []string{"ours", "told"}, nil, []string{"ours", "theirs", "told"}},
-		{"metadata can not be taken away", []Hook{hook("ours"), untold}, []string{"ours", "told"}, []string{"DeleteLifecycleHook", "PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
+		{"metadata cannot be taken away", []Hook{hook("ours"), untold}, []string{"ours", "told"}, []string{"DeleteLifecycleHook", "PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
 		{"one goes", []Hook{untold}, []string{"ours", "told", "never put"}, []string{"DeleteLifecycleHook"}, []string{"theirs", "told"}},
 		{"all go", nil, []string{"told"}, []string{"DeleteLifecycleHook"}, []string{"theirs"}},
 	} {

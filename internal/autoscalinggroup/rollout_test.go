@@ -328,7 +328,7 @@ func TestDecideLaws(t *testing.T) {
 			t.Errorf("%d outdated, and the verdict is %s", due, decision.Verdict)
 		}
 		if decision.Verdict == Start && (active || rollout.Preferences.Disable || due == 0) {
-			t.Error("a refresh would start that can not, should not or need not")
+			t.Error("a refresh would start that cannot, should not or need not")
 		}
 		if (decision.Verdict == Later) != (decision.Wait > 0) || decision.Wait > RetryAfter {
 			t.Errorf("verdict %s, wait %s", decision.Verdict, decision.Wait)

@@ -153,7 +153,7 @@ func TestCloudsAreShared(t *testing.T) {
 		t.Errorf("making clouds called %d times", len(calls))
 	}
 	if _, err := r.registry.For(t.Context(), aws.Identity{Kind: aws.IdentityStatic, Name: "other"}, "default", "us-east-1"); err == nil {
-		t.Error("an identity that can not be used has a cloud")
+		t.Error("an identity that cannot be used has a cloud")
 	}
 	r.principals.set("other", "AKIATEST222222222222")
 	other, err := r.registry.For(t.Context(), aws.Identity{Kind: aws.IdentityStatic, Name: "other"}, "default", "us-east-1")

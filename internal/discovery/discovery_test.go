@@ -102,7 +102,7 @@ func TestSecurityGroupIDs(t *testing.T) {
 	}{
 		{name: "none", reason: "A pool needs no groups of its own."},
 		{name: "ids", reason: "Ids are taken as they are, once.", refs: []infrav1.AWSResourceReference{byID("sg-1"), byID("sg-0"), byID("sg-1")}, want: []string{"sg-1", "sg-0"}},
-		{name: "filters", reason: "A group of another VPC can not be used, so it is not found.", refs: []infrav1.AWSResourceReference{byFilters("tag:Name=node")}, want: []string{groupA}},
+		{name: "filters", reason: "A group of another VPC cannot be used, so it is not found.", refs: []infrav1.AWSResourceReference{byFilters("tag:Name=node")}, want: []string{groupA}},
 		{name: "several found", reason: "All that match, in a stable order.", refs: []infrav1.AWSResourceReference{byFilters("tag-key=Name")}, want: []string{groupA, groupB}},
 		{name: "each reference by itself", reason: "The groups of all of them.", refs: []infrav1.AWSResourceReference{byFilters("group-name=lb"), byID("sg-1"), byFilters("tag-key=Name")}, want: []string{groupB, "sg-1", groupA}},
 		{name: "another VPC", reason: "Who names a VPC means it.", refs: []infrav1.AWSResourceReference{byFilters("tag:Name=node", "vpc-id="+otherVPC)}, want: []string{"sg-0c20000000000000b"}},
@@ -192,7 +192,7 @@ func TestSubnetIDs(t *testing.T) {
 		},
 		{name: "ids", reason: "In their order, once; the zone is asked of EC2 if the cluster does not know.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID(private + "b"), byID("subnet-pub-a"), byID(private + "b")}}, want: []Subnet{{ID: private + "b", Zone: "us-east-1b"}, {ID: "subnet-pub-a", Zone: "us-east-1a"}}},
 		{
-			name: "unknown id", reason: "A group can not be made with it.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID("subnet-0b999999999999999")}},
+			name: "unknown id", reason: "A group cannot be made with it.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID("subnet-0b999999999999999")}},
 			err: &NotFoundError{Kind: "subnet", What: "subnet-0b999999999999999"},
 		},
 		{name: "filters", reason: "Not the pods' subnet, and not that of another VPC.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=private-us-east-1a")}}, want: []Subnet{{ID: private + "a", Zone: "us-east-1a"}}},

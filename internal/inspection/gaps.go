@@ -140,7 +140,7 @@ func placeRules(c *launchtemplate.Contents) []rule {
 		{len(c.InterfaceIDs) > 0, "NetworkInterfaces", "it names network interface " + strings.Join(c.InterfaceIDs, ", ") + ", which one instance at a time can have", Consumers, false},
 		// A node is never stopped, and EC2 refuses the launch of most types (AWS:
 		// hibernating-prerequisites, UnsupportedHibernationConfiguration).
-		{c.Hibernation, "HibernationOptions", "it hibernates instances, which most instance types that a provisioner chooses among can not: remove the hibernation options", only(Provisioner), false},
+		{c.Hibernation, "HibernationOptions", "it hibernates instances, which most instance types that a provisioner chooses among cannot: remove the hibernation options", only(Provisioner), false},
 		// AWS: create-launch-template (Auto Scaling), advanced settings: a host resource group stands in.
 		{c.Host != "", "Placement", "it asks for Dedicated Host " + c.Host + ", which Auto Scaling does not launch on: name a host resource group", only(AWSMachinePool), false},
 		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", and an Auto Scaling group launches in its own subnets", only(AWSMachinePool), true},

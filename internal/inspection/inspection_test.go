@@ -57,7 +57,7 @@ func TestGaps(t *testing.T) {
 			f.Image, f.NotFound = nil, []Lack{{Member: "ImageId", Message: "no image found"}}
 		}, member: "ImageId", blocked: all},
 		{reason: "EKS refuses parameters", change: func(c *launchtemplate.Contents, _ *Facts) { c.ImageID = "resolve:ssm:/golden" }, member: "ImageId", blocked: []Consumer{AWSManagedMachinePool}},
-		{reason: "a type that can not run the image", change: func(_ *launchtemplate.Contents, f *Facts) { f.Image = bottlerocket }, member: "InstanceType", blocked: all},
+		{reason: "a type that cannot run the image", change: func(_ *launchtemplate.Contents, f *Facts) { f.Image = bottlerocket }, member: "InstanceType", blocked: all},
 		{reason: "a provisioner chooses types itself, and EKS has a default", change: func(c *launchtemplate.Contents, f *Facts) { c.InstanceType, f.InstanceType = "", nil },
 			member: "InstanceType", blocked: []Consumer{AWSMachinePool}, warned: []Consumer{AWSManagedMachinePool}},
 		{reason: "Auto Scaling alone has EC2 choose types", change: func(c *launchtemplate.Contents, f *Facts) {
@@ -81,7 +81,7 @@ func TestGaps(t *testing.T) {
 		{reason: "EKS has the node role", change: func(c *launchtemplate.Contents, _ *Facts) { c.InstanceProfile = "nodes" }, member: "IamInstanceProfile", blocked: []Consumer{AWSManagedMachinePool}},
 		{reason: "EKS ends nodes itself", change: func(c *launchtemplate.Contents, _ *Facts) { c.ShutdownBehavior = "terminate" },
 			member: "InstanceInitiatedShutdownBehavior", blocked: []Consumer{AWSManagedMachinePool}},
-		{reason: "EKS hibernates no nodes, and a provisioner chooses among types that can not", change: func(c *launchtemplate.Contents, _ *Facts) { c.Hibernation = true },
+		{reason: "EKS hibernates no nodes, and a provisioner chooses among types that cannot", change: func(c *launchtemplate.Contents, _ *Facts) { c.Hibernation = true },
 			member: "HibernationOptions", blocked: []Consumer{AWSManagedMachinePool, Provisioner}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestBlocking(t *testing.T) {
 		t.Error("a group without a type can launch")
 	}
 	if got := Blocking(gaps, AWSMachinePool, "InstanceType"); got != "" {
-		t.Errorf("a group with types of its own can not launch: %s", got)
+		t.Errorf("a group with types of its own cannot launch: %s", got)
 	}
 	if got := Blocking(gaps, AWSManagedMachinePool); got != "" {
 		t.Errorf("a warning blocks: %s", got)

@@ -113,7 +113,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("the parameter leads to image %q", version.ImageID)
 	}
 	if got := inspection.Blocking(version.Gaps, inspection.AWSMachinePool); got != "" {
-		t.Errorf("a group can not launch from it: %s", got)
+		t.Errorf("a group cannot launch from it: %s", got)
 	}
 	wantCalls := map[string]int{
 		"DescribeLaunchTemplates": 1, "DescribeLaunchTemplateVersions": 1, "GetParameter": 1, "DescribeImages": 1, "DescribeInstanceTypes": 1,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -32,7 +33,7 @@ func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]r
 		if err != nil || deleted == 0 || !action.Tell {
 			return nil, err
 		}
-		return []reconcile.Event{reconcile.Eventf("BootstrapDataDeleted", "Deleted the bootstrap data in %s", action.Place)}, nil
+		return []reconcile.Event{reconcile.Eventf(infrav1.BootstrapDataDeletedEvent, "Deleted the bootstrap data in %s", action.Place)}, nil
 	case releaseVersion:
 		_, after, err := cloud.Templates.Release(ctx, action.Owner, action.Input, pass.Seen.Template.Observation)
 		return nil, fold(pass, after, err)
@@ -41,13 +42,13 @@ func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]r
 			return nil, err
 		}
 		noteEnded(pass, action.Template.Name)
-		return []reconcile.Event{reconcile.Eventf("LaunchTemplateReleased", "Left launch template %s to Cluster API Provider AWS", action.Template.Name)}, nil
+		return []reconcile.Event{reconcile.Eventf(infrav1.LaunchTemplateReleasedEvent, "Released launch template %s to Cluster API Provider AWS", action.Template.Name)}, nil
 	case deleteTemplate:
 		if err := cloud.Templates.Delete(ctx, action.Owner, action.Template); err != nil {
 			return nil, err
 		}
 		noteEnded(pass, action.Template.Name)
-		return []reconcile.Event{reconcile.Eventf("LaunchTemplateDeleted", "Deleted launch template %s (%s)", action.Template.Name, action.Template.ID)}, nil
+		return []reconcile.Event{reconcile.Eventf(infrav1.LaunchTemplateDeletedEvent, "Deleted launch template %s (%s)", action.Template.Name, action.Template.ID)}, nil
 	}
 	return nil, fmt.Errorf("unknown action %T", action)
 }
@@ -86,7 +87,7 @@ func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.
 	switch operation := operation.(type) {
 	case launchtemplate.CreateTemplate:
 		k.versionCreated(pass, cmp.Or(causes[why], "config"))
-		events = append(events, reconcile.Eventf("LaunchTemplateCreated", "Created launch template %s (%s): %s", template.Name, template.ID, why))
+		events = append(events, reconcile.Eventf(infrav1.LaunchTemplateCreatedEvent, "Created launch template %s (%s): %s", template.Name, template.ID, why))
 	case launchtemplate.CreateVersion:
 		for from, data := range pass.Memory.data {
 			if data.TemplateID() != template.ID {
@@ -98,9 +99,9 @@ func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.
 		if answer.Repeated {
 			break // EC2 answered with a version that it had created before
 		}
-		reason, what := "LaunchTemplateVersionCreated", ""
+		reason, what := infrav1.LaunchTemplateVersionCreatedEvent, ""
 		if waits {
-			reason, what = "LaunchTemplateVersionPending", ", which waits for approval"
+			reason, what = infrav1.LaunchTemplateVersionPendingEvent, ", which waits for approval"
 		}
 		if operation.Beside {
 			k.Report.Progress.VersionCreated("config")
@@ -110,7 +111,7 @@ func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.
 		events = append(events, reconcile.Eventf(reason, "Created version %d of launch template %s%s: %s", number, template.Name, what, why))
 	case launchtemplate.SetTags:
 		if operation.Adopt && before != nil {
-			events = append(events, reconcile.Eventf("LaunchTemplateAdopted", "Took over launch template %s, which Cluster API Provider AWS made", before.Name))
+			events = append(events, reconcile.Eventf(infrav1.LaunchTemplateAdoptedEvent, "Took over launch template %s, which Cluster API Provider AWS created", before.Name))
 		}
 	}
 	if answer.Warning != "" {
@@ -118,7 +119,7 @@ func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.
 			pass.Seen.Warnings = map[int64]string{}
 		}
 		pass.Seen.Warnings[number] = answer.Warning
-		events = append(events, reconcile.Warningf("LaunchTemplateDataInvalid", "EC2 stored version %d with a warning: %s", number, answer.Warning))
+		events = append(events, reconcile.Warningf(infrav1.LaunchTemplateDataInvalidEvent, "EC2 stored version %d with a warning: %s", number, answer.Warning))
 	}
 	return events, nil
 }
@@ -172,7 +173,7 @@ func (k *kind) storeBootstrap(ctx context.Context, pass pass, action storeBootst
 	if !written || !action.Told {
 		return nil, nil
 	}
-	return []reconcile.Event{reconcile.Eventf("BootstrapDataStored", "Wrote the bootstrap data to %s", action.Item.Location.URL(action.Item.Owner))}, nil
+	return []reconcile.Event{reconcile.Eventf(infrav1.BootstrapDataStoredEvent, "Wrote the bootstrap data to %s", action.Item.Location.URL(action.Item.Owner))}, nil
 }
 
 // tryVersion tries a version in the first private subnet of the cluster, in the zone of the spec's

@@ -90,7 +90,7 @@ func TestDecidePruningFailures(t *testing.T) {
 				seen.Use, seen.Refused = &use{InUse: map[int64]bool{}}, map[int64]string{1: "it is used"}
 			}
 		}, done: 1, shows: "False PruneFailed", again: 8 * time.Minute},
-		{reason: "bootstrap data can not be deleted", given: func(w *world) {
+		{reason: "bootstrap data cannot be deleted", given: func(w *world) {
 			metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, PlacesAnnotation, place.String())
 			w.fails["delete bootstrap data"] = errRefused
 		}, done: 2, shows: "True Ready"},

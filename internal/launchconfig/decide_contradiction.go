@@ -3,6 +3,7 @@ package launchconfig
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,8 +19,8 @@ func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.Ins
 		return reason, message
 	}
 	if instanceType.Name != "" && image.ID != "" && !slices.Contains(instanceType.Architectures, image.Architecture) {
-		return infrav1.ArchitectureMismatchReason, fmt.Sprintf("image %s is for %s, and instance type %s runs %v: change spec.ami or spec.instanceType",
-			image.ID, image.Architecture, instanceType.Name, instanceType.Architectures)
+		return infrav1.ArchitectureMismatchReason, fmt.Sprintf("image %s is for %s, and instance type %s runs %s. Running nodes stay; change spec.ami or spec.instanceType",
+			image.ID, image.Architecture, instanceType.Name, strings.Join(instanceType.Architectures, ", "))
 	}
 	if root := spec.RootVolume; root != nil && root.DeviceName != "" && image.ID != "" && root.DeviceName != image.RootDeviceName {
 		return infrav1.InvalidSpecReason, fmt.Sprintf("rootVolume.deviceName is %s, and the root device of image %s is %s: leave deviceName out",
@@ -35,7 +36,7 @@ func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.Ins
 		return reason, message
 	}
 	if root := spec.RootVolume; root != nil && root.Size < int64(image.RootSnapshotSizeGiB) {
-		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("rootVolume.size is %d GiB, and image %s needs at least %d GiB",
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("rootVolume.size is %d GiB, and image %s needs at least %d GiB. Running nodes stay; enlarge rootVolume.size",
 			root.Size, image.ID, image.RootSnapshotSizeGiB)
 	}
 	return "", ""
@@ -66,9 +67,9 @@ func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.
 	case ebs == nil:
 		return infrav1.InvalidSpecReason, fmt.Sprintf("instances boot from %s, the root device of image %s: in blockDeviceMappings give it ebs, or leave it out", device, image.ID)
 	case ebs.VolumeType == infrav1.VolumeTypeST1 || ebs.VolumeType == infrav1.VolumeTypeSC1:
-		return infrav1.InvalidSpecReason, fmt.Sprintf("instances can not boot from %s volumes, and %s is the root device of image %s: choose gp3, gp2, io1, io2 or standard", ebs.VolumeType, device, image.ID)
+		return infrav1.InvalidSpecReason, fmt.Sprintf("instances cannot boot from %s volumes, and %s is the root device of image %s: choose gp3, gp2, io1, io2 or standard", ebs.VolumeType, device, image.ID)
 	case ebs.VolumeSize != nil && *ebs.VolumeSize < image.RootSnapshotSizeGiB:
-		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has %d GiB, and image %s needs at least %d GiB", device, *ebs.VolumeSize, image.ID, image.RootSnapshotSizeGiB)
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has %d GiB, and image %s needs at least %d GiB. Running nodes stay; enlarge volumeSize", device, *ebs.VolumeSize, image.ID, image.RootSnapshotSizeGiB)
 	}
 	return "", ""
 }

@@ -197,7 +197,7 @@ func decideUnowned(in Input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if named.Value != nil && !named.Value.OwnedBy(owner(in.Object)) {
-		plan.Tell(reconcile.Warningf("LaunchTemplateLeft", "Launch template %s stays in AWS, because it does not have tag %s with value %q: delete it yourself if nothing uses it",
+		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLeftEvent, "Launch template %s stays in AWS, because it does not have tag %s with value %q: delete it yourself if nothing uses it",
 			id, infrav1.TagLaunchConfig, owner(in.Object)))
 	}
 	return true

@@ -74,7 +74,7 @@ func inTemplate(config *infrav1.AWSLaunchConfig, data []byte, format userdata.Fo
 
 func inParameter(in Input, data []byte, format userdata.Format) (delivery, *problem) {
 	if format == userdata.FormatIgnition {
-		return delivery{}, invalid("Ignition can not read parameters of Systems Manager: set bootstrapStorage to S3")
+		return delivery{}, invalid("Ignition cannot read parameters of Systems Manager: set bootstrapStorage to S3")
 	}
 	content, err := userdata.PackParameter(data)
 	if err != nil {

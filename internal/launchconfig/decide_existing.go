@@ -118,7 +118,7 @@ func showLostExisting(in Input, name string, plan *reconcile.Plan) {
 	message := fmt.Sprintf("launch template %s, which spec.existing names, does not exist in this region, or was deleted by its owner", name)
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.LaunchTemplateReadyCondition)
 	if shown == nil || shown.Reason != infrav1.LaunchTemplateNotFoundReason {
-		plan.Tell(reconcile.Warningf("LaunchTemplateLost", "%s", message))
+		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLostEvent, "%s", message))
 	}
 	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateNotFoundReason, message)
 }
@@ -131,13 +131,13 @@ func showFollowed(in Input, version launchtemplate.Version, plan *reconcile.Plan
 	reason := ""
 	switch {
 	case status.LaunchTemplateID != template.ID:
-		plan.Tell(reconcile.Eventf("LaunchTemplateFollowed", "Following launch template %s (%s), version %d", template.Name, template.ID, version.Number))
+		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateFollowedEvent, "Following launch template %s (%s), version %d", template.Name, template.ID, version.Number))
 	case status.Version != version.Number:
 		var known bool
 		if reason, known = moved(status.Version); !known {
 			return false
 		}
-		plan.Tell(reconcile.Eventf("LaunchTemplateVersionFollowed", "Version %d of launch template %s takes the place of version %d: %s",
+		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateVersionFollowedEvent, "Version %d of launch template %s takes the place of version %d: %s",
 			version.Number, template.Name, status.Version, reason))
 	}
 	status.LastLostTemplateID = ""

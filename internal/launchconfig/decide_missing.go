@@ -65,9 +65,9 @@ func decideMissing(in Input, plan *reconcile.Plan) bool {
 		plan.LookAgain(describeAgain - in.Now.Sub(since.Time))
 		return false
 	}
-	message := fmt.Sprintf("launch template %s was deleted outside Slipway; it is created again", status.LaunchTemplateID)
+	message := fmt.Sprintf("launch template %s was deleted outside Slipway. Slipway recreates it; running nodes stay", status.LaunchTemplateID)
 	if status.LastLostTemplateID != status.LaunchTemplateID {
-		plan.Tell(reconcile.Warningf("LaunchTemplateLost", "%s", message))
+		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLostEvent, "%s", message))
 	}
 	status.LastLostTemplateID = status.LaunchTemplateID
 	if seen.Template == nil {

@@ -39,8 +39,8 @@ func nodegroupContradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType disc
 	if slices.Contains(instanceType.Architectures, architecture) {
 		return "", ""
 	}
-	return infrav1.ArchitectureMismatchReason, fmt.Sprintf("images of amiType %s are for %s, and instance type %s runs %v: change one of them",
-		spec.Nodegroup.AMIType, architecture, instanceType.Name, instanceType.Architectures)
+	return infrav1.ArchitectureMismatchReason, fmt.Sprintf("images of amiType %s are for %s, and instance type %s runs %s: change one of them",
+		spec.Nodegroup.AMIType, architecture, instanceType.Name, strings.Join(instanceType.Architectures, ", "))
 }
 
 // decideNodegroupData makes the user data of a config that a node group launches from: what EKS

@@ -3,6 +3,9 @@ package launchconfig
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,11 +45,11 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 		case len(plan.Actions) > 0:
 			return false
 		case len(in.Seen.Refused) > 0:
-			reconciling.False(config, condition, infrav1.PruneFailedReason, fmt.Sprintf("EC2 refused to delete versions: %v", in.Seen.Refused))
+			reconciling.False(config, condition, infrav1.PruneFailedReason, fmt.Sprintf("EC2 refused to delete versions (%s). No node is affected; the deletion is retried", refusals(in.Seen.Refused)))
 			plan.LookAgain(pruneAgain)
 			return true
 		}
-		plan.Tell(reconcile.Eventf("LaunchTemplateVersionsPruned", "Deleted versions %v of launch template %s", done.Numbers, seen.Template.Name))
+		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateVersionsPrunedEvent, "Deleted versions %s of launch template %s", numberList(done.Numbers), seen.Template.Name))
 		reconciling.True(config, condition, infrav1.ReadyReason, "")
 		return true
 	}
@@ -191,4 +194,22 @@ func versionsInUse(in Input) map[int64]bool {
 		inUse[spec.Rollback.Version] = true
 	}
 	return inUse
+}
+
+// refusals returns why EC2 did not delete versions, for a message.
+func refusals(why map[int64]string) string {
+	texts := make([]string, 0, len(why))
+	for _, number := range slices.Sorted(maps.Keys(why)) {
+		texts = append(texts, fmt.Sprintf("%d: %s", number, why[number]))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// numberList returns version numbers for a message.
+func numberList(numbers []int64) string {
+	texts := make([]string, 0, len(numbers))
+	for _, number := range numbers {
+		texts = append(texts, strconv.FormatInt(number, 10))
+	}
+	return strings.Join(texts, ", ")
 }

@@ -28,7 +28,7 @@ func decideRelease(in Input, launch steered, plan *reconcile.Plan) bool {
 	}
 	if launch.pending != nil || config.Spec.PinnedVersion != nil {
 		reconciling.False(config, infrav1.ReleasedCondition, infrav1.ReleasingReason,
-			"what the spec asks for is not what is launched, and Cluster API Provider AWS would launch it: approve it, mend what its dry run found, or take pinnedVersion away")
+			"what the spec asks for is not what is launched, and Cluster API Provider AWS would launch it: approve it, mend what its dry run found, or remove pinnedVersion")
 		return false
 	}
 	input, err := capaInput(in, launch.input)
@@ -47,7 +47,7 @@ func decideRelease(in Input, launch steered, plan *reconcile.Plan) bool {
 		plan.Do(releaseVersion{TemplateID: seen.Template.ID, Owner: owner(config), Input: input}, "annotation %s asks for it", infrav1.ReleaseAnnotation)
 	default:
 		reconciling.True(config, infrav1.ReleasedCondition, infrav1.ReleasedReason,
-			fmt.Sprintf("version %d of launch template %s is as Cluster API Provider AWS would have it", number, seen.Template.Name))
+			fmt.Sprintf("version %d of launch template %s has the form that Cluster API Provider AWS expects", number, seen.Template.Name))
 	}
 	return false
 }

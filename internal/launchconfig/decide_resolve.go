@@ -74,7 +74,7 @@ func imageSuits(in Input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if image.Gone != "" {
-		plan.Tell(reconcile.Warningf("ImageGone", "Image %s does not exist any more; looking up another one", image.Gone))
+		plan.Tell(reconcile.Warningf(infrav1.ImageGoneEvent, "Image %s no longer exists. Slipway looks up another one; running nodes stay", image.Gone))
 	}
 	if reason, message := contradiction(&in.Object.Spec, in.Seen.Lookups.Type.Value, image.Image); reason != "" {
 		reconciling.False(in.Object, infrav1.ResolvedCondition, reason, message)

@@ -71,7 +71,7 @@ func decidePinned(in Input, number int64, plan *reconcile.Plan) bool {
 	for _, version := range seen.NewestFirst() {
 		present = append(present, version.Number)
 	}
-	message := fmt.Sprintf("version %d, which spec.pinnedVersion names, does not exist: the launch template has %v", number, present)
+	message := fmt.Sprintf("version %d, which spec.pinnedVersion names, does not exist: the launch template has versions %s. Nodes keep the version that they have; set spec.pinnedVersion to one of these", number, numberList(present))
 	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.VersionNotFoundReason, message)
 	return false
 }

@@ -347,12 +347,12 @@ func TestDecideDeletion(t *testing.T) {
 			then: []string{deleted, "delete bootstrap data in ssm: the launch template that pointed there is gone"}, release: true,
 		},
 		{
-			reason: "bootstrap data can not be deleted", given: func(w *world) {
+			reason: "bootstrap data cannot be deleted", given: func(w *world) {
 				metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, PlacesAnnotation, place.String())
 				w.fails["delete bootstrap data"] = errRefused
 			}, then: []string{deleted, "delete bootstrap data in ssm: the launch template that pointed there is gone (fails)"}, shows: "Unknown AWSUnavailable",
 		},
-		{reason: "AWS can not be called", given: func(w *world) { w.seen.Access.Err = errRefused }, shows: "Unknown AWSUnavailable"},
+		{reason: "AWS cannot be called", given: func(w *world) { w.seen.Access.Err = errRefused }, shows: "Unknown AWSUnavailable"},
 		{
 			reason: "EC2 does not describe the template", given: func(w *world) {
 				w.seen.Template = seenTemplate{}

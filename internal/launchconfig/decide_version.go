@@ -53,7 +53,7 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 		return launchtemplate.Version{}, false
 	}
 	if repaired := repairs(in); repaired != "" {
-		plan.Tell(reconcile.Warningf("LaunchTemplateChangedOutside", "Launch template %s was changed outside Slipway: %s; it is set back", seen.Template.Name, repaired))
+		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateChangedOutsideEvent, "Launch template %s was changed outside Slipway: %s. Slipway changed it back", seen.Template.Name, repaired))
 	}
 	showReady(in, present)
 	number, pendingWhy, made := decidePending(in, launch, plan)

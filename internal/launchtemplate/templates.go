@@ -173,7 +173,7 @@ type VersionsUnseenError struct{ TemplateID string }
 
 // Error implements error.
 func (e *VersionsUnseenError) Error() string {
-	return fmt.Sprintf("the versions of launch template %q can not be seen yet", e.TemplateID)
+	return fmt.Sprintf("the versions of launch template %q cannot be seen yet", e.TemplateID)
 }
 
 // NamesTakenError reports that templates which the owner does not have the tag of have all the

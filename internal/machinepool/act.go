@@ -57,7 +57,7 @@ func eventsOf(all ...reconcile.Event) []reconcile.Event { return all }
 func (c createGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	var told []reconcile.Event
 	if c.Lost != "" {
-		told = append(told, reconcile.Warningf("ASGLost", "%s", c.Lost))
+		told = append(told, reconcile.Warningf(infrav1.ASGLostEvent, "%s", c.Lost))
 	}
 	sweep := a.Memory.cloud.SeenGroups
 	err := a.groups().Create(ctx, c.Desired, c.Name)
@@ -65,7 +65,7 @@ func (c createGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	if err != nil {
 		return told, err
 	}
-	told = append(told, reconcile.Eventf("ASGCreated", "Created Auto Scaling group %s at version %d of launch template %s", c.Name, c.Desired.Version, c.Desired.LaunchTemplateID))
+	told = append(told, reconcile.Eventf(infrav1.ASGCreatedEvent, "Created Auto Scaling group %s at version %d of launch template %s", c.Name, c.Desired.Version, c.Desired.LaunchTemplateID))
 	a.Memory.hooksAt = a.Clock.Now()
 	if err := a.observer().see(ctx, true); err != nil {
 		return told, nil //nolint:nilerr // the pass ends, and the group is there
@@ -95,11 +95,11 @@ func updated(group, effects string, outside bool) reconcile.Event {
 	if outside {
 		return changedBack(group, effects)
 	}
-	return reconcile.Eventf("ASGUpdated", "Updated Auto Scaling group %s: %s", group, effects)
+	return reconcile.Eventf(infrav1.ASGUpdatedEvent, "Updated Auto Scaling group %s: %s", group, effects)
 }
 
 func changedBack(group, effects string) reconcile.Event {
-	return reconcile.Warningf("ASGChangedOutside", "Auto Scaling group %s was changed outside Slipway: %s; it is set back", group, effects)
+	return reconcile.Warningf(infrav1.ASGChangedOutsideEvent, "Auto Scaling group %s was changed outside Slipway: %s. Slipway changed it back", group, effects)
 }
 
 func (t tagGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -125,7 +125,7 @@ func (c changeHooks) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	case len(done) > 0 && c.Outside:
 		told = eventsOf(changedBack(a.group().Name, strings.Join(done, "; ")))
 	case len(done) > 0:
-		told = eventsOf(reconcile.Eventf("ASGHooksChanged", "Changed Auto Scaling group %s: %s", a.group().Name, strings.Join(done, "; ")))
+		told = eventsOf(reconcile.Eventf(infrav1.ASGHooksChangedEvent, "Changed Auto Scaling group %s: %s", a.group().Name, strings.Join(done, "; ")))
 	}
 	if err != nil {
 		return told, err
@@ -151,7 +151,7 @@ func (g adoptGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 	})
 	a.Seen.Adopting = false
 	a.Memory.cloud.SeenGroups.Replace(g.Group, &before, *a.group())
-	return eventsOf(reconcile.Eventf("ASGAdopted", "Took over Auto Scaling group %s with %d instances, which Cluster API Provider AWS made", g.Group, g.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGAdoptedEvent, "Took over Auto Scaling group %s with %d instances, which Cluster API Provider AWS created", g.Group, g.Instances)), nil
 }
 
 func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -166,7 +166,7 @@ func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	if err != nil {
 		return nil, err
 	}
-	return eventsOf(reconcile.Eventf("ASGReleased", "Left Auto Scaling group %s to Cluster API Provider AWS", d.Group)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGReleasedEvent, "Released Auto Scaling group %s to Cluster API Provider AWS", d.Group)), nil
 }
 
 func (w watchInstances) do(_ context.Context, a actor) ([]reconcile.Event, error) {
@@ -182,7 +182,7 @@ func (e emptyOut) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 		return nil, err
 	}
 	a.change(func(group *autoscalinggroup.Group) { group.MinSize, group.MaxSize, group.Capacity = 0, 0, 0 })
-	return eventsOf(reconcile.Eventf("ASGEmptying", "Emptying Auto Scaling group %s of its %d instances", e.Group, e.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGEmptyingEvent, "Emptying Auto Scaling group %s of its %d instances", e.Group, e.Instances)), nil
 }
 
 func (d deleteWarmPool) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -215,7 +215,7 @@ func (d deleteGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	if err := a.groups().Delete(ctx, *a.group()); err != nil {
 		return nil, err
 	}
-	return eventsOf(reconcile.Eventf("ASGDeleting", "Deleting Auto Scaling group %s and its %d instances", d.Group, d.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGDeletingEvent, "Deleting Auto Scaling group %s and its %d instances", d.Group, d.Instances)), nil
 }
 
 func (s startRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -236,7 +236,7 @@ func (s startRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error
 	a.Seen.Refreshes.List = append([]autoscalinggroup.Refresh{started}, a.Seen.Refreshes.List...)
 	// AWS may not list it yet.
 	a.Memory.refreshes, a.Memory.refreshesAt = a.Seen.Refreshes.List, now
-	return eventsOf(reconcile.Eventf("InstanceRefreshStarted", "Started instance refresh %s%s: %s", id, s.Replaced, s.Cause)), nil
+	return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshStartedEvent, "Started instance refresh %s%s: %s", id, s.Replaced, s.Cause)), nil
 }
 
 func (c cancelRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -244,8 +244,8 @@ func (c cancelRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, erro
 		return nil, err
 	}
 	a.observer().forgetPoll()
-	return eventsOf(reconcile.Eventf("InstanceRefreshSuperseded", "%s",
-		because(c.Cause, fmt.Sprintf("Cancelling instance refresh %s, because a newer configuration is wanted", c.ID)))), nil
+	return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshSupersededEvent, "%s",
+		because(c.Cause, fmt.Sprintf("Cancelling instance refresh %s, because a newer configuration is desired", c.ID)))), nil
 }
 
 func (p protectInstances) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -286,5 +286,5 @@ func (f followAutoscaler) do(ctx context.Context, a actor) ([]reconcile.Event, e
 		return nil, err
 	}
 	a.Seen.MachinePool = machinePool
-	return eventsOf(reconcile.Eventf("ReplicasFollowed", "Set MachinePool replicas to the group's desired capacity: %d → %d", f.Before, f.Replicas)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ReplicasFollowedEvent, "Set MachinePool replicas to the group's desired capacity: %d → %d", f.Before, f.Replicas)), nil
 }

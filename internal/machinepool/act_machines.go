@@ -44,7 +44,7 @@ func (t terminateInstances) do(ctx context.Context, a actor) ([]reconcile.Event,
 				group.Capacity--
 			}
 		})
-		told = append(told, reconcile.Eventf("InstanceTerminated", "Terminated instance %s, whose Machine was deleted; %s", one.Instance, how))
+		told = append(told, reconcile.Eventf(infrav1.InstanceTerminatedEvent, "Terminated instance %s, whose Machine was deleted; %s", one.Instance, how))
 	}
 	return told, nil
 }
@@ -170,7 +170,7 @@ func (r removeMachines) do(ctx context.Context, a actor) ([]reconcile.Event, err
 		return nil, err
 	}
 	a.Seen.Unwanted = nil
-	return eventsOf(reconcile.Eventf("MachinesRemoved", "Removed %d Machines, whose instances stay", len(r.Instances))), nil
+	return eventsOf(reconcile.Eventf(infrav1.MachinesRemovedEvent, "Removed %d Machines, whose instances stay", len(r.Instances))), nil
 }
 
 func (a actor) removeMachine(ctx context.Context, machine *metav1.PartialObjectMetadata) error {

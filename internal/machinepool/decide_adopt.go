@@ -73,7 +73,7 @@ func mayAdopt(in input) error {
 	case candidate.AWSMachine != "":
 		// CAPA's controller of machines would go on to act on them.
 		return adoption.Refuse(infrav1.AdoptionBlockedReason,
-			"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/migration.md",
+			"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/how-to/migration.md",
 			candidate.AWSMachine, group.Name)
 	}
 	return nil
@@ -129,7 +129,7 @@ func showAdoption(in input, config *infrav1.AWSLaunchConfig) {
 	switch {
 	case in.Seen.Adopting:
 		reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
-			fmt.Sprintf("Auto Scaling group %s of Cluster API Provider AWS's is being taken over", in.Seen.Group.Name))
+			fmt.Sprintf("Auto Scaling group %s of Cluster API Provider AWS is being taken over", in.Seen.Group.Name))
 	case condition == nil:
 		reconciling.Remove(in.Object, infrav1.AdoptedCondition)
 	case condition.Status == metav1.ConditionTrue:

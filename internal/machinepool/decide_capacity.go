@@ -116,7 +116,7 @@ func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.Faile
 	}[launch.Shortage]
 	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.CapacityAvailableCondition)
 	if before == nil || before.Status != metav1.ConditionFalse || before.Reason != reason {
-		plan.Tell(reconcile.Warningf("CapacityMissing", "Auto Scaling group %s stays below its desired capacity: %s", in.Seen.Group.Name, launch.Message))
+		plan.Tell(reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s stays below its desired capacity: %s", in.Seen.Group.Name, launch.Message))
 	}
 	reconciling.False(in.Object, infrav1.CapacityAvailableCondition, reason, launch.Message)
 }

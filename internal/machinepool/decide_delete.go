@@ -131,7 +131,7 @@ func confirmGone(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DeletingReason,
-		"no Auto Scaling group of this pool exists; AWS is asked once more, since one that was just created may not be visible yet")
+		"no Auto Scaling group of this pool exists; AWS is asked again, since one that was just created may not be visible yet")
 	plan.LookAgain(wait)
 	return false
 }

@@ -230,7 +230,7 @@ func drainRecord(in input, departures []departure) recordDrain {
 	slices.SortFunc(started, func(a, b departure) int { return cmp.Compare(a.ID, b.ID) })
 	for _, d := range started {
 		if !d.done() {
-			record.Events = append(record.Events, reconcile.Eventf("NodeDraining", "Draining %s", d.withDeadline()))
+			record.Events = append(record.Events, reconcile.Eventf(infrav1.NodeDrainingEvent, "Draining %s", d.withDeadline()))
 		}
 	}
 	return record
@@ -301,10 +301,10 @@ func unseenEvent(in input, id string, expired bool) *reconcile.Event {
 	var event reconcile.Event
 	switch {
 	case expired:
-		event = reconcile.Warningf("NodeDrainTimedOut", "Instance %s ended though its node was not seen empty within %s", id, drainTimeout(in))
+		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s was terminated although its node was not seen empty within %s. Increase spec.nodeDrain.timeout if its pods need longer", id, drainTimeout(in))
 	case in.Object.DeletionTimestamp.IsZero():
-		event = reconcile.Warningf("NodeNotDrained",
-			"Instance %s ended before its node was seen empty: it was let go outside Slipway, or nobody spoke for it for %s", id, autoscalinggroup.DrainHeartbeat)
+		event = reconcile.Warningf(infrav1.NodeNotDrainedEvent,
+			"Instance %s was terminated before its node was seen empty: another program completed its lifecycle action, or the manager sent no heartbeat for %s", id, autoscalinggroup.DrainHeartbeat)
 	default:
 		return nil
 	}
@@ -318,17 +318,17 @@ func departureEvent(in input, d departure) *reconcile.Event {
 	case !drainWanted(in) || !drainPossible(in):
 		return nil
 	case d.ReplacesRoot() && d.empty && d.node != "" && !d.gone:
-		event = reconcile.Eventf("NodeDrained", "Drained node %s, the root volume of its instance %s is replaced", d.node, d.ID)
+		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; the root volume of its instance %s is being replaced", d.node, d.ID)
 	case d.ReplacesRoot() && !d.empty:
-		event = reconcile.Warningf("NodeDrainTimedOut", "The root volume of instance %s is replaced after %s though its node was not drained; %s", d.ID, drainTimeout(in), d)
+		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "The root volume of instance %s is replaced after %s although its node was not drained; %s", d.ID, drainTimeout(in), d)
 	case d.ReplacesRoot():
 		return nil
 	case d.gone:
 		return unseenEvent(in, d.ID, d.expired)
 	case d.empty && d.node != "":
-		event = reconcile.Eventf("NodeDrained", "Drained node %s, its instance %s ends", d.node, d.ID)
+		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; its instance %s is being terminated", d.node, d.ID)
 	case !d.empty:
-		event = reconcile.Warningf("NodeDrainTimedOut", "Instance %s ends after %s though it was not drained; %s", d.ID, drainTimeout(in), d)
+		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s is terminated after %s although its node was not drained; %s", d.ID, drainTimeout(in), d)
 	default:
 		return nil
 	}
@@ -429,7 +429,7 @@ func notesOf(in input, departures []departure) []note {
 			event = before
 		}
 		if abandons(in, d) {
-			retained := reconcile.Warningf("InstanceRetained", "Instance %s is retained because its node was not drained within %s; %s. The group launches a replacement, and the "+
+			retained := reconcile.Warningf(infrav1.InstanceRetainedEvent, "Instance %s is retained because its node was not drained within %s; %s. The group launches a replacement, and the "+
 				"instance is terminated once its node is empty", d.ID, drainTimeout(in), d)
 			event = &retained
 		}

@@ -39,12 +39,12 @@ func incompatible(in input, spec *infrav1.AWSLaunchConfigSpec) string {
 		pool.If(spec.InstanceType == "" && spec.InstanceRequirements == nil && (mixed == nil || len(mixed.Overrides) == 0), "it names no instance type, and the pool has no mixedInstancesPolicy.overrides"),
 		pool.If(lacksDryRun(spec), "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
 		pool.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
-		pool.If(mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"),
+		pool.If(mixed != nil && block, "it asks for a Capacity Block, which cannot be used with mixedInstancesPolicy"),
 		incompatibleWithWarmPool(object.WarmPool, spec, spot || block, parameter),
-		pool.If(parameter && skipsMatching(object.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS can not tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
+		pool.If(parameter && skipsMatching(object.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS cannot tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
 		pool.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"),
 		pool.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
-		pool.If(inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"),
+		pool.If(inReservation && spot, "it asks for Spot Instances, which cannot run in the Capacity Reservation of the pool"),
 	)
 }
 

@@ -108,15 +108,15 @@ func TestEventsOfDepartures(t *testing.T) {
 		d      departure
 		want   string
 	}{
-		{"the node is empty", nil, one("Terminating:Wait", func(d *departure) { d.empty = true }), "NodeDrained Drained node one, its instance i-1 ends"},
-		{"it is not empty", nil, one("Terminating:Wait", func(d *departure) { d.expired = true }), "NodeDrainTimedOut Instance i-1 ends after 15m0s though it was not drained"},
-		{"its Node was deleted before it was seen empty", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), "NodeNotDrained Instance i-1 ended before its node was seen empty"},
-		{"and the time is up", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone, d.expired = true, true, true }), "NodeDrainTimedOut Instance i-1 ended though its node was not seen empty"},
+		{"the node is empty", nil, one("Terminating:Wait", func(d *departure) { d.empty = true }), "NodeDrained Drained node one; its instance i-1 is being terminated"},
+		{"it is not empty", nil, one("Terminating:Wait", func(d *departure) { d.expired = true }), "NodeDrainTimedOut Instance i-1 is terminated after 15m0s although its node was not drained"},
+		{"its Node was deleted before it was seen empty", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), "NodeNotDrained Instance i-1 was terminated before its node was seen empty"},
+		{"and the time is up", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone, d.expired = true, true, true }), "NodeDrainTimedOut Instance i-1 was terminated although its node was not seen empty"},
 		{"which is usual while a pool is deleted", func(in *input) { in.Object.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) },
 			one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), ""},
 		{"there never was a node", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.node = true, "" }), ""},
 		{"the pool drains nothing", func(in *input) { in.Object.Spec.NodeDrain = &infrav1.NodeDrain{Disable: true} }, one("Terminating:Wait", func(d *departure) { d.expired = true }), ""},
-		{"a root volume is replaced", nil, one("ReplacingRootVolume:Wait", func(d *departure) { d.empty = true }), "NodeDrained Drained node one, the root volume of its instance i-1 is replaced"},
+		{"a root volume is replaced", nil, one("ReplacingRootVolume:Wait", func(d *departure) { d.empty = true }), "NodeDrained Drained node one; the root volume of its instance i-1 is being replaced"},
 		{"though its node is not empty", nil, one("ReplacingRootVolume:Wait", func(d *departure) { d.expired = true }), "NodeDrainTimedOut The root volume of instance i-1 is replaced after 15m0s"},
 		{"of an instance without a node", nil, one("ReplacingRootVolume:Wait", func(d *departure) { d.empty, d.node = true, "" }), ""},
 	} {

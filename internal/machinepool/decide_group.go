@@ -31,7 +31,7 @@ func ensureGroup(in input, plan *reconcile.Plan) bool {
 		return false
 	case group != nil && group.Deleting:
 		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason,
-			fmt.Sprintf("Auto Scaling group %s is being deleted by somebody else; it is made again when it is gone", group.Name))
+			fmt.Sprintf("Auto Scaling group %s is being deleted by another user or program. Slipway recreates it once the deletion completes", group.Name))
 		watchGroup(in, plan, true)
 		plan.LookAgain(lookAgain)
 		return false
@@ -140,8 +140,8 @@ type mismatchError struct{ override Override }
 
 // Error implements error.
 func (e *mismatchError) Error() string {
-	return fmt.Sprintf("image %s is for %s, and override %s runs %v: give the override an imageID of its architecture, or take types of one architecture",
-		e.override.ImageID, e.override.Architecture, e.override.InstanceType, e.override.Architectures)
+	return fmt.Sprintf("image %s is for %s, and override %s runs %s: give the override an imageID of its architecture, or take types of one architecture",
+		e.override.ImageID, e.override.Architecture, e.override.InstanceType, strings.Join(e.override.Architectures, ", "))
 }
 
 // desiredGroup returns the group that the pool asks for. While the launch config is not ready, and

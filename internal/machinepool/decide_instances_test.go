@@ -293,7 +293,7 @@ func TestDecideDeletion(t *testing.T) {
 			in.Seen.InMotion = true
 		}), then: "nothing",
 			shows: []string{"Deleting=True/ASGDeletionInProgress: 2 instances left", "ASGReady=False/ASGDeletionInProgress"}, again: groupEnding},
-		{reason: "no group can be seen", given: all(deleted, noGroup), then: "nothing", shows: []string{"Deleting=True/Deleting: asked once more"}, again: lookAgain},
+		{reason: "no group can be seen", given: all(deleted, noGroup), then: "nothing", shows: []string{"Deleting=True/Deleting: AWS is asked again"}, again: lookAgain},
 		{reason: "none could be seen before either: the launch config follows", given: over, then: "needs the launch config past the cache"},
 		{reason: "Machines go with their instances", given: all(over, func(in *input) { in.Seen.Machines["i-1"] = Machine{Infra: &infrav1.AWSMachinePoolMachine{}} }),
 			then: "remove the AWSMachinePoolMachines of i-1, because their instances are gone with the group"},
@@ -338,7 +338,7 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 		{reason: "the group has another name", given: all(releasing, func(in *input) { changeGroup(in, func(g *autoscalinggroup.Group) { g.Name = "pool-1234" }) }), then: "nothing", shows: []string{"Released=False/NameTaken: this one is called pool-1234"}},
 		{reason: "CAPA does not know what the pool launches from", given: all(releasing, func(in *input) { in.Object.Spec.AWSLaunchTemplate = nil }), then: "nothing", shows: []string{"Released=False/InvalidSpec"}},
 		{reason: "the launch config is gone", given: all(releasing, noConfig), then: "create AWSLaunchConfig pool, because the pool has no launch config"},
-		{reason: "it was created again", given: all(releasing, tried(createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil)), then: "nothing", shows: []string{"Released=False/Releasing: made again"}},
+		{reason: "it was created again", given: all(releasing, tried(createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil)), then: "nothing", shows: []string{"Released=False/Releasing: was recreated"}},
 		{reason: "the launch config is another object's", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.OwnerReferences = nil })), then: "nothing"},
 		{reason: "the pool went back", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.Status.RolledBackFrom = "config-2" })), then: "nothing", shows: []string{"Released=False/RolledBack"}},
 		{reason: "its launch config is released first", given: releasing, then: "release AWSLaunchConfig pool, because the pool goes back to Cluster API Provider AWS"},

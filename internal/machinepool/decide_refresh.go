@@ -171,10 +171,10 @@ func reportEnd(status *infrav1.RolloutStatus, history []autoscalinggroup.Refresh
 		if refresh.InPlace() {
 			what = "root volumes"
 		}
-		plan.Tell(reconcile.Eventf("InstanceRefreshSucceeded", "Instance refresh %s replaced all %s", refresh.ID, what))
+		plan.Tell(reconcile.Eventf(infrav1.InstanceRefreshSucceededEvent, "Instance refresh %s replaced all %s", refresh.ID, what))
 		return
 	}
-	plan.Tell(reconcile.Warningf("InstanceRefreshEnded", "Instance refresh %s ended as %s%s", refresh.ID, refresh.Status, said(refresh)))
+	plan.Tell(reconcile.Warningf(infrav1.InstanceRefreshEndedEvent, "Instance refresh %s finished with status %s%s", refresh.ID, refresh.Status, said(refresh)))
 }
 
 // noteEnd records when a refresh was first seen to have ended.

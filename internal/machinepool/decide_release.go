@@ -33,7 +33,7 @@ func decideRelease(in input, plan *reconcile.Plan) {
 	// so that the group is not taken for one whose owner tag was removed
 	in.Object.Status.AutoScalingGroup = nil
 	reconciling.True(in.Object, infrav1.ReleasedCondition, infrav1.ReleasedReason, fmt.Sprintf(
-		"nothing is done for this pool any more: let Cluster API Provider AWS run it. Take annotation %s away to have it adopted again", infrav1.ReleaseAnnotation))
+		"Slipway no longer acts on this pool, and Cluster API Provider AWS can manage it. Remove annotation %s to have Slipway adopt it again", infrav1.ReleaseAnnotation))
 }
 
 // isOurs reports whether the group still is Slipway's. One that is not has been released, or never
@@ -60,7 +60,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 		return refuseRelease(in, infrav1.InvalidSpecReason,
 			"Cluster API Provider AWS knows neither launchConfigRef nor launchConfigTemplateRef: make a pool with awsLaunchTemplate, and move to it")
 	case config == nil && reconcile.Succeeded[createLaunchConfig](in.Done), config != nil && reconcile.Succeeded[createLaunchConfig](in.Done):
-		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was made again")
+		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was recreated")
 	case config == nil: // it was taken away, and is needed once more
 		return createConfig(in, plan)
 	case !metav1.IsControlledBy(config, in.Object):
@@ -68,7 +68,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 	case config.Status.RolledBackFrom != "":
 		return refuseRelease(in, infrav1.RolledBackReason, fmt.Sprintf(
 			"the pool went back, and what its spec asks for is not what runs: Cluster API Provider AWS would launch by the spec again. "+
-				"Take annotation %s away, edit the spec to what runs, and set it again then", infrav1.ReleaseAnnotation))
+				"Remove annotation %s, edit the spec to what runs, and then set it again", infrav1.ReleaseAnnotation))
 	}
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
 		if tried, _ := reconcile.Attempted[markReleased](in.Done); !tried {
@@ -84,7 +84,7 @@ func templateReleased(in input, config *infrav1.AWSLaunchConfig) bool {
 	name, condition := in.Object.Name, meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
 	switch {
 	case condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation:
-		return refuseRelease(in, infrav1.ReleasingReason, "the launch template is being made as Cluster API Provider AWS would have it")
+		return refuseRelease(in, infrav1.ReleasingReason, "the launch template is being changed into the form that Cluster API Provider AWS expects")
 	case config.Status.LaunchTemplateName != name:
 		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
 			"Cluster API Provider AWS finds a launch template by its pool's name, %s, and this one is called %s", name, config.Status.LaunchTemplateName))
@@ -136,5 +136,5 @@ func releaseConfig(in input, plan *reconcile.Plan) bool {
 		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has gone back to Cluster API Provider AWS")
 		return true
 	}
-	return refuseRelease(in, infrav1.ReleasingReason, "the launch config is going")
+	return refuseRelease(in, infrav1.ReleasingReason, "the launch config is being deleted")
 }

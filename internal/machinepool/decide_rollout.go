@@ -57,7 +57,7 @@ func waitsToRollOut(in input) bool {
 		return true
 	case !pointed(in) && !rootVolumesOf(in).inPlace && !holdsConfiguration(in):
 		// A refresh would replace nothing: the group still launches what it launched before.
-		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, "the group is not at the wanted version yet")
+		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, "the group does not use the desired version yet")
 		return true
 	}
 	return false
@@ -72,7 +72,7 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	}
 	if reconcile.Succeeded[cancelRefresh](in.Done) {
 		newest := latest(in.Seen.Refreshes.List)
-		showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is wanted", newest.ID))
+		showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is desired", newest.ID))
 		plan.LookAgain(lookAgain)
 		return true
 	}
@@ -222,12 +222,12 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	case in.Seen.Refreshes.UnderWay:
 		// The announcement must not be taken for that of another's refresh.
 		annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, refreshAnnotation, "") })
-		showNotRolledOut(in, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is under way")
+		showNotRolledOut(in, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is in progress")
 		pollAgain(in, plan)
 		return
 	}
 	if coming := unshieldable(decision.Shield); coming != "" {
-		showNotRolledOut(in, infrav1.WaitingForRefreshReason, fmt.Sprintf("%s; instance %s runs what is wanted, and must be in service before a refresh can spare it", decision.Reason, coming))
+		showNotRolledOut(in, infrav1.WaitingForRefreshReason, fmt.Sprintf("%s; instance %s runs the desired configuration, and must be in service before a refresh can skip it", decision.Reason, coming))
 		plan.LookAgain(lookAgain)
 		return
 	}

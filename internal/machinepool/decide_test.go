@@ -527,7 +527,7 @@ func TestDecideRollout(t *testing.T) {
 				g.Instances[0].LifecycleState = "Pending"
 			})
 			in.Seen.LaunchConfig.Object.Status.CurrentVersions = []int64{2, 3}
-		}, then: "record 2 instances, because what it was given changed", shows: []string{"RolledOut=False/WaitingForRefresh: instance i-1 runs what is wanted"}},
+		}, then: "record 2 instances, because what it was given changed", shows: []string{"RolledOut=False/WaitingForRefresh: instance i-1 runs the desired configuration"}},
 		{reason: "AWS does not protect it", given: func(in *input) {
 			due(in)
 			did(in, protectInstances{Protect: true}, errRefused)
@@ -536,11 +536,11 @@ func TestDecideRollout(t *testing.T) {
 			then: "nothing", shows: []string{"RolledOut=False/RefreshStartFailed: change spec.refreshPreferences"}, again: aws.FateOf(errRefused).After},
 		{reason: "AWS takes no such refresh", given: func(in *input) { due(in); did(in, startRefresh{}, errRefused); did(in, recordInstances{}, nil) }, then: "nothing",
 			shows: []string{"RolledOut=False/RefreshStartFailed: change spec.refreshPreferences"}, again: aws.FateOf(errRefused).After},
-		{reason: "an earlier refresh is under way", given: func(in *input) {
+		{reason: "an earlier refresh is in progress", given: func(in *input) {
 			due(in)
 			in.Seen.Refreshes.UnderWay, in.Seen.Refreshes.Again, in.Seen.InMotion = true, noon.Add(15*time.Second), true
 			did(in, recordInstances{}, nil)
-		}, then: "nothing", shows: []string{"RolledOut=False/WaitingForRefresh: an earlier refresh is under way"}, again: 15 * time.Second},
+		}, then: "nothing", shows: []string{"RolledOut=False/WaitingForRefresh: an earlier refresh is in progress"}, again: 15 * time.Second},
 		{reason: "it goes on", given: func(in *input) {
 			pointAt(in, 2)
 			recorded(in)
@@ -548,7 +548,7 @@ func TestDecideRollout(t *testing.T) {
 			did(in, recordInstances{}, nil)
 		}, then: "nothing",
 			shows: []string{"RolledOut=False/RollingOut: instance refresh r-1 is InProgress; 2 of 2 instances run version 1"}, again: 15 * time.Second},
-		{reason: "another configuration is wanted meanwhile, and its instances are there: AWS is asked once more", given: func(in *input) {
+		{reason: "another configuration is wanted meanwhile, and its instances are there: AWS is asked again", given: func(in *input) {
 			pointAt(in, 3)
 			recorded(in)
 			in.Seen.Refreshes = history(active)

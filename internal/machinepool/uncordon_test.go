@@ -218,7 +218,7 @@ func TestRootVolumeReplacementIsDrained(t *testing.T) {
 		t.Error("the instance was replaced")
 	}
 	if !r.server.node.Spec.Unschedulable || pool.Annotations[DrainingAnnotation] == "" {
-		t.Error("while the workload cluster does not answer, the node can not be uncordoned, and must not be forgotten")
+		t.Error("while the workload cluster does not answer, the node cannot be uncordoned, and must not be forgotten")
 	}
 	pool = r.drainFor(5 * time.Minute)
 	if node := r.server.node; node.Spec.Unschedulable || len(node.Annotations) != 1 {

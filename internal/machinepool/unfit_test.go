@@ -39,7 +39,7 @@ func TestIncompatible(t *testing.T) {
 		},
 		{
 			reason: "a block is of one type", config: func(c *infrav1.AWSLaunchConfigSpec) { c.MarketType = infrav1.MarketTypeCapacityBlock },
-			pool: func(p *infrav1.AWSMachinePoolSpec) { p.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{} }, says: "Capacity Block, which can not",
+			pool: func(p *infrav1.AWSMachinePoolSpec) { p.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{} }, says: "Capacity Block, which cannot",
 		},
 		{
 			reason: "warm pools are On-Demand", config: func(c *infrav1.AWSLaunchConfigSpec) { c.MarketType = infrav1.MarketTypeSpot },
@@ -94,7 +94,7 @@ func TestIncompatible(t *testing.T) {
 			reason: "Spot runs in no reservation", config: func(c *infrav1.AWSLaunchConfigSpec) { c.MarketType = infrav1.MarketTypeSpot },
 			pool: func(p *infrav1.AWSMachinePoolSpec) {
 				p.CapacityReservation = &infrav1.GroupCapacityReservation{Preference: "capacity-reservations-only"}
-			}, says: "can not run in the Capacity Reservation",
+			}, says: "cannot run in the Capacity Reservation",
 		},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

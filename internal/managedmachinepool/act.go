@@ -92,7 +92,7 @@ func (r recordName) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 func (c createNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	var told []reconcile.Event
 	if c.Lost != "" {
-		told = append(told, reconcile.Warningf("NodegroupLost", "%s", c.Lost))
+		told = append(told, reconcile.Warningf(infrav1.NodegroupLostEvent, "%s", c.Lost))
 	}
 	created, err := a.nodegroups().Create(ctx, c.Desired, c.Name, c.LostARN)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c createNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, er
 	if created.LaunchTemplateID != "" {
 		source = fmt.Sprintf(" from version %d of launch template %s", created.Version, created.LaunchTemplateID)
 	}
-	return append(told, reconcile.Eventf("NodegroupCreated", "Creating node group %s in EKS cluster %s%s", created.Name, c.Desired.Cluster, source)), nil
+	return append(told, reconcile.Eventf(infrav1.NodegroupCreatedEvent, "Creating node group %s in EKS cluster %s%s", created.Name, c.Desired.Cluster, source)), nil
 }
 
 func (g adoptNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -115,15 +115,15 @@ func (g adoptNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, err
 	a.changeTags(g.Tags, nil)
 	a.Seen.Adopting = false
 	a.observer().keep()
-	return eventsOf(reconcile.Eventf("NodegroupAdopted", "Took over node group %s, which Cluster API Provider AWS made", g.Group)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodegroupAdoptedEvent, "Took over node group %s, which Cluster API Provider AWS created", g.Group)), nil
 }
 
 func (u updateNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	var started nodegroup.Update
 	var err error
-	reason := "NodegroupUpdateStarted"
+	reason := infrav1.NodegroupUpdateStartedEvent
 	if u.Config != nil {
-		reason = "NodegroupConfigUpdateStarted"
+		reason = infrav1.NodegroupConfigUpdateStartedEvent
 		started, err = a.nodegroups().UpdateConfig(ctx, *u.Config, *a.Seen.Group)
 	} else {
 		started, err = a.nodegroups().UpdateVersion(ctx, *u.Version, *a.Seen.Group)
@@ -162,7 +162,7 @@ func (c changeHooks) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	done, err := a.groups().ChangeHooks(ctx, c.Group, c.Changes)
 	var told []reconcile.Event
 	if len(done) > 0 {
-		told = eventsOf(reconcile.Eventf("ASGHooksChanged", "Changed Auto Scaling group %s: %s", c.Group, strings.Join(done, "; ")))
+		told = eventsOf(reconcile.Eventf(infrav1.ASGHooksChangedEvent, "Changed Auto Scaling group %s: %s", c.Group, strings.Join(done, "; ")))
 	}
 	if err != nil {
 		a.Memory.hooksDue = a.Clock.Now()
@@ -195,7 +195,7 @@ func (d disownNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, er
 		return nil, err
 	}
 	a.Memory.cloud.SeenManagedGroups.Forget(a.key()) // nothing is to be noticed
-	return eventsOf(reconcile.Eventf("NodegroupReleased", "Left node group %s to Cluster API Provider AWS", d.Group)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodegroupReleasedEvent, "Released node group %s to Cluster API Provider AWS", d.Group)), nil
 }
 
 func (w watchInstances) do(_ context.Context, a actor) ([]reconcile.Event, error) {
@@ -220,5 +220,5 @@ func (f followAutoscaler) do(ctx context.Context, a actor) ([]reconcile.Event, e
 		return nil, err
 	}
 	a.Seen.MachinePool = machinePool
-	return eventsOf(reconcile.Eventf("ReplicasFollowed", "Set MachinePool replicas to the group's desired capacity: %d → %d", f.Before, f.Replicas)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ReplicasFollowedEvent, "Set MachinePool replicas to the group's desired capacity: %d → %d", f.Before, f.Replicas)), nil
 }

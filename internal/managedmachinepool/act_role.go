@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
@@ -19,7 +20,7 @@ func (c createRole) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 		return nil, err
 	}
 	a.Seen.Role.Role = role
-	return eventsOf(reconcile.Eventf("NodeRoleCreated", "Created IAM role %s", role.Name)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodeRoleCreatedEvent, "Created IAM role %s", role.Name)), nil
 }
 
 func (c changeRole) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -27,7 +28,7 @@ func (c changeRole) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 	done, err := a.roles().Ensure(ctx, c.Desired, role)
 	var told []reconcile.Event
 	if len(done) > 0 {
-		told = eventsOf(reconcile.Eventf("NodeRoleChanged", "Changed IAM role %s: %s", role.Name, strings.Join(done, "; ")))
+		told = eventsOf(reconcile.Eventf(infrav1.NodeRoleChangedEvent, "Changed IAM role %s: %s", role.Name, strings.Join(done, "; ")))
 	}
 	if err != nil {
 		a.Memory.roleDue = a.Clock.Now()
@@ -57,7 +58,7 @@ func (d deleteRole) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 		return nil, err
 	}
 	role.Role = nil
-	return eventsOf(reconcile.Eventf("NodeRoleDeleted", "Deleted IAM role %s", d.Name)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodeRoleDeletedEvent, "Deleted IAM role %s", d.Name)), nil
 }
 
 func (h handOverRole) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -69,5 +70,5 @@ func (h handOverRole) do(ctx context.Context, a actor) ([]reconcile.Event, error
 		return nil, err
 	}
 	role.Role = nil // it is another pool's
-	return eventsOf(reconcile.Eventf("NodeRoleHandedOver", "Left IAM role %s to AWSManagedMachinePool %s, whose nodes have it", h.Name, h.Heir)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodeRoleHandedOverEvent, "Transferred IAM role %s to AWSManagedMachinePool %s, whose nodes use it", h.Name, h.Heir)), nil
 }

@@ -27,7 +27,7 @@ func clearAway(in input, plan *reconcile.Plan) {
 	reason, message := infrav1.NodegroupDeleteFailedReason, fmt.Sprintf("EKS could not delete node group %s", group.Name)
 	wait := untilDeletedAgain(in)
 	if group.Status == nodegroup.StatusCreateFailed {
-		reason, message = infrav1.NodegroupCreateFailedReason, fmt.Sprintf("EKS could not make node group %s", group.Name)
+		reason, message = infrav1.NodegroupCreateFailedReason, fmt.Sprintf("EKS could not create node group %s", group.Name)
 		wait = recreateAfter(in)
 	}
 	if issues := issuesText(group.Issues); issues != "" {
@@ -48,7 +48,7 @@ func clearAway(in input, plan *reconcile.Plan) {
 		plan.Need(needFresh)
 	default:
 		plan.Do(deleteNodegroup{
-			Group: group.Name, Event: reconcile.Eventf("NodegroupDeleting", "Deleting node group %s, to make it again: %s", group.Name, message),
+			Group: group.Name, Event: reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s, to recreate it: %s", group.Name, message),
 		}, "%s", message)
 	}
 }

@@ -129,7 +129,7 @@ func refusedNew(in input, wanted nodegroup.Desired) bool {
 // showCreating shows that EKS creates the node group, and records what it was created for if that
 // was in this pass. Attempts that failed for the same are counted on.
 func showCreating(in input, plan *reconcile.Plan) {
-	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupCreatingReason, fmt.Sprintf("EKS is making node group %s", in.Seen.Group.Name))
+	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupCreatingReason, fmt.Sprintf("EKS is creating node group %s", in.Seen.Group.Name))
 	if !reconcile.Succeeded[createNodegroup](in.Done) {
 		return
 	}

@@ -93,7 +93,7 @@ func deleteNodegroups(in input, plan *reconcile.Plan) bool {
 			return false
 		}
 		if !tried && group.Status != nodegroup.StatusDeleting && (!failing || untilDeletedAgain(in) <= 0) {
-			plan.Do(deleteNodegroup{Group: group.Name, Event: reconcile.Eventf("NodegroupDeleting", "Deleting node group %s and its nodes", group.Name)},
+			plan.Do(deleteNodegroup{Group: group.Name, Event: reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s and its nodes", group.Name)},
 				"%s is being deleted", in.Object.Name)
 			return true
 		}
@@ -204,7 +204,7 @@ func deleteRoles(in input, plan *reconcile.Plan) bool {
 		case !ownsRole(in, seen.Role):
 			reportLeftRole(in, plan, seen.Role)
 		case seen.Users.Heir == nil && seen.Users.Foreign:
-			plan.Tell(reconcile.Warningf("NodeRoleLeft", "IAM role %s is also named by a pool of another namespace, which Slipway does not make its owner. "+
+			plan.Tell(reconcile.Warningf(infrav1.NodeRoleLeftEvent, "IAM role %s is also named by a pool of another namespace, which Slipway does not make its owner. "+
 				"The role stays: delete it in IAM when no nodes have it", seen.Name))
 		default:
 			return endRole(in, plan, seen)
@@ -217,7 +217,7 @@ func deleteRoles(in input, plan *reconcile.Plan) bool {
 // has the pool's owner tag.
 func reportLeftRole(in input, plan *reconcile.Plan, role *noderole.Role) {
 	if createdFor(in.Object.Status.NodeRole, role) {
-		plan.Tell(reconcile.Warningf("NodeRoleLeft", "IAM role %s, which this pool created, has no tag %s with value %s, so that Slipway does not delete it. Delete it in IAM",
+		plan.Tell(reconcile.Warningf(infrav1.NodeRoleLeftEvent, "IAM role %s, which this pool created, has no tag %s with value %s, so that Slipway does not delete it. Delete it in IAM",
 			role.Name, infrav1.TagManagedMachinePool, ownerTag(in)))
 	}
 }

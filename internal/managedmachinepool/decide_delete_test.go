@@ -189,7 +189,7 @@ func TestDecideRelease(t *testing.T) {
 		}), then: "nothing", shows: []string{condition + "=False/" + infrav1.InvalidSpecReason + ": knows neither"}},
 		{reason: "the template names no image", given: changed(func(in *input) { in.Object.Spec.AWSLaunchTemplate.AMI.ID = nil }), then: "nothing", shows: []string{condition + "=False/" + infrav1.InvalidSpecReason + ": names no image"}},
 		{reason: "its launch config is gone", given: changed(func(in *input) { in.Seen.LaunchConfig.Object = nil }), then: "create AWSLaunchConfig pool, because the pool has no launch config"},
-		{reason: "its launch config was created again", given: changed(func(in *input) { did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil) }), then: "nothing", shows: []string{waits + ": was made again"}},
+		{reason: "its launch config was created again", given: changed(func(in *input) { did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil) }), then: "nothing", shows: []string{waits + ": was recreated"}},
 		{reason: "its launch config is another object's", given: changed(func(in *input) { in.Seen.LaunchConfig.Object.OwnerReferences = nil }), then: "nothing",
 			shows: []string{infrav1.LaunchTemplateReadyCondition + "=False/" + infrav1.LaunchConfigNotOwnedReason}},
 		{reason: "its template has another name", given: changed(func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.LaunchTemplateName = "golden" }) }), then: "nothing",
@@ -203,7 +203,7 @@ func TestDecideRelease(t *testing.T) {
 		{reason: "the owner tag cannot be taken", given: func(in *input) { released(in); did(in, disownNodegroup{}, errRefused) }, then: "nothing", again: refusedAgain, shows: []string{waits}},
 		{reason: "the owner tag was taken", given: func(in *input) { released(in); did(in, disownNodegroup{}, nil) }, then: "needs the launch config past the cache"},
 		{reason: "the launch config is left", given: config(func(*infrav1.AWSLaunchConfig) {}), then: "delete AWSLaunchConfig pool, because the pool has gone back to Cluster API Provider AWS"},
-		{reason: "the launch config is going", given: config(func(config *infrav1.AWSLaunchConfig) { config.DeletionTimestamp = &metav1.Time{Time: noon} }), then: "nothing", shows: []string{waits + ": is going"}},
+		{reason: "the launch config is being deleted", given: config(func(config *infrav1.AWSLaunchConfig) { config.DeletionTimestamp = &metav1.Time{Time: noon} }), then: "nothing", shows: []string{waits + ": is being deleted"}},
 		{reason: "the launch config was never released", given: config(func(config *infrav1.AWSLaunchConfig) { config.Annotations = nil }), then: "nothing", fails: "has not been released"},
 		{reason: "nothing is left", given: func(in *input) { disowned(in); in.Seen.Leftovers.ConfigRead = true }, then: "nothing", shows: []string{condition + "=True/" + infrav1.ReleasedReason}},
 	})

@@ -40,7 +40,7 @@ func reportHealth(in input, plan *reconcile.Plan) bool {
 	}
 	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.NodegroupHealthyCondition)
 	if before == nil || before.Status != metav1.ConditionFalse || before.Message != report.Shortened(message) {
-		plan.Tell(reconcile.Warningf("NodegroupUnhealthy", "Node group %s: %s", group.Name, message))
+		plan.Tell(reconcile.Warningf(infrav1.NodegroupUnhealthyEvent, "Node group %s: %s", group.Name, message))
 	}
 	reconciling.False(in.Object, infrav1.NodegroupHealthyCondition, infrav1.DegradedReason, report.Shortened(message))
 	return true

@@ -43,7 +43,7 @@ func ensureNodegroup(in input, plan *reconcile.Plan) bool {
 		reconciling.True(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupUpdatingReason, updatingMessage(in))
 	case nodegroup.StatusDeleting:
 		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupDeletingReason,
-			fmt.Sprintf("node group %s is being deleted; it is made again when it is gone", group.Name))
+			fmt.Sprintf("node group %s is being deleted. Slipway recreates it once the deletion completes", group.Name))
 	case nodegroup.StatusCreateFailed, nodegroup.StatusDeleteFailed:
 		clearAway(in, plan)
 	default:

@@ -115,7 +115,7 @@ func TestDecideClearAway(t *testing.T) {
 	}
 	notCreated, notDeleted := failed(nodegroup.StatusCreateFailed), failed(nodegroup.StatusDeleteFailed)
 	longAgo := ptr.To(metav1.NewTime(noon.Add(-time.Hour)))
-	const again = "delete node group team_pool, because EKS could not make node group team_pool: AccessDenied: the role may not"
+	const again = "delete node group team_pool, because EKS could not create node group team_pool: AccessDenied: the role may not"
 	attempt := func(in *input, wanted string) {
 		in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: creation, Status: nodegroup.UpdateInProgress, StartedFor: wanted}
 	}

@@ -39,7 +39,7 @@ func decideRelease(in input, plan *reconcile.Plan) {
 	// so that the node group is not taken for one whose owner tag was removed
 	in.Object.Status.Nodegroup = nil
 	reconciling.True(in.Object, infrav1.ReleasedCondition, infrav1.ReleasedReason, fmt.Sprintf(
-		"nothing is done for this pool any more: let Cluster API Provider AWS run it. Take annotation %s away to have it adopted again", infrav1.ReleaseAnnotation))
+		"Slipway no longer acts on this pool, and Cluster API Provider AWS can manage it. Remove annotation %s to have Slipway adopt it again", infrav1.ReleaseAnnotation))
 }
 
 // isOurs reports whether the node group still is Slipway's. One that is not has been released, or
@@ -80,7 +80,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 		createConfig(in, plan) // it was taken away, and is needed once more
 		return false
 	case reconcile.Succeeded[createLaunchConfig](in.Done):
-		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was made again")
+		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was recreated")
 	case !metav1.IsControlledBy(config, object):
 		showForeignConfig(in, plan)
 		return false
@@ -100,7 +100,7 @@ func releaseVersion(in input, plan *reconcile.Plan, config *infrav1.AWSLaunchCon
 	}
 	if template := templateIn(config); !template.Accepts(group.LaunchTemplateID, group.Version) {
 		return refuseRelease(in, infrav1.ReleasingReason, fmt.Sprintf(
-			"version %d of the launch template is wanted, and the node group has %d. Take annotation %s away until the pool has rolled out",
+			"version %d of the launch template is wanted, and the node group has %d. Remove annotation %s until the pool has rolled out",
 			template.Version, group.Version, infrav1.ReleaseAnnotation))
 	}
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
@@ -111,7 +111,7 @@ func releaseVersion(in input, plan *reconcile.Plan, config *infrav1.AWSLaunchCon
 	}
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
 	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation {
-		return refuseRelease(in, infrav1.ReleasingReason, "the launch template is being made as Cluster API Provider AWS would have it")
+		return refuseRelease(in, infrav1.ReleasingReason, "the launch template is being changed into the form that Cluster API Provider AWS expects")
 	}
 	return true
 }
@@ -122,7 +122,7 @@ func foreignToCAPA(object *infrav1.AWSManagedMachinePool) string {
 	case object.Spec.AWSLaunchTemplate == nil:
 		return "Cluster API Provider AWS knows neither spec.launchConfigRef nor spec.launchConfigTemplateRef: make a new pool with awsLaunchTemplate, and move to it"
 	case !object.Spec.OwnImage():
-		return "Cluster API Provider AWS can not run a node group whose launch template names no image, and EKS can not change that: " +
+		return "Cluster API Provider AWS cannot run a node group whose launch template names no image, and EKS cannot change that: " +
 			"make a new pool with awsLaunchTemplate.ami or without awsLaunchTemplate, and move to it"
 	}
 	return ""
@@ -166,5 +166,5 @@ func releaseConfig(in input, plan *reconcile.Plan) bool {
 		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has gone back to Cluster API Provider AWS")
 		return true
 	}
-	return refuseRelease(in, infrav1.ReleasingReason, "the launch config is going")
+	return refuseRelease(in, infrav1.ReleasingReason, "the launch config is being deleted")
 }

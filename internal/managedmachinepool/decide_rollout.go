@@ -48,11 +48,11 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 		reconciling.True(in.Object, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
 		return true
 	case busy(in):
-		return show(infrav1.WaitingForUpdateReason, "%s; EKS does one update at a time, and one is under way", due)
+		return show(infrav1.WaitingForUpdateReason, "%s; EKS performs one update at a time, and an earlier one is in progress", due)
 	case held(in, desiredNodegroup(in).Key()):
-		return show(infrav1.SettlingReason, "%s; the spec changed a moment ago", due)
+		return show(infrav1.SettlingReason, "%s; the spec changed recently, and the update waits until it has not changed for a while", due)
 	case step.After > 0 && record != nil:
-		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up, and it is tried again: %s", due, record.Reason)
+		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up, and Slipway retries the update: %s", due, record.Reason)
 	}
 	return show(infrav1.WaitingForUpdateReason, "%s", due)
 }

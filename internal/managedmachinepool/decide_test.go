@@ -348,7 +348,7 @@ func TestDecideUpdate(t *testing.T) {
 			wantVersion(in, 2)
 			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}}
 			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.ConfigUpdate, Status: nodegroup.UpdateSuccessful, Reason: "pods stay", EndTime: ptr.To(metav1.NewTime(noon))}
-		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: tried again: pods stay"}},
+		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: retries the update: pods stay"}},
 		{reason: "another size is wanted", given: func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3); fresh(in) },
 			then: "update node group team_pool: min size 2 → 3; max size 2 → 3; desired size 2 → 3, because min size 2 → 3; max size 2 → 3; desired size 2 → 3"},
 		{reason: "EKS started to change the size", given: func(in *input) {
@@ -390,7 +390,7 @@ func TestDecideUpdate(t *testing.T) {
 			in.Seen.InMotion = true
 			in.Seen.Members = nil
 			in.Object.Status.Update = running(nodegroup.ConfigUpdate)
-		}, then: "nothing", again: time.Hour, shows: []string{roll + "=False/WaitingForUpdate: one is under way"}},
+		}, then: "nothing", again: time.Hour, shows: []string{roll + "=False/WaitingForUpdate: an earlier one is in progress"}},
 		{reason: "the update is over", given: func(in *input) { in.Object.Status.Update = running(nodegroup.VersionUpdate) }, then: "needs the update of the node group"},
 		{reason: "the update is about to end", given: func(in *input) {
 			in.Object.Status.Update = running(nodegroup.VersionUpdate)

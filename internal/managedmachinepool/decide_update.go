@@ -38,7 +38,7 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 		findUpdate(in, plan)
 	case record != nil && record.Type == creation && record.Status == nodegroup.UpdateInProgress && group.Works():
 		record.Status, record.EndTime = nodegroup.UpdateSuccessful, ptr.To(metav1.NewTime(in.Now))
-		plan.Tell(reconcile.Eventf("NodegroupActive", "Node group %s is active", group.Name))
+		plan.Tell(reconcile.Eventf(infrav1.NodegroupActiveEvent, "Node group %s is active", group.Name))
 	}
 	return true
 }
@@ -83,14 +83,14 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s): %s", in.Seen.Group.Name, record.ID, record.Cause))
 	} else {
 		record.Attempts++
-		plan.Tell(reconcile.Warningf("NodegroupUpdateFailed", "Update %s of node group %s ended as %s, and EKS went back: %s",
+		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished with status %s, and EKS went back to the previous version: %s",
 			record.ID, in.Seen.Group.Name, update.Status, record.Reason))
 	}
 	noteAttempt(in, record.Type, attemptOf(record))
 }
 
 // updatedEvents are the reasons of the events about updates that succeeded, by the type of the update.
-var updatedEvents = map[string]string{nodegroup.VersionUpdate: "NodegroupUpdated", nodegroup.ConfigUpdate: "NodegroupConfigUpdated"}
+var updatedEvents = map[string]string{nodegroup.VersionUpdate: infrav1.NodegroupUpdatedEvent, nodegroup.ConfigUpdate: infrav1.NodegroupConfigUpdatedEvent}
 
 // attemptOf returns what an update in status says about the change that it was started for.
 func attemptOf(record *infrav1.NodegroupUpdateStatus) nodegroup.Attempt {

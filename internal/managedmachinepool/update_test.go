@@ -42,7 +42,7 @@ func TestUpdateIsFollowedPastABadEdit(t *testing.T) {
 		reason string
 		edit   func(*world)
 	}{
-		{"the launch config can not be launched from", func(w *world) { w.refused("pool", "key pair tpyo does not exist") }},
+		{"the launch config cannot be launched from", func(w *world) { w.refused("pool", "key pair tpyo does not exist") }},
 		{"the launch config that is named does not exist", func(w *world) {
 			w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) {
 				pool.Spec.AWSLaunchTemplate, pool.Spec.LaunchConfigRef = nil, &infrav1.LaunchConfigReference{Name: "tpyo"}

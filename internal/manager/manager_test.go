@@ -124,7 +124,7 @@ func TestReadiness(t *testing.T) {
 		{"one that waits for its turn is ready, and reads nothing", waits, fakeInformers{err: errors.New("asked")}, ""},
 		{"one that leads is ready when everything is read", leads, fakeInformers{synced: true}, ""},
 		{"one that leads is not ready before", leads, fakeInformers{}, "Cluster has not been read yet"},
-		{"nor when a kind can not be watched", leads, fakeInformers{err: errors.New("no such kind")}, "no such kind"},
+		{"nor when a kind cannot be watched", leads, fakeInformers{err: errors.New("no such kind")}, "no such kind"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

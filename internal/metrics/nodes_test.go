@@ -362,11 +362,11 @@ func TestUtilization(t *testing.T) {
 	}
 }
 
-// TestPageListsWhatIsServed compares docs/observability.md with the metrics that are served, by
+// TestPageListsWhatIsServed compares docs/reference/observability.md with the metrics that are served, by
 // name and labels.
 func TestPageListsWhatIsServed(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/observability.md")
+	page, err := os.ReadFile("../../docs/reference/observability.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,11 +390,11 @@ func TestPageListsWhatIsServed(t *testing.T) {
 	}
 }
 
-// TestPageKnowsKarpentersMetrics holds that docs/provisioner.md has one row for each of Karpenter's
+// TestPageKnowsKarpentersMetrics holds that docs/how-to/provisioner.md has one row for each of Karpenter's
 // metrics, which names metrics and labels that are served, or says why there is none.
 func TestPageKnowsKarpentersMetrics(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/provisioner.md")
+	page, err := os.ReadFile("../../docs/how-to/provisioner.md")
 	if err != nil {
 		t.Fatal(err)
 	}

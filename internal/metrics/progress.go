@@ -1,6 +1,6 @@
 // Package metrics owns the metrics of Slipway's own work: milestones, versions, roll-outs, how long
 // an edit takes, and in what state objects are. Calls to AWS are counted by package aws, passes and
-// queues by controller-runtime. docs/observability.md says what each one means.
+// queues by controller-runtime. docs/reference/observability.md says what each one means.
 package metrics
 
 import (

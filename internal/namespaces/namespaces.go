@@ -15,7 +15,7 @@ import (
 )
 
 // ErrSelector is in the chain of errors about a selector that no one can use.
-var ErrSelector = errors.New("the selector can not be used")
+var ErrSelector = errors.New("the selector cannot be used")
 
 // Allowed reports whether the list names a namespace or the selector selects it. The rules are
 // CAPA's: without a list and a selector all are allowed; a selector that is there and empty selects

@@ -12,7 +12,7 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 	ekstypes.NodegroupIssueCodeEc2LaunchTemplateVersionMismatch:      "somebody made a version of the template that EKS keeps of its own: have the Auto Scaling group name EKS's version again",
 	ekstypes.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound:       "the launch template or version that the node group was made from is gone",
 	ekstypes.NodegroupIssueCodeEc2SecurityGroupNotFound:              "make the security group again, or take it from the launch template",
-	ekstypes.NodegroupIssueCodeEc2SubnetNotFound:                     "the subnets of a node group can not be changed: make a new pool",
+	ekstypes.NodegroupIssueCodeEc2SubnetNotFound:                     "the subnets of a node group cannot be changed: make a new pool",
 	ekstypes.NodegroupIssueCodeIamNodeRoleNotFound:                   "make the role again under the same name",
 	ekstypes.NodegroupIssueCodeIamInstanceProfileNotFound:            "EKS's instance profile is gone: make a new pool",
 	ekstypes.NodegroupIssueCodeNodeCreationFailure:                   "instances run and do not join: look at the bootstrap data, the node role and the way to the API server",
@@ -20,7 +20,7 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 	ekstypes.NodegroupIssueCodeInstanceLimitExceeded:                 "ask AWS for a higher quota",
 	ekstypes.NodegroupIssueCodeInsufficientFreeAddresses:             "free addresses in the subnets",
 	ekstypes.NodegroupIssueCodePodEvictionFailure:                    "pods could not be evicted: look at their disruption budgets, or set updateConfig.force",
-	ekstypes.NodegroupIssueCodeClusterUnreachable:                    "EKS can not reach the cluster's API server, or may not read it",
+	ekstypes.NodegroupIssueCodeClusterUnreachable:                    "EKS cannot reach the cluster's API server, or may not read it",
 }
 
 // Advice returns what helps against a health issue, empty where EKS says it itself.

@@ -155,7 +155,7 @@ func (s Step) Grows(seen Nodegroup) bool {
 func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	var step Step
 	if differences := fixedDiffers(desired, seen); len(differences) > 0 {
-		step.obstructed(Fixed, "EKS can not change of node group %s: %s. Make the spec as the node group is, or make a new pool and move to it",
+		step.obstructed(Fixed, "EKS cannot change of node group %s: %s. Make the spec as the node group is, or make a new pool and move to it",
 			seen.Name, strings.Join(differences, "; "))
 	}
 	version := step.versionChange(desired, seen, last[Rollback], now)
@@ -291,7 +291,7 @@ func (s *Step) templateChange(change *VersionChange, desired Desired, seen Nodeg
 		return false // EKS refuses it, and the obstacle says so
 	}
 	if template.ID != seen.LaunchTemplateID {
-		s.obstructed(TemplateGone, "the node group was made from launch template %s, not %s, and EKS can not give it another one", seen.LaunchTemplateID, template.ID)
+		s.obstructed(TemplateGone, "the node group was made from launch template %s, not %s, and EKS cannot give it another one", seen.LaunchTemplateID, template.ID)
 		return false
 	}
 	switch {

@@ -30,7 +30,7 @@ type thing struct {
 	tags            map[string]string
 	// foreign things are neither Slipway's nor created by the holder, nor covered by a permission to adopt.
 	foreign bool
-	// may lists the changes that a policy allows by declaration; docs/permissions.md names them.
+	// may lists the changes that a policy allows by declaration; docs/reference/permissions.md names them.
 	may []string
 	// policies, boundary, and trusted are a role's: what is attached, and whether an outside
 	// principal may assume it.

@@ -1,6 +1,6 @@
 // Package permissions owns what Slipway may do in AWS: a table of the actions that each feature
 // needs, and of the resources and conditions that bound them. The IAM policies that `slipway iam
-// policy` prints, and those in docs/permissions.md, are generated from it. It is pure.
+// policy` prints, and those in docs/reference/permissions.md, are generated from it. It is pure.
 //
 // A policy allows changes only to resources that carry Slipway's owner tag, and allows that tag
 // only on resources that are being created, or that the feature adoption covers. So its holder

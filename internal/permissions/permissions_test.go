@@ -347,10 +347,10 @@ func TestScopeIsChecked(t *testing.T) {
 }
 
 // write rewrites the documented policies.
-var write = flag.Bool("write", false, "write the policies into docs/permissions.md")
+var write = flag.Bool("write", false, "write the policies into docs/reference/permissions.md")
 
 const (
-	documented = "../../docs/permissions.md"
+	documented = "../../docs/reference/permissions.md"
 	begin, end = "<!-- begin: go test ./internal/permissions -write -->\n", "<!-- end -->\n"
 )
 

@@ -163,7 +163,7 @@ func (a Access) Show(object reconciling.Conditioned, plan *reconcile.Plan) bool 
 	var unsupported *cluster.UnsupportedError
 	switch {
 	case !a.Exists:
-		reconciling.False(object, condition, infrav1.WaitingForClusterReason, fmt.Sprintf("Cluster %q does not exist", a.Cluster))
+		reconciling.False(object, condition, infrav1.WaitingForClusterReason, fmt.Sprintf("Cluster %q does not exist, so no node is launched. Create the Cluster, or correct its name", a.Cluster))
 		return false
 	case errors.As(a.Err, &notReady):
 		reconciling.False(object, condition, notReady.Reason, notReady.Message)

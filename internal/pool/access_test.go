@@ -47,7 +47,7 @@ func TestAccessIsShown(t *testing.T) {
 			"False", infrav1.CredentialsInvalidReason, "let the role's trust policy name the caller", true,
 		},
 		{"no region is named", Access{Exists: true, Err: &aws.NoRegionError{}}, "False", infrav1.InvalidSpecReason, "no AWS region", false},
-		{"STS is throttled", Access{Exists: true, Err: answered("Throttling")}, "Unknown", infrav1.AWSUnavailableReason, "trying again", true},
+		{"STS is throttled", Access{Exists: true, Err: answered("Throttling")}, "Unknown", infrav1.AWSUnavailableReason, "The call is retried", true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ func ShowFailure(object reconciling.Conditioned, plan *reconcile.Plan, condition
 		return
 	}
 	if meta.FindStatusCondition(object.GetConditions(), condition) == nil {
-		reconciling.Unknown(object, condition, infrav1.AWSUnavailableReason, "AWS did not answer yet; trying again")
+		reconciling.Unknown(object, condition, infrav1.AWSUnavailableReason, "AWS has not answered yet. The call is retried")
 	}
 	TryAgain(plan, err)
 }

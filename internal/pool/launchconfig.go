@@ -71,7 +71,7 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 	switch {
 	case HasToAct(config):
 		reconciling.Unknown(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
-			fmt.Sprintf("AWSLaunchConfig %q has not acted on its current spec yet", config.Name))
+			fmt.Sprintf("AWSLaunchConfig %q is still reconciling its latest spec", config.Name))
 	case condition.Status != metav1.ConditionTrue:
 		// The summary names the condition that it follows from, which the pool's own may bear the name of.
 		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")

@@ -88,11 +88,11 @@ func partsOf(data []byte) ([]part, error) {
 			break
 		}
 		if err != nil {
-			return nil, refused("EK16", "part %d of the bootstrap data can not be read as MIME: %v", len(parts)+1, err)
+			return nil, refused("EK16", "part %d of the bootstrap data cannot be read as MIME: %v", len(parts)+1, err)
 		}
 		content, err := io.ReadAll(next)
 		if err != nil {
-			return nil, refused("EK16", "part %d of the bootstrap data can not be read as MIME: %v", len(parts)+1, err)
+			return nil, refused("EK16", "part %d of the bootstrap data cannot be read as MIME: %v", len(parts)+1, err)
 		}
 		contentType, _, err := mime.ParseMediaType(next.Header.Get("Content-Type"))
 		if err != nil {

@@ -157,7 +157,7 @@ func complete(group Nodegroup) ([]byte, error) {
 		return nil, refused("EK14", "there is no bootstrap data, and the image is of no family of Amazon EKS's, so that none can be made: "+
 			"give the MachinePool a bootstrap config or a data Secret, or use an image of Amazon EKS")
 	case len(missing) > 0 && (group.Family != FamilyAmazonLinux2 || group.Cluster.Name == ""):
-		return nil, refused("EK14", "nodes can not be told how to join yet: the cluster has no %s", strings.Join(missing, ", no "))
+		return nil, refused("EK14", "nodes cannot be told how to join yet: the cluster has no %s", strings.Join(missing, ", no "))
 	}
 	switch group.Family {
 	case FamilyBottlerocket:

@@ -115,7 +115,7 @@ func TestNodegroupDataIsRefused(t *testing.T) {
 		{"EK16", "text that nobody reads", group(FamilyAmazonLinux2, false), "hello\n", "begin it with #cloud-config or #!"},
 		{"EK16", "a message that is none", group(FamilyAmazonLinux2, false), "MIME-Version: 1.0\nContent-Type: text/plain\n\nhello\n", "without parts"},
 		{"EK16", "a message without an end", group(FamilyAmazonLinux2023, false),
-			"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"a\"\n\n--a\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n", "can not be read as MIME"},
+			"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"a\"\n\n--a\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n", "cannot be read as MIME"},
 		{"EK16", "Amazon Linux 2 has no nodeadm", group(FamilyAmazonLinux2, false), ownConfig, "choose an image of Amazon Linux 2023"},
 		{"EK17", "no TOML", group(FamilyBottlerocket, false), script, "is no TOML"},
 		{"EK17", "a quoted key with quotes", group(FamilyBottlerocket, false), `'quoted "value"' = "value"`, "quotes within quoted keys"},
@@ -144,7 +144,7 @@ func TestNodegroupDataIsRefused(t *testing.T) {
 	large := []byte("#cloud-config\n#" + strings.Repeat("a", Limit))
 	var tooLarge *TooLargeError
 	if _, err := RenderNodegroup(large, FormatCloudConfig, group(FamilyAmazonLinux2, false)); !errors.As(err, &tooLarge) || strings.Contains(err.Error(), "S3") {
-		t.Errorf("EKS can not merge what is compressed, and got no error but %v", err)
+		t.Errorf("EKS cannot merge what is compressed, and got no error but %v", err)
 	}
 	if rendered, err := RenderNodegroup(large, FormatCloudConfig, group(FamilyAmazonLinux2, true)); err != nil || !rendered.Gzipped {
 		t.Errorf("cloud-init reads what is compressed: %v", err)

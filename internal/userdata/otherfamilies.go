@@ -48,11 +48,11 @@ func checkBottlerocket(data []byte, group Nodegroup) error {
 	}
 	for _, form := range unsupportedTOML {
 		if form.pattern.Match(data) {
-			return refused("EK17", "EKS can not merge TOML with %s: write it otherwise", form.what)
+			return refused("EK17", "EKS cannot merge TOML with %s: write it otherwise", form.what)
 		}
 	}
 	if mixedArray(settings) {
-		return refused("EK17", "EKS can not merge TOML with arrays of different types, or of integers and floats: make them of one type")
+		return refused("EK17", "EKS cannot merge TOML with arrays of different types, or of integers and floats: make them of one type")
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (e *TooLargeError) Error() string {
 			"pre-bootstrap command)",
 			e.Uncompressed, e.Size, e.Limit)
 	}
-	return fmt.Sprintf("bootstrap data of %d bytes in format %s, which can not be compressed, but EC2 takes at most %d: "+
+	return fmt.Sprintf("bootstrap data of %d bytes in format %s, which cannot be compressed, but EC2 takes at most %d: "+
 		"keep it in S3 (bootstrapStorage: S3), or move large files out of the bootstrap config (into the image, or let Ignition fetch them "+
 		"from a URL)",
 		e.Size, e.Format, e.Limit)

@@ -208,7 +208,7 @@ func healthChecksHaveSomething(s subject) string {
 	if s.pool.Spec.HealthCheck == nil || !slices.Contains(s.pool.Spec.HealthCheck.Types, "ELB") || len(s.pool.Spec.TargetGroupARNs) > 0 {
 		return ""
 	}
-	return "spec.healthCheck.types: ELB asks load balancers, and targetGroupARNs names no target group: it does nothing unless somebody else attaches one"
+	return "spec.healthCheck.types: ELB asks load balancers, and targetGroupARNs names no target group: it does nothing unless another program attaches one"
 }
 
 // protectedInstancesRoll: a refresh waits an hour for protection to be taken away, and fails then

@@ -63,7 +63,7 @@ func taintsComeInTime(s managedSubject) string {
 	if len(s.pool.Spec.Taints) == 0 || !s.pool.Spec.OwnImage() {
 		return ""
 	}
-	return "spec.taints: with an image of your own EKS taints nodes after they have joined, and pods may come first: have the bootstrap data say --register-with-taints too"
+	return "spec.taints: with an image of your own EKS taints nodes after they have joined, and pods may come first: set --register-with-taints in the bootstrap data too"
 }
 
 // containersReachMetadata: an answer with a session token has one hop to the instance and one into

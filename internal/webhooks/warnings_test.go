@@ -82,10 +82,10 @@ var warningCases = []warningCase{
 // launchConfigWarningCases have the spec of an AWSLaunchConfig.
 var launchConfigWarningCases = []warningCase{
 	{rule: "DP2", reason: "an image with its own kernel", spec: `{ami: {id: ami-01234567}, kernelId: ""}`},
-	{rule: "DP2", reason: "a kernel beside it", spec: `{kernelId: aki-01234567, ramDiskId: ari-01234567}`, says: "spec.kernelId and ramDiskId: for paravirtual"},
+	{rule: "DP2", reason: "a kernel beside it", spec: `{kernelId: aki-01234567, ramDiskId: ari-01234567}`, says: "spec.kernelId and ramDiskId: only paravirtual"},
 	{rule: "EK35", reason: "a node group with one interface", spec: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0}]}`},
 	{rule: "EK35", reason: "a node group with two", spec: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0}, {deviceIndex: 1}]}`,
-		says: "can not show node groups"},
+		says: "cannot show node groups"},
 	{rule: "MD2", reason: "off, and nothing more", spec: `{metadataOptions: {httpEndpoint: disabled, httpTokens: optional}}`},
 	{rule: "MD2", reason: "options for nothing", spec: `{metadataOptions: {httpEndpoint: disabled, httpPutResponseHopLimit: 2}}`, says: "so that httpPutResponseHopLimit does nothing"},
 }

@@ -138,7 +138,7 @@ func tryControlPlane(t *testing.T, plane *ControlPlane) {
 		t.Fatal(err)
 	}
 	if parsed, err := version.ParseSemantic(info.GitVersion); err != nil || parsed.LessThan(version.MustParse("v1.36.0")) {
-		t.Errorf("clients can not tell the server's version from %q: %v", info.GitVersion, err)
+		t.Errorf("clients cannot tell the server's version from %q: %v", info.GitVersion, err)
 	}
 	_, err = clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
 	if err != nil {

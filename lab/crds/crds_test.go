@@ -51,7 +51,7 @@ func TestClusterAPI(t *testing.T) {
 			}
 		}
 		if definition.Name == "kubeadmconfigs.bootstrap.cluster.x-k8s.io" && definition.Labels["cluster.x-k8s.io/v1beta2"] != "v1beta2" {
-			t.Errorf("the contract of KubeadmConfig can not be told from its labels %v", definition.Labels)
+			t.Errorf("the contract of KubeadmConfig cannot be told from its labels %v", definition.Labels)
 		}
 	}
 	for _, name := range []string{"clusters.cluster.x-k8s.io", "machinepools.cluster.x-k8s.io", "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io"} {

@@ -70,7 +70,7 @@ func required(t *testing.T, variable string) string {
 	t.Helper()
 	value := os.Getenv(variable)
 	if value == "" {
-		t.Fatalf("set %s (docs/e2e.md)", variable)
+		t.Fatalf("set %s (docs/how-to/e2e.md)", variable)
 	}
 	return value
 }

@@ -1,7 +1,7 @@
 // Package e2e walks a pool of each kind through its life, on whatever management cluster and AWS
 // account it is given: created with a node, edited and rolled, deleted with nothing left.
 // `make test` walks it in the laboratory; with the build tag e2e it is walked on a real account
-// (docs/e2e.md).
+// (docs/how-to/e2e.md).
 package e2e
 
 import (

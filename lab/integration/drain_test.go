@@ -320,7 +320,7 @@ func TestDrainEnds(t *testing.T) {
 		{reason: "Cluster API's annotation on the Machines to come", pool: append(drainTimeout("24h"), "  template:\n    spec:\n      bootstrap:",
 			"  template:\n    metadata:\n      annotations: {machine.cluster.x-k8s.io/exclude-node-draining: \"\"}\n    spec:\n      bootstrap:"),
 			leave: func(w *world) { w.scaleTo(1) }, gone: func(w *world) error { return w.settled(1) }},
-		{reason: "the workload cluster can not be reached", pool: drainTimeout("2m"), prepare: (*world).loseWorkloadCluster,
+		{reason: "the workload cluster cannot be reached", pool: drainTimeout("2m"), prepare: (*world).loseWorkloadCluster,
 			leave: func(w *world) { w.scaleTo(1) }, gone: (*world).oneRuns, timesOut: true},
 		{reason: "the workload cluster has no kubeconfig", pool: drainTimeout("2m"),
 			prepare: func(w *world) { w.remove(&corev1.Secret{}, "capa-kubeconfig") },

@@ -56,7 +56,7 @@ type AWSLaunchConfigTemplateResource struct {
 // +slipway:rule=SL40
 // +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="each AWSLaunchConfig has an EC2 launch template of its own, and no two can have one name: remove name",fieldPath=".name"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="a resource has additionalTags and those of its type, 50 with the six that are the controller's: give at most 44 of both together, or 45 with Name",fieldPath=".tagSpecifications"
+// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="a resource has at most 50 tags, including six that the controller sets: give additionalTags and the tags of its type at most 44 together, or 45 with Name",fieldPath=".tagSpecifications"
 type AWSLaunchConfigTemplateResourceSpec struct {
 	// VersionsToKeep is how many launch template versions are kept, where the pool does not say;
 	// older ones that nothing uses are deleted. Default: 10.

@@ -6,7 +6,7 @@ package v1beta2
 // +slipway:rule=LT1
 // +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == "" || self.name.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _",fieldPath=".name"
 // +slipway:rule=LT2
-// +kubebuilder:validation:XValidation:rule=`(has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="EC2 can not rename a launch template: put the name back, or make a new pool",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`(has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="EC2 cannot rename a launch template: put the name back, or make a new pool",fieldPath=".name"
 // +slipway:rule=LT6
 // +kubebuilder:validation:XValidation:rule=`!has(self.versionNumber)`,message="the controller chooses the launch template version: remove versionNumber, and read the version from the status",fieldPath=".versionNumber"
 // +slipway:rule=IP1
@@ -20,7 +20,7 @@ package v1beta2
 // +slipway:rule=BD1
 // +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.deviceName) || self.rootVolume.deviceName == "" || !has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || v.deviceName != self.rootVolume.deviceName)`,message="a volume of nonRootVolumes has the deviceName of rootVolume: give each its own",fieldPath=".nonRootVolumes"
 // +slipway:rule=BD11
-// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.type) || !(self.rootVolume.type in ['st1', 'sc1'])`,message="instances can not boot from st1 and sc1 volumes: choose gp3, gp2, io1, io2 or standard for rootVolume",fieldPath=".rootVolume.type"
+// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.type) || !(self.rootVolume.type in ['st1', 'sc1'])`,message="instances cannot boot from st1 and sc1 volumes: choose gp3, gp2, io1, io2 or standard for rootVolume",fieldPath=".rootVolume.type"
 // +slipway:rule=MK1
 // +kubebuilder:validation:XValidation:rule=`!has(self.spotMarketOptions) || !has(self.marketType) || self.marketType == 'Spot'`,message="spotMarketOptions asks for Spot Instances: remove it, or set marketType to Spot",fieldPath=".spotMarketOptions"
 // +slipway:rule=MK6
@@ -30,7 +30,7 @@ package v1beta2
 // +slipway:rule=CR2
 // +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !has(self.capacityReservationPreference) || self.capacityReservationPreference in ["", 'CapacityReservationsOnly']`,message="capacityReservationId names the reservation to use: set capacityReservationPreference to CapacityReservationsOnly, or leave it out",fieldPath=".capacityReservationPreference"
 // +slipway:rule=CR3
-// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot'))`,message="Spot Instances can not run in a Capacity Reservation: remove capacityReservationId, or spotMarketOptions and marketType Spot",fieldPath=".capacityReservationId"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot'))`,message="Spot Instances cannot run in a Capacity Reservation: remove capacityReservationId, or spotMarketOptions and marketType Spot",fieldPath=".capacityReservationId"
 type AWSLaunchTemplate struct {
 	// Name of the EC2 launch template. Without it the template is named after the pool. EC2 cannot
 	// rename a template, so the name is fixed once the pool exists. On an AWSLaunchConfig use
@@ -197,7 +197,7 @@ const (
 // +slipway:rule=BD4
 // +kubebuilder:validation:XValidation:rule=`!has(self.encryptionKey) || self.encryptionKey == "" || !has(self.encrypted) || self.encrypted`,message="encryptionKey needs an encrypted volume: set encrypted to true, or remove encryptionKey",fieldPath=".encrypted"
 // +slipway:rule=BD5
-// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || self.iops == 0 || !has(self.type) || self.type in ["", 'gp3', 'io1', 'io2']`,message="iops can be set for gp3, io1 and io2 volumes alone: remove iops, or change the type",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || self.iops == 0 || !has(self.type) || self.type in ["", 'gp3', 'io1', 'io2']`,message="iops is only valid for gp3, io1 and io2 volumes: remove iops, or change the type",fieldPath=".iops"
 // +slipway:rule=BD5
 // +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['io1', 'io2']) || (has(self.iops) && self.iops > 0)`,message="io1 and io2 volumes need iops",fieldPath=".iops"
 // +slipway:rule=BD6
@@ -207,7 +207,7 @@ const (
 // +slipway:rule=BD6
 // +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'io2' || !has(self.iops) || self.iops == 0 || (self.iops >= 100 && self.iops <= 256000)`,message="iops of io2 volumes must be from 100 to 256,000",fieldPath=".iops"
 // +slipway:rule=BD7
-// +kubebuilder:validation:XValidation:rule=`!has(self.throughput) || (has(self.type) && self.type == 'gp3')`,message="throughput can be set for gp3 volumes alone: set type to gp3, or remove throughput",fieldPath=".throughput"
+// +kubebuilder:validation:XValidation:rule=`!has(self.throughput) || (has(self.type) && self.type == 'gp3')`,message="throughput is only valid for gp3 volumes: set type to gp3, or remove throughput",fieldPath=".throughput"
 // +slipway:rule=BD8
 // +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['gp2', 'io1']) || self.size <= 16384`,message="gp2 and io1 volumes have at most 16,384 GiB",fieldPath=".size"
 // +slipway:rule=BD8

@@ -57,7 +57,7 @@ type IgnitionProxy struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=2048
 	// +slipway:rule=SL8
-	// +kubebuilder:validation:XValidation:rule=`self.all(h, h == '*' || h.matches('^[.]?[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$') || h.matches('^[0-9a-fA-F:.]+(/[0-9]{1,3})?$') || h.matches('^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$'))`,message="noProxy are domain names (.example.com for subdomains alone), IP addresses, ranges such as 10.0.0.0/8, each with a port if need be, or *"
+	// +kubebuilder:validation:XValidation:rule=`self.all(h, h == '*' || h.matches('^[.]?[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$') || h.matches('^[0-9a-fA-F:.]+(/[0-9]{1,3})?$') || h.matches('^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$'))`,message="noProxy are domain names (.example.com for only its subdomains), IP addresses, ranges such as 10.0.0.0/8, each with a port if need be, or *"
 	NoProxy []string `json:"noProxy,omitempty"`
 }
 

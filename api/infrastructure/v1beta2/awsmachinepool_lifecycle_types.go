@@ -9,7 +9,7 @@ import (
 // AWSLifecycleHook stops instances on their way in or out.
 //
 // +slipway:rule=HK1
-// +kubebuilder:validation:XValidation:rule=`self.name.matches('^[A-Za-z0-9_/-]+$')`,message="the name of a lifecycle hook has letters, digits and - _ / alone",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`self.name.matches('^[A-Za-z0-9_/-]+$')`,message="the name of a lifecycle hook has only letters, digits and - _ /",fieldPath=".name"
 // +slipway:rule=HK1
 // +kubebuilder:validation:XValidation:rule=`!self.name.startsWith('slipway-')`,message="lifecycle hooks whose names begin with slipway- are the controller's own: choose another name",fieldPath=".name"
 // +slipway:rule=HK3
@@ -46,7 +46,7 @@ type AWSLifecycleHook struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=HK2
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('30s') && duration(self) <= duration('2h')`,message="heartbeatTimeout must be from 30s to 2h, in whole seconds; whoever holds instances for longer sends heartbeats"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('30s') && duration(self) <= duration('2h')`,message="heartbeatTimeout must be from 30s to 2h, in whole seconds; a program that holds instances for longer sends heartbeats"
 	HeartbeatTimeout *metav1.Duration `json:"heartbeatTimeout,omitempty"`
 
 	// DefaultResult is what happens at the timeout. Default: ABANDON.
@@ -57,7 +57,7 @@ type AWSLifecycleHook struct {
 	// +optional
 	// +slipway:rule=HK3
 	// +kubebuilder:validation:MaxLength=4000
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[\t\n\r -~]*$')`,message="notificationMetadata may have printable ASCII characters, tabs and line breaks alone"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[\t\n\r -~]*$')`,message="notificationMetadata may only have printable ASCII characters, tabs and line breaks"
 	NotificationMetadata *string `json:"notificationMetadata,omitempty"`
 }
 

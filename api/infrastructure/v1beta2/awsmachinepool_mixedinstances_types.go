@@ -35,7 +35,7 @@ type MixedInstancesPolicy struct {
 // +slipway:rule=AS12
 // +kubebuilder:validation:XValidation:rule=`(has(self.instanceType) && self.instanceType != "") != has(self.instanceRequirements)`,message="an override chooses either by instanceType or by instanceRequirements: give one of the two"
 // +slipway:rule=IM1
-// +kubebuilder:validation:XValidation:rule=`!has(self.imageID) || self.imageID == "" || self.imageID.matches('^ami-[0-9a-f]{8,17}$')`,message="give the id of an image (ami-...); an SSM parameter can be given in awsLaunchTemplate.ami alone",fieldPath=".imageID"
+// +kubebuilder:validation:XValidation:rule=`!has(self.imageID) || self.imageID == "" || self.imageID.matches('^ami-[0-9a-f]{8,17}$')`,message="give the id of an image (ami-...); an SSM parameter is only valid in awsLaunchTemplate.ami",fieldPath=".imageID"
 type Overrides struct {
 	// InstanceType to launch, in place of the launch template's.
 	// +optional

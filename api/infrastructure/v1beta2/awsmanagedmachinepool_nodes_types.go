@@ -109,7 +109,7 @@ type ManagedMachinePoolScaling struct {
 // ManagedRemoteAccess opens SSH (RDP for Windows) to the instances of a node group.
 //
 // +slipway:rule=SL20
-// +kubebuilder:validation:XValidation:rule=`!has(self.public) || !self.public || !has(self.sourceSecurityGroups) || size(self.sourceSecurityGroups) == 0`,message="public lets everybody connect, so that sourceSecurityGroups would do nothing: remove one of the two",fieldPath=".sourceSecurityGroups"
+// +kubebuilder:validation:XValidation:rule=`!has(self.public) || !self.public || !has(self.sourceSecurityGroups) || size(self.sourceSecurityGroups) == 0`,message="public lets every address connect, so that sourceSecurityGroups would do nothing: remove one of the two",fieldPath=".sourceSecurityGroups"
 type ManagedRemoteAccess struct {
 	// SSHKeyName is the EC2 key pair whose public key is put on the instances. Default: the control plane's.
 	// +optional

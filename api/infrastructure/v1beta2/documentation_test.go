@@ -9,10 +9,10 @@ import (
 )
 
 // TestFieldsAreInTheGuide fails for a field of a pool, of its refreshes or of a launch config that
-// docs/fields.md does not mention, and for a rule there that does not exist.
+// docs/reference/fields.md does not mention, and for a rule there that does not exist.
 func TestFieldsAreInTheGuide(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../../docs/fields.md")
+	guide, err := os.ReadFile("../../../docs/reference/fields.md")
 	if err != nil {
 		t.Fatal(err)
 	}

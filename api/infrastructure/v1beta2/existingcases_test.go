@@ -37,11 +37,11 @@ var existingCases = []ruleCase{
 	},
 	{
 		rule: "SL50", reason: "what is somebody else's is not changed", accept: `{instanceType: null, existing: {name: theirs}}`,
-		refuse: `{existing: {name: theirs}}`, says: "give no other field",
+		refuse: `{existing: {name: theirs}}`, says: "set no other field",
 	},
 	{
 		rule: "SL50", reason: "nor steered", accept: `{instanceType: null, existing: {name: theirs}}`,
-		refuse: `{instanceType: null, existing: {name: theirs}, pinnedVersion: 3}`, says: "give no other field",
+		refuse: `{instanceType: null, existing: {name: theirs}, pinnedVersion: 3}`, says: "set no other field",
 	},
 }
 
@@ -53,7 +53,7 @@ var existingTransitions = []transitionCase{
 	},
 	{
 		rule: "SL51", reason: "node groups stay with their template", kind: "AWSLaunchConfig",
-		from: `{instanceType: null, existing: {name: theirs}}`, to: `{instanceType: null, existing: {name: others}}`, says: "can not change over to another launch template",
+		from: `{instanceType: null, existing: {name: theirs}}`, to: `{instanceType: null, existing: {name: others}}`, says: "cannot change over to another launch template",
 	},
 	{
 		rule: "SL51", reason: "a template that was made is not left behind", kind: "AWSLaunchConfig",

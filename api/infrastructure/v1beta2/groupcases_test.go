@@ -99,7 +99,7 @@ var mixedCases = []ruleCase{
 	{
 		rule: "IM1", reason: "the image of an override is an id: nobody resolves a parameter there",
 		accept: mixed([]string{`{instanceType: m5.large, imageID: ami-0123456789abcdef0}`, `{instanceType: c5.large, imageID: ""}`}),
-		refuse: mixed([]string{`{instanceType: m5.large, imageID: "resolve:ssm:/golden/image"}`}), says: "awsLaunchTemplate.ami alone",
+		refuse: mixed([]string{`{instanceType: m5.large, imageID: "resolve:ssm:/golden/image"}`}), says: "only valid in awsLaunchTemplate.ami",
 	},
 	{
 		rule: "LT4", reason: "a launch template is named by id",
@@ -225,6 +225,10 @@ var refreshCases = []ruleCase{
 		refuse: `{refreshPreferences: {minHealthyPercentage: 101}}`, says: "less than or equal to 100",
 	},
 	{
+		rule: "RF1", reason: "AWS doubles a group at most", accept: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
+		refuse: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 201}}`, says: "should be less than or equal to 200",
+	},
+	{
 		rule: "RF2", reason: "checkpoints ascend", accept: `{refreshPreferences: {checkpointPercentages: [1, 50, 100]}}`,
 		refuse: `{refreshPreferences: {checkpointPercentages: [50, 20, 100]}}`, says: "must ascend",
 	},
@@ -250,7 +254,7 @@ var refreshCases = []ruleCase{
 		refuse: `{refreshPreferences: {bakeTime: 1500ms}}`, says: "bakeTime must be from 0s to 48h, in whole seconds",
 	},
 	{
-		rule: "RF4", reason: "AWS fails a refresh that skips where it can not compare",
+		rule: "RF4", reason: "AWS fails a refresh that skips where it cannot compare",
 		accept: `{refreshPreferences: {skipMatching: false, rollback: true}, mixedInstancesPolicy: {overrides:
 			[{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
 		refuse: `{refreshPreferences: {skipMatching: true}, mixedInstancesPolicy: {overrides:
@@ -292,7 +296,7 @@ func alarms(n int) string {
 var hookCases = []ruleCase{
 	{
 		rule: "HK1", reason: "Auto Scaling's alphabet for names", accept: hook(`name: team/a_b-1`), refuse: hook(`name: "a b"`),
-		says: "letters, digits and - _ / alone",
+		says: "only letters, digits and - _ /",
 	},
 	{
 		rule: "HK1", reason: "the controller has hooks of its own", accept: hook(`name: my-slipway-hook`),
@@ -336,6 +340,10 @@ var hookCases = []ruleCase{
 		refuse: hook(`name: a, notificationMetadata: "größe"`), says: "printable ASCII characters",
 	},
 	{
+		rule: "HK3", reason: "AWS's limit for metadata", accept: hook(`name: a, notificationMetadata: "` + strings.Repeat("a", 4000) + `"`),
+		refuse: hook(`name: a, notificationMetadata: "` + strings.Repeat("a", 4001) + `"`), says: "may not be more than 4000 bytes",
+	},
+	{
 		rule: "SL4", reason: "Auto Scaling holds an instance for 48 hours", accept: `{nodeDrain: {timeout: 48h}}`,
 		refuse: `{nodeDrain: {timeout: 49h}}`, says: "timeout must be from 1m to 48h",
 	},
@@ -369,6 +377,14 @@ func segmented(types, distribution, spec string) string {
 }
 
 func sources(list ...string) string { return "{trafficSources: [" + strings.Join(list, ", ") + "]}" }
+
+func loadBalancers(n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{type: elb, identifier: nodes-%d}`, i))
+	}
+	return all
+}
 
 func latticeSource(n int) string {
 	return fmt.Sprintf(`{type: vpc-lattice, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef%d"}`, n)
@@ -463,6 +479,14 @@ var groupCases = []ruleCase{
 		says: "should have at least 1 items",
 	},
 	{
+		rule: "SL77", reason: "AWS takes one segment", accept: segmented(`[on-demand]`, "", reservedGroup),
+		refuse: segmented(`[on-demand]}, {targetCapacityTypes: [capacity-block]`, "", reservedGroup), says: "must have at most 1 item",
+	},
+	{
+		rule: "SL78", reason: "AWS takes 50 sources", accept: sources(loadBalancers(50)...), refuse: sources(loadBalancers(51)...),
+		says: "must have at most 50 items",
+	},
+	{
 		rule: "SL78", reason: "the ARN fits the type", accept: sources(latticeSource(1)),
 		refuse: sources(`{type: elbv2, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef0"}`), says: "type elbv2 needs the ARN of a target group",
 	},
@@ -493,6 +517,10 @@ var groupCases = []ruleCase{
 		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: 90, maxHealthyPercentage: 200}}`, says: "at most 100 above",
 	},
 	{
+		rule: "AS21", reason: "no negative share", accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
+		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: -1, maxHealthyPercentage: 100}}`, says: "should be greater than or equal to 0",
+	},
+	{
 		rule: "AS21", reason: "both or none", accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
 		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: 90}}`, says: "maxHealthyPercentage: Required value",
 	},
@@ -509,7 +537,7 @@ var groupCases = []ruleCase{
 		says:   "set preference to capacity-reservations-only or capacity-reservations-first",
 	},
 	{
-		rule: "CR3", reason: "Spot can not use reservations",
+		rule: "CR3", reason: "Spot cannot use reservations",
 		accept: `{awsLaunchTemplate: {marketType: Spot}, capacityReservation: {preference: none}}`,
 		refuse: `{awsLaunchTemplate: {marketType: Spot}, capacityReservation: {preference: capacity-reservations-first}}`,
 		says:   "set preference to none or default",
@@ -571,7 +599,7 @@ var groupCases = []ruleCase{
 		rule: "WP1", reason: "a warm pool knows no Spot",
 		accept: `{warmPool: {}, mixedInstancesPolicy: {instancesDistribution: {}}}`,
 		refuse: `{warmPool: {}, mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 99}}}`,
-		says:   "launches On-Demand Instances alone",
+		says:   "launches only On-Demand Instances",
 	},
 	{
 		rule: "WP1", reason: "nor by the launch template", accept: `{warmPool: {}, awsLaunchTemplate: {marketType: OnDemand}}`,

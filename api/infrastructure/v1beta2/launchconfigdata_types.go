@@ -32,21 +32,21 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +slipway:rule=CR2
 // +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "") || !has(self.capacityReservationPreference) || self.capacityReservationPreference in ["", 'CapacityReservationsOnly']`,message="capacityReservationResourceGroupArn names the reservations to use: set capacityReservationPreference to CapacityReservationsOnly, or leave it out",fieldPath=".capacityReservationPreference"
 // +slipway:rule=CR3
-// +kubebuilder:validation:XValidation:rule=`!((has(self.capacityReservationId) && self.capacityReservationId != "") || (has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "")) || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot'))`,message="Spot Instances can not run in Capacity Reservations: remove the reservation, or what asks for Spot"
+// +kubebuilder:validation:XValidation:rule=`!((has(self.capacityReservationId) && self.capacityReservationId != "") || (has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "")) || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot'))`,message="Spot Instances cannot run in Capacity Reservations: remove the reservation, or what asks for Spot"
 // +slipway:rule=CP3
 // +kubebuilder:validation:XValidation:rule=`!has(self.cpuOptions) || !has(self.cpuOptions.coreCount) || !has(self.instanceType) || !self.instanceType.contains('metal')`,message="bare metal types have no CPU options: remove coreCount and threadsPerCore",fieldPath=".cpuOptions.coreCount"
 // +slipway:rule=CS1
-// +kubebuilder:validation:XValidation:rule=`!has(self.creditSpecification) || !has(self.instanceType) || self.instanceType == "" || self.instanceType.matches('^t[0-9]')`,message="CPU credits are for burstable types (T2, T3, T3a, T4g) alone: remove creditSpecification, or change instanceType",fieldPath=".creditSpecification"
+// +kubebuilder:validation:XValidation:rule=`!has(self.creditSpecification) || !has(self.instanceType) || self.instanceType == "" || self.instanceType.matches('^t[0-9]')`,message="CPU credits are only valid for burstable types (T2, T3, T3a, T4g): remove creditSpecification, or change instanceType",fieldPath=".creditSpecification"
 // +slipway:rule=EN1
-// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.enclaveOptions) || !has(self.enclaveOptions.enabled) || !self.enclaveOptions.enabled`,message="an instance with enclaves can not hibernate: disable one of the two",fieldPath=".hibernationOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.enclaveOptions) || !has(self.enclaveOptions.enabled) || !self.enclaveOptions.enabled`,message="an instance with enclaves cannot hibernate: disable one of the two",fieldPath=".hibernationOptions"
 // +slipway:rule=HB1
 // +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.rootVolume) || !has(self.rootVolume.encrypted) || self.rootVolume.encrypted`,message="an instance that hibernates writes its memory to the root volume, which has to be encrypted: remove rootVolume.encrypted: false",fieldPath=".rootVolume.encrypted"
 // +slipway:rule=HB1
-// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.instanceType) || !self.instanceType.contains('metal')`,message="bare metal types can not hibernate: remove hibernationOptions, or change instanceType",fieldPath=".hibernationOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.instanceType) || !self.instanceType.contains('metal')`,message="bare metal types cannot hibernate: remove hibernationOptions, or change instanceType",fieldPath=".hibernationOptions"
 // +slipway:rule=HB1
-// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot' && !(has(self.instanceMarketOptions.spotOptions) && has(self.instanceMarketOptions.spotOptions.spotInstanceType) && self.instanceMarketOptions.spotOptions.spotInstanceType == 'persistent')))`,message="Spot Instances hibernate in persistent requests alone: remove hibernationOptions, or set instanceMarketOptions.spotOptions.spotInstanceType to persistent",fieldPath=".hibernationOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot' && !(has(self.instanceMarketOptions.spotOptions) && has(self.instanceMarketOptions.spotOptions.spotInstanceType) && self.instanceMarketOptions.spotOptions.spotInstanceType == 'persistent')))`,message="Spot Instances hibernate only in persistent requests: remove hibernationOptions, or set instanceMarketOptions.spotOptions.spotInstanceType to persistent",fieldPath=".hibernationOptions"
 // +slipway:rule=TG1
-// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !self.tagSpecifications.exists(t, t.resourceType == 'spot-instances-request') || has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot')`,message="EC2 launches no instance whose template tags Spot requests that nobody makes: ask for Spot Instances, or remove the tags of spot-instances-request",fieldPath=".tagSpecifications"
+// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !self.tagSpecifications.exists(t, t.resourceType == 'spot-instances-request') || has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot')`,message="EC2 launches no instance whose template tags Spot requests without requesting Spot Instances: request Spot Instances, or remove the tags of spot-instances-request",fieldPath=".tagSpecifications"
 // +slipway:rule=SL28
 // +kubebuilder:validation:XValidation:rule=`!has(self.metadataOptions) || !has(self.instanceMetadataOptions)`,message="metadataOptions and instanceMetadataOptions set up the same service: remove one of the two",fieldPath=".metadataOptions"
 type LaunchConfigData struct {
@@ -312,7 +312,7 @@ type TagSpecification struct {
 // InstanceMarketOptions say how instances are bought.
 //
 // +slipway:rule=MK1
-// +kubebuilder:validation:XValidation:rule=`!has(self.spotOptions) || self.marketType == 'spot'`,message="spotOptions are for marketType spot alone: remove them, or change marketType",fieldPath=".spotOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotOptions) || self.marketType == 'spot'`,message="spotOptions are only valid for marketType spot: remove them, or change marketType",fieldPath=".spotOptions"
 type InstanceMarketOptions struct {
 	// MarketType is how instances are bought.
 	// +required
@@ -330,7 +330,7 @@ type InstanceMarketOptions struct {
 // +slipway:rule=MK2
 // +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".maxPrice"
 // +slipway:rule=MK3
-// +kubebuilder:validation:XValidation:rule=`!has(self.validUntil) || (has(self.spotInstanceType) && self.spotInstanceType == 'persistent')`,message="validUntil is for persistent requests alone: set spotInstanceType to persistent, or remove it",fieldPath=".validUntil"
+// +kubebuilder:validation:XValidation:rule=`!has(self.validUntil) || (has(self.spotInstanceType) && self.spotInstanceType == 'persistent')`,message="validUntil is only valid for persistent requests: set spotInstanceType to persistent, or remove it",fieldPath=".validUntil"
 // +slipway:rule=MK4
 // +kubebuilder:validation:XValidation:rule=`!has(self.instanceInterruptionBehavior) || self.instanceInterruptionBehavior == 'terminate' || (has(self.spotInstanceType) && self.spotInstanceType == 'persistent')`,message="instances of one-time requests are terminated when they are interrupted: set spotInstanceType to persistent, or instanceInterruptionBehavior to terminate",fieldPath=".instanceInterruptionBehavior"
 type SpotOptions struct {

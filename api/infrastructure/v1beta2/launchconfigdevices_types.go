@@ -36,7 +36,7 @@ type BlockDeviceMapping struct {
 // +slipway:rule=BD4
 // +kubebuilder:validation:XValidation:rule=`!has(self.kmsKeyId) || self.kmsKeyId == "" || (has(self.encrypted) && self.encrypted)`,message="kmsKeyId needs an encrypted volume: set encrypted to true, or remove kmsKeyId",fieldPath=".encrypted"
 // +slipway:rule=BD5
-// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || !has(self.volumeType) || self.volumeType in ["", 'gp3', 'io1', 'io2']`,message="iops can be set for gp3, io1 and io2 volumes alone: remove iops, or change volumeType",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || !has(self.volumeType) || self.volumeType in ["", 'gp3', 'io1', 'io2']`,message="iops is only valid for gp3, io1 and io2 volumes: remove iops, or change volumeType",fieldPath=".iops"
 // +slipway:rule=BD5
 // +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || !(self.volumeType in ['io1', 'io2']) || has(self.iops)`,message="io1 and io2 volumes need iops",fieldPath=".iops"
 // +slipway:rule=BD6
@@ -44,7 +44,7 @@ type BlockDeviceMapping struct {
 // +slipway:rule=BD6
 // +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || self.volumeType != 'io1' || !has(self.iops) || self.iops <= 64000`,message="iops of io1 volumes must be from 100 to 64,000",fieldPath=".iops"
 // +slipway:rule=BD7
-// +kubebuilder:validation:XValidation:rule=`!has(self.throughput) || (has(self.volumeType) && self.volumeType == 'gp3')`,message="throughput can be set for gp3 volumes alone: set volumeType to gp3, or remove throughput",fieldPath=".throughput"
+// +kubebuilder:validation:XValidation:rule=`!has(self.throughput) || (has(self.volumeType) && self.volumeType == 'gp3')`,message="throughput is only valid for gp3 volumes: set volumeType to gp3, or remove throughput",fieldPath=".throughput"
 // +slipway:rule=BD8
 // +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || !(self.volumeType in ['gp2', 'io1']) || self.volumeSize <= 16384`,message="gp2 and io1 volumes have at most 16,384 GiB",fieldPath=".volumeSize"
 // +slipway:rule=BD8
@@ -54,7 +54,7 @@ type BlockDeviceMapping struct {
 // +slipway:rule=BD8
 // +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || self.volumeType != 'standard' || self.volumeSize <= 1024`,message="standard volumes have at most 1,024 GiB",fieldPath=".volumeSize"
 // +slipway:rule=BD9
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeInitializationRate) || (has(self.snapshotId) && self.snapshotId != "")`,message="volumeInitializationRate is for volumes of a snapshot alone: give snapshotId, or remove it",fieldPath=".volumeInitializationRate"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeInitializationRate) || (has(self.snapshotId) && self.snapshotId != "")`,message="volumeInitializationRate is only valid for volumes of a snapshot: give snapshotId, or remove it",fieldPath=".volumeInitializationRate"
 type EBSBlockDevice struct {
 	// DeleteOnTermination deletes the volume with the instance. Default: true, also for volumes
 	// that the image would leave.

@@ -18,7 +18,7 @@ package v1beta2
 // +slipway:rule=NI6
 // +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaceId) || self.networkInterfaceId == "" || !(has(self.groups) || has(self.subnet) || has(self.privateIpAddress) || has(self.privateIpAddresses) || has(self.secondaryPrivateIpAddressCount) || has(self.ipv4PrefixCount) || has(self.ipv4Prefixes) || has(self.ipv6AddressCount) || has(self.ipv6Addresses) || has(self.ipv6PrefixCount) || has(self.ipv6Prefixes) || (has(self.deleteOnTermination) && self.deleteOnTermination))`,message="networkInterfaceId names an interface that has groups, a subnet and addresses, and that outlives the instance: remove these fields, and deleteOnTermination: true",fieldPath=".networkInterfaceId"
 // +slipway:rule=NI9
-// +kubebuilder:validation:XValidation:rule=`!has(self.privateIpAddresses) || self.privateIpAddresses.filter(a, has(a.primary) && a.primary).size() <= 1`,message="an interface has one primary address: set primary for one of privateIpAddresses alone",fieldPath=".privateIpAddresses"
+// +kubebuilder:validation:XValidation:rule=`!has(self.privateIpAddresses) || self.privateIpAddresses.filter(a, has(a.primary) && a.primary).size() <= 1`,message="an interface has one primary address: set primary for only one of privateIpAddresses",fieldPath=".privateIpAddresses"
 type NetworkInterface struct {
 	// AssociateCarrierIPAddress gives the interface a carrier address, in a Wavelength Zone.
 	// +optional

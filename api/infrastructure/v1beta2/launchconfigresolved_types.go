@@ -6,7 +6,7 @@ package v1beta2
 // +slipway:rule=LT3
 // +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.name) && self.name != "")`,message="give either id or name"
 // +slipway:rule=SL51
-// +kubebuilder:validation:XValidation:rule=`(has(self.id) ? self.id : "") == (has(oldSelf.id) ? oldSelf.id : "") && (has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="a node group can not change over to another launch template: put id or name back, or make a new AWSLaunchConfig"
+// +kubebuilder:validation:XValidation:rule=`(has(self.id) ? self.id : "") == (has(oldSelf.id) ? oldSelf.id : "") && (has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="a node group cannot change over to another launch template: put id or name back, or make a new AWSLaunchConfig"
 type ExistingLaunchTemplate struct {
 	// ID of the launch template. It cannot be changed.
 	// +optional

@@ -61,7 +61,7 @@ var launchDataCases = []ruleCase{
 	},
 	{
 		rule: "MK1", reason: "Spot options are for Spot", accept: `{instanceMarketOptions: {marketType: spot, spotOptions: {}}}`,
-		refuse: `{instanceMarketOptions: {marketType: on-demand, spotOptions: {}}}`, says: "spotOptions are for marketType spot alone",
+		refuse: `{instanceMarketOptions: {marketType: on-demand, spotOptions: {}}}`, says: "spotOptions are only valid for marketType spot",
 	},
 	{
 		rule: "MK2", reason: "a price is a number", accept: `{instanceMarketOptions: {marketType: spot, spotOptions: {maxPrice: "0.002"}}}`,
@@ -70,7 +70,7 @@ var launchDataCases = []ruleCase{
 	{
 		rule: "MK3", reason: "a one-time request has no end of its own",
 		accept: `{instanceMarketOptions: {marketType: spot, spotOptions: {spotInstanceType: persistent, validUntil: "2030-01-01T00:00:00Z"}}}`,
-		refuse: `{instanceMarketOptions: {marketType: spot, spotOptions: {validUntil: "2030-01-01T00:00:00Z"}}}`, says: "validUntil is for persistent requests",
+		refuse: `{instanceMarketOptions: {marketType: spot, spotOptions: {validUntil: "2030-01-01T00:00:00Z"}}}`, says: "validUntil is only valid for persistent requests",
 	},
 	{
 		rule: "MK4", reason: "an interrupted one-time request is over",
@@ -101,7 +101,7 @@ var launchDataCases = []ruleCase{
 	{
 		rule: "CR3", reason: "Spot has no reservations, in any words",
 		accept: `{capacityReservationId: cr-1, instanceMarketOptions: {marketType: on-demand}}`,
-		refuse: `{capacityReservationId: cr-1, instanceMarketOptions: {marketType: spot}}`, says: "Spot Instances can not run in Capacity Reservations",
+		refuse: `{capacityReservationId: cr-1, instanceMarketOptions: {marketType: spot}}`, says: "Spot Instances cannot run in Capacity Reservations",
 	},
 	{
 		rule: "SL6", reason: "a resource group has an ARN", accept: `{capacityReservationResourceGroupArn: ""}`,
@@ -129,11 +129,11 @@ var launchDataCases = []ruleCase{
 	},
 	{
 		rule: "CS1", reason: "and for burstable types", accept: `{instanceType: t3.large, creditSpecification: {cpuCredits: standard}}`,
-		refuse: `{instanceType: trn1.2xlarge, creditSpecification: {cpuCredits: standard}}`, says: "CPU credits are for burstable types",
+		refuse: `{instanceType: trn1.2xlarge, creditSpecification: {cpuCredits: standard}}`, says: "CPU credits are only valid for burstable types",
 	},
 	{
 		rule: "EN1", reason: "enclaves do not hibernate", accept: `{enclaveOptions: {enabled: true}, hibernationOptions: {configured: false}}`,
-		refuse: `{enclaveOptions: {enabled: true}, hibernationOptions: {configured: true}}`, says: "an instance with enclaves can not hibernate",
+		refuse: `{enclaveOptions: {enabled: true}, hibernationOptions: {configured: true}}`, says: "an instance with enclaves cannot hibernate",
 	},
 	{
 		rule: "HB1", reason: "memory is not written in the clear; without a word the account may encrypt", accept: `{rootVolume: {size: 8}, hibernationOptions: {configured: true}}`,
@@ -141,12 +141,12 @@ var launchDataCases = []ruleCase{
 	},
 	{
 		rule: "HB1", reason: "bare metal does not hibernate", accept: `{instanceType: m5.metal, hibernationOptions: {configured: false}}`,
-		refuse: `{instanceType: m5.metal, hibernationOptions: {configured: true}}`, says: "bare metal types can not hibernate",
+		refuse: `{instanceType: m5.metal, hibernationOptions: {configured: true}}`, says: "bare metal types cannot hibernate",
 	},
 	{
 		rule: "HB1", reason: "a one-time request does not wake up again",
 		accept: `{instanceMarketOptions: {marketType: spot, spotOptions: {spotInstanceType: persistent}}, hibernationOptions: {configured: true}}`,
-		refuse: `{spotMarketOptions: {}, hibernationOptions: {configured: true}}`, says: "Spot Instances hibernate in persistent requests alone",
+		refuse: `{spotMarketOptions: {}, hibernationOptions: {configured: true}}`, says: "Spot Instances hibernate only in persistent requests",
 	},
 	{
 		rule: "MD1", reason: "hops are counted from 1 to 64", accept: `{metadataOptions: {httpPutResponseHopLimit: 64}}`,
@@ -170,11 +170,11 @@ var launchDataCases = []ruleCase{
 	},
 	{
 		rule: "TG1", reason: "there is a Spot request to tag", accept: `{marketType: Spot, tagSpecifications: [{resourceType: spot-instances-request, tags: {team: a}}]}`,
-		refuse: `{tagSpecifications: [{resourceType: spot-instances-request, tags: {team: a}}]}`, says: "tags Spot requests that nobody makes",
+		refuse: `{tagSpecifications: [{resourceType: spot-instances-request, tags: {team: a}}]}`, says: "tags Spot requests without requesting Spot Instances",
 	},
 	{
 		rule: "TG2", reason: "both lists are on one resource", accept: `{additionalTags: {k0: x}, tagSpecifications: [{resourceType: volume, tags: ` + tagMap(44) + `}]}`,
-		refuse: `{additionalTags: {z: x}, tagSpecifications: [{resourceType: volume, tags: ` + tagMap(44) + `}]}`, says: "give at most 44 of both together",
+		refuse: `{additionalTags: {z: x}, tagSpecifications: [{resourceType: volume, tags: ` + tagMap(44) + `}]}`, says: "at most 44 together",
 	},
 	{
 		rule: "TG2", reason: "keys are short", accept: `{tagSpecifications: [{resourceType: volume, tags: {team: a}}]}`,

@@ -31,7 +31,7 @@ var launchPlaceCases = []ruleCase{
 	{rule: "BD8", reason: "io1 begins at 4 GiB", accept: ebs(`volumeSize: 4, volumeType: io1, iops: 100`), refuse: ebs(`volumeSize: 3, volumeType: io1, iops: 100`), says: "at least 4 GiB"},
 	{rule: "BD8", reason: "st1 begins at 125 GiB", accept: ebs(`volumeSize: 125, volumeType: st1`), refuse: ebs(`volumeSize: 124, volumeType: st1`), says: "st1 and sc1 volumes have 125 to 16,384 GiB"},
 	{rule: "BD8", reason: "standard ends at 1 TiB", accept: ebs(`volumeSize: 1024, volumeType: standard`), refuse: ebs(`volumeSize: 1025, volumeType: standard`), says: "at most 1,024 GiB"},
-	{rule: "BD9", reason: "only a snapshot is brought from S3", accept: ebs(`snapshotId: snap-01234567, volumeInitializationRate: 100`), refuse: ebs(`volumeSize: 8, volumeInitializationRate: 100`), says: "for volumes of a snapshot alone"},
+	{rule: "BD9", reason: "only a snapshot is brought from S3", accept: ebs(`snapshotId: snap-01234567, volumeInitializationRate: 100`), refuse: ebs(`volumeSize: 8, volumeInitializationRate: 100`), says: "only valid for volumes of a snapshot"},
 	{rule: "BD9", reason: "at 300 MiB/s", accept: ebs(`snapshotId: snap-01234567, volumeInitializationRate: 300`), refuse: ebs(`snapshotId: snap-01234567, volumeInitializationRate: 301`), says: "should be less than or equal to 300"},
 	{
 		rule: "BD10", reason: "a device is one thing", accept: `{blockDeviceMappings: [{deviceName: a, virtualName: ephemeral0, noDevice: false}]}`,

@@ -13,7 +13,7 @@ import (
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`self.all(k, size(k) >= 1 && size(k) <= 128)`,message="tag keys must be 1 to 128 characters long"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$') && self[k].matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$'))`,message="tag keys and values may have letters, digits, spaces and _ . : / = + - @ alone"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$') && self[k].matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$'))`,message="tag keys and values may only have letters, digits, spaces and _ . : / = + - @"
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('aws:'))`,message="tag keys must not begin with aws:, which AWS keeps for itself"
 // +slipway:rule=TG2

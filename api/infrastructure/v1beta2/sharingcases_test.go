@@ -20,7 +20,7 @@ const inTemplate = "spec: {template: {spec: %s}}"
 // launchConfigTemplateCases hold for spec.template.spec of an AWSLaunchConfigTemplate.
 var launchConfigTemplateCases = []ruleCase{
 	{
-		rule: "SL40", reason: "two launch templates can not have one name", accept: `{name: ""}`, refuse: `{name: nodes}`,
+		rule: "SL40", reason: "two launch templates cannot have one name", accept: `{name: ""}`, refuse: `{name: nodes}`,
 		says: "an EC2 launch template of its own",
 	},
 }
@@ -99,7 +99,7 @@ func TestTemplatesHaveWhatLaunchConfigsHave(t *testing.T) {
 	reasons := map[string]string{
 		"existing":           "a template makes launch templates, and what exists need not be made",
 		"clusterName":        "each cluster has a launch config of its own",
-		"launchTemplateName": "two EC2 launch templates can not have one name",
+		"launchTemplateName": "two EC2 launch templates cannot have one name",
 		"kubernetesVersion":  "the MachinePool says it",
 		"bootstrap":          "the MachinePool names the Secret, and the pool where it is kept",
 		"nodegroup":          "an AWSManagedMachinePool says it",

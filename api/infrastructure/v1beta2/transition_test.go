@@ -16,16 +16,16 @@ type transitionCase struct {
 // transitionCases change an object from one spec to another; an empty message means that it may be done.
 var transitionCases = []transitionCase{
 	{
-		rule: "LT2", reason: "EC2 can not rename", kind: "AWSMachinePool",
-		from: `{awsLaunchTemplate: {name: first}}`, to: `{awsLaunchTemplate: {name: second}}`, says: "can not rename",
+		rule: "LT2", reason: "EC2 cannot rename", kind: "AWSMachinePool",
+		from: `{awsLaunchTemplate: {name: first}}`, to: `{awsLaunchTemplate: {name: second}}`, says: "cannot rename",
 	},
 	{
 		rule: "LT2", reason: "dropping the name renames too", kind: "AWSMachinePool",
-		from: `{awsLaunchTemplate: {name: first}}`, to: `{}`, says: "can not rename",
+		from: `{awsLaunchTemplate: {name: first}}`, to: `{}`, says: "cannot rename",
 	},
 	{
 		rule: "LT2", reason: "the pool has a template under its own name already", kind: "AWSMachinePool",
-		from: `{}`, to: `{awsLaunchTemplate: {name: first}}`, says: "can not rename",
+		from: `{}`, to: `{awsLaunchTemplate: {name: first}}`, says: "cannot rename",
 	},
 	{
 		rule: "LT2", reason: "the empty name is no name", kind: "AWSMachinePool",
@@ -36,12 +36,12 @@ var transitionCases = []transitionCase{
 		from: `{awsLaunchTemplate: {name: first}}`, to: `{awsLaunchTemplate: {name: first, instanceType: c5.large}}`,
 	},
 	{
-		rule: "LT2", reason: "EC2 can not rename", kind: "AWSLaunchConfig",
-		from: `{launchTemplateName: first}`, to: `{launchTemplateName: second}`, says: "can not rename",
+		rule: "LT2", reason: "EC2 cannot rename", kind: "AWSLaunchConfig",
+		from: `{launchTemplateName: first}`, to: `{launchTemplateName: second}`, says: "cannot rename",
 	},
 	{
 		rule: "LT2", reason: "dropping the name renames too", kind: "AWSLaunchConfig",
-		from: `{launchTemplateName: first}`, to: `{}`, says: "can not rename",
+		from: `{launchTemplateName: first}`, to: `{}`, says: "cannot rename",
 	},
 	{
 		rule: "LT2", reason: "no template yet, so that any name can be had", kind: "AWSLaunchConfig",
@@ -53,11 +53,11 @@ var transitionCases = []transitionCase{
 	},
 	{
 		rule: "LT2", reason: "the template has another name", kind: "AWSLaunchConfig",
-		status: `{launchTemplateName: first}`, from: `{}`, to: `{launchTemplateName: second}`, says: "can not rename",
+		status: `{launchTemplateName: first}`, from: `{}`, to: `{launchTemplateName: second}`, says: "cannot rename",
 	},
 	{
 		rule: "SL2", reason: "a template of one cluster does not become another's", kind: "AWSLaunchConfig",
-		from: `{}`, to: `{clusterName: two}`, says: "clusterName can not be changed",
+		from: `{}`, to: `{clusterName: two}`, says: "clusterName cannot be changed",
 	},
 }
 

@@ -108,7 +108,7 @@ var launchTemplateCases = []ruleCase{
 		says:   "set encrypted to true",
 	},
 	{
-		rule: "BD5", reason: "IOPS can not be provisioned for gp2",
+		rule: "BD5", reason: "IOPS cannot be provisioned for gp2",
 		accept: `{rootVolume: {size: 8, type: gp2, iops: 0}}`, refuse: `{rootVolume: {size: 8, type: gp2, iops: 3000}}`,
 		says: "remove iops",
 	},
@@ -167,7 +167,7 @@ var launchTemplateCases = []ruleCase{
 	{
 		rule: "BD11", reason: "an instance does not boot from a throughput volume",
 		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 200, type: sc1}]}`,
-		refuse: `{rootVolume: {size: 200, type: sc1}}`, says: "can not boot",
+		refuse: `{rootVolume: {size: 200, type: sc1}}`, says: "cannot boot",
 	},
 	{
 		rule: "MD1", reason: "the hop limit has EC2's range",
@@ -212,10 +212,10 @@ var launchTemplateCases = []ruleCase{
 		says:   "set capacityReservationPreference to CapacityReservationsOnly",
 	},
 	{
-		rule: "CR3", reason: "Spot can not use reservations",
+		rule: "CR3", reason: "Spot cannot use reservations",
 		accept: `{capacityReservationId: "", marketType: Spot}`,
 		refuse: `{capacityReservationId: cr-0123456789abcdef0, marketType: Spot}`,
-		says:   "can not run in a Capacity Reservation",
+		says:   "cannot run in a Capacity Reservation",
 	},
 	{
 		rule: "SL1", reason: "a security group is named or described",
@@ -233,7 +233,7 @@ var launchTemplateCases = []ruleCase{
 // sharedCases hold for fields that both kinds have in spec.
 var sharedCases = []ruleCase{
 	{
-		rule: "LT8", reason: "one version is the default, and can not be deleted",
+		rule: "LT8", reason: "one version is the default, and cannot be deleted",
 		accept: `{versionsToKeep: 1}`, refuse: `{versionsToKeep: 0}`, says: "greater than or equal to 1",
 	},
 	{
@@ -334,7 +334,7 @@ var poolCases = []ruleCase{
 		accept: `{awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}}`,
 		refuse: `{awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0},
 			mixedInstancesPolicy: {}}`,
-		says: "Capacity Blocks can not be used with mixedInstancesPolicy",
+		says: "Capacity Blocks cannot be used with mixedInstancesPolicy",
 	},
 	{
 		rule: "AS9", reason: "bounds in order", accept: `{minSize: 3, maxSize: 3}`, refuse: `{minSize: 4, maxSize: 3}`,
@@ -429,7 +429,7 @@ var (
 			says: "leave it out of a template",
 		},
 		{
-			rule: "SL31", reason: "two pools of a cluster can not have one node group", accept: `{eksNodegroupName: ""}`, refuse: `{eksNodegroupName: nodes}`,
+			rule: "SL31", reason: "two pools of a cluster cannot have one node group", accept: `{eksNodegroupName: ""}`, refuse: `{eksNodegroupName: nodes}`,
 			says: "leave eksNodegroupName out",
 		},
 	}
@@ -437,12 +437,14 @@ var (
 
 const bootstrapIgnition = "spec: {bootstrap: {dataSecretName: s, ignition: %s}}"
 
-func TestRules(t *testing.T) {
-	t.Parallel()
-	for _, group := range []struct {
-		kind, version, base, wrap string
-		cases                     []ruleCase
-	}{
+// ruleGroup is the cases for a version of a kind, and where their patches go in a base object.
+type ruleGroup struct {
+	kind, version, base, wrap string
+	cases                     []ruleCase
+}
+
+func ruleGroups() []ruleGroup {
+	return []ruleGroup{
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {awsLaunchTemplate: %s}", launchTemplateCases},
 		{"AWSMachinePool", "v1beta1", machinePoolBase, "spec: {awsLaunchTemplate: %s}", launchTemplateCases},
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchTemplateCases},
@@ -461,7 +463,12 @@ func TestRules(t *testing.T) {
 		{"AWSManagedMachinePoolTemplate", "v1beta2", managedPoolTemplateBase, "spec: {template: {spec: %s}}", managedPoolTemplateCases},
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {ignition: %s}", ignitionCases},
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, bootstrapIgnition, ignitionCases},
-	} {
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for _, group := range ruleGroups() {
 		served := resource(t, group.kind, group.version)
 		for _, c := range group.cases {
 			accepted := object(t, group.base, fmt.Sprintf(group.wrap, c.accept))

@@ -174,14 +174,14 @@ type ProvisionerSpec struct {
 // ProvisionerCluster is the cluster that nodes join.
 //
 // +slipway:rule=SP3
-// +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="give endpoint and caBundle, or neither: a node that knows one of them can not join"
+// +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="give endpoint and caBundle, or neither: a node that knows one of them cannot join"
 type ProvisionerCluster struct {
 	// Name of the cluster, as in the tags of its resources. It never changes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +slipway:rule=SP11
-	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="nodes and default launch templates bear the cluster's name: make another provisioner for another cluster"
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="nodes and default launch templates have the cluster's name: make another provisioner for another cluster"
 	Name string `json:"name"`
 
 	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default:
@@ -260,9 +260,9 @@ type TaintEffect string
 // +slipway:rule=SP4
 // +kubebuilder:validation:XValidation:rule=`self.all(k, k == 'node.k8s.aws/launch-template-name' || k == 'node.k8s.aws/launch-template-version' || k == 'kubernetes.amazonaws.com/launchTemplateVersion' || self[k].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))`,message="a value has at most 63 letters, digits and - _ . and begins and ends with a letter or digit"
 // +slipway:rule=PV1
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self || 'kubernetes.amazonaws.com/launchTemplateVersion' in self) || 'node.k8s.aws/launch-template-name' in self || 'kubernetes.amazonaws.com/launchTemplateId' in self`,message="a version is that of the launch template named beside it: add node.k8s.aws/launch-template-name, or remove the version"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self || 'kubernetes.amazonaws.com/launchTemplateVersion' in self) || 'node.k8s.aws/launch-template-name' in self || 'kubernetes.amazonaws.com/launchTemplateId' in self`,message="a version belongs to a launch template: add node.k8s.aws/launch-template-name, or remove the version"
 // +slipway:rule=PV3
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="node.k8s.aws/launch-template-name has a value that nodes can not carry: it has at most 63 letters, digits and - _ . Name such a launch template in spec.launchTemplateRef"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="node.k8s.aws/launch-template-name has a value that nodes cannot carry: it has at most 63 letters, digits and - _ . Name such a launch template in spec.launchTemplateRef"
 // +slipway:rule=PV4
 // +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].size() >= 3`,message="node.k8s.aws/launch-template-name has at least 3 characters, as EC2's names have"
 // +slipway:rule=PV6
@@ -280,15 +280,15 @@ type TaintEffect string
 // +slipway:rule=SP5
 // +kubebuilder:validation:XValidation:rule=`!('kubernetes.amazonaws.com/launchTemplateId' in self) || self['kubernetes.amazonaws.com/launchTemplateId'].matches('^lt-[0-9a-f]{8,17}$')`,message="kubernetes.amazonaws.com/launchTemplateId is an id, lt-...: name a launch template in node.k8s.aws/launch-template-name"
 // +slipway:rule=SP5
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('node.k8s.aws/') || k in ['node.k8s.aws/launch-template-name', 'node.k8s.aws/launch-template-version', 'node.k8s.aws/capacity-type'])`,message="of node.k8s.aws/ there are launch-template-name, launch-template-version and capacity-type alone"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('node.k8s.aws/') || k in ['node.k8s.aws/launch-template-name', 'node.k8s.aws/launch-template-version', 'node.k8s.aws/capacity-type'])`,message="the only labels of node.k8s.aws/ are launch-template-name, launch-template-version and capacity-type"
 // +slipway:rule=SP5
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.amazonaws.com/') || k in ['kubernetes.amazonaws.com/launchTemplateId', 'kubernetes.amazonaws.com/launchTemplateVersion', 'kubernetes.amazonaws.com/capacityType'])`,message="of kubernetes.amazonaws.com/ there are launchTemplateId, launchTemplateVersion and capacityType alone, and they are old: use node.k8s.aws/"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.amazonaws.com/') || k in ['kubernetes.amazonaws.com/launchTemplateId', 'kubernetes.amazonaws.com/launchTemplateVersion', 'kubernetes.amazonaws.com/capacityType'])`,message="the only labels of kubernetes.amazonaws.com/ are launchTemplateId, launchTemplateVersion and capacityType, and they are old: use node.k8s.aws/"
 // +slipway:rule=SP6
 // +kubebuilder:validation:XValidation:rule=`!('kubernetes.io/arch' in self || 'beta.kubernetes.io/arch' in self)`,message="set spec.architecture in place of kubernetes.io/arch"
 // +slipway:rule=SP6
 // +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone', 'node.kubernetes.io/instance-type', 'beta.kubernetes.io/instance-type'])`,message="set spec.zones or spec.instanceTypes in place of the label: a node's zone and instance type are what it was launched with"
 // +slipway:rule=SP6
-// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region', 'kubernetes.io/os', 'beta.kubernetes.io/os'])`,message="region and operating system are those of the instance: remove the label"
+// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region', 'kubernetes.io/os', 'beta.kubernetes.io/os'])`,message="the instance determines the region and the operating system: remove the label"
 // +slipway:rule=SP6
 // +kubebuilder:validation:XValidation:rule=`!self.exists(k, k.startsWith('karpenter.k8s.aws/'))`,message="labels of karpenter.k8s.aws/ say what the instance is: limit it in spec.requirements in place of the label"
 // +slipway:rule=PV20

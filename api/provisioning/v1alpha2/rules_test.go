@@ -164,7 +164,7 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP5", reason: "unknown labels of ours would do nothing", accept: `spec: {labels: {k8s.aws/launch-template: web}}`,
-		refuse: `spec: {labels: {node.k8s.aws/launch-template: web}}`, says: "alone",
+		refuse: `spec: {labels: {node.k8s.aws/launch-template: web}}`, says: "the only labels of node.k8s.aws",
 	},
 	{
 		rule: "SP5", reason: "nor would unknown old ones", accept: `spec: {labels: {amazonaws.com/amiFamily: a}}`,

@@ -165,7 +165,7 @@ var imageCases = []Case{
 	{
 		Rule: "EK28", Reason: "warm pools are for EKS's images",
 		Accept: `{amiType: AL2023_x86_64_STANDARD, warmPool: {state: Hibernated, minSize: 1}}`,
-		Refuse: `{amiType: CUSTOM, awsLaunchTemplate: {}, warmPool: {}}`, Says: "images that it chooses alone",
+		Refuse: `{amiType: CUSTOM, awsLaunchTemplate: {}, warmPool: {}}`, Says: "only for images that it chooses",
 	},
 	{
 		Rule: "EK28", Reason: "Bottlerocket does not hibernate",
@@ -179,7 +179,7 @@ var imageCases = []Case{
 	},
 	{
 		Rule: "EK28", Reason: "Spot Instances do not wait",
-		Accept: `{capacityType: onDemand, warmPool: {}}`, Refuse: `{capacityType: spot, warmPool: {}}`, Says: "On-Demand Instances alone",
+		Accept: `{capacityType: onDemand, warmPool: {}}`, Refuse: `{capacityType: spot, warmPool: {}}`, Says: "only On-Demand Instances",
 	},
 }
 
@@ -187,7 +187,7 @@ var imageCases = []Case{
 var groupCases = []Case{
 	{
 		Rule: "EK23", Reason: "as CAPA names it by default", Accept: `{eksNodegroupName: default_my-pool}`, Refuse: `{eksNodegroupName: my.pool}`,
-		Says: "letters, digits, - and _ alone",
+		Says: "only letters, digits, - and _",
 	},
 	{
 		Rule: "EK23", Reason: "63 characters", Accept: `{eksNodegroupName: "` + strings.Repeat("a", 63) + `"}`,
@@ -198,7 +198,7 @@ var groupCases = []Case{
 		Says: "minSize must not be above maxSize",
 	},
 	{
-		Rule: "EK24", Reason: "EKS has no group that can not grow", Accept: `{scaling: {minSize: null, maxSize: 5}}`,
+		Rule: "EK24", Reason: "EKS has no group that cannot grow", Accept: `{scaling: {minSize: null, maxSize: 5}}`,
 		Refuse: `{scaling: {minSize: 0, maxSize: 0}}`, Says: "should be greater than or equal to 1",
 	},
 	{
@@ -244,7 +244,7 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "SL20", Reason: "public is public, as in CAPA", Accept: `{remoteAccess: {public: true, sourceSecurityGroups: []}}`,
-		Refuse: `{remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}}`, Says: "public lets everybody connect",
+		Refuse: `{remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}}`, Says: "public lets every address connect",
 	},
 	{
 		Rule: "SL22", Reason: "a role is named", Accept: `{roleName: nodes.example.com}`, Refuse: `{roleName: "arn:aws:iam::123456789012:role/nodes"}`,

@@ -71,12 +71,12 @@ var Transitions = []Transition{
 		Rule: "EK22", Reason: "remote access", From: `{remoteAccess: {public: true}}`, To: `{remoteAccess: {public: null}}`, Says: "put remoteAccess back",
 	},
 	{Rule: "EK22", Reason: "remote access at all", From: `{}`, To: `{remoteAccess: {}}`, Says: "put remoteAccess back"},
-	{Rule: "EK22", Reason: "the path of a role", From: `{}`, To: `{rolePath: /a/}`, Says: "IAM can not move a role"},
+	{Rule: "EK22", Reason: "the path of a role", From: `{}`, To: `{rolePath: /a/}`, Says: "IAM cannot move a role"},
 	{
-		Rule: "EK22", Reason: "the name of the group", From: `{eksNodegroupName: a}`, To: `{eksNodegroupName: b}`, Says: "EKS can not rename a node group",
+		Rule: "EK22", Reason: "the name of the group", From: `{eksNodegroupName: a}`, To: `{eksNodegroupName: b}`, Says: "EKS cannot rename a node group",
 	},
 	{
-		Rule: "EK22", Reason: "a name of its own is not taken away", From: `{eksNodegroupName: a}`, To: `{}`, Says: "EKS can not rename a node group",
+		Rule: "EK22", Reason: "a name of its own is not taken away", From: `{eksNodegroupName: a}`, To: `{}`, Says: "EKS cannot rename a node group",
 	},
 	{
 		Rule: "EK22", Reason: "the name that CAPA's webhook wrote may go", From: `{eksNodegroupName: default_pool}`, To: `{}`,
@@ -86,11 +86,11 @@ var Transitions = []Transition{
 	},
 	{
 		Rule: "EK22", Reason: "no default has an underscore in its namespace", From: `{eksNodegroupName: my_own_pool}`, To: `{}`,
-		Says: "EKS can not rename a node group",
+		Says: "EKS cannot rename a node group",
 	},
 	{
 		Rule: "EK22", Reason: "nor one that only begins as a hashed name does", From: `{eksNodegroupName: capa_nodes}`, To: `{}`,
-		Says: "EKS can not rename a node group",
+		Says: "EKS cannot rename a node group",
 	},
 	{Rule: "EK22", Reason: "no group yet", From: `{}`, To: `{eksNodegroupName: b}`},
 	{
@@ -99,15 +99,15 @@ var Transitions = []Transition{
 	},
 	{
 		Rule: "EK22", Reason: "another may not", Status: `{nodegroup: {name: default_pool}}`, From: `{}`, To: `{eksNodegroupName: other}`,
-		Says: "EKS can not rename a node group",
+		Says: "EKS cannot rename a node group",
 	},
-	{Rule: "EK22", Reason: "the role", From: `{roleName: a}`, To: `{roleName: b}`, Says: "EKS can not change the role"},
+	{Rule: "EK22", Reason: "the role", From: `{roleName: a}`, To: `{roleName: b}`, Says: "EKS cannot change the role"},
 	{Rule: "EK22", Reason: "no role yet", From: `{}`, To: `{roleName: b}`},
 	{
 		Rule: "EK22", Reason: "the role that it has may be written down", Status: `{nodeRole: {name: b}}`, From: `{}`, To: `{roleName: b}`,
 	},
 	{
-		Rule: "EK22", Reason: "another role may not", Status: `{nodeRole: {name: a}}`, From: `{}`, To: `{roleName: b}`, Says: "EKS can not change the role",
+		Rule: "EK22", Reason: "another role may not", Status: `{nodeRole: {name: a}}`, From: `{}`, To: `{roleName: b}`, Says: "EKS cannot change the role",
 	},
 	{
 		Rule: "EK22", Reason: "all else may change", From: `{labels: {a: b}, scaling: {minSize: 1, maxSize: 2}, updateConfig: {maxUnavailable: 1}}`,
@@ -116,7 +116,7 @@ var Transitions = []Transition{
 			additionalTags: {a: b}, rolePermissionsBoundary: "arn:aws:iam::aws:policy/x", roleAdditionalPolicies: ["arn:aws:iam::aws:policy/y"]}`,
 	},
 	{
-		Rule: "LT2", Reason: "EC2 can not rename", From: `{awsLaunchTemplate: {name: first}}`, To: `{awsLaunchTemplate: {name: second}}`,
-		Says: "can not rename",
+		Rule: "LT2", Reason: "EC2 cannot rename", From: `{awsLaunchTemplate: {name: first}}`, To: `{awsLaunchTemplate: {name: second}}`,
+		Says: "cannot rename",
 	},
 }

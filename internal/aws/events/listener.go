@@ -85,7 +85,7 @@ func (l *Listener) fallSilent(ctx context.Context, err error) {
 	l.Metrics.working(l.Identity, l.Region, false)
 	if why := aws.UserMessage(err); why != l.silent {
 		l.silent = why
-		log.FromContext(ctx).Info("AWS's events can not be read; groups are looked at as often as without them until they can",
+		log.FromContext(ctx).Info("AWS's events cannot be read; groups are looked at as often as without them until they can",
 			"queue", l.Name, "region", l.Region, "identity", l.Identity, "reason", why)
 	}
 }

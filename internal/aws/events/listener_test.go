@@ -262,12 +262,12 @@ func TestSilence(t *testing.T) {
 	r := newRig(t, "none")
 	r.listen()
 	for _, wait := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second} {
-		if url := next(r, "that it can not listen", r.listening); url != "" {
+		if url := next(r, "that it cannot listen", r.listening); url != "" {
 			t.Fatalf("it listens to %q", url)
 		}
 		r.awaitTimer(wait)
 	}
-	next(r, "that it can not listen", r.listening)
+	next(r, "that it cannot listen", r.listening)
 	if calls := len(r.sim.Calls()); calls != 4 {
 		t.Errorf("%d calls were made in four attempts", calls)
 	}
@@ -299,7 +299,7 @@ func TestRecovery(t *testing.T) {
 	}
 	r.send(ofGroup("pool"))
 	next(r, "what happened", r.heard)
-	if url := next(r, "that it can not delete", r.listening); url != "" {
+	if url := next(r, "that it cannot delete", r.listening); url != "" {
 		t.Fatalf("it listens to %q", url)
 	}
 	if got := r.metric("slipway_event_queue_read", "controller"); got != 0 {

@@ -27,7 +27,7 @@ func NewMetrics() *Metrics {
 		}, []string{"region"}),
 		queues: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "slipway_event_queue_read",
-			Help: "1 if AWS's events are read from the queue, 0 if they can not be, by identity and region.",
+			Help: "1 if AWS's events are read from the queue, 0 if they cannot be, by identity and region.",
 		}, []string{"identity", "region"}),
 	}
 }

@@ -18,7 +18,7 @@ func TestContradiction(t *testing.T) {
 		{reason: "nothing is said", spec: `{}`, template: constraints.Template{CapacityType: "spot", Zones: []string{"a-1a"}}},
 		{reason: "Spot by both", spec: `{labels: {node.k8s.aws/capacity-type: spot}}`, template: constraints.Template{CapacityType: "spot"}},
 		{
-			reason: "a market can not be overridden", spec: `{labels: {node.k8s.aws/capacity-type: on-demand}}`, template: constraints.Template{CapacityType: "spot"},
+			reason: "a market cannot be overridden", spec: `{labels: {node.k8s.aws/capacity-type: on-demand}}`, template: constraints.Template{CapacityType: "spot"},
 			says: "it is for spot instances, and spec.labels has node.k8s.aws/capacity-type: on-demand",
 		},
 		{reason: "one zone in common", spec: `{zones: [a-1a, a-1b]}`, template: constraints.Template{Zones: []string{"a-1b", "a-1c"}}},

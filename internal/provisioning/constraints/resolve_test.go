@@ -266,7 +266,7 @@ func TestLayers(t *testing.T) {
 			},
 		},
 		{
-			reason:      "its market can not be overridden",
+			reason:      "its market cannot be overridden",
 			provisioner: `{labels: {node.k8s.aws/launch-template-name: spot, node.k8s.aws/capacity-type: on-demand}}`, pod: `{}`,
 			says: "asks for node.k8s.aws/capacity-type",
 		},
@@ -289,7 +289,7 @@ func TestLayers(t *testing.T) {
 			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64"},
 		},
 		{
-			reason: "a pod that excludes the template can not have it", provisioner: byWeb,
+			reason: "a pod that excludes the template cannot have it", provisioner: byWeb,
 			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 				{matchExpressions: [{key: node.k8s.aws/launch-template-name, operator: NotIn, values: [web]}]}]}}}}`,
 			says: "asks for node.k8s.aws/launch-template-name: not web, and the node would have web",

@@ -236,7 +236,7 @@ func (w *world) settle(waiting map[*placedNode][]packing.Pod) string {
 			for _, p := range waiting[on] {
 				if reason := w.refuses(p, on); reason != "" {
 					refused = append(refused, p)
-					left = fmt.Sprintf("pod %s can not be on node %s %v: %s", p.Name, on.node.Name, on.node.Labels, reason)
+					left = fmt.Sprintf("pod %s cannot be on node %s %v: %s", p.Name, on.node.Name, on.node.Labels, reason)
 					continue
 				}
 				subtract(on.free, requests(p.Pod))

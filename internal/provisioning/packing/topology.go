@@ -195,7 +195,7 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 	}
 	described, err := json.Marshal([]any{relationNames[spread], pod.Namespace, selector.String(), c.MaxSkew, t.minDomains, fmt.Sprint(t.nodes), t.tolerating != nil, tolerations, t.beside})
 	if err != nil {
-		return 0, "has a topology spread constraint that can not be read: " + err.Error()
+		return 0, "has a topology spread constraint that cannot be read: " + err.Error()
 	}
 	place, known := s.add(t, c.TopologyKey, string(described))
 	if !known {

@@ -15,7 +15,7 @@ import (
 )
 
 // launchedReason is the reason of events on pods whose node is on its way.
-const launchedReason = "NodeLaunched"
+const launchedReason = provisioningv1.NodeLaunchedEvent
 
 // coming holds the state of the nodes that waiting pods have places on.
 type coming struct {

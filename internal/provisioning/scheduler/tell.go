@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/provisioning/launcher"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
@@ -17,7 +18,7 @@ import (
 )
 
 // unplacedReason is the reason of events on pods that no node is launched for.
-const unplacedReason = "NoNodeLaunched"
+const unplacedReason = provisioningv1.NoNodeLaunchedEvent
 
 const (
 	// mostTold bounds on how many pods one pass reports, of each kind of report: each event is a
@@ -174,11 +175,11 @@ func (r *Reconciler) tellTied(ctx context.Context, p *pass) reconciling.Outcome 
 }
 
 // tiedReason is the reason of events on pods that wait for one Node alone.
-const tiedReason = "VolumeOfOneNode"
+const tiedReason = provisioningv1.VolumeOfOneNodeEvent
 
 // unboundReason is the reason of events on pods that the scheduler does not put where there is a
 // place for them.
-const unboundReason = "NotBound"
+const unboundReason = provisioningv1.NotBoundEvent
 
 // unkept holds pods that a ready node has a place for, and since when. Launching another node for a
 // pod that the scheduler keeps from a good one could go on forever.
