@@ -134,15 +134,6 @@ func Annotate(ctx context.Context, c client.Client, object client.Object, key, v
 	return nil
 }
 
-// EnsureFinalizer adds the finalizer, together with whatever else mutate sets (facts that deletion
-// needs), in one patch.
-func EnsureFinalizer[T client.Object](ctx context.Context, c client.Client, object T, finalizer string, mutate func(T)) error {
-	return Patch(ctx, c, object, func(object T) {
-		controllerutil.AddFinalizer(object, finalizer)
-		mutate(object)
-	})
-}
-
 // RemoveFinalizer lets the object go.
 func RemoveFinalizer[T client.Object](ctx context.Context, c client.Client, object T, finalizer string) error {
 	return client.IgnoreNotFound(Patch(ctx, c, object, func(object T) { controllerutil.RemoveFinalizer(object, finalizer) }))

@@ -1,12 +1,10 @@
-// Package reconciling is the small frame that every controller of Slipway shares: a reconcile is a
-// list of named steps, a step says in words what happens next, and whatever the steps wrote into
-// the object's status is patched once, at the end. It knows Kubernetes objects and conditions, and
-// nothing of AWS or of any kind.
+// Package reconciling has what every controller needs of conditions, status patches, finalizers and
+// traces, and the list of named steps that the choice of nodes is. It knows Kubernetes objects and
+// conditions, and nothing of AWS or of any kind.
 package reconciling
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,13 +43,6 @@ func ComeBack(after time.Duration, why string) Outcome {
 // Fail ends the pass with an error, which is retried with the queue's back-off.
 func Fail(err error) Outcome { return Outcome{stop: true, err: err} }
 
-// AndGoOn is the outcome of a step after which others still make sense: the pass goes on, and what
-// went wrong is its result in the end.
-func (o Outcome) AndGoOn() Outcome {
-	o.stop = false
-	return o
-}
-
 // Step is one thing that a reconcile makes true of a subject: an object and the facts learned about
 // it in this pass.
 type Step[T any] struct {
@@ -59,38 +50,26 @@ type Step[T any] struct {
 	Name string
 	// Run makes it true, or says why it cannot yet.
 	Run func(ctx context.Context, subject T) Outcome
-	// Always has the step run after one that ended the pass, too. It is for showing what was seen,
-	// which must not depend on whether what is asked for is any good.
-	Always bool
 }
 
-// Run runs the steps in order until one ends the pass, after which only those run that always do.
-// It returns the soonest time that any of them asked for. After an error the queue's back-off
-// decides alone.
+// Run runs the steps in order until one ends the pass. It returns the soonest time that any of them
+// asked for. After an error the queue's back-off decides alone.
 func Run[T any](ctx context.Context, subject T, steps []Step[T]) (ctrl.Result, error) {
 	var soonest time.Duration
-	var failures []error
-	ended := false
 	for _, step := range steps {
-		if ended && !step.Always {
-			continue
-		}
 		outcome := runStep(ctx, subject, step)
 		if outcome.err != nil {
 			traceEnd(ctx, step.Name, outcome.err.Error())
-			failures = append(failures, fmt.Errorf("%s: %w", step.Name, outcome.err))
+			return ctrl.Result{}, fmt.Errorf("%s: %w", step.Name, outcome.err)
 		}
 		if outcome.after > 0 && (soonest == 0 || outcome.after < soonest) {
 			soonest = outcome.after
 		}
-		if outcome.stop && outcome.err == nil && !ended {
+		if outcome.stop {
 			traceEnd(ctx, step.Name, outcome.why)
 			log.FromContext(ctx).V(1).Info("Pass ended early", "step", step.Name, "reason", outcome.why, "after", outcome.after)
+			break
 		}
-		ended = ended || outcome.stop
-	}
-	if err := errors.Join(failures...); err != nil {
-		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: soonest}, nil
 }

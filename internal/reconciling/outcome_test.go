@@ -59,34 +59,3 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
-
-// TestRunAlways holds that a step which always runs does so after one that ended the pass, and that
-// the pass's result is what it was.
-func TestRunAlways(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	for _, row := range []struct {
-		reason  string
-		outcome reconciling.Outcome
-		after   time.Duration
-		err     error
-	}{
-		{"one stops", reconciling.Stop("x"), time.Hour, nil},
-		{"one stops until sooner", reconciling.ComeBack(time.Minute, "x"), time.Minute, nil},
-		{"one fails", reconciling.Fail(broken), 0, broken},
-	} {
-		var ran []string
-		step := func(name string, always bool, outcome reconciling.Outcome) reconciling.Step[int] {
-			return reconciling.Step[int]{Name: name, Always: always, Run: func(context.Context, int) reconciling.Outcome {
-				ran = append(ran, name)
-				return outcome
-			}}
-		}
-		result, err := reconciling.Run(t.Context(), 0, []reconciling.Step[int]{
-			step("ends", false, row.outcome), step("skipped", false, reconciling.Continue()), step("shows", true, reconciling.ContinueAndComeBack(time.Hour, "y")),
-		})
-		if !slices.Equal(ran, []string{"ends", "shows"}) || result.RequeueAfter != row.after || !errors.Is(err, row.err) {
-			t.Errorf("%s: ran %q, after %s, error %v", row.reason, ran, result.RequeueAfter, err)
-		}
-	}
-}
