@@ -69,7 +69,7 @@ func pages(t *testing.T) []string {
 		}
 		found = append(found, matches...)
 	}
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") && path != "README.md" {
 			found = append(found, path)
 		}

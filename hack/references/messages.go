@@ -59,55 +59,71 @@ func messagesPage(c *catalog) (page, error) {
 
 // messagesIn returns the messages of a directory.
 func (c *catalog) messagesIn(from *source) []message {
-	reader := &templateReader{resolver: c.resolver(from), functions: functionsOf(from)}
-	var all []message
-	add := func(class string, expressions ...ast.Expr) {
-		for _, expression := range expressions {
-			for _, template := range reader.templates(expression, 0) {
-				if strings.Contains(template, " ") {
-					all = append(all, message{class, from.dir, template})
-				}
-			}
-		}
-	}
+	found := &finder{catalog: c, from: from, reader: &templateReader{resolver: c.resolver(from), functions: functionsOf(from)}}
 	for _, file := range from.files {
 		for _, line := range celMessages(file) {
-			all = append(all, message{"rule", from.dir, line})
+			found.all = append(found.all, message{"rule", from.dir, line})
 		}
 		for _, declaration := range file.Decls {
 			function, is := declaration.(*ast.FuncDecl)
 			if is {
-				reader.within = function
+				found.reader.within = function
 			}
-			ast.Inspect(declaration, func(node ast.Node) bool {
-				switch n := node.(type) {
-				case *ast.CallExpr:
-					if call, is := eventCalls[called(n)]; is && call.place+1 < len(n.Args) && eventKinds[from.dir] != nil {
-						add("event", n.Args[call.place+1])
-						return true
-					}
-					if called(n) == "Sprintf" && slices.Contains(podDirs, from.dir) {
-						add("pod", n)
-					}
-					add("condition", c.afterReason(reader, n.Args)...)
-				case *ast.CompositeLit:
-					add("condition", c.afterReason(reader, n.Elts)...)
-				case *ast.AssignStmt:
-					add("condition", c.afterReason(reader, n.Rhs)...)
-				case *ast.ReturnStmt:
-					if function != nil && function.Recv != nil && function.Name.Name == "Error" {
-						add("error", n.Results...)
-					} else if from.dir == "internal/webhooks" && !isWrapped(n) {
-						add("warning", n.Results...)
-					} else {
-						add("condition", c.afterReason(reader, n.Results)...)
-					}
-				}
-				return true
-			})
+			found.inError = is && function.Recv != nil && function.Name.Name == "Error"
+			ast.Inspect(declaration, found.inspect)
 		}
 	}
-	return all
+	return found.all
+}
+
+// finder finds the messages of a directory.
+type finder struct {
+	catalog *catalog
+	from    *source
+	reader  *templateReader
+	// inError is true within the method Error of an error.
+	inError bool
+	all     []message
+}
+
+// inspect is for ast.Inspect.
+func (f *finder) inspect(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.CallExpr:
+		if call, is := eventCalls[called(n)]; is && call.place+1 < len(n.Args) && eventKinds[f.from.dir] != nil {
+			f.add("event", n.Args[call.place+1])
+			return true
+		}
+		if called(n) == "Sprintf" && slices.Contains(podDirs, f.from.dir) {
+			f.add("pod", n)
+		}
+		f.add("condition", f.catalog.afterReason(f.reader, n.Args)...)
+	case *ast.CompositeLit:
+		f.add("condition", f.catalog.afterReason(f.reader, n.Elts)...)
+	case *ast.AssignStmt:
+		f.add("condition", f.catalog.afterReason(f.reader, n.Rhs)...)
+	case *ast.ReturnStmt:
+		switch {
+		case f.inError:
+			f.add("error", n.Results...)
+		case f.from.dir == "internal/webhooks" && !isWrapped(n):
+			f.add("warning", n.Results...)
+		default:
+			f.add("condition", f.catalog.afterReason(f.reader, n.Results)...)
+		}
+	}
+	return true
+}
+
+// add adds the messages that expressions may be.
+func (f *finder) add(class string, expressions ...ast.Expr) {
+	for _, expression := range expressions {
+		for _, template := range f.reader.templates(expression, 0) {
+			if strings.Contains(template, " ") {
+				f.all = append(f.all, message{class, f.from.dir, template})
+			}
+		}
+	}
 }
 
 // afterReason returns the message among expressions that follows a reason, or that precedes it at

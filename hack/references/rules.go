@@ -224,9 +224,8 @@ func wrapped(path string) string {
 
 // byIdentifier orders AS2 before AS10.
 func byIdentifier(a, b string) int {
-	isDigit := func(r rune) bool { return unicode.IsDigit(r) }
 	split := func(id string) (string, int) {
-		at := strings.IndexFunc(id, isDigit)
+		at := strings.IndexFunc(id, unicode.IsDigit)
 		number, _ := strconv.Atoi(strings.TrimRightFunc(id[at:], unicode.IsLetter))
 		return id[:at], number
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-project/slipway/internal/pool"
 )
 
-// AdoptionError reports why a resource that CAPA created is not adopted.
+// Error reports why a resource that CAPA created is not adopted.
 type Error struct {
 	// Reason is the condition's.
 	Reason  string
@@ -35,12 +35,12 @@ func (e *Error) Error() string { return e.Message }
 // WaitsForUser reports that only a user can resolve it.
 func (*Error) WaitsForUser() bool { return true }
 
-// RefuseAdoption returns an AdoptionError.
+// Refuse returns an Error.
 func Refuse(reason, format string, arguments ...any) error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// AdoptionReason returns the reason of an AdoptionError, and the given reason for any other error.
+// ReasonOf returns the reason of an Error, and the given reason for any other error.
 func ReasonOf(err error, otherwise string) string {
 	var refused *Error
 	if errors.As(err, &refused) {
@@ -65,7 +65,7 @@ type Claim struct {
 	Namesake bool
 }
 
-// Decide returns nil if the claim is proven, and an AdoptionError if it is not. The Secrets prove
+// Decide returns nil if the claim is proven, and an Error if it is not. The Secrets prove
 // it, where there are instances. Without any, the only cluster of the name has it.
 func (c Claim) Decide() error {
 	foreign := slices.ContainsFunc(c.Secrets, func(secret string) bool { return !strings.HasPrefix(secret, c.Namespace+"/") })

@@ -44,10 +44,10 @@ func CheckExamples(examples []Example, update bool) error {
 		return fmt.Errorf("encoding the examples: %w", err)
 	}
 	if update {
-		if err := os.MkdirAll(filepath.Dir(ExamplesFile), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(ExamplesFile), 0o750); err != nil {
 			return fmt.Errorf("creating the directory of the examples: %w", err)
 		}
-		if err := os.WriteFile(ExamplesFile, encoded.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(ExamplesFile, encoded.Bytes(), 0o600); err != nil {
 			return fmt.Errorf("writing the examples: %w", err)
 		}
 		return nil

@@ -41,7 +41,7 @@ func TestEveryRuleIsBroken(t *testing.T) {
 var unreachable = map[string]bool{
 	"AWSLaunchConfig: EC2 cannot rename a launch template: put the name back, or make a new pool":         true,
 	"AWSLaunchConfigTemplate: EC2 cannot rename a launch template: put the name back, or make a new pool": true,
-	"AWSLaunchConfigTemplate: a launch template name has 3 to 128 letters, digits and ( ) . - / _":         true,
+	"AWSLaunchConfigTemplate: a launch template name has 3 to 128 letters, digits and ( ) . - / _":        true,
 }
 
 // refusals returns all that is said about the cases to refuse, and about transitions.
