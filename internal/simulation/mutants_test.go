@@ -43,7 +43,6 @@ var mutants = []mutant{
 		"internal/launchtemplate/input.go", "hash(32, \"config/1\", text, string(masked))", "hash(32, \"config/1\", text, string(masked), string(bootstrap))",
 	}}},
 	{"add no finalizer", "what is created in AWS is deleted with its object", []edit{
-		{"internal/reconciling/object.go", "		controllerutil.AddFinalizer(object, finalizer)\n", ""},
 		{"internal/reconcile/controller.go", "			controllerutil.AddFinalizer(object, c.Finalizer)\n", "			controllerutil.RemoveFinalizer(object, c.Finalizer)\n"},
 	}},
 	// Cluster API Provider AWS starts a refresh only in the pass that changes the group. A crash in
