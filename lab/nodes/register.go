@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/awssim"
@@ -55,14 +56,28 @@ func (n *Nodes) register(ctx context.Context, m machine, instance awssim.Instanc
 	if err := n.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("reporting the status of Node %q: %w", node.Name, err)
 	}
-	// Admission taints a new Node as not ready; on a whole cluster the node lifecycle controller
-	// takes that away.
-	before = node.DeepCopy()
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
-	if len(node.Spec.Taints) == len(before.Spec.Taints) {
-		return nil
-	}
-	if err := n.client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
+	return n.removeNotReady(ctx, node)
+}
+
+// removeNotReady removes the taint that admission puts on a new Node. On a whole cluster the node
+// lifecycle controller does that. Like it, removeNotReady writes the list of taints only as it read
+// it: another controller may have added some meanwhile.
+func (n *Nodes) removeNotReady(ctx context.Context, node *corev1.Node) error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		before := node.DeepCopy()
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+		if len(node.Spec.Taints) == len(before.Spec.Taints) {
+			return nil
+		}
+		err := n.client.Patch(ctx, node, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(err) {
+			if failed := n.client.Get(ctx, client.ObjectKeyFromObject(node), node); failed != nil {
+				return failed
+			}
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("removing the taint of Node %q: %w", node.Name, err)
 	}
 	return nil
