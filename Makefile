@@ -33,7 +33,7 @@ lab: ## Build bin/lab alone. The first time takes some four minutes on two cores
 JOURNEYS := adversary clusterctl crashsweep integration managertest provisioner scale underpolicy
 
 .PHONY: test
-test: packages $(BIN)/gotestsum ## Run the tests beside the code, the simulation, and what is quick of the laboratory. What failed is said once more at the end.
+test: packages $(BIN)/gotestsum ## Run the tests beside the code, the simulation, and the quick tests of the laboratory. What failed is said once more at the end.
 	$(GOTESTSUM) -- $(TEST_FLAGS) ./...
 	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -vE '/lab/($(subst $() ,|,$(JOURNEYS)))$$')
 

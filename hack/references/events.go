@@ -27,7 +27,7 @@ var eventCalls = map[string]struct {
 	"Done": {"Normal", 2}, "Warn": {"Warning", 2}, "tell": {"Warning", 2}, // of report.Reporter
 }
 
-// occurrence is what events of one reason are like.
+// occurrence describes the events of one reason.
 type occurrence struct{ kinds, types map[string]bool }
 
 // eventUses returns the uses of each reason of an event, by its value, and reasons that are written
@@ -54,7 +54,7 @@ func (c *catalog) eventUses() (map[string]*occurrence, []string) {
 	return found, problems
 }
 
-// occurrences are what events are like, by their reasons.
+// occurrences describe events by their reasons.
 type occurrences map[string]*occurrence
 
 // note notes that events of a reason are reported on some kinds, with a type that is empty if it is

@@ -131,12 +131,19 @@ func launchedVersion(in Input) (launchtemplate.Version, bool) {
 	if seen.Template == nil {
 		return launchtemplate.Version{}, false
 	}
-	if status.LaunchTemplateID == seen.Template.ID {
-		if version, exists := seen.Version(status.Version); exists {
-			return version, true
-		}
+	if version, exists := seen.Version(launchedNumber(status, *seen.Template)); exists {
+		return version, true
 	}
 	return seen.Version(seen.Template.DefaultVersion)
+}
+
+// launchedNumber returns the number of the version that is launched: by status, or the default of a
+// template that status does not name.
+func launchedNumber(status *infrav1.AWSLaunchConfigStatus, template launchtemplate.Template) int64 {
+	if status.LaunchTemplateID == template.ID {
+		return status.Version
+	}
+	return template.DefaultVersion
 }
 
 // isApproved is true if the version that the annotation names has the config. An annotation that

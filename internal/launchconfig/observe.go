@@ -201,10 +201,7 @@ func observeVersions(ctx context.Context, pass pass) {
 // readVersions asks AWS for the versions of the template.
 func readVersions(ctx context.Context, pass pass) {
 	seen := &pass.Seen.Template
-	launched := pass.Object.Status.Version
-	if pass.Object.Status.LaunchTemplateID != seen.Template.ID {
-		launched = seen.Template.DefaultVersion
-	}
+	launched := launchedNumber(&pass.Object.Status, *seen.Template)
 	versions, data, err := pass.Memory.cloud.Templates.VersionsWith(ctx, seen.Template.ID, launched)
 	if err != nil {
 		seen.VersionsErr = err
