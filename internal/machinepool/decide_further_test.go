@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/reconcile"
-	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // TestMayAdopt decides whether a group that CAPA created under the pool's name is the pool's.
@@ -197,26 +196,63 @@ func TestMachinesOfDepartures(t *testing.T) {
 	}
 }
 
-// TestAnnouncementsOfRefusedRefreshes holds that the announcement of a refresh stays while AWS
-// refuses to protect the instances that the refresh must spare. Each write of it would wake the pool.
-func TestAnnouncementsOfRefusedRefreshes(t *testing.T) {
+// TestShieldIsLowered holds that the pool names the instances which Slipway has protected until AWS
+// has confirmed that they are not protected any more, or are to be spared no more.
+func TestShieldIsLowered(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		reason, shown string
-		stays         bool
-	}{
-		{"AWS refused to protect them", infrav1.RefreshStartFailedReason, true},
-		{"the refresh has ended", infrav1.RollingOutReason, false},
-	} {
-		in := atRest(t)
-		in.Object.Annotations[shieldAnnotation] = "i-1"
-		in.Seen.Refreshes.Read, in.Seen.Refreshes.List, in.Seen.Fresh = true, []autoscalinggroup.Refresh{{ID: "r-1", Status: "Successful"}}, true
-		in.Seen.LaunchConfig.Object.Status.Conditions = nil
-		reconciling.False(in.Object, infrav1.RolledOutCondition, row.shown, "shown before")
-		plan := decideOn(t, *in)
-		value, changed := plan.Annotations[shieldAnnotation]
-		if stays := !changed; stays != row.stays || value != "" {
-			t.Errorf("%s: the announcement stays: %t, want %t (%q)", row.reason, stays, row.stays, value)
+	const lowersBoth, stays = "give up the protection of i-1, i-2 from scale-in, because no instance refresh is to spare them any more", "i-1,i-2"
+	var ended edit = func(in *input) { in.Seen.LaunchConfig.Object.Status.Conditions = nil }
+	lower := func(ids ...string) edit {
+		return func(in *input) { did(in, protectInstances{Group: "pool", Instances: ids}, nil) }
+	}
+	var isDue edit = func(in *input) {
+		due(in)
+		in.Seen.LaunchConfig.Object.Status.CurrentVersions = []int64{2, 3}
+	}
+	spares := func(id string) edit {
+		return func(in *input) {
+			changeGroup(in, func(g *autoscalinggroup.Group) {
+				for i := range g.Instances {
+					if g.Instances[i].ID == id {
+						g.Instances[i] = member(id, 3)
+					}
+				}
+			})
 		}
+	}
+	var without edit = func(in *input) {
+		changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances = g.Instances[1:] })
+	}
+	for _, row := range []struct {
+		reason     string
+		given      edit
+		then, left string
+	}{
+		{reason: "the description may be older than the protection", given: ended, then: lowersBoth, left: stays},
+		{reason: "AWS confirmed it", given: all(ended, lower("i-1", "i-2")), then: "nothing", left: ""},
+		{reason: "an instance has left", given: all(ended, without, lower("i-2")), then: "record 1 instances, because its instances changed", left: ""},
+		{reason: "an instance cannot be changed now", given: all(ended, inState("i-1", "Pending"), lower("i-2")), left: "i-1",
+			then: "watch Auto Scaling group pool closely, because its instances are expected to change"},
+		{reason: "AWS refused to start the refresh that is to spare one", given: all(isDue, spares("i-2"), lower("i-1"), func(in *input) { did(in, startRefresh{}, errRefused) }),
+			then: "record 2 instances, because what it was given changed", left: "i-2"},
+		{reason: "the refresh that is due is not to spare one", given: all(isDue, spares("i-2")),
+			then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more", left: stays},
+		{reason: "the pool is released", given: func(in *input) { in.Object.Annotations[infrav1.ReleaseAnnotation] = "true" }, then: lowersBoth, left: stays},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			in := atRest(t)
+			in.Object.Annotations[shieldAnnotation] = stays
+			in.Seen.Refreshes.Read, in.Seen.Refreshes.List, in.Seen.Fresh = true, []autoscalinggroup.Refresh{{ID: "r-1", Status: "Successful"}}, true
+			row.given(in)
+			plan := decideOn(t, *in)
+			left, changed := plan.Annotations[shieldAnnotation]
+			if !changed {
+				left = stays
+			}
+			if then := firstOf(plan.Plan); then != row.then || left != row.left {
+				t.Errorf("then %q, and the pool names %q; want %q and %q", then, left, row.then, row.left)
+			}
+		})
 	}
 }

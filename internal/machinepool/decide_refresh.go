@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -31,7 +30,7 @@ const (
 const noRefresh = "-"
 
 // showRefresh shows how far the refresh is that is under way, whatever is wrong with what is asked
-// for now, and removes the shield of one that has ended.
+// for now, and lowers the shield of one that has ended.
 func showRefresh(in input, plan *reconcile.Plan) bool {
 	group := in.Seen.Group
 	if group == nil || group.Deleting || !in.Seen.Refreshes.Read && (in.Seen.Adopting || !refreshing(in.Object) && !shielding(in.Object)) {
@@ -46,19 +45,10 @@ func showRefresh(in input, plan *reconcile.Plan) bool {
 		pollAgain(in, plan)
 		return true
 	}
-	if shielding(in.Object) && !raisedShield(in) {
-		removeShield(in, plan)
+	if err := lowerShield(in, plan, toBeSpared(in)); err != nil {
+		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 	}
 	return true
-}
-
-// raisedShield reports whether instances were protected in this pass, for a refresh that is about
-// to be started.
-func raisedShield(in input) bool {
-	return slices.ContainsFunc(in.Done, func(done reconcile.Done) bool {
-		action, is := done.Action.(protectInstances)
-		return is && action.Protect
-	})
 }
 
 // readRefreshes reports whether the group's refreshes are known.
@@ -74,31 +64,69 @@ func readRefreshes(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// removeShield gives up the protection that Slipway set, and no other. Status may be old, so the
-// group is described first.
-func removeShield(in input, plan *reconcile.Plan) {
+// lowerShield gives up the protection that Slipway set, and no other, except of the instances that
+// are to be spared. The pool names an instance until AWS has confirmed that it is not protected:
+// what a description says may be older than a protection whose answer was lost. It returns why AWS
+// refused in this pass.
+func lowerShield(in input, plan *reconcile.Plan, spare []string) error {
+	surplus := slices.DeleteFunc(shielded(in.Object), func(id string) bool { return slices.Contains(spare, id) })
+	if len(surplus) == 0 {
+		return nil
+	}
 	if !in.Seen.Fresh {
 		plan.Need(needFreshGroup)
-		return
+		return nil
 	}
 	if err := protectionFailure(in, false); err != nil {
-		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
-		return
+		return err
 	}
 	var protected []string
 	for _, instance := range in.Seen.Group.Instances {
-		if instance.Protected && protectable(instance) && slices.Contains(shielded(in.Object), instance.ID) {
+		if protectable(instance) && slices.Contains(surplus, instance.ID) && !lowered(in, instance.ID) {
 			protected = append(protected, instance.ID)
 		}
 	}
 	if len(protected) > 0 {
-		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: protected}, "the instance refresh that was to spare them has ended")
-		return
+		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: protected}, "no instance refresh is to spare them any more")
+		return nil
 	}
-	if shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition); shown != nil && shown.Reason == infrav1.RefreshStartFailedReason {
-		return // the refresh is tried again: announcing it anew each time would wake the pool each time
+	annotate(in, plan, func(pool *infrav1.AWSMachinePool) {
+		reconciling.SetAnnotation(pool, shieldAnnotation, strings.Join(stillShielded(in), ","))
+	})
+	return nil
+}
+
+// stillShielded returns the instances that the pool names as protected by Slipway, without those
+// that AWS has confirmed in this pass not to be, and those that have left or leave.
+func stillShielded(in input) []string {
+	return slices.DeleteFunc(shielded(in.Object), func(id string) bool {
+		stays := slices.ContainsFunc(in.Seen.Group.Instances, func(instance autoscalinggroup.Instance) bool {
+			return instance.ID == id && !instance.Leaving()
+		})
+		return !stays || lowered(in, id)
+	})
+}
+
+// toBeSpared returns the instances that a refresh which is due is to spare, whether it can be
+// started now or not.
+func toBeSpared(in input) []string {
+	if launchable(in) == nil || settling(in) {
+		return nil
 	}
-	annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, shieldAnnotation, "") })
+	beginAttempts(in)
+	decision := rolloutOf(in, in.Seen.Refreshes.List).Decide()
+	if decision.Verdict != autoscalinggroup.Start {
+		return nil
+	}
+	return instanceIDs(decision.Shield)
+}
+
+// lowered reports whether AWS confirmed in this pass that an instance is not protected.
+func lowered(in input, id string) bool {
+	return slices.ContainsFunc(in.Done, func(done reconcile.Done) bool {
+		action, is := done.Action.(protectInstances)
+		return is && !action.Protect && done.Err == nil && slices.Contains(action.Instances, id)
+	})
 }
 
 // protectionFailure returns why instances could not be protected, or their protection not be given

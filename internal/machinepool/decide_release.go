@@ -24,7 +24,7 @@ func decideRelease(in input, plan *reconcile.Plan) {
 		pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
 		return
 	}
-	for _, concern := range []func(input, *reconcile.Plan) bool{releaseTemplate, releaseGroup, releaseConfig} {
+	for _, concern := range []func(input, *reconcile.Plan) bool{releaseShield, releaseTemplate, releaseGroup, releaseConfig} {
 		if goOn := concern(in, plan); !goOn || pending(plan) {
 			return
 		}
@@ -44,6 +44,19 @@ func isOurs(in input) bool { return in.Seen.Group != nil && !in.Seen.Adopting }
 func refuseRelease(in input, reason, message string) bool {
 	reconciling.False(in.Object, infrav1.ReleasedCondition, reason, message)
 	return false
+}
+
+// releaseShield gives up the protection that Slipway set: nobody else knows that it is to be given
+// up. A refresh that is under way may replace these instances, too.
+func releaseShield(in input, plan *reconcile.Plan) bool {
+	if !isOurs(in) {
+		return true
+	}
+	err := lowerShield(in, plan, nil)
+	if err != nil {
+		pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
+	}
+	return err == nil
 }
 
 // releaseTemplate has the launch config leave a version that CAPA finds in order.

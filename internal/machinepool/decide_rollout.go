@@ -234,9 +234,8 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	if !hooksChecked(in, plan) {
 		return
 	}
-	announcement := announcedRefresh(in, decision.Shield)
-	annotate(in, plan, announcement)
-	if unprotected := unprotectedOf(in, announcement); len(unprotected) > 0 {
+	annotate(in, plan, announcedRefresh(in, decision.Shield))
+	if unprotected := unprotectedOf(in, decision.Shield); len(unprotected) > 0 {
 		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: unprotected, Protect: true}, "they run what is wanted, and are to be spared by the instance refresh")
 		return
 	}
@@ -271,11 +270,9 @@ func hooksChecked(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// unprotectedOf returns the instances that an announcement names and that AWS does not protect yet.
-func unprotectedOf(in input, announcement func(*infrav1.AWSMachinePool)) []string {
-	announced := *in.Object
-	announcement(&announced)
-	spared := shielded(&announced)
+// unprotectedOf returns the instances of a shield that AWS does not protect yet.
+func unprotectedOf(in input, shield []autoscalinggroup.Instance) []string {
+	spared := instanceIDs(shield)
 	var unprotected []string
 	for _, instance := range in.Seen.Group.Instances {
 		if !instance.Protected && slices.Contains(spared, instance.ID) {

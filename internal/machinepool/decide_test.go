@@ -238,6 +238,12 @@ var (
 	errLater   = errors.New("no answer")
 )
 
+// due has an instance refresh be due, and all be known that it takes to start it.
+func due(in *input) {
+	pointAt(in, 2)
+	in.Seen.Fresh, in.Seen.Hooks, in.Seen.Refreshes = true, Hooks{Read: true, List: wantedHooks(*in)}, Refreshes{Read: true}
+}
+
 // wantVersion has the launch config ask for another version since long ago.
 func wantVersion(in *input, version int64) {
 	config := in.Seen.LaunchConfig.Object.DeepCopy()
@@ -477,10 +483,6 @@ func TestDecideHooks(t *testing.T) {
 
 func TestDecideRollout(t *testing.T) {
 	t.Parallel()
-	due := func(in *input) {
-		pointAt(in, 2)
-		in.Seen.Fresh, in.Seen.Hooks, in.Seen.Refreshes = true, Hooks{Read: true, List: wantedHooks(*in)}, Refreshes{Read: true}
-	}
 	history := func(refreshes ...autoscalinggroup.Refresh) Refreshes {
 		return Refreshes{Read: true, List: refreshes, Again: noon.Add(15 * time.Second)}
 	}
@@ -680,7 +682,7 @@ func TestDecideRollout(t *testing.T) {
 			in.Object.Annotations[shieldAnnotation] = "i-1"
 			in.Seen.Refreshes, in.Seen.Fresh = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Successful"}), true
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0].Protected = true })
-		}, then: "give up the protection of i-1 from scale-in, because the instance refresh that was to spare them has ended"},
+		}, then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more"},
 		{reason: "instances were protected for a refresh that is started now", given: func(in *input) {
 			due(in)
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0] = member("i-1", 3); g.Instances[0].Protected = true })
