@@ -73,7 +73,10 @@ func TestClusterClassOfBothKinds(t *testing.T) {
 	w.get(w.Client, ofMachines, "machines")
 	w.change(ofManaged, func() { ofManaged.Spec.Template.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" })
 	w.change(ofMachines, func() { ofMachines.Spec.Template.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" })
-	w.Eventually("the edits of the templates have rolled both pools", func() error { return settled("m6i.large") })
+	w.Eventually("the edits of the templates have rolled both pools", func() error {
+		w.reconcileTopology(clusterName)
+		return settled("m6i.large")
+	})
 
 	cluster := &clusterv1.Cluster{}
 	w.get(w.Client, cluster, clusterName)

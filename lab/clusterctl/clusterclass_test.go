@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
@@ -55,12 +56,23 @@ func TestClusterClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Eventually("the edit of the template has rolled the pool", func() error {
+		w.reconcileTopology(clusterName)
 		if err := w.poolOf(clusterName, pool); err != nil {
 			return err
 		}
 		return errors.Join(complete(pool, pool.Status.ObservedGeneration, pool.Status.Conditions), w.run("m6i.large", 2))
 	})
 	w.keeps(pool, generation)
+}
+
+// reconcileTopology has Cluster API reconcile a Cluster's topology every few seconds. Cluster API
+// does not watch templates: it finds an edit when something else changes, or after its sync period.
+func (w *world) reconcileTopology(name string) {
+	w.Helper()
+	cluster := &clusterv1.Cluster{}
+	w.get(w.Client, cluster, name)
+	at := time.Now().Truncate(3 * time.Second).Format(time.RFC3339)
+	w.change(cluster, func() { metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, "laboratory/reconcile-at", at) })
 }
 
 // keeps holds that Cluster API and Slipway do not write the same pool in turns.

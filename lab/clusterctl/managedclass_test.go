@@ -139,7 +139,10 @@ func TestClusterClassOfManagedPools(t *testing.T) {
 	if err := w.Client.Patch(t.Context(), template, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually("the edit of the template has rolled the node group", func() error { return settled(5, "m6i.large") })
+	w.Eventually("the edit of the template has rolled the node group", func() error {
+		w.reconcileTopology(clusterName)
+		return settled(5, "m6i.large")
+	})
 }
 
 // nodegroupIs is nil if the pool's node group is active, is bounded by a size, and all its
