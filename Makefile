@@ -20,12 +20,11 @@ demo: build ## Walk the main job on a real control plane and simulated AWS. KEEP
 
 .PHONY: build
 build: lab ## Build bin/slipway, bin/awssim and bin/lab.
-	go build -o $(BIN)/ ./cmd/slipway ./cmd/awssim
+	go run ./hack/buildprogress . -o $(BIN)/ ./cmd/...
 
 .PHONY: lab
 lab: ## Build bin/lab alone. The first time takes some four minutes on two cores: it links all of Kubernetes.
-	@test -e $(BIN)/lab || echo "Building the laboratory: it links all of Kubernetes, which takes some four minutes the first time."
-	cd lab && go build -o ../$(BIN)/ ./cmd/lab
+	go run ./hack/buildprogress lab -o ../$(BIN)/ ./cmd/lab
 
 ##@ Check
 
