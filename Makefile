@@ -83,6 +83,14 @@ lint: lint-text $(BIN)/golangci-lint ## Run the linter over all modules but benc
 	cd lab && ../$(BIN)/golangci-lint run ./...
 	cd image && ../$(BIN)/golangci-lint run ./...
 
+.PHONY: site
+site: ## Build the documentation's site into bin/site, from docs/. It fails if a link leads nowhere. SITE_URL is where it will be.
+	@hack/install-packages.sh site
+	@mkdir -p $(BIN)/npm
+	cp site/package.json $(BIN)/npm/
+	npm install --prefix $(BIN)/npm --no-package-lock --no-fund --no-audit --silent
+	hugo --config site/hugo.toml --noBuildLock --quiet $(if $(SITE_URL),--baseURL $(SITE_URL))
+
 .PHONY: verify
 verify: generate ## Fail if generated files are not as their sources say.
 	@git diff --exit-code -- api charts config awssim internal lab docs/reference || { echo "generated files differ: commit what 'make generate' wrote" >&2; exit 1; }
