@@ -69,14 +69,29 @@ func pages(t *testing.T) []string {
 		}
 		found = append(found, matches...)
 	}
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".md") && path != "README.md" {
+	for _, page := range walk(t, ".", ".md") {
+		if page != "README.md" {
+			found = append(found, page)
+		}
+	}
+	if len(found) < 20 {
+		t.Fatalf("found only %d pages", len(found))
+	}
+	return found
+}
+
+// walk returns the files below root with the extension.
+func walk(t *testing.T, root, extension string) []string {
+	t.Helper()
+	found := []string{}
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, extension) {
 			found = append(found, path)
 		}
 		return err
 	})
-	if err != nil || len(found) < 20 {
-		t.Fatalf("listing pages: %v (%d found)", err, len(found))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return found
 }

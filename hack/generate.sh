@@ -36,3 +36,4 @@ go run ./hack/chartdocs charts/slipway charts/slipway-provisioner
 # The references are made from the markers, the documentation of reasons, and the cases of tests.
 go test ./api/... -run 'TestExamples$' -count=1 -update >/dev/null
 go run ./hack/references
+go test ./cmd/slipway -run 'TestFlagsPageIsCurrent$' -count=1 -update >/dev/null

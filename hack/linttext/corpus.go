@@ -115,11 +115,10 @@ func skipped(dir string) bool {
 	}
 }
 
-// isGuide reports whether a Markdown file is in the root or under docs. Decision records do not count:
-// they keep the wording that they were accepted with.
+// isGuide reports whether a Markdown file is in the root or under docs.
 func isGuide(file string) bool {
 	dir := path.Dir(file)
-	return dir == "." || dir == "docs" || strings.HasPrefix(dir, "docs/") && !strings.HasPrefix(file, "docs/adr/")
+	return dir == "." || dir == "docs" || strings.HasPrefix(dir, "docs/")
 }
 
 // addGo adds the comments of a Go file, unless it is generated.

@@ -2,6 +2,10 @@
 // requests (pure), human-readable reasons for a change, and roll-outs by instance refresh that are
 // decided from what the instances run. It knows the AWS side of a group, and nothing of the
 // Kubernetes objects that ask for it.
+//
+// A refresh replaces root volumes only where the images of overrides change and nothing else, and
+// only for nodes that join by their IAM role: a rebooted node joins with the user data of its
+// launch, and a join token in it has expired by then.
 package autoscalinggroup
 
 import (

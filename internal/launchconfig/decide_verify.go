@@ -17,7 +17,7 @@ import (
 
 // A config with spec.verify launches nothing of which EC2 has not said that it would launch it.
 // What the spec newly asks for is made a version beside what is launched, and tried, before it
-// becomes the default and pools see it (ADR 0061).
+// becomes the default and pools see it (docs/adr/0007).
 
 // isVerified reports whether EC2 said that it would launch a config.
 func isVerified(in Input, config string) bool {

@@ -6,6 +6,11 @@
 // Observe asks Kubernetes and AWS what there is. Decide, in the files decide*.go, is a pure
 // function with a concern to a file. The actions are values, in actions.go, and know how they are
 // done, in the files act*.go.
+//
+// A pool whose spec protects its group from deletion waits with its own deletion before it drains
+// anything. With spec.machinePoolMachines, this package also creates and removes an
+// AWSMachinePoolMachine for each instance. A controller of their own would be a second writer of
+// the group.
 package machinepool
 
 import (

@@ -199,7 +199,7 @@ func nodeShape(in input) pool.NodeShape {
 }
 
 // briefly is how long a new pool waits for its launch config before status shows it. It is usually
-// ready within a second and wakes the pool; what holds no longer is not worth a write (ADR 79).
+// ready within a second and wakes the pool; what holds no longer is not worth a write (docs/adr/0019).
 const briefly = 2 * time.Second
 
 // waitBriefly leaves the status of a new pool unwritten while its launch config is expected to be

@@ -2,6 +2,11 @@
 // (pure), human-readable reasons for a change, and the decision what the single next update is,
 // because EKS does one at a time. It knows the AWS side of a node group, and nothing of the
 // Kubernetes objects that ask for it.
+//
+// Members that EKS cannot change are compared too, because a node group that CAPA created, or that
+// a user created under its name, may differ from the spec in them. Whether EKS takes a node group
+// back to an earlier Kubernetes version is asked by the update itself: only EKS knows when the
+// cluster was upgraded.
 package nodegroup
 
 import (

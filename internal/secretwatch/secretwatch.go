@@ -1,7 +1,7 @@
 // Package secretwatch wakes objects when a Secret that they name changes. It asks for the metadata
 // of each such Secret by its name, one after the other, once in an interval. It watches and lists
 // none: permission to watch Secrets cannot be given for names that are not known beforehand, so it
-// would be permission to read all of them (ADR 0062).
+// would be permission to read all of them (docs/adr/0014).
 package secretwatch
 
 import (

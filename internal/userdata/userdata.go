@@ -1,5 +1,10 @@
 // Package userdata owns the way from bootstrap data, as a bootstrap provider leaves it in a Secret,
 // to EC2 user data. It is pure: bytes in, bytes out.
+//
+// Bootstrap data for EKS node groups is completed where only its form is missing: a script becomes
+// a part of a MIME message, and a NodeConfig gets what it omits about the cluster. Boundaries are
+// fixed and nothing is encoded, so that bootstrap data that differ in a token make user data that
+// differ in the token.
 package userdata
 
 import (

@@ -108,7 +108,7 @@ var readings = map[string][2]string{
 	"S7": {"lab/provisioner", "TestOtherArchitecture"},
 	"S8": {"lab/provisioner", "TestTemplateByLabel"},
 	"S9": {"internal/provisioning/constraints", "TestLayers"},
-	// CreateFleet does override images; why Slipway has no need of it is in ADR 0065
+	// CreateFleet does override images; why Slipway has no need of it is in docs/adr/0022
 	"S10": {"awssim/internal/ec2", "TestCreateFleetLaunches"},
 	"S11": {"internal/provisioning/constraints", "TestLayers"},
 	"S12": {"lab/provisioner", "TestOldSpellings"},

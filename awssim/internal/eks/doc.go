@@ -1,6 +1,6 @@
 // Package eks is the simulated Amazon Elastic Kubernetes Service: clusters (of CreateCluster, of
 // the world, or of Simulator.SetCluster), managed node groups, add-ons, access entries, their
-// updates, their health and their tags. No cluster has an API server (ADR 0130). The package owns
+// updates, their health and their tags. No cluster has an API server. The package owns
 // every rule that EKS itself enforces, with the source of each rule next to it, and speaks the
 // input and output types of the AWS SDK.
 //

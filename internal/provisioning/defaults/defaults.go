@@ -3,6 +3,10 @@
 // for the cluster's version of Kubernetes and user data that joins the cluster. It creates them
 // with package launchtemplate: equal specs share one version, and launches name its number. The
 // result is remembered for a while, so that scaling up calls no launch template API.
+//
+// Default launch templates attach no Elastic Fabric Adapters. The number of adapters differs among
+// the instance types of a launch, and they need a security group, an image and a device plugin that
+// a default launch template does not have.
 package defaults
 
 import (

@@ -7,6 +7,14 @@
 // with a stage of a node's life to a file. The actions are values, in actions.go, and know how they
 // are done, in the files act*.go. The files notices.go, statuschecks.go and collect.go have what
 // happens outside the reconciles of one node.
+//
+// A Node has a finalizer, so that deleting the Node drains it and terminates its instance, also
+// while no controller runs. A Node that disappears in spite of the finalizer may come from a
+// restored backup, so its instance stays until the registration timeout.
+//
+// Many nodes that fail together often share a cause that their replacement does not remove, such as
+// a network partition. So at most a fifth of a zone's nodes are replaced at once, and nodes of the
+// zone that are still starting count.
 package nodelifecycle
 
 import (

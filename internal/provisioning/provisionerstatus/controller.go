@@ -3,6 +3,11 @@
 //
 // Observe reads Kubernetes and AWS. Decide, in the files decide*.go, is a pure function with one
 // file for each concern. The actions are values, in actions.go, and act.go performs them.
+//
+// The status records what every launch template came to. A process that starts while EC2 does not
+// describe launch templates launches from these records. Shortages count for the Ready condition
+// until something is launched, or until a minute after they may be tried again, so that the
+// condition does not alternate.
 package provisionerstatus
 
 import (
