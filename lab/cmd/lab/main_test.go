@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
 )
 
 // The tests run this test binary as the command, and as the command's child.
@@ -26,8 +28,13 @@ const (
 	asChild = "SLIPWAY_TEST_RUN_AS_CHILD"
 )
 
+// kubectl is the name by which the test binary is run as kubectl.
+const kubectl = "kubectl"
+
 func TestMain(m *testing.M) {
 	switch {
+	case filepath.Base(os.Args[0]) == kubectl:
+		os.Exit(cli.Run(cmd.NewDefaultKubectlCommand()))
 	case os.Getenv(asChild) != "":
 		os.Exit(child())
 	case os.Getenv(asLab) != "":

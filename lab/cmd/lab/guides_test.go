@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// guide is a page of the documentation whose commands are run.
+type guide struct {
+	// start holds the arguments of the command that starts the laboratory.
+	start []string
+	// continues is the page whose commands come before these, up to a heading.
+	continues, upTo string
+	blocks          []block
+}
+
+// block is a block of commands.
+type block struct {
+	line    int
+	heading string
+	text    string
+	// skip is why a block is not run.
+	skip string
+	// fails is true if the commands are to show a refusal.
+	fails bool
+	// until holds the commands that succeed once the block has had its effect.
+	until []string
+}
+
+// Directives of a page are HTML comments, which readers do not see:
+//
+//	<!-- continues FILE up to "HEADING" -->   the page goes on from another
+//	<!-- not run: WHY -->                     before a block
+//	<!-- fails -->                            before a block
+//	<!-- until: COMMAND -->                   after a block: what a reader waits for
+var (
+	continuesDirective = regexp.MustCompile(`^<!-- continues (\S+) up to "(.+)" -->$`)
+	skipDirective      = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
+	untilDirective     = regexp.MustCompile(`^<!-- until: (.+) -->$`)
+	starts             = regexp.MustCompile(`(?m)^bin/lab up(.*)$`)
+)
+
+const failsDirective = "<!-- fails -->"
+
+func parseGuide(text string) (guide, error) {
+	var (
+		parsed  guide
+		heading string
+		next    block
+		open    *block
+	)
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case open != nil && line == "```":
+			if match := starts.FindStringSubmatch(open.text); match != nil {
+				parsed.start = strings.Fields(match[1])
+			} else {
+				parsed.blocks = append(parsed.blocks, *open)
+			}
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		case line == "```bash":
+			open, next = &block{line: i + 1, heading: heading, skip: next.skip, fails: next.fails}, block{}
+		case strings.HasPrefix(line, "#"):
+			heading = strings.TrimLeft(line, "# ")
+		case line == failsDirective:
+			next.fails = true
+		case strings.HasPrefix(line, "<!-- "):
+			if err := parsed.directive(line, &next); err != nil {
+				return guide{}, fmt.Errorf("line %d: %w", i+1, err)
+			}
+		}
+	}
+	return parsed, nil
+}
+
+// directive takes in a directive, of which one that precedes a block goes into next.
+func (g *guide) directive(line string, next *block) error {
+	if match := continuesDirective.FindStringSubmatch(line); match != nil {
+		g.continues, g.upTo = match[1], match[2]
+		return nil
+	}
+	if match := skipDirective.FindStringSubmatch(line); match != nil {
+		next.skip = match[1]
+		return nil
+	}
+	match := untilDirective.FindStringSubmatch(line)
+	if match == nil || len(g.blocks) == 0 {
+		return fmt.Errorf("the directive %s has no meaning here", line)
+	}
+	last := &g.blocks[len(g.blocks)-1]
+	last.until = append(last.until, match[1])
+	return nil
+}
+
+// before returns the blocks above a heading.
+func (g *guide) before(heading string) ([]block, error) {
+	end := slices.IndexFunc(g.blocks, func(b block) bool { return b.heading == heading })
+	if end < 0 {
+		return nil, fmt.Errorf("no block has the heading %q", heading)
+	}
+	return g.blocks[:end], nil
+}
+
+// script returns a script that runs blocks, and stops at the first that does something else than
+// its page says. A page watches what a script waits for.
+func script(page string, blocks []block) string {
+	var text strings.Builder
+	text.WriteString("set -euo pipefail\n")
+	for _, b := range blocks {
+		if b.skip != "" {
+			continue
+		}
+		commands := strings.ReplaceAll(b.text, " --watch", "")
+		fmt.Fprintf(&text, "echo '== %s:%d'\n", page, b.line)
+		if b.fails {
+			fmt.Fprintf(&text, "if (set -e\n%s); then echo 'should have been refused'; exit 1; fi\n", commands)
+		} else {
+			text.WriteString(commands)
+		}
+		for _, command := range b.until {
+			fmt.Fprintf(&text, "end=$((SECONDS + 120))\nuntil %s; do\n  ((SECONDS < end)) || { echo 'not within two minutes'; exit 1; }\n  sleep 0.5\ndone\n", command)
+		}
+	}
+	return text.String()
+}
+
+// TestTutorials runs the commands of each tutorial in a laboratory, one after the other: each has
+// API servers of its own.
+func TestTutorials(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := t.TempDir()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(binary, filepath.Join(programs, kubectl)); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/tutorials/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("there are no tutorials: %v", err)
+	}
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			args, text := tutorial(t, page)
+			var output bytes.Buffer
+			command := laboratory(t, append(append([]string{"run"}, args...), "--", "env", "-u", asLab, "bash", "-c", text)...)
+			command.Dir = root
+			command.Env = append(command.Env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+			command.Stdout, command.Stderr = &output, &output
+			if err := command.Run(); err != nil {
+				t.Errorf("%v:\n%s", err, &output)
+			}
+		})
+	}
+}
+
+// tutorial returns the arguments of the laboratory that a tutorial runs in, and its script.
+func tutorial(t *testing.T, page string) (args []string, text string) {
+	t.Helper()
+	parsed := readGuide(t, page)
+	args, text = parsed.start, script(filepath.Base(page), parsed.blocks)
+	if parsed.continues != "" {
+		earlier := readGuide(t, filepath.Join(filepath.Dir(page), parsed.continues))
+		blocks, err := earlier.before(parsed.upTo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, text = earlier.start, script(parsed.continues, blocks)+text
+	}
+	if args == nil {
+		t.Fatalf("%s starts no laboratory", page)
+	}
+	return args, text
+}
+
+func readGuide(t *testing.T, page string) guide {
+	t.Helper()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parseGuide(string(content))
+	if err != nil {
+		t.Fatalf("%s: %v", page, err)
+	}
+	return parsed
+}
+
+func TestParseGuide(t *testing.T) {
+	t.Parallel()
+	const page = "# Title\n<!-- continues other.md up to \"Clean up\" -->\n## One\n```bash\nmake build\nbin/lab up --cluster capa\n```\n" +
+		"<!-- fails -->\n```bash\nkubectl apply\n```\n```\noutput\n```\n## Two\n<!-- not run: it never ends -->\n```bash\nsleep 1d\n```\n" +
+		"```bash\nkubectl get pools --watch\n```\n<!-- until: true -->\n"
+	got, err := parseGuide(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := guide{
+		start: []string{"--cluster", "capa"}, continues: "other.md", upTo: "Clean up",
+		blocks: []block{
+			{line: 9, heading: "One", text: "kubectl apply\n", fails: true},
+			{line: 17, heading: "Two", text: "sleep 1d\n", skip: "it never ends"},
+			{line: 20, heading: "Two", text: "kubectl get pools --watch\n", until: []string{"true"}},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(guide{}, block{})); diff != "" {
+		t.Errorf("the guide (-want +got):\n%s", diff)
+	}
+	text := script("page.md", got.blocks)
+	for _, part := range []string{"if (set -e\nkubectl apply\n)", "kubectl get pools\n", "until true; do"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the script lacks %q:\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "sleep 1d") {
+		t.Errorf("the script runs what is not to be run:\n%s", text)
+	}
+	for _, bad := range []string{"<!-- until: true -->", "<!-- later: true -->"} {
+		if _, err := parseGuide(bad); err == nil {
+			t.Errorf("%s is taken for a directive", bad)
+		}
+	}
+}
