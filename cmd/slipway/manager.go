@@ -44,7 +44,7 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.options.LoopbackWorkloads, "loopback-workload-clusters", false, "connect to workload clusters whose API server is on this machine, for development: tenants could otherwise reach what listens here")
 	set.StringVar(&f.options.NodeRolePath, "node-role-path", noderole.DefaultPath, "the IAM path of node roles that are created, before the cluster's name; IAM policies are bound to it")
 	set.StringVar(&f.options.NodeRoleBoundary, "node-role-permissions-boundary", "", "the ARN of the IAM policy that is the permissions boundary of every node role that is created; pools cannot choose another; none if empty")
-	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "port of the webhooks, which warn users at kubectl apply; disabled if 0")
+	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "where webhooks are served, which warn people at kubectl apply; nowhere if 0")
 	set.StringVar(&f.options.Webhooks.CertificateDirectory, "webhook-cert-dir", "", "directory with the webhooks' certificate, tls.crt and tls.key, as a mounted Secret; no webhooks if empty")
 }
 
