@@ -35,27 +35,27 @@ type commonFlags struct {
 func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease string) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the cluster's kubeconfig")
 	set.IntVar(&options.Concurrency, "concurrency", manager.DefaultConcurrency, "how many objects of each kind are reconciled at once")
-	set.DurationVar(&options.SyncPeriod, "sync-period", 10*time.Hour, "how often every object is reconciled though nothing happened")
-	set.DurationVar(&options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often AWS is looked at for what is at rest")
-	set.DurationVar(&options.Intervals.Motion, "observe-interval-in-motion", observe.DefaultIntervals.Motion, "how often it is looked at for what is in motion")
+	set.DurationVar(&options.SyncPeriod, "sync-period", 10*time.Hour, "how often every object is reconciled although nothing changed")
+	set.DurationVar(&options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often resources at rest are described in AWS")
+	set.DurationVar(&options.Intervals.Motion, "observe-interval-in-motion", observe.DefaultIntervals.Motion, "how often changing resources are described in AWS")
 	set.StringVar(&options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region in use, that gets EventBridge's events for this process alone; none if empty")
-	set.DurationVar(&options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often AWS is looked at for what is at rest while --event-queue is read")
-	options.RequestRates = set.Float64("aws-request-rates", 1, "how many times the request rates that AWS documents may be used: more for accounts that AWS gave more, less to leave some to others, 0 for no bound")
-	set.Float32Var(&f.qps, "kube-api-qps", 0, "most requests per second to the API server; 0 for no bound but --concurrency and the server's own fairness")
+	set.DurationVar(&options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often resources at rest are described in AWS while --event-queue is read")
+	options.RequestRates = set.Float64("aws-request-rates", 1, "how many times the request rates that AWS documents may be used: more for accounts with raised rates, less to leave some to other programs, 0 for no bound")
+	set.Float32Var(&f.qps, "kube-api-qps", 0, "most requests per second to the API server; 0 for no bound except --concurrency and the fairness of the server")
 	set.IntVar(&f.burst, "kube-api-burst", 200, "most requests to the API server in one burst, with --kube-api-qps")
 
 	election := &options.LeaderElection
 	set.BoolVar(&election.Enabled, "leader-elect", false, "work only while holding the lease "+lease)
-	set.StringVar(&election.Namespace, "leader-elect-namespace", "", "the namespace of the lease; that of the pod if empty")
-	set.DurationVar(&election.LeaseDuration, "leader-elect-lease-duration", manager.DefaultLeaderElection.LeaseDuration, "how long others wait before they take over from a leader that gives no sign")
-	set.DurationVar(&election.RenewDeadline, "leader-elect-renew-deadline", manager.DefaultLeaderElection.RenewDeadline, "after how long without success the leader gives up")
-	set.DurationVar(&election.RetryPeriod, "leader-elect-retry-period", manager.DefaultLeaderElection.RetryPeriod, "how often the lease is tried for or renewed")
+	set.StringVar(&election.Namespace, "leader-elect-namespace", "", "the namespace of the lease; the namespace of the pod if empty")
+	set.DurationVar(&election.LeaseDuration, "leader-elect-lease-duration", manager.DefaultLeaderElection.LeaseDuration, "how long other processes wait before they take over from an unresponsive leader")
+	set.DurationVar(&election.RenewDeadline, "leader-elect-renew-deadline", manager.DefaultLeaderElection.RenewDeadline, "how long the leader tries to renew the lease before it stops")
+	set.DurationVar(&election.RetryPeriod, "leader-elect-retry-period", manager.DefaultLeaderElection.RetryPeriod, "how often a process tries to acquire or renew the lease")
 
-	set.StringVar(&options.HealthAddress, "health-addr", ":9440", "where /healthz and /readyz are served; nowhere if empty")
-	set.StringVar(&options.MetricsAddress, "diagnostics-address", ":8443", "where /metrics is served over HTTPS, to those whom the API server lets; nowhere if empty")
-	set.BoolVar(&options.InsecureMetrics, "insecure-diagnostics", false, "serve metrics over HTTP to everybody")
-	set.StringVar(&options.ProfilerAddress, "profiler-address", "", "where Go's profiles are served, to everybody, such as localhost:6060; nowhere if empty")
-	set.IntVarP(&f.verbosity, "v", "v", 0, "log level: 0 what changed, 1 why a pass ended, 4 more")
+	set.StringVar(&options.HealthAddress, "health-addr", ":9440", "address of /healthz and /readyz; disabled if empty")
+	set.StringVar(&options.MetricsAddress, "diagnostics-address", ":8443", "address of /metrics over HTTPS, for clients that the API server authorizes; disabled if empty")
+	set.BoolVar(&options.InsecureMetrics, "insecure-diagnostics", false, "serve metrics over HTTP, without authorization")
+	set.StringVar(&options.ProfilerAddress, "profiler-address", "", "address of Go's profiles, without authorization, such as localhost:6060; disabled if empty")
+	set.IntVarP(&f.verbosity, "v", "v", 0, "log level: 0 for changes, 1 for why each reconcile finished, 4 for more")
 }
 
 // garbage bounds the garbage that a manager's heap may hold, in percent of the live heap. With Go's

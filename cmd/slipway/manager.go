@@ -35,10 +35,10 @@ func newManagerCommand() *cobra.Command {
 func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.SortFlags = false
 	f.common.bind(set, &f.options, manager.LeaderElectionID)
-	set.StringVar(&f.options.Namespace, "namespace", "", "the only namespace to look at; all if empty")
-	set.StringVar(&f.options.WatchFilter, "watch-filter", "", "look only at objects whose label cluster.x-k8s.io/watch-filter has this value")
-	set.StringVar(&f.options.IdentitySecretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "where the Secrets of AWSClusterStaticIdentities are: the namespace that CAPA runs in")
-	set.DurationVar(&f.options.SecretInterval, "secret-interval", secretwatch.DefaultInterval, "how often the Secrets with bootstrap data and with the credentials of identities are looked at, by name")
+	set.StringVar(&f.options.Namespace, "namespace", "", "the only namespace whose objects are reconciled; all if empty")
+	set.StringVar(&f.options.WatchFilter, "watch-filter", "", "reconcile only objects whose label cluster.x-k8s.io/watch-filter has this value")
+	set.StringVar(&f.options.IdentitySecretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities: the namespace that CAPA runs in")
+	set.DurationVar(&f.options.SecretInterval, "secret-interval", secretwatch.DefaultInterval, "how often the Secrets with bootstrap data and with credentials of identities are polled, by name")
 	set.DurationVar(&f.options.SettleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "how long a pool's spec must not have changed before the change is rolled out; 0 for no wait")
 	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "give every instance a Machine, in pools whose spec.machinePoolMachines does not say")
 	set.BoolVar(&f.options.LoopbackWorkloads, "loopback-workload-clusters", false, "connect to workload clusters whose API server is on this machine, for development: tenants could otherwise reach what listens here")
