@@ -104,7 +104,7 @@ func (s *service) newEntry(k *cluster, principal, kind string) *accessEntry {
 	m := principalARN.FindStringSubmatch(principal)
 	e := &accessEntry{
 		cluster: k, principal: principal, kind: kind, created: s.kernel.Now(), modified: s.kernel.Now(), groups: entryTypes[kind], policies: map[string]types.AssociatedAccessPolicy{},
-		arn: s.arn("access-entry/" + k.Name + "/" + m[2] + "/" + m[1] + "/" + m[3] + "/" + s.kernel.NewUUID()),
+		arn: arnOf(s.region, "access-entry/"+k.Name+"/"+m[2]+"/"+m[1]+"/"+m[3]+"/"+s.kernel.NewUUID()),
 	}
 	switch { // UG creating-access-entries
 	case kind != typeStandard:
@@ -175,7 +175,7 @@ func (s *service) createAccessEntry(c *sim.Call, in *eks.CreateAccessEntryInput)
 		return nil, err
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateAccessEntryOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.CreateAccessEntryOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	kind := val(in.Type)
@@ -204,7 +204,7 @@ func (s *service) createAccessEntry(c *sim.Call, in *eks.CreateAccessEntryInput)
 	e.set(in.KubernetesGroups, in.Username)
 	s.publishEntry(e)
 	out := &eks.CreateAccessEntryOutput{AccessEntry: e.view()}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 

@@ -39,7 +39,8 @@ func addonNotFound(name, cluster string) *sim.Error { // words seen in terraform
 	return sim.Errorf(codeNotFound, "No addon: %s found in cluster: %s", name, cluster).WithStatus(404)
 }
 
-func (s *service) describeOneAddon(a *addon) *types.Addon {
+// view returns the add-on as DescribeAddon returns it.
+func (a *addon) view() *types.Addon {
 	return &types.Addon{
 		AddonName: ptr(a.name), ClusterName: ptr(a.cluster.Name), AddonArn: ptr(a.arn), AddonVersion: ptr(a.version), Status: a.status, CreatedAt: ptr(a.created),
 		ModifiedAt: ptr(a.modified), Health: &types.AddonHealth{Issues: shape.Clone(append([]types.AddonIssue{}, a.issues...))}, ServiceAccountRoleArn: optional(a.role),
@@ -49,14 +50,14 @@ func (s *service) describeOneAddon(a *addon) *types.Addon {
 
 func (s *service) becomeAddon(a *addon, status types.AddonStatus, issues ...types.AddonIssue) {
 	a.status, a.issues, a.modified = status, issues, s.kernel.Now()
-	s.addonViews.Put(a.key(), s.describeOneAddon(a))
+	s.addonViews.Put(a.key(), a.view())
 }
 
 func (s *service) dropAddon(a *addon) {
 	delete(a.cluster.addons, a.name)
 	s.addonViews.Delete(a.key())
 	for _, u := range a.history {
-		s.updates.Delete(a.updateKey(u.id))
+		s.updates.views.Delete(a.updateKey(u.id))
 	}
 }
 
@@ -88,7 +89,7 @@ func (s *service) createAddon(c *sim.Call, in *eks.CreateAddonInput) (*eks.Creat
 		return nil, clusterNotFound(val(in.ClusterName))
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateAddonOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.CreateAddonOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	build, err := findBuild(val(in.AddonName), k.Version, val(in.AddonVersion))
@@ -115,12 +116,12 @@ func (s *service) createAddon(c *sim.Call, in *eks.CreateAddonInput) (*eks.Creat
 	if in.NamespaceConfig != nil && val(in.NamespaceConfig.Namespace) != "" {
 		a.namespace = *in.NamespaceConfig.Namespace
 	}
-	a.arn = s.arn("addon/" + k.Name + "/" + a.name + "/" + s.kernel.NewUUID())
+	a.arn = arnOf(s.region, "addon/"+k.Name+"/"+a.name+"/"+s.kernel.NewUUID())
 	k.addons[a.name] = a
 	s.becomeAddon(a, types.AddonStatusCreating)
 	s.after(a, func() { s.settle(a) })
-	out := &eks.CreateAddonOutput{Addon: s.describeOneAddon(a)}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	out := &eks.CreateAddonOutput{Addon: a.view()}
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -224,7 +225,7 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 		return nil, err
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateAddonOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateAddonOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	switch a.status {
@@ -246,9 +247,9 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 	p.add(types.UpdateParamTypeServiceAccountRoleArn, val(in.ServiceAccountRoleArn))
 	p.add(types.UpdateParamTypeResolveConflicts, string(in.ResolveConflicts))
 	p.add(types.UpdateParamTypeConfigurationValues, val(in.ConfigurationValues))
-	u := s.newUpdate(types.UpdateTypeAddonUpdate, p)
+	u := s.updates.create(types.UpdateTypeAddonUpdate, p)
 	a.history = append(a.history, u)
-	s.updates.Put(a.updateKey(u.id), u.view)
+	s.updates.views.Put(a.updateKey(u.id), u.view)
 	s.becomeAddon(a, types.AddonStatusUpdating)
 	s.after(a, func() {
 		a.version = version
@@ -258,11 +259,11 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 		if in.ConfigurationValues != nil {
 			a.values = in.ConfigurationValues
 		}
-		s.updates.Put(a.updateKey(u.id), u.ended())
+		s.updates.views.Put(a.updateKey(u.id), u.ended())
 		s.settle(a)
 	})
 	out := &eks.UpdateAddonOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -277,5 +278,5 @@ func (s *service) deleteAddon(_ *sim.Call, in *eks.DeleteAddonInput) (*eks.Delet
 		s.becomeAddon(a, types.AddonStatusDeleting)
 		s.after(a, func() { s.dropAddon(a) })
 	}
-	return &eks.DeleteAddonOutput{Addon: s.describeOneAddon(a)}, nil
+	return &eks.DeleteAddonOutput{Addon: a.view()}, nil
 }

@@ -73,7 +73,7 @@ func (s *service) describeAddonVersions(_ *sim.Call, in *eks.DescribeAddonVersio
 		}
 	}
 	if in.KubernetesVersion != nil {
-		if err := s.checkOffered(*in.KubernetesVersion); err != nil {
+		if err := s.catalog.checkOffered(*in.KubernetesVersion); err != nil {
 			return nil, err
 		}
 	}
@@ -98,9 +98,9 @@ func (s *service) describeAddonVersions(_ *sim.Call, in *eks.DescribeAddonVersio
 func (s *service) buildsOf(p product, wanted string) []types.AddonVersionInfo {
 	found := map[string][]types.Compatibility{}
 	var order []string
-	for _, n := range slices.Backward(s.offered()) {
+	for _, n := range slices.Backward(s.catalog.offered()) {
 		version := fmt.Sprintf("1.%d", n)
-		if wanted != "" && wanted != version || s.checkOffered(version) != nil {
+		if wanted != "" && wanted != version || s.catalog.checkOffered(version) != nil {
 			continue
 		}
 		builds := p.buildsFor(version)

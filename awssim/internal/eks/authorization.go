@@ -75,13 +75,8 @@ func questions(requests ...iampolicy.Request) []sim.Question {
 	return all
 }
 
-// arn returns the ARN of something that does not exist, or not yet.
-func (s *service) arn(resource string) string {
-	return "arn:aws:eks:" + s.region.Name + ":" + s.region.Account.ID + ":" + resource
-}
-
 func (s *service) onCluster(c *sim.Call, name *string) iampolicy.Request {
-	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: s.arn("cluster/" + val(name)), Context: iampolicy.Context{}}
+	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, "cluster/"+val(name)), Context: iampolicy.Context{}}
 	if k := s.clusters[val(name)]; k != nil {
 		request.Resource, request.Context = k.arn, sim.Tagged(iampolicy.Context{}, k.Tags)
 	}
@@ -89,7 +84,7 @@ func (s *service) onCluster(c *sim.Call, name *string) iampolicy.Request {
 }
 
 func (s *service) onGroup(c *sim.Call, cluster, name *string) iampolicy.Request {
-	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: s.arn("nodegroup/" + val(cluster) + "/" + val(name) + "/*"), Context: iampolicy.Context{}}
+	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, "nodegroup/"+val(cluster)+"/"+val(name)+"/*"), Context: iampolicy.Context{}}
 	if g := s.groups[groupKey(val(cluster), val(name))]; g != nil {
 		request.Resource, request.Context = g.arn, sim.Tagged(iampolicy.Context{}, g.tags)
 	}
@@ -124,7 +119,7 @@ func askCreate(s *service, c *sim.Call, in *eks.CreateNodegroupInput) []sim.Ques
 	asked := questions(request)
 	if len(in.Tags) > 0 {
 		asked = append(asked, questions(iampolicy.Request{
-			Action: "eks:TagResource", Resource: s.arn("nodegroup/" + val(in.ClusterName) + "/" + val(in.NodegroupName) + "/*"), Context: sim.Tagging(iampolicy.Context{}, in.Tags),
+			Action: "eks:TagResource", Resource: arnOf(s.region, "nodegroup/"+val(in.ClusterName)+"/"+val(in.NodegroupName)+"/*"), Context: sim.Tagging(iampolicy.Context{}, in.Tags),
 		})...)
 	}
 	asked = append(asked, questions(iam.Role{ARN: val(in.NodeRole)}.Passed("eks.amazonaws.com"))...)

@@ -33,20 +33,10 @@ func (s *service) checkCapacity(n *settings) error {
 	switch {
 	case !exists || !block.Block: // inference: without the block EKS could not know when to scale down
 		return invalid("Capacity type CAPACITY_BLOCK requires a Capacity Block: %s is none.", n.source.blockReservation())
-	case !s.onlyIn(block.Zone, n.subnets):
+	case !s.networks.onlyIn(block.Zone, n.subnets):
 		return invalid("Capacity type CAPACITY_BLOCK requires subnets only in the Availability Zone of the capacity reservation: %s.", block.Zone)
 	}
 	return nil
-}
-
-// onlyIn reports whether all subnets are in a zone.
-func (s *service) onlyIn(zone string, subnets []string) bool {
-	for _, id := range subnets {
-		if subnet, ok := ec2.LookupSubnet(s.region, id); !ok || val(subnet.AvailabilityZone) != zone {
-			return false
-		}
-	}
-	return true
 }
 
 // awaitsNodes reports whether a group that is being created is ACTIVE only when its nodes are: EKS
@@ -65,7 +55,7 @@ func (s *service) emptyBlock(g *group) {
 	}
 	g.emptied = block
 	// The Auto Scaling group may have been deleted by another caller.
-	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: ptr(g.made.asg), MinSize: ptr(int32(0)), DesiredCapacity: ptr(int32(0)),
 	})
 }

@@ -67,7 +67,7 @@ func (s *service) askNewTags(resource string, tags map[string]string) []sim.Ques
 	if len(tags) == 0 {
 		return nil
 	}
-	return questions(iampolicy.Request{Action: "eks:TagResource", Resource: s.arn(resource), Context: sim.Tagging(iampolicy.Context{}, tags)})
+	return questions(iampolicy.Request{Action: "eks:TagResource", Resource: arnOf(s.region, resource), Context: sim.Tagging(iampolicy.Context{}, tags)})
 }
 
 func registerAddonAuthorization(reg *sim.Registry) {
@@ -149,7 +149,7 @@ func registerEntryAuthorization(reg *sim.Registry) {
 }
 
 func (s *service) onAddon(c *sim.Call, cluster, name *string) iampolicy.Request {
-	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: s.arn("addon/" + val(cluster) + "/" + val(name) + "/*"), Context: iampolicy.Context{}}
+	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, "addon/"+val(cluster)+"/"+val(name)+"/*"), Context: iampolicy.Context{}}
 	if k := s.clusters[val(cluster)]; k != nil && k.addons[val(name)] != nil {
 		a := k.addons[val(name)]
 		request.Resource, request.Context = a.arn, sim.Tagged(iampolicy.Context{}, a.tags)
@@ -162,7 +162,7 @@ func (s *service) onEntry(c *sim.Call, cluster, principal *string) iampolicy.Req
 	if m := principalARN.FindStringSubmatch(val(principal)); m != nil {
 		resource = "access-entry/" + val(cluster) + "/" + m[2] + "/" + m[1] + "/" + m[3] + "/*"
 	}
-	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: s.arn(resource), Context: iampolicy.Context{}}
+	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, resource), Context: iampolicy.Context{}}
 	if k := s.clusters[val(cluster)]; k != nil && k.entries[val(principal)] != nil {
 		e := k.entries[val(principal)]
 		request.Resource, request.Context = e.arn, sim.Tagged(iampolicy.Context{}, e.tags)

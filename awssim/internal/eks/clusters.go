@@ -73,7 +73,7 @@ func (s *service) setCluster(c world.Cluster) error {
 // CreateCluster is CREATING.
 func (s *service) newCluster(name string) *cluster {
 	c := &cluster{
-		arn: s.arn("cluster/" + name), created: s.kernel.Now(), status: types.ClusterStatusActive,
+		arn: arnOf(s.region, "cluster/"+name), created: s.kernel.Now(), status: types.ClusterStatusActive,
 		id:              strings.ToUpper(world.HashID("", s.region.Account.ID, name)[1:]),
 		clusterSettings: clusterSettings{publicAccess: true, publicCIDRs: []string{everywhere}, support: types.SupportTypeExtended},
 		addons:          map[string]*addon{}, entries: map[string]*accessEntry{},
@@ -110,7 +110,7 @@ func (s *service) emitCluster(c *cluster, status string) {
 // makeClusterGroup creates the security group that EKS gives a cluster and its managed nodes (UG
 // sec-group-reqs).
 func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
-	out, err := call[awsec2.CreateSecurityGroupOutput](s, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
+	out, err := call[awsec2.CreateSecurityGroupOutput](s.region, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
 		GroupName: ptr("eks-cluster-sg-" + name + "-" + s.kernel.NewID("", 9)), VpcId: ptr(vpc),
 		Description: ptr("EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads."),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{
@@ -198,25 +198,4 @@ func (s *service) listClusters(_ *sim.Call, in *eks.ListClustersInput) (*eks.Lis
 		return nil, err
 	}
 	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
-}
-
-// paginate cuts a page of names out of a list.
-func paginate(names []string, token *string, size *int32) (page []string, next *string, err error) {
-	return pageOf(names, token, size, func(s string) string { return s })
-}
-
-// pageOf cuts a page out of a list (SDK ListNodegroupsInput.MaxResults: up to 100, which is also
-// what comes without it).
-func pageOf[V any](items []V, token *string, size *int32, key func(V) string) (page []V, next *string, err error) {
-	n := 100
-	if size != nil {
-		if n = int(*size); n < 1 || n > 100 {
-			return nil, nil, invalid("maxResults must be between 1 and 100, not %d", n)
-		}
-	}
-	page, next, ok := sim.Page(items, token, n, key)
-	if !ok {
-		return nil, nil, invalid("Invalid pagination token.")
-	}
-	return page, next, nil
 }

@@ -27,7 +27,7 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	}
 	key := groupKey(k.Name, *in.NodegroupName)
 	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateNodegroupOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.CreateNodegroupOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	if s.groups[key] != nil {
@@ -56,7 +56,7 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
 	s.admitNodes(k, n.nodeRole)
 	out := &eks.CreateNodegroupOutput{Nodegroup: s.describeGroup(g)}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -85,8 +85,8 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 		return n, err
 	}
 	checks := []func() error{
-		func() error { return s.checkRole(n.nodeRole) },
-		func() error { return s.checkSubnets(k, n.subnets) },
+		func() error { return s.roles.checkNodeRole(n.nodeRole) },
+		func() error { return s.networks.checkSubnets(k, n.subnets) },
 		func() error { return s.checkScaling(n.scaling) },
 		func() error { return checkUpdating(in.UpdateConfig, val(n.scaling.MaxSize)) },
 		func() error { return checkLabels(n.labels) },
@@ -174,7 +174,7 @@ func (s *service) chooseImage(n *settings, k *cluster, version, release string) 
 	if n.amiType == "" {
 		n.amiType = defaultType(n.version)
 	}
-	found, err := s.findRelease(n.amiType, n.version, release)
+	found, err := s.catalog.findRelease(n.amiType, n.version, release)
 	n.release, n.image = found.version, found.image
 	return err
 }

@@ -1,16 +1,13 @@
 package eks
 
 import (
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -34,7 +31,7 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 		return nil, invalid("The cluster name %q does not match ^[0-9A-Za-z][A-Za-z0-9\\-_]*, or has more than 100 characters.", val(in.Name))
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateClusterOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.CreateClusterOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	if s.clusters[*in.Name] != nil { // message seen in aws-controllers-k8s and terraform-provider-aws issues
@@ -44,7 +41,7 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 		// inference for the words
 		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of clusters: %d", quota)
 	}
-	version, err := s.clusterVersion(in.Version)
+	version, err := s.catalog.clusterVersion(in.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +52,8 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 	k := s.newCluster(*in.Name)
 	k.Cluster = world.Cluster{Name: *in.Name, Version: version, Subnets: slices.Clone(in.ResourcesVpcConfig.SubnetIds), Tags: merged(in.Tags)}
 	k.id, k.role, k.clusterSettings = strings.ToUpper(s.kernel.NewID("", 32)), *in.RoleArn, n
-	k.vpc = s.vpcOf(k.Subnets[0])
-	k.ServiceCIDR = s.serviceCIDR(k.vpc, in.KubernetesNetworkConfig)
+	k.vpc = s.networks.vpcOf(k.Subnets[0])
+	k.ServiceCIDR = s.networks.serviceCIDR(k.vpc, in.KubernetesNetworkConfig)
 	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && (in.AccessConfig == nil || in.AccessConfig.BootstrapClusterCreatorAdminPermissions == nil ||
 		*in.AccessConfig.BootstrapClusterCreatorAdminPermissions) {
 		s.admitCreator(k, c.Principal)
@@ -65,7 +62,7 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Creating, reaction), func() { s.clusterCreated(k) })
 	iam.EnsureServiceLinkedRole(c.Account, clusterRole, clusterService)
 	out := &eks.CreateClusterOutput{Cluster: s.describe(k)}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -110,14 +107,16 @@ func (s *service) newClusterSettings(in *eks.CreateClusterInput) (clusterSetting
 	}
 	checks := []func() error{
 		func() error { return notSimulated(in) },
-		func() error { return s.checkClusterRole(val(in.RoleArn)) },
-		func() error { return s.checkClusterSubnets(in.ResourcesVpcConfig.SubnetIds, "") },
+		func() error { return s.roles.checkClusterRole(val(in.RoleArn)) },
+		func() error { return s.networks.checkClusterSubnets(in.ResourcesVpcConfig.SubnetIds, "") },
 		func() error {
-			return s.checkSecurityGroups(in.ResourcesVpcConfig.SecurityGroupIds, s.vpcOf(in.ResourcesVpcConfig.SubnetIds[0]))
+			return s.networks.checkSecurityGroups(in.ResourcesVpcConfig.SecurityGroupIds, s.networks.vpcOf(in.ResourcesVpcConfig.SubnetIds[0]))
 		},
 		func() error { return n.setEndpointAccess(in.ResourcesVpcConfig) },
 		func() error { return n.setLogging(in.Logging) },
-		func() error { return s.checkNetwork(in.KubernetesNetworkConfig, in.ResourcesVpcConfig.SubnetIds[0]) },
+		func() error {
+			return s.networks.checkNetwork(in.KubernetesNetworkConfig, in.ResourcesVpcConfig.SubnetIds[0])
+		},
 		func() error { return checkEncryption(in.EncryptionConfig) },
 		func() error {
 			return checkEnum("authenticationMode", n.access.AuthenticationMode, n.access.AuthenticationMode.Values())
@@ -175,122 +174,6 @@ func checkAutoMode(in *eks.CreateClusterInput) error {
 		return invalid("For EKS Auto Mode, please ensure that all required configs, including computeConfig, kubernetesNetworkConfig, and blockStorage are all either fully enabled or fully disabled.")
 	}
 	return nil
-}
-
-// checkClusterRole requires a role that EKS may assume (UG cluster-iam-role; message seen in
-// terraform-aws-eks and eksctl issues). EKS does not check its policies here, which is an
-// inference.
-func (s *service) checkClusterRole(arn string) error {
-	if !strings.HasPrefix(arn, "arn:") {
-		return invalid("Invalid Role ARN %q.", arn)
-	}
-	if role, ok := s.role(arn); !ok || !role.TrustsService(clusterService) {
-		return invalid("Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", arn)
-	}
-	return nil
-}
-
-// checkClusterSubnets wants two zones of one VPC (awsdocs/amazon-eks-user-guide#795 for the words;
-// SDK UpdateClusterConfig: not of another VPC than before). The words about the VPC are an
-// inference.
-func (s *service) checkClusterSubnets(subnets []string, vpc string) error {
-	for _, id := range subnets {
-		if _, ok := ec2.LookupSubnet(s.region, id); !ok {
-			return invalid("The subnet ID '%s' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: InvalidSubnetID.NotFound)", id)
-		}
-		if vpc == "" {
-			vpc = s.vpcOf(id)
-		}
-		if s.vpcOf(id) != vpc {
-			return invalid("Subnets specified must be in the same VPC: %s is not in %s.", id, vpc)
-		}
-	}
-	if s.zones(subnets) < 2 {
-		return invalid("Subnets specified must be in at least two different AZs")
-	}
-	return nil
-}
-
-func (s *service) vpcOf(subnet string) string {
-	found, _ := ec2.LookupSubnet(s.region, subnet)
-	return val(found.VpcId)
-}
-
-// checkSecurityGroups wants groups of the cluster's VPC. The words are an inference after those
-// about subnets.
-func (s *service) checkSecurityGroups(groups []string, vpc string) error {
-	if len(groups) > maxClusterSecurityGroups {
-		return invalid("A cluster can have at most %d security groups.", maxClusterSecurityGroups)
-	}
-	for _, id := range groups {
-		found, err := call[awsec2.DescribeSecurityGroupsOutput](s, "ec2", "DescribeSecurityGroups", &awsec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
-		if err != nil {
-			failure := sim.AsError(err)
-			return invalid("%s (Service: AmazonEC2; Status Code: 400; Error Code: %s)", failure.Message, failure.Code)
-		}
-		if val(found.SecurityGroups[0].VpcId) != vpc {
-			return invalid("Security group %s does not belong to the VPC of the subnets: %s.", id, vpc)
-		}
-	}
-	return nil
-}
-
-// privateBlocks are the ranges that the addresses of services may be in (SDK
-// KubernetesNetworkConfigRequest.ServiceIpv4Cidr).
-var privateBlocks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16")}
-
-// checkNetwork holds the rules of the addresses of services (SDK KubernetesNetworkConfigRequest).
-// VPCs have no IPv6 here. The words are an inference.
-func (s *service) checkNetwork(n *types.KubernetesNetworkConfigRequest, subnet string) error {
-	if n == nil {
-		return nil
-	}
-	if err := checkEnum("ipFamily", n.IpFamily, n.IpFamily.Values()); err != nil {
-		return err
-	}
-	if n.IpFamily == types.IpFamilyIpv6 {
-		return invalid("The VPC and subnets must have IPv6 CIDR blocks assigned to them for ipFamily ipv6.")
-	}
-	if n.ServiceIpv4Cidr == nil {
-		return nil
-	}
-	block, err := netip.ParsePrefix(*n.ServiceIpv4Cidr)
-	if err != nil || block.Masked() != block || block.Bits() < 12 || block.Bits() > 24 || !slices.ContainsFunc(privateBlocks, func(p netip.Prefix) bool { return contains(p, block) }) {
-		return invalid("serviceIpv4Cidr %s must be a block between /24 and /12 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16.", *n.ServiceIpv4Cidr)
-	}
-	if vpc := s.cidrOf(s.vpcOf(subnet)); vpc.Overlaps(block) {
-		return invalid("serviceIpv4Cidr %s overlaps with CIDR block %s of the VPC.", block, vpc)
-	}
-	return nil
-}
-
-func contains(outer, inner netip.Prefix) bool {
-	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
-}
-
-// cidrOf returns the block of a VPC, which is not valid if there is none.
-func (s *service) cidrOf(vpc string) netip.Prefix {
-	found, err := call[awsec2.DescribeVpcsOutput](s, "ec2", "DescribeVpcs", &awsec2.DescribeVpcsInput{VpcIds: []string{vpc}})
-	if err != nil || len(found.Vpcs) == 0 {
-		return netip.Prefix{}
-	}
-	block, err := netip.ParsePrefix(val(found.Vpcs[0].CidrBlock))
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return block
-}
-
-// serviceCIDR returns the addresses of services: the requested ones, or the one of the two defaults
-// which does not overlap the VPC (UG network-reqs).
-func (s *service) serviceCIDR(vpc string, n *types.KubernetesNetworkConfigRequest) string {
-	if n != nil && n.ServiceIpv4Cidr != nil {
-		return *n.ServiceIpv4Cidr
-	}
-	if s.cidrOf(vpc).Overlaps(netip.MustParsePrefix(defaultServiceCIDR)) {
-		return "10.100.0.0/16"
-	}
-	return defaultServiceCIDR
 }
 
 // checkEncryption: secrets are all that a key can be for, and there is one configuration at most

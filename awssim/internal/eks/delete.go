@@ -50,7 +50,7 @@ func (s *service) stepDeletion(g *group) {
 		}
 		g.step = 1
 		// It may have been deleted by another caller.
-		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](s, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
+		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](s.region, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
 			AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
 		})
 	}
@@ -65,16 +65,16 @@ func (s *service) stepDeletion(g *group) {
 // is gone already.
 func (s *service) unmake(g *group) {
 	if g.made.template != "" {
-		_, _ = call[awsec2.DeleteLaunchTemplateOutput](s, "ec2", "DeleteLaunchTemplate", &awsec2.DeleteLaunchTemplateInput{LaunchTemplateId: ptr(g.made.template)})
+		_, _ = call[awsec2.DeleteLaunchTemplateOutput](s.region, "ec2", "DeleteLaunchTemplate", &awsec2.DeleteLaunchTemplateInput{LaunchTemplateId: ptr(g.made.template)})
 	}
 	if g.made.profile != "" {
-		_, _ = call[awsiam.RemoveRoleFromInstanceProfileOutput](s, "iam", "RemoveRoleFromInstanceProfile", &awsiam.RemoveRoleFromInstanceProfileInput{
+		_, _ = call[awsiam.RemoveRoleFromInstanceProfileOutput](s.region, "iam", "RemoveRoleFromInstanceProfile", &awsiam.RemoveRoleFromInstanceProfileInput{
 			InstanceProfileName: ptr(g.made.profile), RoleName: ptr(roleName(g.nodeRole)),
 		})
-		_, _ = call[awsiam.DeleteInstanceProfileOutput](s, "iam", "DeleteInstanceProfile", &awsiam.DeleteInstanceProfileInput{InstanceProfileName: ptr(g.made.profile)})
+		_, _ = call[awsiam.DeleteInstanceProfileOutput](s.region, "iam", "DeleteInstanceProfile", &awsiam.DeleteInstanceProfileInput{InstanceProfileName: ptr(g.made.profile)})
 	}
 	if g.made.remoteGroup != "" {
-		_, _ = call[awsec2.DeleteSecurityGroupOutput](s, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(g.made.remoteGroup)})
+		_, _ = call[awsec2.DeleteSecurityGroupOutput](s.region, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(g.made.remoteGroup)})
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *service) drop(g *group) {
 	s.views.Delete(g.key())
 	s.expelNodes(g.cluster, g.nodeRole)
 	for _, u := range g.history {
-		s.updates.Delete(g.updateKey(u.id))
+		s.updates.views.Delete(g.updateKey(u.id))
 	}
 	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "nodegroup", ID: g.key(), State: "DELETED"})
 }

@@ -44,13 +44,13 @@ func (s *service) clusterDeleted(k *cluster) {
 		return
 	}
 	if k.securityGroup != "" {
-		_, _ = call[awsec2.DeleteSecurityGroupOutput](s, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(k.securityGroup)})
+		_, _ = call[awsec2.DeleteSecurityGroupOutput](s.region, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(k.securityGroup)})
 	}
 	for _, a := range k.addons {
 		s.dropAddon(a)
 	}
 	for _, u := range k.history {
-		s.updates.Delete(k.updateKey(u.id))
+		s.updates.views.Delete(k.updateKey(u.id))
 	}
 	for _, e := range k.entries {
 		s.entryViews.Delete(e.key())

@@ -93,7 +93,7 @@ func (s *service) findIssues(g *group) []types.Issue {
 			add(types.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound, "The source Amazon EC2 launch template or its version could not be found: "+sim.AsError(err).Message, g.source.id)
 		}
 	}
-	if _, ok := s.role(g.nodeRole); !ok {
+	if _, ok := s.roles.find(g.nodeRole); !ok {
 		add(types.NodegroupIssueCodeIamNodeRoleNotFound, "The node role "+g.nodeRole+" could not be found.", g.nodeRole)
 	}
 	if p, ok := iam.FindInstanceProfile(s.region.Account, g.made.profile); !ok || p.Role == "" {

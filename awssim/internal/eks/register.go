@@ -73,7 +73,7 @@ func dump(r *sim.Region) any {
 	for _, v := range s.views.All() {
 		state.Nodegroups[groupKey(*v.ClusterName, *v.NodegroupName)] = v
 	}
-	for _, u := range s.updates.All() {
+	for _, u := range s.updates.views.All() {
 		state.Updates[*u.Id] = u
 	}
 	for _, a := range s.addonViews.All() {

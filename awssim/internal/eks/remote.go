@@ -16,14 +16,14 @@ func (s *service) checkRemote(n *settings) error {
 		}
 		return nil
 	}
-	_, err := call[awsec2.DescribeKeyPairsOutput](s, "ec2", "DescribeKeyPairs", &awsec2.DescribeKeyPairsInput{KeyNames: []string{*n.remote.Ec2SshKey}})
+	_, err := call[awsec2.DescribeKeyPairsOutput](s.region, "ec2", "DescribeKeyPairs", &awsec2.DescribeKeyPairsInput{KeyNames: []string{*n.remote.Ec2SshKey}})
 	if err != nil {
 		return invalid("%v", err)
 	}
 	if len(n.remote.SourceSecurityGroups) == 0 {
 		return nil
 	}
-	_, err = call[awsec2.DescribeSecurityGroupsOutput](s, "ec2", "DescribeSecurityGroups", &awsec2.DescribeSecurityGroupsInput{GroupIds: n.remote.SourceSecurityGroups})
+	_, err = call[awsec2.DescribeSecurityGroupsOutput](s.region, "ec2", "DescribeSecurityGroups", &awsec2.DescribeSecurityGroupsInput{GroupIds: n.remote.SourceSecurityGroups})
 	if err != nil {
 		return invalid("%v", err)
 	}
@@ -37,7 +37,7 @@ func (s *service) makeRemoteGroup(g *group) error {
 	if g.remote == nil || val(g.remote.Ec2SshKey) == "" || g.made.remoteGroup != "" {
 		return nil
 	}
-	out, err := call[awsec2.CreateSecurityGroupOutput](s, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
+	out, err := call[awsec2.CreateSecurityGroupOutput](s.region, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
 		GroupName: ptr("eks-remoteAccess-" + g.id), VpcId: ptr(g.cluster.vpc),
 		Description:       ptr("Security group for all nodes in the nodeGroup to allow SSH access"),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: ec2Tags(merged(g.ownTags(), map[string]string{"eks": g.name}))}},

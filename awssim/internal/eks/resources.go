@@ -47,17 +47,15 @@ func ec2Tags(tags map[string]string) []ec2types.Tag {
 // CreateNodegroupInput.NodeRole).
 func (s *service) makeProfile(g *group) error {
 	name := "eks-" + g.id
-	if _, err := call[awsiam.CreateInstanceProfileOutput](s, "iam", "CreateInstanceProfile", &awsiam.CreateInstanceProfileInput{InstanceProfileName: ptr(name)}); err != nil {
+	if _, err := call[awsiam.CreateInstanceProfileOutput](s.region, "iam", "CreateInstanceProfile", &awsiam.CreateInstanceProfileInput{InstanceProfileName: ptr(name)}); err != nil {
 		return err
 	}
 	g.made.profile = name
-	_, err := call[awsiam.AddRoleToInstanceProfileOutput](s, "iam", "AddRoleToInstanceProfile", &awsiam.AddRoleToInstanceProfileInput{
+	_, err := call[awsiam.AddRoleToInstanceProfileOutput](s.region, "iam", "AddRoleToInstanceProfile", &awsiam.AddRoleToInstanceProfileInput{
 		InstanceProfileName: ptr(name), RoleName: ptr(roleName(g.nodeRole)),
 	})
 	return err
 }
-
-func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
 // makeTemplate creates EKS's own launch template, or a new version of it, from the settings.
 func (s *service) makeTemplate(g *group, n *settings) (version int64, err error) {
@@ -71,7 +69,7 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 		return 0, err
 	}
 	if g.made.template != "" {
-		out, err := call[awsec2.CreateLaunchTemplateVersionOutput](s, "ec2", "CreateLaunchTemplateVersion", &awsec2.CreateLaunchTemplateVersionInput{
+		out, err := call[awsec2.CreateLaunchTemplateVersionOutput](s.region, "ec2", "CreateLaunchTemplateVersion", &awsec2.CreateLaunchTemplateVersionInput{
 			LaunchTemplateId: ptr(g.made.template), LaunchTemplateData: data,
 		})
 		if err != nil {
@@ -79,7 +77,7 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 		}
 		return val(out.LaunchTemplateVersion.VersionNumber), nil
 	}
-	out, err := call[awsec2.CreateLaunchTemplateOutput](s, "ec2", "CreateLaunchTemplate", &awsec2.CreateLaunchTemplateInput{
+	out, err := call[awsec2.CreateLaunchTemplateOutput](s.region, "ec2", "CreateLaunchTemplate", &awsec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: ptr("eks-" + g.id), LaunchTemplateData: data,
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: ec2Tags(g.ownTags())}},
 	})
@@ -203,7 +201,7 @@ func (s *service) makeGroup(g *group) error {
 		in.Tags = append(in.Tags, asgtypes.Tag{Key: ptr(key), Value: ptr(tags[key]), PropagateAtLaunch: ptr(true), ResourceId: ptr(name), ResourceType: ptr("auto-scaling-group")})
 	}
 	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(&g.settings, g.made.version)
-	if _, err := call[autoscaling.CreateAutoScalingGroupOutput](s, "autoscaling", "CreateAutoScalingGroup", in); err != nil {
+	if _, err := call[autoscaling.CreateAutoScalingGroupOutput](s.region, "autoscaling", "CreateAutoScalingGroup", in); err != nil {
 		return err
 	}
 	g.made.asg = name

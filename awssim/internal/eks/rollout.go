@@ -148,7 +148,7 @@ func (s *service) setUp(g *group) {
 		r.phase = upgrade
 		return
 	}
-	r.surge = max(int32(2*s.zones(g.subnets)), int32(r.parallel())) //nolint:gosec // both are small
+	r.surge = max(int32(2*s.networks.zones(g.subnets)), int32(r.parallel())) //nolint:gosec // both are small
 	r.expected += r.surge
 	s.resize(g, val(r.before.MaxSize)+r.surge, r.expected)
 	r.phase = scaleUp
@@ -165,7 +165,7 @@ func (s *service) sizes(g *group) types.NodegroupScalingConfig {
 
 // resize sets the sizes of the Auto Scaling group. That the group is gone shows in the next step.
 func (s *service) resize(g *group, high, desired int32) {
-	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: ptr(g.made.asg), MaxSize: ptr(high), DesiredCapacity: ptr(desired),
 	})
 }
@@ -294,7 +294,7 @@ func (s *service) stepVictim(g *group, n node, v *victim) bool {
 // terminate terminates an instance through its Auto Scaling group. It is no failure if it is gone
 // already.
 func (s *service) terminate(instance string, decrement bool) {
-	_, _ = call[autoscaling.TerminateInstanceInAutoScalingGroupOutput](s, "autoscaling", "TerminateInstanceInAutoScalingGroup",
+	_, _ = call[autoscaling.TerminateInstanceInAutoScalingGroupOutput](s.region, "autoscaling", "TerminateInstanceInAutoScalingGroup",
 		&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: ptr(instance), ShouldDecrementDesiredCapacity: ptr(decrement)})
 }
 

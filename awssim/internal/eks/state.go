@@ -6,59 +6,9 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
-
-// service is the EKS state of one account and Region. Calls and events change the groups; Describe
-// actions read the tables of snapshots.
-type service struct {
-	region *sim.Region
-	kernel *sim.Kernel
-
-	clusters map[string]*cluster
-	groups   map[string]*group // by groupKey
-	byASG    map[string]*group
-	tokens   map[string]tokenUse
-	nodes    map[string]NodeState // the states that SetNode set
-	cordoned map[string]bool      // by instance
-	evicting map[string]time.Time // by instance, since when
-
-	clusterViews *sim.Table[*types.Cluster]
-	views        *sim.Table[*types.Nodegroup]
-	updates      *sim.Table[*types.Update]
-	addonViews   *sim.Table[*types.Addon]
-	entryViews   *sim.Table[shownEntry]
-}
-
-func regional(r *sim.Region) *service {
-	return sim.Store(r, func(r *sim.Region) *service {
-		k := r.Kernel()
-		s := &service{
-			region: r, kernel: k,
-			clusters: map[string]*cluster{}, groups: map[string]*group{}, byASG: map[string]*group{},
-			tokens: map[string]tokenUse{}, nodes: map[string]NodeState{}, cordoned: map[string]bool{}, evicting: map[string]time.Time{},
-			clusterViews: sim.NewTable[*types.Cluster](k),
-			views:        sim.NewTable[*types.Nodegroup](k),
-			updates:      sim.NewTable[*types.Update](k),
-			addonViews:   sim.NewTable[*types.Addon](k),
-			entryViews:   sim.NewTable[shownEntry](k),
-		}
-		for _, c := range r.World().Clusters {
-			// package world has checked it.
-			_ = s.setCluster(c)
-		}
-		ec2.OnInstanceChange(r, s.instanceChanged)
-		autoscaling.OnGroupChange(r, func(name string) {
-			if g := s.byASG[name]; g != nil {
-				s.wake(g, 0)
-			}
-		})
-		return s
-	})
-}
 
 // cluster is an EKS cluster.
 type cluster struct {

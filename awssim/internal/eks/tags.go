@@ -44,7 +44,7 @@ func (s *service) taggedIn(c *cluster, arn string) (tags map[string]string, set 
 		if a.arn == arn {
 			return a.tags, func(tags map[string]string) {
 				a.tags = tags
-				s.addonViews.Put(a.key(), s.describeOneAddon(a))
+				s.addonViews.Put(a.key(), a.view())
 			}
 		}
 	}

@@ -29,9 +29,9 @@ func (c *cluster) idle(what string) error {
 // beginCluster records an update of a cluster, which takes effect when it is complete. The cluster
 // is UPDATING until then.
 func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
-	u := s.newUpdate(kind, params)
+	u := s.updates.create(kind, params)
 	c.change, c.history = u, append(c.history, u)
-	s.updates.Put(c.updateKey(u.id), u.view)
+	s.updates.views.Put(c.updateKey(u.id), u.view)
 	s.becomeCluster(c, types.ClusterStatusUpdating)
 	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Updating, reaction), func() {
 		if s.clusters[c.Name] != c || c.change != u {
@@ -39,7 +39,7 @@ func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types
 		}
 		apply()
 		c.change = nil
-		s.updates.Put(c.updateKey(u.id), u.ended())
+		s.updates.views.Put(c.updateKey(u.id), u.ended())
 		s.becomeCluster(c, types.ClusterStatusActive)
 	})
 	return u
@@ -53,7 +53,7 @@ func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersion
 		return nil, clusterNotFound(val(in.Name))
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateClusterVersionOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateClusterVersionOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	if err := k.idle(string(types.UpdateTypeVersionUpdate)); err != nil {
@@ -77,7 +77,7 @@ func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersion
 	p.add(types.UpdateParamTypePlatformVersion, platformVersion)
 	u := s.beginCluster(k, kind, p, func() { k.became(*in.Version, s.kernel.Now()) })
 	out := &eks.UpdateClusterVersionOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -85,7 +85,7 @@ func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersion
 // rancher/rancher#21043 for the words, also of the version that it has). Back it goes to the
 // version before, within seven days of its upgrade (UG rollback-cluster).
 func (s *service) checkClusterStep(k *cluster, version string) (types.UpdateType, error) {
-	if err := s.checkOffered(version); err != nil {
+	if err := s.catalog.checkOffered(version); err != nil {
 		return "", err
 	}
 	switch minor(version) - minor(k.Version) {
@@ -141,7 +141,7 @@ func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigIn
 		return nil, clusterNotFound(val(in.Name))
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateClusterConfigOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateClusterConfigOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	change, err := s.clusterChange(k, in)
@@ -161,7 +161,7 @@ func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigIn
 	}
 	u := s.beginCluster(k, change.kind, change.params, func() { k.clusterSettings, k.Subnets = n.clusterSettings, n.subnets })
 	out := &eks.UpdateClusterConfigOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -255,10 +255,10 @@ func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []cluste
 			if v.SecurityGroupIds != nil {
 				n.securityGroups = slices.Clone(v.SecurityGroupIds)
 			}
-			if err := s.checkClusterSubnets(n.subnets, k.vpc); err != nil {
+			if err := s.networks.checkClusterSubnets(n.subnets, k.vpc); err != nil {
 				return err
 			}
-			return s.checkSecurityGroups(n.securityGroups, k.vpc)
+			return s.networks.checkSecurityGroups(n.securityGroups, k.vpc)
 		}})
 	}
 	return changes

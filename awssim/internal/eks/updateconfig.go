@@ -25,7 +25,7 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 		return nil, err
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateNodegroupConfigOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateNodegroupConfigOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	if err := g.updatable(); err != nil {
@@ -42,7 +42,7 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 	g.config = changed
 	u := s.begin(g, types.UpdateTypeConfigUpdate, configParams(in))
 	out := &eks.UpdateNodegroupConfigOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -187,7 +187,7 @@ func (s *service) applyConfig(g *group) {
 		g.made.version, g.made.latest = version, version
 	}
 	if c.scales {
-		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 			AutoScalingGroupName: ptr(g.made.asg), MinSize: c.wanted.scaling.MinSize, MaxSize: c.wanted.scaling.MaxSize, DesiredCapacity: c.wanted.scaling.DesiredSize,
 		})
 		if err != nil {
@@ -213,6 +213,6 @@ func (s *service) applyConfig(g *group) {
 func (s *service) pointAt(g *group, n *settings, version int64) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: ptr(g.made.asg)}
 	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(n, version)
-	_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", in)
+	_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s.region, "autoscaling", "UpdateAutoScalingGroup", in)
 	return err
 }

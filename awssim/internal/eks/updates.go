@@ -20,10 +20,21 @@ type update struct {
 	view *types.Update
 }
 
-func (s *service) newUpdate(kind types.UpdateType, params []types.UpdateParam) *update {
-	u := &update{id: s.kernel.NewUUID()}
+// updates holds the updates of clusters, node groups, and add-ons, as Describe actions show them.
+type updates struct {
+	kernel *sim.Kernel
+	views  *sim.Table[*types.Update]
+}
+
+func newUpdates(k *sim.Kernel) *updates {
+	return &updates{kernel: k, views: sim.NewTable[*types.Update](k)}
+}
+
+// create returns a new update, which is in progress. The caller adds it to the views.
+func (us *updates) create(kind types.UpdateType, params []types.UpdateParam) *update {
+	u := &update{id: us.kernel.NewUUID()}
 	u.view = &types.Update{
-		Id: ptr(u.id), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: ptr(s.kernel.Now()), Params: params, Errors: []types.ErrorDetail{},
+		Id: ptr(u.id), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: ptr(us.kernel.Now()), Params: params, Errors: []types.ErrorDetail{},
 	}
 	return u
 }
@@ -41,8 +52,8 @@ func (u *update) ended(errors ...types.ErrorDetail) *types.Update {
 
 // begin records an update that a call has asked for. The group is UPDATING until it is complete.
 func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
-	u := s.newUpdate(kind, params)
-	s.updates.Put(g.updateKey(u.id), u.view)
+	u := s.updates.create(kind, params)
+	s.updates.views.Put(g.updateKey(u.id), u.view)
 	g.change, g.history = u, append(g.history, u)
 	s.become(g, types.NodegroupStatusUpdating)
 	s.changed(g)
@@ -52,7 +63,7 @@ func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdatePa
 // end closes the update under way: the group is ACTIVE again, also if the update failed (UG
 // managed-node-update-behavior).
 func (s *service) end(g *group, errors ...types.ErrorDetail) {
-	s.updates.Put(g.updateKey(g.change.id), g.change.ended(errors...))
+	s.updates.views.Put(g.updateKey(g.change.id), g.change.ended(errors...))
 	g.change, g.roll = nil, nil
 	g.issues = nil
 	s.become(g, types.NodegroupStatusActive)
@@ -80,7 +91,7 @@ func (s *service) describeUpdate(_ *sim.Call, in *eks.DescribeUpdateInput) (*eks
 	if err != nil {
 		return nil, err
 	}
-	u, ok := s.updates.Visible(key(val(in.UpdateId)))
+	u, ok := s.updates.views.Visible(key(val(in.UpdateId)))
 	if !ok {
 		return nil, sim.Errorf(codeNotFound, "No update found for ID: %s", val(in.UpdateId)).WithStatus(404)
 	}
@@ -126,7 +137,7 @@ func (s *service) listUpdates(_ *sim.Call, in *eks.ListUpdatesInput) (*eks.ListU
 	}
 	ids := []string{}
 	for _, u := range slices.Backward(list) {
-		if _, ok := s.updates.Visible(key(u.id)); ok {
+		if _, ok := s.updates.views.Visible(key(u.id)); ok {
 			ids = append(ids, u.id)
 		}
 	}

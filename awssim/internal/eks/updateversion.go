@@ -18,7 +18,7 @@ func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVer
 		return nil, err
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateNodegroupVersionOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateNodegroupVersionOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	if err := g.updatable(); err != nil {
@@ -38,7 +38,7 @@ func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVer
 	}
 	u := s.begin(g, types.UpdateTypeVersionUpdate, p)
 	out := &eks.UpdateNodegroupVersionOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -108,7 +108,7 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 	// A release may be older than the one that the group has: managed node groups can be rolled
 	// back since March 2021 (awsdocs/amazon-eks-user-guide pull request 340, by EKS). The SDK still
 	// says otherwise of UpdateNodegroupVersion.
-	found, err := s.findRelease(n.amiType, version, wanted)
+	found, err := s.catalog.findRelease(n.amiType, version, wanted)
 	if err != nil {
 		return err
 	}

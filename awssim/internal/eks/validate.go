@@ -7,8 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/ec2"
-	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
@@ -174,75 +172,6 @@ func checkTags(tags map[string]string) error {
 		if strings.HasPrefix(strings.ToLower(key), "aws:") {
 			return invalid("aws: prefixed tag key names are not allowed for external use.")
 		}
-	}
-	return nil
-}
-
-// checkSubnets wants subnets of the cluster's VPC.
-func (s *service) checkSubnets(c *cluster, subnets []string) error {
-	if len(subnets) == 0 {
-		return invalid("Subnets are required for the nodegroup.")
-	}
-	for _, id := range subnets {
-		subnet, ok := ec2.LookupSubnet(s.region, id)
-		if !ok {
-			return invalid("The subnet ID '%s' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: InvalidSubnetID.NotFound)", id)
-		}
-		if val(subnet.VpcId) != c.vpc {
-			return invalid("Subnets specified must be in the same VPC as the cluster: %s is not in %s.", id, c.vpc)
-		}
-	}
-	return nil
-}
-
-// zones returns in how many zones the group's subnets are.
-func (s *service) zones(subnets []string) int {
-	zones := map[string]bool{}
-	for _, id := range subnets {
-		if subnet, ok := ec2.LookupSubnet(s.region, id); ok {
-			zones[val(subnet.AvailabilityZone)] = true
-		}
-	}
-	return len(zones)
-}
-
-// requiredPolicies are the managed policies that a node role must have (UG create-node-role);
-// either of a list will do.
-var requiredPolicies = [][]string{
-	{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodeMinimalPolicy"},
-	{"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly",
-		"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPowerUser", "arn:aws:iam::aws:policy/AdministratorAccess"},
-}
-
-// role returns the role behind an ARN.
-func (s *service) role(arn string) (iam.Role, bool) {
-	role, ok := iam.FindRole(s.region.Account, arn[strings.LastIndex(arn, "/")+1:])
-	return role, ok && role.ARN == arn
-}
-
-// checkRole wants a role that EC2 may assume and that has the policies of nodes (messages seen in
-// aws-k8s-tester and in eksctl's manual).
-func (s *service) checkRole(arn string) error {
-	if !strings.HasPrefix(arn, "arn:") {
-		return invalid("Invalid Node Role ARN %q.", arn)
-	}
-	role, ok := s.role(arn)
-	if !ok {
-		return invalid("The role with name %s cannot be found. (Service: AmazonIdentityManagement; Status Code: 404; Error Code: NoSuchEntity)",
-			arn[strings.LastIndex(arn, "/")+1:])
-	}
-	if !role.TrustsService("ec2.amazonaws.com") {
-		return invalid("Following required service principals [ec2.amazonaws.com] were not found in the trust relationships of nodeRole %s", arn)
-	}
-	var missing []string
-	for _, alternatives := range requiredPolicies {
-		if !slices.ContainsFunc(alternatives, func(p string) bool { return slices.Contains(role.Policies, p) }) {
-			missing = append(missing, alternatives[0])
-		}
-	}
-	if len(missing) > 0 {
-		return invalid("The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies [%s] are attached",
-			strings.Join(missing, ", "))
 	}
 	return nil
 }

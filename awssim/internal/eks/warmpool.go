@@ -24,13 +24,13 @@ func (s *service) attachWarmPool(g *group) error {
 	if w.ReuseOnScaleIn != nil {
 		in.InstanceReusePolicy = &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: w.ReuseOnScaleIn}
 	}
-	_, err := call[autoscaling.PutWarmPoolOutput](s, "autoscaling", "PutWarmPool", in)
+	_, err := call[autoscaling.PutWarmPoolOutput](s.region, "autoscaling", "PutWarmPool", in)
 	return err
 }
 
 // detachWarmPool drains the warm pool of the Auto Scaling group and removes it. There may be none.
 func (s *service) detachWarmPool(g *group) {
-	_, _ = call[autoscaling.DeleteWarmPoolOutput](s, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
+	_, _ = call[autoscaling.DeleteWarmPoolOutput](s.region, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
 		AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
 	})
 }
