@@ -62,18 +62,29 @@ type shownEntry struct {
 	policies []types.AssociatedAccessPolicy
 }
 
-func (s *service) publishEntry(e *accessEntry) {
+// accessEntries holds the access entries of the clusters, and what Describe actions show of them.
+type accessEntries struct {
+	region   *sim.Region
+	kernel   *sim.Kernel
+	clusters *clusters
+	groups   *groups
+
+	views *sim.Table[shownEntry]
+}
+
+// publish shows what the entry is now to Describe actions.
+func (es *accessEntries) publish(e *accessEntry) {
 	shown := shownEntry{AccessEntry: e.view(), policies: []types.AssociatedAccessPolicy{}}
 	for _, arn := range sortedKeys(e.policies) {
 		shown.policies = append(shown.policies, e.policies[arn])
 	}
-	s.entryViews.Put(e.key(), shown)
+	es.views.Put(e.key(), shown)
 }
 
-// entryCluster returns a cluster whose authentication mode allows access entries
+// cluster returns a cluster whose authentication mode allows access entries
 // (aws/containers-roadmap and eksctl issues for the words).
-func (s *service) entryCluster(name *string) (*cluster, error) {
-	k, ok := s.clusters[val(name)]
+func (es *accessEntries) cluster(name *string) (*cluster, error) {
+	k, ok := es.clusters.byName[val(name)]
 	if !ok {
 		return nil, clusterNotFound(val(name))
 	}
@@ -83,8 +94,9 @@ func (s *service) entryCluster(name *string) (*cluster, error) {
 	return k, nil
 }
 
-func (s *service) findEntry(cluster, principal *string) (*accessEntry, error) {
-	k, err := s.entryCluster(cluster)
+// find returns the access entry of a principal.
+func (es *accessEntries) find(cluster, principal *string) (*accessEntry, error) {
+	k, err := es.cluster(cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -99,12 +111,12 @@ func entryNotFound() error { // words seen in terraform-provider-aws and eksctl 
 	return sim.Errorf(codeNotFound, "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.").WithStatus(404)
 }
 
-// newEntry adds an entry to a cluster.
-func (s *service) newEntry(k *cluster, principal, kind string) *accessEntry {
+// add adds an entry to a cluster.
+func (es *accessEntries) add(k *cluster, principal, kind string) *accessEntry {
 	m := principalARN.FindStringSubmatch(principal)
 	e := &accessEntry{
-		cluster: k, principal: principal, kind: kind, created: s.kernel.Now(), modified: s.kernel.Now(), groups: entryTypes[kind], policies: map[string]types.AssociatedAccessPolicy{},
-		arn: arnOf(s.region, "access-entry/"+k.Name+"/"+m[2]+"/"+m[1]+"/"+m[3]+"/"+s.kernel.NewUUID()),
+		cluster: k, principal: principal, kind: kind, created: es.kernel.Now(), modified: es.kernel.Now(), groups: entryTypes[kind], policies: map[string]types.AssociatedAccessPolicy{},
+		arn: arnOf(es.region, "access-entry/"+k.Name+"/"+m[2]+"/"+m[1]+"/"+m[3]+"/"+es.kernel.NewUUID()),
 	}
 	switch { // UG creating-access-entries
 	case kind != typeStandard:
@@ -115,14 +127,14 @@ func (s *service) newEntry(k *cluster, principal, kind string) *accessEntry {
 		e.username = principal
 	}
 	k.entries[principal] = e
-	s.publishEntry(e)
+	es.publish(e)
 	return e
 }
 
-// admitCreator lets who creates a cluster into it as its administrator (SDK
-// CreateAccessConfigRequest.BootstrapClusterCreatorAdminPermissions). A session stands for its
-// role, of whose path its ARN says nothing.
-func (s *service) admitCreator(k *cluster, caller string) {
+// admitCreator adds an entry that makes the creator of a cluster its administrator (SDK
+// CreateAccessConfigRequest.BootstrapClusterCreatorAdminPermissions). A session gets the entry of its
+// role, without the role's path, which the session's ARN does not contain.
+func (es *accessEntries) admitCreator(k *cluster, caller string) {
 	if before, session, found := strings.Cut(caller, ":assumed-role/"); found {
 		name, _, _ := strings.Cut(session, "/")
 		caller = strings.Replace(before, ":sts:", ":iam:", 1) + ":role/" + name
@@ -130,33 +142,33 @@ func (s *service) admitCreator(k *cluster, caller string) {
 	if !principalARN.MatchString(caller) {
 		return // the account's root user needs no entry
 	}
-	e := s.newEntry(k, caller, typeStandard)
-	e.associate(adminPolicy, &types.AccessScope{Type: types.AccessScopeTypeCluster}, s.kernel.Now())
-	s.publishEntry(e)
+	e := es.add(k, caller, typeStandard)
+	e.associate(adminPolicy, &types.AccessScope{Type: types.AccessScopeTypeCluster}, es.kernel.Now())
+	es.publish(e)
 }
 
-// admitNodes lets the nodes of a managed node group into its cluster (UG creating-access-entries:
-// EKS creates the entry of a managed node group's role itself).
-func (s *service) admitNodes(k *cluster, role string) {
+// admitNodes adds an entry for the nodes of a managed node group to its cluster (UG
+// creating-access-entries: EKS creates the entry of a managed node group's role itself).
+func (es *accessEntries) admitNodes(k *cluster, role string) {
 	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && k.entries[role] == nil && principalARN.MatchString(role) {
-		s.newEntry(k, role, typeNodes).ofNodes = true
+		es.add(k, role, typeNodes).ofNodes = true
 	}
 }
 
 // expelNodes removes the entry of a node role together with the last managed node group that has
 // the role, if EKS created it (inference: AWS's guide does not mention its removal).
-func (s *service) expelNodes(k *cluster, role string) {
+func (es *accessEntries) expelNodes(k *cluster, role string) {
 	e := k.entries[role]
 	if e == nil || !e.ofNodes {
 		return
 	}
-	for _, g := range s.groups {
+	for _, g := range es.groups.byKey {
 		if g.cluster == k && g.nodeRole == role {
 			return
 		}
 	}
 	delete(k.entries, role)
-	s.entryViews.Delete(e.key())
+	es.views.Delete(e.key())
 }
 
 func (e *accessEntry) associate(policy string, scope *types.AccessScope, now time.Time) types.AssociatedAccessPolicy {
@@ -170,7 +182,7 @@ func (e *accessEntry) associate(policy string, scope *types.AccessScope, now tim
 }
 
 func (s *service) createAccessEntry(c *sim.Call, in *eks.CreateAccessEntryInput) (*eks.CreateAccessEntryOutput, error) {
-	k, err := s.entryCluster(in.ClusterName)
+	k, err := s.accessEntries.cluster(in.ClusterName)
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +211,10 @@ func (s *service) createAccessEntry(c *sim.Call, in *eks.CreateAccessEntryInput)
 	if err := checkTags(in.Tags); err != nil {
 		return nil, err
 	}
-	e := s.newEntry(k, *in.PrincipalArn, kind)
+	e := s.accessEntries.add(k, *in.PrincipalArn, kind)
 	e.tags = merged(in.Tags)
 	e.set(in.KubernetesGroups, in.Username)
-	s.publishEntry(e)
+	s.accessEntries.publish(e)
 	out := &eks.CreateAccessEntryOutput{AccessEntry: e.view()}
 	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
@@ -238,7 +250,7 @@ func checkEntry(kind string, groups []string, username *string) error {
 }
 
 func (s *service) updateAccessEntry(c *sim.Call, in *eks.UpdateAccessEntryInput) (*eks.UpdateAccessEntryOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	e, err := s.accessEntries.find(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
@@ -247,26 +259,26 @@ func (s *service) updateAccessEntry(c *sim.Call, in *eks.UpdateAccessEntryInput)
 	}
 	e.set(in.KubernetesGroups, in.Username)
 	e.modified = c.Now
-	s.publishEntry(e)
+	s.accessEntries.publish(e)
 	return &eks.UpdateAccessEntryOutput{AccessEntry: e.view()}, nil
 }
 
 func (s *service) deleteAccessEntry(_ *sim.Call, in *eks.DeleteAccessEntryInput) (*eks.DeleteAccessEntryOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	e, err := s.accessEntries.find(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
 	delete(e.cluster.entries, e.principal)
-	s.entryViews.Delete(e.key())
+	s.accessEntries.views.Delete(e.key())
 	return &eks.DeleteAccessEntryOutput{}, nil
 }
 
-// shown returns an entry as Describe actions see it.
-func (s *service) shown(cluster, principal *string) (shownEntry, error) {
-	if _, err := s.entryCluster(cluster); err != nil {
+// visible returns an entry as Describe actions see it.
+func (es *accessEntries) visible(cluster, principal *string) (shownEntry, error) {
+	if _, err := es.cluster(cluster); err != nil {
 		return shownEntry{}, err
 	}
-	entry, ok := s.entryViews.Visible(val(cluster) + " " + val(principal))
+	entry, ok := es.views.Visible(val(cluster) + " " + val(principal))
 	if !ok {
 		return shownEntry{}, entryNotFound()
 	}
@@ -274,7 +286,7 @@ func (s *service) shown(cluster, principal *string) (shownEntry, error) {
 }
 
 func (s *service) describeAccessEntry(_ *sim.Call, in *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
-	entry, err := s.shown(in.ClusterName, in.PrincipalArn)
+	entry, err := s.accessEntries.visible(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
@@ -282,11 +294,11 @@ func (s *service) describeAccessEntry(_ *sim.Call, in *eks.DescribeAccessEntryIn
 }
 
 func (s *service) listAccessEntries(_ *sim.Call, in *eks.ListAccessEntriesInput) (*eks.ListAccessEntriesOutput, error) {
-	if _, err := s.entryCluster(in.ClusterName); err != nil {
+	if _, err := s.accessEntries.cluster(in.ClusterName); err != nil {
 		return nil, err
 	}
 	principals := []string{}
-	for _, e := range s.entryViews.VisibleAll() {
+	for _, e := range s.accessEntries.views.VisibleAll() {
 		if *e.ClusterName != *in.ClusterName {
 			continue
 		}
@@ -305,7 +317,7 @@ func (s *service) listAccessEntries(_ *sim.Call, in *eks.ListAccessEntriesInput)
 
 // associateAccessPolicy gives an entry a policy, or another scope to one that it has.
 func (s *service) associateAccessPolicy(c *sim.Call, in *eks.AssociateAccessPolicyInput) (*eks.AssociateAccessPolicyOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	e, err := s.accessEntries.find(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
@@ -322,12 +334,12 @@ func (s *service) associateAccessPolicy(c *sim.Call, in *eks.AssociateAccessPoli
 	}
 	shown := &types.AccessScope{Type: scope.Type, Namespaces: append([]string{}, scope.Namespaces...)}
 	associated := e.associate(*in.PolicyArn, shown, c.Now)
-	s.publishEntry(e)
+	s.accessEntries.publish(e)
 	return &eks.AssociateAccessPolicyOutput{ClusterName: ptr(e.cluster.Name), PrincipalArn: ptr(e.principal), AssociatedAccessPolicy: &associated}, nil
 }
 
 func (s *service) disassociateAccessPolicy(_ *sim.Call, in *eks.DisassociateAccessPolicyInput) (*eks.DisassociateAccessPolicyOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	e, err := s.accessEntries.find(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
@@ -337,12 +349,12 @@ func (s *service) disassociateAccessPolicy(_ *sim.Call, in *eks.DisassociateAcce
 	}
 	e.policies = maps.Clone(e.policies)
 	delete(e.policies, *in.PolicyArn)
-	s.publishEntry(e)
+	s.accessEntries.publish(e)
 	return &eks.DisassociateAccessPolicyOutput{}, nil
 }
 
 func (s *service) listAssociatedAccessPolicies(_ *sim.Call, in *eks.ListAssociatedAccessPoliciesInput) (*eks.ListAssociatedAccessPoliciesOutput, error) {
-	entry, err := s.shown(in.ClusterName, in.PrincipalArn)
+	entry, err := s.accessEntries.visible(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}

@@ -48,31 +48,48 @@ func (a *addon) view() *types.Addon {
 	}
 }
 
-func (s *service) becomeAddon(a *addon, status types.AddonStatus, issues ...types.AddonIssue) {
-	a.status, a.issues, a.modified = status, issues, s.kernel.Now()
-	s.addonViews.Put(a.key(), a.view())
+// addons holds what Describe actions show of the add-ons of the clusters. Each cluster has its own
+// add-ons.
+type addons struct {
+	region   *sim.Region
+	kernel   *sim.Kernel
+	updates  *updates
+	clusters *clusters
+	groups   *groups
+	nodes    *nodes
+
+	views *sim.Table[*types.Addon]
 }
 
-func (s *service) dropAddon(a *addon) {
+// setStatus sets the status and the health issues of an add-on, and shows it to Describe actions.
+func (as *addons) setStatus(a *addon, status types.AddonStatus, issues ...types.AddonIssue) {
+	a.status, a.issues, a.modified = status, issues, as.kernel.Now()
+	as.views.Put(a.key(), a.view())
+}
+
+// remove removes an add-on with its updates.
+func (as *addons) remove(a *addon) {
 	delete(a.cluster.addons, a.name)
-	s.addonViews.Delete(a.key())
+	as.views.Delete(a.key())
 	for _, u := range a.history {
-		s.updates.views.Delete(a.updateKey(u.id))
+		as.updates.views.Delete(a.updateKey(u.id))
 	}
 }
 
-// after runs f once an add-on had its time, unless it is gone or in another status then.
-func (s *service) after(a *addon, f func()) {
+// after runs f once the time that an add-on takes to change has passed. It does not run f if the
+// add-on was removed or changed its status meanwhile.
+func (as *addons) after(a *addon, f func()) {
 	status := a.status
-	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Addon, reaction), func() {
-		if a.cluster.addons[a.name] == a && a.status == status && s.clusters[a.cluster.Name] == a.cluster {
+	as.kernel.After(max(as.kernel.Behavior().ClusterTimes.Addon, reaction), func() {
+		if a.cluster.addons[a.name] == a && a.status == status && as.clusters.byName[a.cluster.Name] == a.cluster {
 			f()
 		}
 	})
 }
 
-func (s *service) findAddon(cluster, name *string) (*addon, error) {
-	k, ok := s.clusters[val(cluster)]
+// find returns an add-on of a cluster.
+func (as *addons) find(cluster, name *string) (*addon, error) {
+	k, ok := as.clusters.byName[val(cluster)]
 	if !ok {
 		return nil, clusterNotFound(val(cluster))
 	}
@@ -84,7 +101,7 @@ func (s *service) findAddon(cluster, name *string) (*addon, error) {
 }
 
 func (s *service) createAddon(c *sim.Call, in *eks.CreateAddonInput) (*eks.CreateAddonOutput, error) {
-	k, ok := s.clusters[val(in.ClusterName)]
+	k, ok := s.clusters.byName[val(in.ClusterName)]
 	if !ok {
 		return nil, clusterNotFound(val(in.ClusterName))
 	}
@@ -118,8 +135,8 @@ func (s *service) createAddon(c *sim.Call, in *eks.CreateAddonInput) (*eks.Creat
 	}
 	a.arn = arnOf(s.region, "addon/"+k.Name+"/"+a.name+"/"+s.kernel.NewUUID())
 	k.addons[a.name] = a
-	s.becomeAddon(a, types.AddonStatusCreating)
-	s.after(a, func() { s.settle(a) })
+	s.addons.setStatus(a, types.AddonStatusCreating)
+	s.addons.after(a, func() { s.addons.settle(a) })
 	out := &eks.CreateAddonOutput{Addon: a.view()}
 	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
@@ -143,27 +160,27 @@ func checkAddon(role, values *string, conflicts types.ResolveConflicts, identiti
 	return checkEnum("resolveConflicts", conflicts, conflicts.Values())
 }
 
-// settle has an add-on be ACTIVE, or DEGRADED while the cluster has no node for its replicas (UG
+// settle makes an add-on ACTIVE, or DEGRADED while the cluster has no node for its replicas (UG
 // eks-add-ons troubleshooting; terraform-aws-eks issues for the words).
-func (s *service) settle(a *addon) {
-	if products[a.name].replicated && !s.hasNodes(a.cluster) {
-		s.becomeAddon(a, types.AddonStatusDegraded, types.AddonIssue{
+func (as *addons) settle(a *addon) {
+	if products[a.name].replicated && !as.hasNodes(a.cluster) {
+		as.setStatus(a, types.AddonStatusDegraded, types.AddonIssue{
 			Code: types.AddonIssueCodeInsufficientNumberOfReplicas, ResourceIds: []string{},
 			Message: ptr("The add-on is unhealthy because it doesn't have the desired number of replicas."),
 		})
 		return
 	}
-	s.becomeAddon(a, types.AddonStatusActive)
+	as.setStatus(a, types.AddonStatusActive)
 }
 
-// settleAddons checks the add-ons of all clusters again, after a node has come or gone.
-func (s *service) settleAddons() {
-	for _, name := range sortedKeys(s.clusters) {
-		k := s.clusters[name]
+// settleAll checks the add-ons of all clusters again, after a node has come or gone.
+func (as *addons) settleAll() {
+	for _, name := range sortedKeys(as.clusters.byName) {
+		k := as.clusters.byName[name]
 		for _, addonName := range sortedKeys(k.addons) {
 			a := k.addons[addonName]
-			if products[a.name].replicated && (a.status == types.AddonStatusActive || a.status == types.AddonStatusDegraded) && (a.status == types.AddonStatusActive) != s.hasNodes(k) {
-				s.settle(a)
+			if products[a.name].replicated && (a.status == types.AddonStatusActive || a.status == types.AddonStatusDegraded) && (a.status == types.AddonStatusActive) != as.hasNodes(k) {
+				as.settle(a)
 			}
 		}
 	}
@@ -171,13 +188,13 @@ func (s *service) settleAddons() {
 
 // hasNodes reports whether a cluster has a node: a Ready one of a managed node group, or an
 // instance that has booted and carries the cluster's tag (UG worker: self-managed nodes have it).
-func (s *service) hasNodes(k *cluster) bool {
-	for _, i := range ec2.Instances(s.region) {
+func (as *addons) hasNodes(k *cluster) bool {
+	for _, i := range ec2.Instances(as.region) {
 		if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {
 			continue
 		}
-		if g := s.groupOf(i); g != nil {
-			if g.cluster == k && s.ready(g, i) {
+		if g := as.groups.ofInstance(i); g != nil {
+			if g.cluster == k && as.nodes.ready(g, i) {
 				return true
 			}
 			continue
@@ -190,10 +207,10 @@ func (s *service) hasNodes(k *cluster) bool {
 }
 
 func (s *service) describeAddon(_ *sim.Call, in *eks.DescribeAddonInput) (*eks.DescribeAddonOutput, error) {
-	if _, ok := s.clusterViews.Visible(val(in.ClusterName)); !ok {
+	if _, ok := s.clusters.views.Visible(val(in.ClusterName)); !ok {
 		return nil, clusterNotFound(val(in.ClusterName))
 	}
-	view, ok := s.addonViews.Visible(addonKey(*in.ClusterName, val(in.AddonName)))
+	view, ok := s.addons.views.Visible(addonKey(*in.ClusterName, val(in.AddonName)))
 	if !ok {
 		return nil, addonNotFound(val(in.AddonName), *in.ClusterName)
 	}
@@ -201,11 +218,11 @@ func (s *service) describeAddon(_ *sim.Call, in *eks.DescribeAddonInput) (*eks.D
 }
 
 func (s *service) listAddons(_ *sim.Call, in *eks.ListAddonsInput) (*eks.ListAddonsOutput, error) {
-	if _, ok := s.clusterViews.Visible(val(in.ClusterName)); !ok {
+	if _, ok := s.clusters.views.Visible(val(in.ClusterName)); !ok {
 		return nil, clusterNotFound(val(in.ClusterName))
 	}
 	names := []string{}
-	for _, v := range s.addonViews.VisibleAll() {
+	for _, v := range s.addons.views.VisibleAll() {
 		if *v.ClusterName == *in.ClusterName {
 			names = append(names, *v.AddonName)
 		}
@@ -220,7 +237,7 @@ func (s *service) listAddons(_ *sim.Call, in *eks.ListAddonsInput) (*eks.ListAdd
 
 // updateAddon changes an add-on. A version that is left out stays.
 func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.UpdateAddonOutput, error) {
-	a, err := s.findAddon(in.ClusterName, in.AddonName)
+	a, err := s.addons.find(in.ClusterName, in.AddonName)
 	if err != nil {
 		return nil, err
 	}
@@ -250,8 +267,8 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 	u := s.updates.create(types.UpdateTypeAddonUpdate, p)
 	a.history = append(a.history, u)
 	s.updates.views.Put(a.updateKey(u.id), u.view)
-	s.becomeAddon(a, types.AddonStatusUpdating)
-	s.after(a, func() {
+	s.addons.setStatus(a, types.AddonStatusUpdating)
+	s.addons.after(a, func() {
 		a.version = version
 		if in.ServiceAccountRoleArn != nil {
 			a.role = *in.ServiceAccountRoleArn
@@ -260,7 +277,7 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 			a.values = in.ConfigurationValues
 		}
 		s.updates.views.Put(a.updateKey(u.id), u.ended())
-		s.settle(a)
+		s.addons.settle(a)
 	})
 	out := &eks.UpdateAddonOutput{Update: u.view}
 	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
@@ -270,13 +287,13 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 // deleteAddon begins to delete an add-on. Whether its software stays does not matter here, since
 // none runs.
 func (s *service) deleteAddon(_ *sim.Call, in *eks.DeleteAddonInput) (*eks.DeleteAddonOutput, error) {
-	a, err := s.findAddon(in.ClusterName, in.AddonName)
+	a, err := s.addons.find(in.ClusterName, in.AddonName)
 	if err != nil {
 		return nil, err
 	}
 	if a.status != types.AddonStatusDeleting {
-		s.becomeAddon(a, types.AddonStatusDeleting)
-		s.after(a, func() { s.dropAddon(a) })
+		s.addons.setStatus(a, types.AddonStatusDeleting)
+		s.addons.after(a, func() { s.addons.remove(a) })
 	}
 	return &eks.DeleteAddonOutput{Addon: a.view()}, nil
 }

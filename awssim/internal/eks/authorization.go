@@ -77,7 +77,7 @@ func questions(requests ...iampolicy.Request) []sim.Question {
 
 func (s *service) onCluster(c *sim.Call, name *string) iampolicy.Request {
 	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, "cluster/"+val(name)), Context: iampolicy.Context{}}
-	if k := s.clusters[val(name)]; k != nil {
+	if k := s.clusters.byName[val(name)]; k != nil {
 		request.Resource, request.Context = k.arn, sim.Tagged(iampolicy.Context{}, k.Tags)
 	}
 	return request
@@ -85,7 +85,7 @@ func (s *service) onCluster(c *sim.Call, name *string) iampolicy.Request {
 
 func (s *service) onGroup(c *sim.Call, cluster, name *string) iampolicy.Request {
 	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, "nodegroup/"+val(cluster)+"/"+val(name)+"/*"), Context: iampolicy.Context{}}
-	if g := s.groups[groupKey(val(cluster), val(name))]; g != nil {
+	if g := s.groups.byKey[groupKey(val(cluster), val(name))]; g != nil {
 		request.Resource, request.Context = g.arn, sim.Tagged(iampolicy.Context{}, g.tags)
 	}
 	return request

@@ -150,7 +150,7 @@ func registerEntryAuthorization(reg *sim.Registry) {
 
 func (s *service) onAddon(c *sim.Call, cluster, name *string) iampolicy.Request {
 	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, "addon/"+val(cluster)+"/"+val(name)+"/*"), Context: iampolicy.Context{}}
-	if k := s.clusters[val(cluster)]; k != nil && k.addons[val(name)] != nil {
+	if k := s.clusters.byName[val(cluster)]; k != nil && k.addons[val(name)] != nil {
 		a := k.addons[val(name)]
 		request.Resource, request.Context = a.arn, sim.Tagged(iampolicy.Context{}, a.tags)
 	}
@@ -163,7 +163,7 @@ func (s *service) onEntry(c *sim.Call, cluster, principal *string) iampolicy.Req
 		resource = "access-entry/" + val(cluster) + "/" + m[2] + "/" + m[1] + "/" + m[3] + "/*"
 	}
 	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(s.region, resource), Context: iampolicy.Context{}}
-	if k := s.clusters[val(cluster)]; k != nil && k.entries[val(principal)] != nil {
+	if k := s.clusters.byName[val(cluster)]; k != nil && k.entries[val(principal)] != nil {
 		e := k.entries[val(principal)]
 		request.Resource, request.Context = e.arn, sim.Tagged(iampolicy.Context{}, e.tags)
 	}

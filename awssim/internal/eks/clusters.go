@@ -28,15 +28,29 @@ const (
 // SetCluster creates a cluster as it would be when it is ACTIVE, or changes the one of that name.
 // It fails if its subnets do not exist or are of different VPCs, or if its version is not one of
 // Kubernetes such as 1.30. Only for code under the kernel's lock.
-func SetCluster(r *sim.Region, c world.Cluster) error { return regional(r).setCluster(c) }
+func SetCluster(r *sim.Region, c world.Cluster) error { return regional(r).clusters.set(c) }
 
-func (s *service) setCluster(c world.Cluster) error {
+// clusters holds the clusters of one account and Region, and what Describe actions show of them.
+type clusters struct {
+	region *sim.Region
+	kernel *sim.Kernel
+
+	byName map[string]*cluster
+	views  *sim.Table[*types.Cluster]
+}
+
+func newClusters(r *sim.Region) *clusters {
+	k := r.Kernel()
+	return &clusters{region: r, kernel: k, byName: map[string]*cluster{}, views: sim.NewTable[*types.Cluster](k)}
+}
+
+func (cs *clusters) set(c world.Cluster) error {
 	if c.Name == "" || minor(c.Version) < 0 {
 		return fmt.Errorf("cluster %q of version %q: it needs a name, and a version such as 1.30", c.Name, c.Version)
 	}
 	vpc := ""
 	for _, id := range c.Subnets {
-		subnet, ok := ec2.LookupSubnet(s.region, id)
+		subnet, ok := ec2.LookupSubnet(cs.region, id)
 		if !ok || vpc != "" && vpc != val(subnet.VpcId) {
 			return fmt.Errorf("cluster %q: subnet %q does not exist, or is not in the VPC of the others", c.Name, id)
 		}
@@ -45,40 +59,40 @@ func (s *service) setCluster(c world.Cluster) error {
 	if vpc == "" {
 		return fmt.Errorf("cluster %q: it has no subnets", c.Name)
 	}
-	made := s.clusters[c.Name]
+	made := cs.byName[c.Name]
 	if made == nil {
-		made = s.newCluster(c.Name)
+		made = cs.add(c.Name)
 		made.vpc, made.securityGroup = vpc, c.SecurityGroup
 		made.access.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-		made.role = "arn:aws:iam::" + s.region.Account.ID + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
+		made.role = "arn:aws:iam::" + cs.region.Account.ID + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
 	}
 	if made.securityGroup == "" {
-		group, err := s.makeClusterGroup(c.Name, vpc)
+		group, err := cs.createSecurityGroup(c.Name, vpc)
 		if err != nil {
 			return fmt.Errorf("cluster %q: making its security group: %w", c.Name, err)
 		}
 		made.securityGroup = group
 	}
-	made.became(c.Version, s.kernel.Now())
+	made.became(c.Version, cs.kernel.Now())
 	made.Cluster = c
 	if made.status == types.ClusterStatusCreating {
-		s.becomeCluster(made, types.ClusterStatusActive)
+		cs.setStatus(made, types.ClusterStatusActive)
 		return nil
 	}
-	s.publishCluster(made)
+	cs.publish(made)
 	return nil
 }
 
-// newCluster returns a cluster with the settings that a cluster has by default. Only a cluster of
-// CreateCluster is CREATING.
-func (s *service) newCluster(name string) *cluster {
+// add adds an ACTIVE cluster with default settings. Only CreateCluster creates clusters that are
+// CREATING.
+func (cs *clusters) add(name string) *cluster {
 	c := &cluster{
-		arn: arnOf(s.region, "cluster/"+name), created: s.kernel.Now(), status: types.ClusterStatusActive,
-		id:              strings.ToUpper(world.HashID("", s.region.Account.ID, name)[1:]),
+		arn: arnOf(cs.region, "cluster/"+name), created: cs.kernel.Now(), status: types.ClusterStatusActive,
+		id:              strings.ToUpper(world.HashID("", cs.region.Account.ID, name)[1:]),
 		clusterSettings: clusterSettings{publicAccess: true, publicCIDRs: []string{everywhere}, support: types.SupportTypeExtended},
 		addons:          map[string]*addon{}, entries: map[string]*accessEntry{},
 	}
-	s.clusters[name] = c
+	cs.byName[name] = c
 	return c
 }
 
@@ -93,25 +107,25 @@ func (c *cluster) became(version string, now time.Time) {
 	c.Version = version
 }
 
-// publishCluster shows what the cluster is now to Describe actions.
-func (s *service) publishCluster(c *cluster) { s.clusterViews.Put(c.Name, s.describe(c)) }
+// publish shows what the cluster is now to Describe actions.
+func (cs *clusters) publish(c *cluster) { cs.views.Put(c.Name, cs.describe(c)) }
 
-// becomeCluster gives the cluster a status, and notifies the simulator's subscribers.
-func (s *service) becomeCluster(c *cluster, status types.ClusterStatus) {
+// setStatus gives the cluster a status, and notifies the simulator's subscribers.
+func (cs *clusters) setStatus(c *cluster, status types.ClusterStatus) {
 	c.status = status
-	s.publishCluster(c)
-	s.emitCluster(c, string(status))
+	cs.publish(c)
+	cs.emit(c, string(status))
 }
 
-func (s *service) emitCluster(c *cluster, status string) {
-	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "cluster", ID: c.Name, State: status})
+func (cs *clusters) emit(c *cluster, status string) {
+	cs.kernel.Emit(sim.Event{Account: cs.region.Account.ID, Region: cs.region.Name, Kind: "cluster", ID: c.Name, State: status})
 }
 
-// makeClusterGroup creates the security group that EKS gives a cluster and its managed nodes (UG
+// createSecurityGroup creates the security group that EKS gives a cluster and its managed nodes (UG
 // sec-group-reqs).
-func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
-	out, err := call[awsec2.CreateSecurityGroupOutput](s.region, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
-		GroupName: ptr("eks-cluster-sg-" + name + "-" + s.kernel.NewID("", 9)), VpcId: ptr(vpc),
+func (cs *clusters) createSecurityGroup(name, vpc string) (id string, err error) {
+	out, err := call[awsec2.CreateSecurityGroupOutput](cs.region, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
+		GroupName: ptr("eks-cluster-sg-" + name + "-" + cs.kernel.NewID("", 9)), VpcId: ptr(vpc),
 		Description: ptr("EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads."),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{
 			{Key: ptr("Name"), Value: ptr("eks-cluster-sg-" + name)}, {Key: ptr("kubernetes.io/cluster/" + name), Value: ptr("owned")},
@@ -126,7 +140,7 @@ func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
 // describe returns a cluster as DescribeCluster answers it. A cluster that is CREATING has neither
 // endpoint, nor certificate, nor issuer of tokens (AWS CLI, examples of create-cluster); that it
 // has no security group of its own yet is an inference.
-func (s *service) describe(c *cluster) *types.Cluster {
+func (cs *clusters) describe(c *cluster) *types.Cluster {
 	d := &types.Cluster{
 		Name: ptr(c.Name), Arn: ptr(c.arn), CreatedAt: ptr(c.created), Version: ptr(c.Version), Status: c.status, RoleArn: ptr(c.role),
 		PlatformVersion: ptr(platformVersion), CertificateAuthority: &types.Certificate{},
@@ -151,10 +165,10 @@ func (s *service) describe(c *cluster) *types.Cluster {
 	if c.status == types.ClusterStatusCreating {
 		return d
 	}
-	host := c.id + ".gr7." + s.region.Name + ".eks.amazonaws.com"
+	host := c.id + ".gr7." + cs.region.Name + ".eks.amazonaws.com"
 	d.Endpoint = ptr(cmp.Or(c.Endpoint, "https://"+host))
 	d.CertificateAuthority.Data = ptr(cmp.Or(c.CertificateAuthority, base64.StdEncoding.EncodeToString([]byte("the certificate authority of "+c.Name))))
-	d.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: ptr("https://oidc.eks." + s.region.Name + ".amazonaws.com/id/" + c.id)}}
+	d.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: ptr("https://oidc.eks." + cs.region.Name + ".amazonaws.com/id/" + c.id)}}
 	return d
 }
 
@@ -180,7 +194,7 @@ func (c *cluster) logging() *types.Logging {
 }
 
 func (s *service) describeCluster(_ *sim.Call, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
-	c, ok := s.clusterViews.Visible(val(in.Name))
+	c, ok := s.clusters.views.Visible(val(in.Name))
 	if !ok {
 		return nil, clusterNotFound(val(in.Name))
 	}
@@ -189,7 +203,7 @@ func (s *service) describeCluster(_ *sim.Call, in *eks.DescribeClusterInput) (*e
 
 func (s *service) listClusters(_ *sim.Call, in *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
 	names := []string{}
-	for _, c := range s.clusterViews.VisibleAll() {
+	for _, c := range s.clusters.views.VisibleAll() {
 		names = append(names, *c.Name)
 	}
 	slices.Sort(names)

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
-	k, ok := s.clusters[val(in.ClusterName)]
+	k, ok := s.clusters.byName[val(in.ClusterName)]
 	if !ok {
 		return nil, clusterNotFound(val(in.ClusterName))
 	}
@@ -30,11 +30,11 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	if out, err := replay[eks.CreateNodegroupOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
-	if s.groups[key] != nil {
+	if s.groups.byKey[key] != nil {
 		return nil, inUse("NodeGroup already exists with name %s and cluster name %s", *in.NodegroupName, k.Name)
 	}
 	quota, have := s.kernel.World().Quota(world.QuotaNodeGroups, defaultGroups), 0
-	for _, g := range s.groups {
+	for _, g := range s.groups.byKey {
 		if g.cluster == k {
 			have++
 		}
@@ -51,11 +51,11 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 		deadline: c.Now.Add(creationLimit), builds: map[int64]settings{},
 	}
 	g.arn = fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", s.region.Name, s.region.Account.ID, k.Name, g.name, g.id)
-	s.groups[key] = g
-	s.changed(g)
+	s.groups.byKey[key] = g
+	s.groups.changed(g)
 	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
-	s.admitNodes(k, n.nodeRole)
-	out := &eks.CreateNodegroupOutput{Nodegroup: s.describeGroup(g)}
+	s.accessEntries.admitNodes(k, n.nodeRole)
+	out := &eks.CreateNodegroupOutput{Nodegroup: s.groups.describe(g)}
 	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }

@@ -34,10 +34,10 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 	if out, err := replay[eks.CreateClusterOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
-	if s.clusters[*in.Name] != nil { // message seen in aws-controllers-k8s and terraform-provider-aws issues
+	if s.clusters.byName[*in.Name] != nil { // message seen in aws-controllers-k8s and terraform-provider-aws issues
 		return nil, inUse("Cluster already exists with name: %s", *in.Name)
 	}
-	if quota := s.kernel.World().Quota(world.QuotaClusters, defaultClusters); len(s.clusters) >= quota {
+	if quota := s.kernel.World().Quota(world.QuotaClusters, defaultClusters); len(s.clusters.byName) >= quota {
 		// inference for the words
 		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of clusters: %d", quota)
 	}
@@ -49,35 +49,35 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 	if err != nil {
 		return nil, err
 	}
-	k := s.newCluster(*in.Name)
+	k := s.clusters.add(*in.Name)
 	k.Cluster = world.Cluster{Name: *in.Name, Version: version, Subnets: slices.Clone(in.ResourcesVpcConfig.SubnetIds), Tags: merged(in.Tags)}
 	k.id, k.role, k.clusterSettings = strings.ToUpper(s.kernel.NewID("", 32)), *in.RoleArn, n
 	k.vpc = s.networks.vpcOf(k.Subnets[0])
 	k.ServiceCIDR = s.networks.serviceCIDR(k.vpc, in.KubernetesNetworkConfig)
 	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && (in.AccessConfig == nil || in.AccessConfig.BootstrapClusterCreatorAdminPermissions == nil ||
 		*in.AccessConfig.BootstrapClusterCreatorAdminPermissions) {
-		s.admitCreator(k, c.Principal)
+		s.accessEntries.admitCreator(k, c.Principal)
 	}
-	s.becomeCluster(k, types.ClusterStatusCreating)
+	s.clusters.setStatus(k, types.ClusterStatusCreating)
 	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Creating, reaction), func() { s.clusterCreated(k) })
 	iam.EnsureServiceLinkedRole(c.Account, clusterRole, clusterService)
-	out := &eks.CreateClusterOutput{Cluster: s.describe(k)}
+	out := &eks.CreateClusterOutput{Cluster: s.clusters.describe(k)}
 	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
 // clusterCreated completes a creation: with a security group, or FAILED.
 func (s *service) clusterCreated(k *cluster) {
-	if s.clusters[k.Name] != k || k.status != types.ClusterStatusCreating {
+	if s.clusters.byName[k.Name] != k || k.status != types.ClusterStatusCreating {
 		return
 	}
-	group, err := s.makeClusterGroup(k.Name, k.vpc)
+	group, err := s.clusters.createSecurityGroup(k.Name, k.vpc)
 	if err != nil {
-		s.becomeCluster(k, types.ClusterStatusFailed)
+		s.clusters.setStatus(k, types.ClusterStatusFailed)
 		return
 	}
 	k.securityGroup = group
-	s.becomeCluster(k, types.ClusterStatusActive)
+	s.clusters.setStatus(k, types.ClusterStatusActive)
 }
 
 // newClusterSettings checks what a new cluster is asked to be and fills in the defaults.

@@ -21,20 +21,20 @@ const drainLimit = 15 * time.Minute
 // deleteNodegroup begins to delete a group, whatever its state but for an update under way (message
 // as users report it for updates).
 func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*eks.DeleteNodegroupOutput, error) {
-	g, err := s.find(in.ClusterName, in.NodegroupName)
+	g, err := s.groups.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
 		return nil, err
 	}
 	if g.status == types.NodegroupStatusDeleting {
-		return &eks.DeleteNodegroupOutput{Nodegroup: s.describeGroup(g)}, nil
+		return &eks.DeleteNodegroupOutput{Nodegroup: s.groups.describe(g)}, nil
 	}
 	if g.status == types.NodegroupStatusUpdating {
 		return nil, inUse("Nodegroup cannot be deleted while it is being updated")
 	}
 	g.deadline, g.step = s.kernel.Now().Add(drainLimit), 0
-	s.become(g, types.NodegroupStatusDeleting)
-	s.changed(g)
-	return &eks.DeleteNodegroupOutput{Nodegroup: s.describeGroup(g)}, nil
+	s.groups.setStatus(g, types.NodegroupStatusDeleting)
+	s.groups.changed(g)
+	return &eks.DeleteNodegroupOutput{Nodegroup: s.groups.describe(g)}, nil
 }
 
 // stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then the other
@@ -42,8 +42,8 @@ func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*e
 func (s *service) stepDeletion(g *group) {
 	if g.step == 0 {
 		drained := true
-		for _, n := range s.nodesOf(g) {
-			drained = s.drain(g, n.id) && drained
+		for _, n := range s.nodes.of(g) {
+			drained = s.nodes.drain(g, n.id) && drained
 		}
 		if !drained && s.kernel.Now().Before(g.deadline) {
 			return
@@ -82,10 +82,10 @@ func (s *service) unmake(g *group) {
 // it.
 func (s *service) drop(g *group) {
 	g.gone = true
-	delete(s.groups, g.key())
-	delete(s.byASG, g.made.asg)
-	s.views.Delete(g.key())
-	s.expelNodes(g.cluster, g.nodeRole)
+	delete(s.groups.byKey, g.key())
+	delete(s.groups.byASG, g.made.asg)
+	s.groups.views.Delete(g.key())
+	s.accessEntries.expelNodes(g.cluster, g.nodeRole)
 	for _, u := range g.history {
 		s.updates.views.Delete(g.updateKey(u.id))
 	}

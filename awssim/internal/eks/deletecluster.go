@@ -12,17 +12,17 @@ import (
 // the words; those about deletion protection are an inference). Add-ons and access entries go with
 // it.
 func (s *service) deleteCluster(_ *sim.Call, in *eks.DeleteClusterInput) (*eks.DeleteClusterOutput, error) {
-	k, ok := s.clusters[val(in.Name)]
+	k, ok := s.clusters.byName[val(in.Name)]
 	if !ok {
 		return nil, clusterNotFound(val(in.Name))
 	}
 	if k.status == types.ClusterStatusDeleting {
-		return &eks.DeleteClusterOutput{Cluster: s.describe(k)}, nil
+		return &eks.DeleteClusterOutput{Cluster: s.clusters.describe(k)}, nil
 	}
 	if k.protected {
 		return nil, badRequest("Cannot delete cluster %s because deletion protection is enabled. Disable deletion protection first.", k.Name)
 	}
-	for _, g := range s.groups {
+	for _, g := range s.groups.byKey {
 		if g.cluster == k {
 			return nil, inUse("Cluster has nodegroups attached")
 		}
@@ -32,30 +32,30 @@ func (s *service) deleteCluster(_ *sim.Call, in *eks.DeleteClusterInput) (*eks.D
 			return nil, err
 		}
 	}
-	s.becomeCluster(k, types.ClusterStatusDeleting)
+	s.clusters.setStatus(k, types.ClusterStatusDeleting)
 	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Deleting, reaction), func() { s.clusterDeleted(k) })
-	return &eks.DeleteClusterOutput{Cluster: s.describe(k)}, nil
+	return &eks.DeleteClusterOutput{Cluster: s.clusters.describe(k)}, nil
 }
 
 // clusterDeleted forgets a cluster, unless it was set again meanwhile. Its security group stays if
 // it is in use.
 func (s *service) clusterDeleted(k *cluster) {
-	if s.clusters[k.Name] != k || k.status != types.ClusterStatusDeleting {
+	if s.clusters.byName[k.Name] != k || k.status != types.ClusterStatusDeleting {
 		return
 	}
 	if k.securityGroup != "" {
 		_, _ = call[awsec2.DeleteSecurityGroupOutput](s.region, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(k.securityGroup)})
 	}
 	for _, a := range k.addons {
-		s.dropAddon(a)
+		s.addons.remove(a)
 	}
 	for _, u := range k.history {
 		s.updates.views.Delete(k.updateKey(u.id))
 	}
 	for _, e := range k.entries {
-		s.entryViews.Delete(e.key())
+		s.accessEntries.views.Delete(e.key())
 	}
-	delete(s.clusters, k.Name)
-	s.clusterViews.Delete(k.Name)
-	s.emitCluster(k, "DELETED")
+	delete(s.clusters.byName, k.Name)
+	s.clusters.views.Delete(k.Name)
+	s.clusters.emit(k, "DELETED")
 }

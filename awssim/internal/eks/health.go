@@ -77,7 +77,7 @@ func (s *service) checkHealth(g *group) {
 	}
 	if wanted != g.status {
 		g.status = wanted
-		s.emit(g)
+		s.groups.emit(g)
 	}
 }
 

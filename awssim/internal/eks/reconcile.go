@@ -34,7 +34,7 @@ func (s *service) reconcile(g *group) {
 	if g.gone {
 		return
 	}
-	s.publish(g)
+	s.groups.publish(g)
 	s.sleep(g)
 }
 
@@ -57,7 +57,7 @@ func (s *service) sleep(g *group) {
 	default: // what has failed stays as it is
 	}
 	if !next.IsZero() {
-		s.wake(g, next.Sub(now))
+		s.groups.wake(g, next.Sub(now))
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *service) stepCreation(g *group) {
 			return
 		}
 	}
-	nodes := s.nodesOf(g)
+	nodes := s.nodes.of(g)
 	ready := 0
 	for _, n := range nodes {
 		if n.ready {
@@ -77,7 +77,7 @@ func (s *service) stepCreation(g *group) {
 		}
 	}
 	if !g.awaitsNodes() || len(nodes) >= int(val(g.scaling.DesiredSize)) && ready == len(nodes) {
-		s.become(g, types.NodegroupStatusActive)
+		s.groups.setStatus(g, types.NodegroupStatusActive)
 		return
 	}
 	if !s.kernel.Now().Before(g.deadline) {
@@ -112,13 +112,5 @@ func (s *service) build(g *group) error {
 // (UG troubleshooting-node-groups).
 func (s *service) creationFailed(g *group, issue types.Issue) {
 	g.issues = []types.Issue{issue}
-	s.become(g, types.NodegroupStatusCreateFailed)
-}
-
-func (s *service) become(g *group, status types.NodegroupStatus) {
-	g.status, g.modified = status, s.kernel.Now()
-	if status == types.NodegroupStatusActive {
-		g.checkAt = g.modified.Add(healthInterval)
-	}
-	s.emit(g)
+	s.groups.setStatus(g, types.NodegroupStatusCreateFailed)
 }

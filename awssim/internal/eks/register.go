@@ -67,19 +67,19 @@ func dump(r *sim.Region) any {
 		Addons     map[string]*types.Addon     `json:"addons"`        // by cluster/addon:name
 		Entries    map[string]accessEntryDump  `json:"accessEntries"` // by cluster and principal
 	}{map[string]*types.Cluster{}, map[string]*types.Nodegroup{}, map[string]*types.Update{}, map[string]*types.Addon{}, map[string]accessEntryDump{}}
-	for _, c := range s.clusterViews.All() {
+	for _, c := range s.clusters.views.All() {
 		state.Clusters[*c.Name] = c
 	}
-	for _, v := range s.views.All() {
+	for _, v := range s.groups.views.All() {
 		state.Nodegroups[groupKey(*v.ClusterName, *v.NodegroupName)] = v
 	}
 	for _, u := range s.updates.views.All() {
 		state.Updates[*u.Id] = u
 	}
-	for _, a := range s.addonViews.All() {
+	for _, a := range s.addons.views.All() {
 		state.Addons[addonKey(*a.ClusterName, *a.AddonName)] = a
 	}
-	for _, e := range s.entryViews.All() {
+	for _, e := range s.accessEntries.views.All() {
 		state.Entries[*e.ClusterName+" "+*e.PrincipalArn] = accessEntryDump{e.AccessEntry, e.policies}
 	}
 	return state

@@ -205,7 +205,7 @@ func (s *service) makeGroup(g *group) error {
 		return err
 	}
 	g.made.asg = name
-	s.byASG[name] = g
+	s.groups.byASG[name] = g
 	return nil
 }
 

@@ -96,7 +96,7 @@ func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
 	}
 	if r.phase == scaleUp || r.phase == upgrade {
 		consider(r.progress.Add(joinLimit))
-		for _, n := range s.nodesOf(g) {
+		for _, n := range s.nodes.of(g) {
 			if !n.ready {
 				consider(n.launched.Add(joinLimit))
 			}
@@ -137,13 +137,13 @@ func (s *service) setUp(g *group) {
 		return
 	}
 	r.expected, r.progress = val(r.before.DesiredSize), s.kernel.Now()
-	if len(s.nodesOf(g)) == 0 && val(r.before.DesiredSize) == 0 {
+	if len(s.nodes.of(g)) == 0 && val(r.before.DesiredSize) == 0 {
 		s.finish(g)
 		return
 	}
 	if r.minimal() {
-		for _, n := range s.nodesOf(g) {
-			s.cordon(n.id)
+		for _, n := range s.nodes.of(g) {
+			s.nodes.cordon(n.id)
 		}
 		r.phase = upgrade
 		return
@@ -172,7 +172,7 @@ func (s *service) resize(g *group, high, desired int32) {
 
 // split returns the nodes of the version that is being rolled out, and the others, oldest first.
 func (s *service) split(g *group) (updated, old []node) {
-	for _, n := range s.nodesOf(g) {
+	for _, n := range s.nodes.of(g) {
 		if n.version == itoa(g.roll.version) {
 			updated = append(updated, n)
 		} else {
@@ -191,7 +191,7 @@ func (s *service) awaitSurge(g *group) {
 	enough := len(updated) >= int(g.roll.surge) || len(updated)+len(old) >= int(s.desired(g))
 	if enough && !slices.ContainsFunc(updated, func(n node) bool { return !n.ready }) {
 		for _, n := range old {
-			s.cordon(n.id)
+			s.nodes.cordon(n.id)
 		}
 		g.roll.phase, g.roll.progress = upgrade, s.kernel.Now()
 		return
@@ -204,7 +204,7 @@ func (s *service) awaitSurge(g *group) {
 func (s *service) failIfLate(g *group, updated []node) bool {
 	now := s.kernel.Now()
 	var waiting []string
-	late := len(updated) < int(s.desired(g)) && !now.Before(g.roll.progress.Add(joinLimit)) && len(s.nodesOf(g)) < int(s.desired(g))
+	late := len(updated) < int(s.desired(g)) && !now.Before(g.roll.progress.Add(joinLimit)) && len(s.nodes.of(g)) < int(s.desired(g))
 	for _, n := range updated {
 		if !n.ready {
 			waiting = append(waiting, n.id)
@@ -265,7 +265,7 @@ func (s *service) stepVictim(g *group, n node, v *victim) bool {
 	now := s.kernel.Now()
 	if v.drained.IsZero() {
 		switch {
-		case s.drain(g, n.id):
+		case s.nodes.drain(g, n.id):
 			v.drained = now
 		case now.Before(v.since.Add(evictLimit)):
 			return true
@@ -315,7 +315,7 @@ func (s *service) shrink(g *group) {
 		s.finish(g)
 		return
 	}
-	if len(s.nodesOf(g)) > int(val(now.DesiredSize)) && s.kernel.Now().Before(r.progress.Add(leaveLimit)) {
+	if len(s.nodes.of(g)) > int(val(now.DesiredSize)) && s.kernel.Now().Before(r.progress.Add(leaveLimit)) {
 		return // the last one has not left yet
 	}
 	r.expected--
@@ -329,10 +329,10 @@ func (s *service) finish(g *group) {
 	g.made.version = g.roll.version
 	if err := s.attachWarmPool(g); err != nil {
 		i := issueOf(err, g.made.asg)
-		s.end(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+		s.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
 		return
 	}
-	s.end(g)
+	s.groups.endUpdate(g)
 }
 
 // adopt takes over the settings of an update that has succeeded. Tags are no matter of updates and
@@ -352,7 +352,7 @@ func (s *service) rollBack(g *group, code types.ErrorCode, message string, resou
 	if r.version != 0 {
 		updated, old := s.split(g)
 		for _, n := range old {
-			s.uncordon(n.id)
+			s.nodes.uncordon(n.id)
 		}
 		slices.SortStableFunc(updated, func(a, b node) int { return cmp.Compare(order(a), order(b)) })
 		surplus := int(s.desired(g) - val(r.before.DesiredSize))
@@ -367,7 +367,7 @@ func (s *service) rollBack(g *group, code types.ErrorCode, message string, resou
 		}
 	}
 	_ = s.attachWarmPool(g)
-	s.end(g, types.ErrorDetail{ErrorCode: code, ErrorMessage: ptr(message), ResourceIds: resources})
+	s.groups.endUpdate(g, types.ErrorDetail{ErrorCode: code, ErrorMessage: ptr(message), ResourceIds: resources})
 }
 
 // order puts nodes that are not Ready first.

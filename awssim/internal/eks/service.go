@@ -1,8 +1,7 @@
 package eks
 
 import (
-	"time"
-
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
@@ -22,45 +21,52 @@ type service struct {
 	networks *networks
 	roles    *roles
 
-	clusters map[string]*cluster
-	groups   map[string]*group // by groupKey
-	byASG    map[string]*group
-	nodes    map[string]NodeState // the states that SetNode set
-	cordoned map[string]bool      // by instance
-	evicting map[string]time.Time // by instance, since when
+	clusters *clusters
+	groups   *groups
+	nodes    *nodes
 
-	clusterViews *sim.Table[*types.Cluster]
-	views        *sim.Table[*types.Nodegroup]
-	addonViews   *sim.Table[*types.Addon]
-	entryViews   *sim.Table[shownEntry]
+	accessEntries *accessEntries
+	addons        *addons
 }
 
 // regional returns the state of a Region.
 func regional(r *sim.Region) *service { return sim.Store(r, newService) }
 
 // newService connects the parts of the service. Each part knows only parts that are created before
-// it.
+// it, with one exception: a change of a group ends in the reconciler.
 func newService(r *sim.Region) *service {
 	k := r.Kernel()
 	s := &service{
 		region: r, kernel: k,
-		tokens: newTokens(k), updates: newUpdates(k), catalog: &catalog{region: r, kernel: k}, networks: &networks{r}, roles: &roles{r},
-		clusters: map[string]*cluster{}, groups: map[string]*group{}, byASG: map[string]*group{},
-		nodes: map[string]NodeState{}, cordoned: map[string]bool{}, evicting: map[string]time.Time{},
-		clusterViews: sim.NewTable[*types.Cluster](k),
-		views:        sim.NewTable[*types.Nodegroup](k),
-		addonViews:   sim.NewTable[*types.Addon](k),
-		entryViews:   sim.NewTable[shownEntry](k),
+		tokens: newTokens(k), updates: newUpdates(k), catalog: &catalog{region: r, kernel: k}, networks: &networks{r}, roles: &roles{r}, clusters: newClusters(r),
+	}
+	s.groups = newGroups(r, s.updates, s.clusters)
+	s.groups.reconcile = s.reconcile
+	s.nodes = newNodes(r, s.groups)
+	s.accessEntries = &accessEntries{region: r, kernel: k, clusters: s.clusters, groups: s.groups, views: sim.NewTable[shownEntry](k)}
+	s.addons = &addons{
+		region: r, kernel: k, updates: s.updates, clusters: s.clusters, groups: s.groups, nodes: s.nodes, views: sim.NewTable[*types.Addon](k),
 	}
 	for _, c := range r.World().Clusters {
 		// package world has checked it.
-		_ = s.setCluster(c)
+		_ = s.clusters.set(c)
 	}
 	ec2.OnInstanceChange(r, s.instanceChanged)
 	autoscaling.OnGroupChange(r, func(name string) {
-		if g := s.byASG[name]; g != nil {
-			s.wake(g, 0)
+		if g := s.groups.byASG[name]; g != nil {
+			s.groups.wake(g, 0)
 		}
 	})
 	return s
+}
+
+// instanceChanged has the node group of an instance reconciled. Add-ons may also depend on the node.
+func (s *service) instanceChanged(i ec2.Instance) {
+	if g := s.groups.ofInstance(i); g != nil {
+		s.groups.wake(g, 0)
+	}
+	if i.State != nil && i.State.Name == ec2types.InstanceStateNameTerminated {
+		s.nodes.forget(val(i.InstanceId))
+	}
+	s.addons.settleAll()
 }

@@ -12,19 +12,19 @@ import (
 // tagged finds what an ARN names: a cluster, a node group, an add-on, or an access entry. One of
 // set and tags is for writing, the other for reading.
 func (s *service) tagged(arn string) (tags map[string]string, set func(map[string]string), err error) {
-	for _, g := range s.groups {
+	for _, g := range s.groups.byKey {
 		if g.arn == arn {
 			return g.tags, func(tags map[string]string) {
 				g.tags = tags
-				s.publish(g)
+				s.groups.publish(g)
 			}, nil
 		}
 	}
-	for _, c := range s.clusters {
+	for _, c := range s.clusters.byName {
 		if c.arn == arn {
 			return c.Tags, func(tags map[string]string) {
 				c.Tags = tags
-				s.publishCluster(c)
+				s.clusters.publish(c)
 			}, nil
 		}
 		if tags, set := s.taggedIn(c, arn); set != nil {
@@ -44,7 +44,7 @@ func (s *service) taggedIn(c *cluster, arn string) (tags map[string]string, set 
 		if a.arn == arn {
 			return a.tags, func(tags map[string]string) {
 				a.tags = tags
-				s.addonViews.Put(a.key(), a.view())
+				s.addons.views.Put(a.key(), a.view())
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func (s *service) taggedIn(c *cluster, arn string) (tags map[string]string, set 
 		if e.arn == arn {
 			return e.tags, func(tags map[string]string) {
 				e.tags = tags
-				s.publishEntry(e)
+				s.accessEntries.publish(e)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (s *service) untagResource(_ *sim.Call, in *eks.UntagResourceInput) (*eks.U
 
 // listTagsForResource reads what Describe actions see.
 func (s *service) listTagsForResource(_ *sim.Call, in *eks.ListTagsForResourceInput) (*eks.ListTagsForResourceOutput, error) {
-	for _, v := range s.views.VisibleAll() {
+	for _, v := range s.groups.views.VisibleAll() {
 		if *v.NodegroupArn == val(in.ResourceArn) {
 			return &eks.ListTagsForResourceOutput{Tags: v.Tags}, nil
 		}

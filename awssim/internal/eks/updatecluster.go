@@ -32,15 +32,15 @@ func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types
 	u := s.updates.create(kind, params)
 	c.change, c.history = u, append(c.history, u)
 	s.updates.views.Put(c.updateKey(u.id), u.view)
-	s.becomeCluster(c, types.ClusterStatusUpdating)
+	s.clusters.setStatus(c, types.ClusterStatusUpdating)
 	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Updating, reaction), func() {
-		if s.clusters[c.Name] != c || c.change != u {
+		if s.clusters.byName[c.Name] != c || c.change != u {
 			return
 		}
 		apply()
 		c.change = nil
 		s.updates.views.Put(c.updateKey(u.id), u.ended())
-		s.becomeCluster(c, types.ClusterStatusActive)
+		s.clusters.setStatus(c, types.ClusterStatusActive)
 	})
 	return u
 }
@@ -48,7 +48,7 @@ func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types
 // updateClusterVersion upgrades the control plane by one minor version, or takes it back to the
 // version before its upgrade.
 func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
-	k, ok := s.clusters[val(in.Name)]
+	k, ok := s.clusters.byName[val(in.Name)]
 	if !ok {
 		return nil, clusterNotFound(val(in.Name))
 	}
@@ -109,8 +109,8 @@ func (s *service) checkGroupVersions(k *cluster, kind types.UpdateType, version 
 		wanted = version
 	}
 	var others []string
-	for _, key := range sortedKeys(s.groups) {
-		if g := s.groups[key]; g.cluster == k && g.version != wanted {
+	for _, key := range sortedKeys(s.groups.byKey) {
+		if g := s.groups.byKey[key]; g.cluster == k && g.version != wanted {
 			others = append(others, g.name)
 		}
 	}
@@ -136,7 +136,7 @@ type clusterChange struct {
 
 // updateClusterConfig changes one kind of settings of a cluster.
 func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
-	k, ok := s.clusters[val(in.Name)]
+	k, ok := s.clusters.byName[val(in.Name)]
 	if !ok {
 		return nil, clusterNotFound(val(in.Name))
 	}

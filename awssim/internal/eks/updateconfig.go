@@ -20,7 +20,7 @@ type configuration struct {
 // updateNodegroupConfig changes sizes, labels, taints and how the group is updated and repaired.
 // Sizes that are left out are the Auto Scaling group's own (UG managed-node-update-behavior).
 func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
-	g, err := s.find(in.ClusterName, in.NodegroupName)
+	g, err := s.groups.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 		return nil, err
 	}
 	g.config = changed
-	u := s.begin(g, types.UpdateTypeConfigUpdate, configParams(in))
+	u := s.groups.beginUpdate(g, types.UpdateTypeConfigUpdate, configParams(in))
 	out := &eks.UpdateNodegroupConfigOutput{Update: u.view}
 	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
@@ -50,7 +50,7 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 func (s *service) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
 	c := &configuration{wanted: g.settings, scales: in.ScalingConfig != nil, labels: in.Labels != nil || in.Taints != nil, pool: in.WarmPoolConfig != nil}
 	n := &c.wanted
-	n.scaling = s.liveScaling(g)
+	n.scaling = s.groups.liveScaling(g)
 	if in.ScalingConfig != nil {
 		shape.Overlay(&n.scaling, *in.ScalingConfig)
 		if err := s.checkScaling(n.scaling); err != nil {
@@ -173,7 +173,7 @@ func (s *service) applyConfig(g *group) {
 	g.config = nil
 	fail := func(err error) {
 		i := issueOf(err, g.made.asg)
-		s.end(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+		s.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
 	}
 	if c.labels && !g.source.custom() {
 		version, err := s.makeTemplate(g, &c.wanted)
@@ -206,7 +206,7 @@ func (s *service) applyConfig(g *group) {
 			return
 		}
 	}
-	s.end(g)
+	s.groups.endUpdate(g)
 }
 
 // pointAt has the Auto Scaling group launch from a version of EKS's template.

@@ -50,25 +50,6 @@ func (u *update) ended(errors ...types.ErrorDetail) *types.Update {
 	return u.view
 }
 
-// begin records an update that a call has asked for. The group is UPDATING until it is complete.
-func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
-	u := s.updates.create(kind, params)
-	s.updates.views.Put(g.updateKey(u.id), u.view)
-	g.change, g.history = u, append(g.history, u)
-	s.become(g, types.NodegroupStatusUpdating)
-	s.changed(g)
-	return u
-}
-
-// end closes the update under way: the group is ACTIVE again, also if the update failed (UG
-// managed-node-update-behavior).
-func (s *service) end(g *group, errors ...types.ErrorDetail) {
-	s.updates.views.Put(g.updateKey(g.change.id), g.change.ended(errors...))
-	g.change, g.roll = nil, nil
-	g.issues = nil
-	s.become(g, types.NodegroupStatusActive)
-}
-
 // The keys of updates: a node group's name has no colon, which keeps the three kinds apart.
 
 func (c *cluster) updateKey(id string) string { return c.Name + "/" + id }
@@ -101,30 +82,30 @@ func (s *service) describeUpdate(_ *sim.Call, in *eks.DescribeUpdateInput) (*eks
 // updatesOf returns the keys and the list of the updates of a node group or an add-on if one is
 // named, and else of the cluster's own. There are no capabilities here.
 func (s *service) updatesOf(name, nodegroup, addon, capability *string) (key func(string) string, list []*update, err error) {
-	if _, ok := s.clusterViews.Visible(val(name)); !ok {
+	if _, ok := s.clusters.views.Visible(val(name)); !ok {
 		return nil, nil, clusterNotFound(val(name))
 	}
 	switch {
 	case capability != nil:
 		return nil, nil, sim.Errorf(codeNotFound, "No capability found for name: %s.", *capability).WithStatus(404)
 	case addon != nil:
-		if _, ok := s.addonViews.Visible(addonKey(*name, *addon)); !ok {
+		if _, ok := s.addons.views.Visible(addonKey(*name, *addon)); !ok {
 			return nil, nil, addonNotFound(*addon, *name)
 		}
-		if c := s.clusters[*name]; c != nil && c.addons[*addon] != nil {
+		if c := s.clusters.byName[*name]; c != nil && c.addons[*addon] != nil {
 			list = c.addons[*addon].history
 		}
 		return func(id string) string { return addonKey(*name, *addon) + "/" + id }, list, nil
 	case nodegroup != nil:
-		if _, ok := s.views.Visible(groupKey(*name, *nodegroup)); !ok {
+		if _, ok := s.groups.views.Visible(groupKey(*name, *nodegroup)); !ok {
 			return nil, nil, groupNotFound(*nodegroup)
 		}
-		if g := s.groups[groupKey(*name, *nodegroup)]; g != nil {
+		if g := s.groups.byKey[groupKey(*name, *nodegroup)]; g != nil {
 			list = g.history
 		}
 		return func(id string) string { return groupKey(*name, *nodegroup) + "/" + id }, list, nil
 	}
-	if c := s.clusters[*name]; c != nil {
+	if c := s.clusters.byName[*name]; c != nil {
 		list = c.history
 	}
 	return func(id string) string { return *name + "/" + id }, list, nil

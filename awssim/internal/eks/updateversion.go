@@ -13,7 +13,7 @@ import (
 // updateNodegroupVersion replaces the nodes by such of another version: of Kubernetes, of EKS's
 // image, or of the user's launch template.
 func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
-	g, err := s.find(in.ClusterName, in.NodegroupName)
+	g, err := s.groups.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVer
 		p.add(types.UpdateParamTypeLaunchTemplateName, n.source.name)
 		p.add(types.UpdateParamTypeLaunchTemplateVersion, itoa(n.source.version))
 	}
-	u := s.begin(g, types.UpdateTypeVersionUpdate, p)
+	u := s.groups.beginUpdate(g, types.UpdateTypeVersionUpdate, p)
 	out := &eks.UpdateNodegroupVersionOutput{Update: u.view}
 	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
@@ -56,7 +56,7 @@ func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settin
 		n.source = source
 	}
 	// UG capacity-blocks-mng
-	if n.capacityType == types.CapacityTypesCapacityBlock && val(s.liveScaling(g).DesiredSize) != 0 {
+	if n.capacityType == types.CapacityTypesCapacityBlock && val(s.groups.liveScaling(g).DesiredSize) != 0 {
 		return n, badRequest("A node group with capacity type CAPACITY_BLOCK can only be updated while its desired size is 0.")
 	}
 	if err := s.chooseUpdate(&n, g, val(in.Version), val(in.ReleaseVersion)); err != nil {

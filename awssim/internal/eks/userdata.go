@@ -21,7 +21,7 @@ func (s *service) userData(g *group, n *settings, given string) (string, error) 
 	if err != nil {
 		own = []byte(given)
 	}
-	view, _ := s.clusterViews.Get(g.cluster.Name)
+	view, _ := s.clusters.views.Get(g.cluster.Name)
 	labels := nodeLabels(g, n)
 	text := ""
 	switch imageLines[n.amiType].family {

@@ -1,0 +1,186 @@
+package eks
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// groups holds the node groups of one account and Region, and what Describe actions show of them.
+type groups struct {
+	region   *sim.Region
+	kernel   *sim.Kernel
+	updates  *updates
+	clusters *clusters
+	// reconcile takes the steps that are due for a group. newService sets it, because the reconciler
+	// uses groups.
+	reconcile func(*group)
+
+	byKey map[string]*group // by groupKey
+	byASG map[string]*group // by the name of the Auto Scaling group
+	views *sim.Table[*types.Nodegroup]
+}
+
+func newGroups(r *sim.Region, updates *updates, clusters *clusters) *groups {
+	k := r.Kernel()
+	return &groups{
+		region: r, kernel: k, updates: updates, clusters: clusters,
+		byKey: map[string]*group{}, byASG: map[string]*group{}, views: sim.NewTable[*types.Nodegroup](k),
+	}
+}
+
+// publish shows what the group is now to Describe actions.
+func (gs *groups) publish(g *group) { gs.views.Put(g.key(), gs.describe(g)) }
+
+// emit notifies the simulator's subscribers of a group's new status.
+func (gs *groups) emit(g *group) {
+	gs.kernel.Emit(sim.Event{Account: gs.region.Account.ID, Region: gs.region.Name, Kind: "nodegroup", ID: g.key(), State: string(g.status)})
+}
+
+// describe returns the group as DescribeNodegroup returns it.
+func (gs *groups) describe(g *group) *types.Nodegroup {
+	d := &types.Nodegroup{
+		ClusterName: ptr(g.cluster.Name), NodegroupName: ptr(g.name), NodegroupArn: ptr(g.arn), CreatedAt: ptr(g.created), ModifiedAt: ptr(g.modified),
+		Status: g.status, Health: &types.NodegroupHealth{Issues: shape.Clone(append([]types.Issue{}, g.issues...))},
+		NodeRole: ptr(g.nodeRole), Subnets: slices.Clone(g.subnets), AmiType: g.amiType, CapacityType: g.capacityType,
+		InstanceTypes: slices.Clone(g.instanceTypes), RemoteAccess: g.remote, Version: ptr(g.version), ReleaseVersion: ptr(g.release),
+		ScalingConfig: ptr(gs.liveScaling(g)), UpdateConfig: ptr(shape.Clone(g.updating)),
+		Labels: merged(g.labels), Taints: shape.Clone(g.taints), NodeRepairConfig: g.repair, WarmPoolConfig: g.warm, Tags: merged(g.tags),
+		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{}},
+	}
+	if g.updating.UpdateStrategy == "" {
+		d.UpdateConfig.UpdateStrategy = types.NodegroupUpdateStrategiesDefault
+	}
+	if g.source == nil {
+		d.DiskSize = ptr(diskSize(&g.settings))
+	} else {
+		d.LaunchTemplate = &types.LaunchTemplateSpecification{Id: ptr(g.source.id), Name: ptr(g.source.name), Version: ptr(itoa(g.source.version))}
+	}
+	if g.made.asg != "" {
+		d.Resources.AutoScalingGroups = append(d.Resources.AutoScalingGroups, types.AutoScalingGroup{Name: ptr(g.made.asg)})
+	}
+	d.Resources.RemoteAccessSecurityGroup = optional(g.made.remoteGroup)
+	return d
+}
+
+// liveScaling returns the sizes of the Auto Scaling group unless an update is changing it: the
+// Cluster Autoscaler sets the desired size there (SDK NodegroupScalingConfig.DesiredSize).
+func (gs *groups) liveScaling(g *group) types.NodegroupScalingConfig {
+	scaling := shape.Clone(g.scaling)
+	if g.roll != nil || g.status == types.NodegroupStatusDeleting {
+		return scaling
+	}
+	if found, ok := autoscaling.LookupGroup(gs.region, g.made.asg); ok {
+		scaling = types.NodegroupScalingConfig{MinSize: found.MinSize, MaxSize: found.MaxSize, DesiredSize: found.DesiredCapacity}
+	}
+	return scaling
+}
+
+func (s *service) describeNodegroup(_ *sim.Call, in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
+	if _, ok := s.clusters.views.Visible(val(in.ClusterName)); !ok {
+		return nil, clusterNotFound(val(in.ClusterName))
+	}
+	view, ok := s.groups.views.Visible(groupKey(*in.ClusterName, val(in.NodegroupName)))
+	if !ok {
+		return nil, groupNotFound(val(in.NodegroupName))
+	}
+	return &eks.DescribeNodegroupOutput{Nodegroup: view}, nil
+}
+
+func (s *service) listNodegroups(_ *sim.Call, in *eks.ListNodegroupsInput) (*eks.ListNodegroupsOutput, error) {
+	if _, ok := s.clusters.views.Visible(val(in.ClusterName)); !ok {
+		return nil, clusterNotFound(val(in.ClusterName))
+	}
+	names := []string{}
+	for _, v := range s.groups.views.VisibleAll() {
+		if *v.ClusterName == *in.ClusterName {
+			names = append(names, *v.NodegroupName)
+		}
+	}
+	slices.Sort(names)
+	page, next, err := paginate(names, in.NextToken, in.MaxResults)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
+}
+
+// ofInstance returns the node group that an instance belongs to, by the tag of Auto Scaling, or nil.
+func (gs *groups) ofInstance(i ec2.Instance) *group {
+	for _, tag := range i.Tags {
+		if val(tag.Key) == "aws:autoscaling:groupName" {
+			return gs.byASG[val(tag.Value)]
+		}
+	}
+	return nil
+}
+
+// find returns a group as writes see it.
+func (gs *groups) find(clusterName, name *string) (*group, error) {
+	if _, ok := gs.clusters.byName[val(clusterName)]; !ok {
+		return nil, clusterNotFound(val(clusterName))
+	}
+	g := gs.byKey[groupKey(val(clusterName), val(name))]
+	if g == nil {
+		return nil, groupNotFound(val(name))
+	}
+	return g, nil
+}
+
+// wake has the group reconciled once d has passed, or earlier if that is already due.
+func (gs *groups) wake(g *group, d time.Duration) {
+	at := gs.kernel.Now().Add(max(d, 0))
+	if !g.wakeAt.IsZero() && !at.Before(g.wakeAt) {
+		return
+	}
+	g.wakeAt = at
+	gs.kernel.After(at.Sub(gs.kernel.Now()), func() {
+		if g.gone || !g.wakeAt.Equal(at) {
+			return
+		}
+		g.wakeAt = time.Time{}
+		gs.reconcile(g)
+	})
+}
+
+// changed shows a change of a group by a call, and has it acted upon.
+func (gs *groups) changed(g *group) {
+	g.modified = gs.kernel.Now()
+	gs.publish(g)
+	gs.wake(g, reaction)
+}
+
+// setStatus sets the status of a group and notifies the simulator's subscribers.
+func (gs *groups) setStatus(g *group, status types.NodegroupStatus) {
+	g.status, g.modified = status, gs.kernel.Now()
+	if status == types.NodegroupStatusActive {
+		g.checkAt = g.modified.Add(healthInterval)
+	}
+	gs.emit(g)
+}
+
+// beginUpdate records an update that a call has asked for. The group is UPDATING until it is complete.
+func (gs *groups) beginUpdate(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
+	u := gs.updates.create(kind, params)
+	gs.updates.views.Put(g.updateKey(u.id), u.view)
+	g.change, g.history = u, append(g.history, u)
+	gs.setStatus(g, types.NodegroupStatusUpdating)
+	gs.changed(g)
+	return u
+}
+
+// endUpdate closes the update under way: the group is ACTIVE again, also if the update failed (UG
+// managed-node-update-behavior).
+func (gs *groups) endUpdate(g *group, errors ...types.ErrorDetail) {
+	gs.updates.views.Put(g.updateKey(g.change.id), g.change.ended(errors...))
+	g.change, g.roll = nil, nil
+	g.issues = nil
+	gs.setStatus(g, types.NodegroupStatusActive)
+}
