@@ -4,10 +4,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
 
 	simautoscaling "github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -39,55 +37,38 @@ func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*e
 
 // stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then the other
 // resources that EKS has created.
-func (s *service) stepDeletion(g *group) {
+func (r *reconciler) stepDeletion(g *group) {
 	if g.step == 0 {
 		drained := true
-		for _, n := range s.nodes.of(g) {
-			drained = s.nodes.drain(g, n.id) && drained
+		for _, n := range r.nodes.of(g) {
+			drained = r.nodes.drain(g, n.id) && drained
 		}
-		if !drained && s.kernel.Now().Before(g.deadline) {
+		if !drained && r.kernel.Now().Before(g.deadline) {
 			return
 		}
 		g.step = 1
 		// It may have been deleted by another caller.
-		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](s.region, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
+		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](r.region, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
 			AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
 		})
 	}
-	if _, there := simautoscaling.LookupGroup(s.region, g.made.asg); there {
+	if _, there := simautoscaling.LookupGroup(r.region, g.made.asg); there {
 		return
 	}
-	s.unmake(g)
-	s.drop(g)
+	r.builder.remove(g)
+	r.drop(g)
 }
 
-// unmake deletes template, instance profile, and security group of a group. It is no failure if one
-// is gone already.
-func (s *service) unmake(g *group) {
-	if g.made.template != "" {
-		_, _ = call[awsec2.DeleteLaunchTemplateOutput](s.region, "ec2", "DeleteLaunchTemplate", &awsec2.DeleteLaunchTemplateInput{LaunchTemplateId: ptr(g.made.template)})
-	}
-	if g.made.profile != "" {
-		_, _ = call[awsiam.RemoveRoleFromInstanceProfileOutput](s.region, "iam", "RemoveRoleFromInstanceProfile", &awsiam.RemoveRoleFromInstanceProfileInput{
-			InstanceProfileName: ptr(g.made.profile), RoleName: ptr(roleName(g.nodeRole)),
-		})
-		_, _ = call[awsiam.DeleteInstanceProfileOutput](s.region, "iam", "DeleteInstanceProfile", &awsiam.DeleteInstanceProfileInput{InstanceProfileName: ptr(g.made.profile)})
-	}
-	if g.made.remoteGroup != "" {
-		_, _ = call[awsec2.DeleteSecurityGroupOutput](s.region, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(g.made.remoteGroup)})
-	}
-}
-
-// drop forgets a group that is deleted. The tokens that created and changed it go on answering for
-// it.
-func (s *service) drop(g *group) {
+// drop removes a group that was deleted, with its updates. Tokens of earlier requests for the group
+// keep their answers.
+func (r *reconciler) drop(g *group) {
 	g.gone = true
-	delete(s.groups.byKey, g.key())
-	delete(s.groups.byASG, g.made.asg)
-	s.groups.views.Delete(g.key())
-	s.accessEntries.expelNodes(g.cluster, g.nodeRole)
+	delete(r.groups.byKey, g.key())
+	delete(r.groups.byASG, g.made.asg)
+	r.groups.views.Delete(g.key())
+	r.accessEntries.expelNodes(g.cluster, g.nodeRole)
 	for _, u := range g.history {
-		s.updates.views.Delete(g.updateKey(u.id))
+		r.updates.views.Delete(g.updateKey(u.id))
 	}
-	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "nodegroup", ID: g.key(), State: "DELETED"})
+	r.kernel.Emit(sim.Event{Account: r.region.Account.ID, Region: r.region.Name, Kind: "nodegroup", ID: g.key(), State: "DELETED"})
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 const (
@@ -18,29 +20,47 @@ const (
 	creationLimit = 15 * time.Minute
 )
 
+// reconciler takes the steps that are due for a group: of its creation, its deletion, an update, or
+// the check of its health.
+type reconciler struct {
+	region        *sim.Region
+	kernel        *sim.Kernel
+	updates       *updates
+	groups        *groups
+	nodes         *nodes
+	accessEntries *accessEntries
+	builder       *builder
+	health        *health
+	rollouts      *rollouts
+}
+
 // reconcile reads the current state of a group and takes the steps that are due. Repeating it
 // changes nothing.
-func (s *service) reconcile(g *group) {
+func (r *reconciler) reconcile(g *group) {
 	switch g.status {
 	case types.NodegroupStatusCreating:
-		s.stepCreation(g)
+		r.stepCreation(g)
 	case types.NodegroupStatusDeleting:
-		s.stepDeletion(g)
+		r.stepDeletion(g)
 	case types.NodegroupStatusUpdating:
-		s.stepUpdate(g)
+		if g.roll != nil {
+			r.rollouts.step(g)
+		} else {
+			r.applyConfig(g)
+		}
 	default:
-		s.checkHealth(g)
+		r.health.check(g)
 	}
 	if g.gone {
 		return
 	}
-	s.groups.publish(g)
-	s.sleep(g)
+	r.groups.publish(g)
+	r.sleep(g)
 }
 
 // sleep has the group reconciled again at the next moment at which time alone changes something.
-func (s *service) sleep(g *group) {
-	now := s.kernel.Now()
+func (r *reconciler) sleep(g *group) {
+	now := r.kernel.Now()
 	var next time.Time
 	consider := func(t time.Time) {
 		if t.After(now) && (next.IsZero() || t.Before(next)) {
@@ -51,25 +71,25 @@ func (s *service) sleep(g *group) {
 	case types.NodegroupStatusCreating, types.NodegroupStatusDeleting:
 		consider(g.deadline)
 	case types.NodegroupStatusUpdating:
-		s.updateDeadlines(g, consider)
+		r.rollouts.deadlines(g, consider)
 	case types.NodegroupStatusActive, types.NodegroupStatusDegraded:
 		consider(g.checkAt)
 	default: // what has failed stays as it is
 	}
 	if !next.IsZero() {
-		s.groups.wake(g, next.Sub(now))
+		r.groups.wake(g, next.Sub(now))
 	}
 }
 
 // stepCreation creates the group's resources, and waits for its nodes.
-func (s *service) stepCreation(g *group) {
+func (r *reconciler) stepCreation(g *group) {
 	if g.made.asg == "" {
-		if err := s.build(g); err != nil {
-			s.creationFailed(g, issueOf(err, g.made.template))
+		if err := r.builder.build(g); err != nil {
+			r.failCreation(g, issueOf(err, g.made.template))
 			return
 		}
 	}
-	nodes := s.nodes.of(g)
+	nodes := r.nodes.of(g)
 	ready := 0
 	for _, n := range nodes {
 		if n.ready {
@@ -77,40 +97,17 @@ func (s *service) stepCreation(g *group) {
 		}
 	}
 	if !g.awaitsNodes() || len(nodes) >= int(val(g.scaling.DesiredSize)) && ready == len(nodes) {
-		s.groups.setStatus(g, types.NodegroupStatusActive)
+		r.groups.setStatus(g, types.NodegroupStatusActive)
 		return
 	}
-	if !s.kernel.Now().Before(g.deadline) {
-		s.creationFailed(g, s.whyNoNodes(g, nodes))
+	if !r.kernel.Now().Before(g.deadline) {
+		r.failCreation(g, r.health.missingNodes(g, nodes))
 	}
 }
 
-// build creates the resources of a group, in the order in which they need each other.
-func (s *service) build(g *group) error {
-	if g.made.profile == "" {
-		if err := s.makeProfile(g); err != nil {
-			return err
-		}
-	}
-	if err := s.makeRemoteGroup(g); err != nil {
-		return err
-	}
-	if g.made.version == 0 {
-		version, err := s.makeTemplate(g, &g.settings)
-		if err != nil {
-			return err
-		}
-		g.made.version, g.made.latest = version, version
-	}
-	if err := s.makeGroup(g); err != nil {
-		return err
-	}
-	return s.attachWarmPool(g)
-}
-
-// creationFailed fails a creation. The group stays, with the created resources, until it is deleted
+// failCreation fails a creation. The group stays, with the created resources, until it is deleted
 // (UG troubleshooting-node-groups).
-func (s *service) creationFailed(g *group, issue types.Issue) {
+func (r *reconciler) failCreation(g *group, issue types.Issue) {
 	g.issues = []types.Issue{issue}
-	s.groups.setStatus(g, types.NodegroupStatusCreateFailed)
+	r.groups.setStatus(g, types.NodegroupStatusCreateFailed)
 }

@@ -27,6 +27,12 @@ type service struct {
 
 	accessEntries *accessEntries
 	addons        *addons
+
+	requests   *requests
+	builder    *builder
+	health     *health
+	rollouts   *rollouts
+	reconciler *reconciler
 }
 
 // regional returns the state of a Region.
@@ -41,12 +47,20 @@ func newService(r *sim.Region) *service {
 		tokens: newTokens(k), updates: newUpdates(k), catalog: &catalog{region: r, kernel: k}, networks: &networks{r}, roles: &roles{r}, clusters: newClusters(r),
 	}
 	s.groups = newGroups(r, s.updates, s.clusters)
-	s.groups.reconcile = s.reconcile
 	s.nodes = newNodes(r, s.groups)
 	s.accessEntries = &accessEntries{region: r, kernel: k, clusters: s.clusters, groups: s.groups, views: sim.NewTable[shownEntry](k)}
 	s.addons = &addons{
 		region: r, kernel: k, updates: s.updates, clusters: s.clusters, groups: s.groups, nodes: s.nodes, views: sim.NewTable[*types.Addon](k),
 	}
+	s.requests = &requests{region: r, kernel: k, catalog: s.catalog, networks: s.networks, roles: s.roles, groups: s.groups}
+	s.builder = &builder{region: r, clusters: s.clusters, groups: s.groups}
+	s.health = &health{region: r, kernel: k, groups: s.groups, roles: s.roles}
+	s.rollouts = &rollouts{region: r, kernel: k, networks: s.networks, groups: s.groups, nodes: s.nodes, builder: s.builder}
+	s.reconciler = &reconciler{
+		region: r, kernel: k, updates: s.updates, groups: s.groups, nodes: s.nodes, accessEntries: s.accessEntries,
+		builder: s.builder, health: s.health, rollouts: s.rollouts,
+	}
+	s.groups.reconcile = s.reconciler.reconcile
 	for _, c := range r.World().Clusters {
 		// package world has checked it.
 		_ = s.clusters.set(c)

@@ -23,14 +23,14 @@ func (o *source) custom() bool { return o != nil && val(o.data.ImageId) != "" }
 // findSource returns the version that a specification stands for now. EKS notes the number (SDK
 // LaunchTemplateSpecification: "if no version is specified, then the template's default version is
 // used").
-func (s *service) findSource(spec *types.LaunchTemplateSpecification) (*source, error) {
+func (r *requests) findSource(spec *types.LaunchTemplateSpecification) (*source, error) {
 	if spec == nil {
 		return nil, nil
 	}
 	if (val(spec.Id) == "") == (val(spec.Name) == "") {
 		return nil, invalid("You must specify either the launch template ID or the launch template name in the request, but not both.")
 	}
-	v, err := ec2.ResolveLaunchTemplate(s.region, ec2.LaunchTemplateSpec{ID: val(spec.Id), Name: val(spec.Name), Version: val(spec.Version)})
+	v, err := ec2.ResolveLaunchTemplate(r.region, ec2.LaunchTemplateSpec{ID: val(spec.Id), Name: val(spec.Name), Version: val(spec.Version)})
 	if err != nil {
 		return nil, invalid("%v", err)
 	}

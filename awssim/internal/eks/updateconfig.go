@@ -35,7 +35,7 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 		// inference
 		return nil, badRequest("An update must change something of the node group's configuration.")
 	}
-	changed, err := s.reconfigured(g, in)
+	changed, err := s.requests.reconfigured(g, in)
 	if err != nil {
 		return nil, err
 	}
@@ -47,13 +47,13 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 }
 
 // reconfigured returns the group's settings after the update, or why it must not be applied.
-func (s *service) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
+func (r *requests) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
 	c := &configuration{wanted: g.settings, scales: in.ScalingConfig != nil, labels: in.Labels != nil || in.Taints != nil, pool: in.WarmPoolConfig != nil}
 	n := &c.wanted
-	n.scaling = s.groups.liveScaling(g)
+	n.scaling = r.groups.liveScaling(g)
 	if in.ScalingConfig != nil {
 		shape.Overlay(&n.scaling, *in.ScalingConfig)
-		if err := s.checkScaling(n.scaling); err != nil {
+		if err := r.checkScaling(n.scaling); err != nil {
 			return nil, err
 		}
 	}
@@ -168,17 +168,17 @@ func shownTaints(taints []types.Taint) []shownTaint {
 // applyConfig carries out an update of the configuration. Labels and taints of nodes that run are
 // changed through Kubernetes; later nodes have them from user data, for which EKS's template gets a
 // version that rolls nothing (inference).
-func (s *service) applyConfig(g *group) {
+func (r *reconciler) applyConfig(g *group) {
 	c := g.config
 	g.config = nil
 	fail := func(err error) {
 		i := issueOf(err, g.made.asg)
-		s.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+		r.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
 	}
 	if c.labels && !g.source.custom() {
-		version, err := s.makeTemplate(g, &c.wanted)
+		version, err := r.builder.createTemplate(g, &c.wanted)
 		if err == nil {
-			err = s.pointAt(g, &c.wanted, version)
+			err = r.builder.setTemplateVersion(g, &c.wanted, version)
 		}
 		if err != nil {
 			fail(err)
@@ -187,7 +187,7 @@ func (s *service) applyConfig(g *group) {
 		g.made.version, g.made.latest = version, version
 	}
 	if c.scales {
-		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](r.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 			AutoScalingGroupName: ptr(g.made.asg), MinSize: c.wanted.scaling.MinSize, MaxSize: c.wanted.scaling.MaxSize, DesiredCapacity: c.wanted.scaling.DesiredSize,
 		})
 		if err != nil {
@@ -198,21 +198,13 @@ func (s *service) applyConfig(g *group) {
 	g.adopt(c.wanted)
 	if c.pool {
 		if !val(g.warm.Enabled) {
-			s.detachWarmPool(g)
+			r.builder.detachWarmPool(g)
 		}
 		// changes one that there is (SDK PutWarmPool: "creates or updates")
-		if err := s.attachWarmPool(g); err != nil {
+		if err := r.builder.attachWarmPool(g); err != nil {
 			fail(err)
 			return
 		}
 	}
-	s.groups.endUpdate(g)
-}
-
-// pointAt has the Auto Scaling group launch from a version of EKS's template.
-func (s *service) pointAt(g *group, n *settings, version int64) error {
-	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: ptr(g.made.asg)}
-	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(n, version)
-	_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s.region, "autoscaling", "UpdateAutoScalingGroup", in)
-	return err
+	r.groups.endUpdate(g)
 }

@@ -24,7 +24,7 @@ func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVer
 	if err := g.updatable(); err != nil {
 		return nil, err
 	}
-	n, err := s.updated(g, in)
+	n, err := s.requests.updated(g, in)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVer
 }
 
 // updated returns the group's settings after the update, or why it must not be applied.
-func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
+func (r *requests) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
 	n := g.settings
-	source, err := s.findSource(in.LaunchTemplate)
+	source, err := r.findSource(in.LaunchTemplate)
 	if err != nil {
 		return n, err
 	}
@@ -56,13 +56,13 @@ func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settin
 		n.source = source
 	}
 	// UG capacity-blocks-mng
-	if n.capacityType == types.CapacityTypesCapacityBlock && val(s.groups.liveScaling(g).DesiredSize) != 0 {
+	if n.capacityType == types.CapacityTypesCapacityBlock && val(r.groups.liveScaling(g).DesiredSize) != 0 {
 		return n, badRequest("A node group with capacity type CAPACITY_BLOCK can only be updated while its desired size is 0.")
 	}
-	if err := s.chooseUpdate(&n, g, val(in.Version), val(in.ReleaseVersion)); err != nil {
+	if err := r.chooseUpdate(&n, g, val(in.Version), val(in.ReleaseVersion)); err != nil {
 		return n, err
 	}
-	for _, check := range []func(*settings) error{s.chooseTypes, s.checkCapacity, checkWarmPool} {
+	for _, check := range []func(*settings) error{r.chooseTypes, r.checkCapacity, checkWarmPool} {
 		if err := check(&n); err != nil {
 			return n, err
 		}
@@ -89,7 +89,7 @@ func (g *group) checkSameSource(o *source) error {
 }
 
 // chooseUpdate decides which Kubernetes version and which image an update goes to.
-func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) error {
+func (r *requests) chooseUpdate(n *settings, g *group, version, wanted string) error {
 	if n.source.custom() {
 		if err := customFields(version, wanted); err != nil {
 			return err
@@ -102,13 +102,13 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 	if version == "" {
 		version = g.cluster.Version
 	}
-	if err := s.checkStep(g, minor(version)); err != nil {
+	if err := r.checkStep(g, minor(version)); err != nil {
 		return err
 	}
 	// A release may be older than the one that the group has: managed node groups can be rolled
 	// back since March 2021 (awsdocs/amazon-eks-user-guide pull request 340, by EKS). The SDK still
 	// says otherwise of UpdateNodegroupVersion.
-	found, err := s.catalog.findRelease(n.amiType, version, wanted)
+	found, err := r.catalog.findRelease(n.amiType, version, wanted)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ const rollbackWindow = 7 * 24 * time.Hour
 // does: one minor version, within seven days of the cluster's upgrade (UG rollback-cluster, "Single
 // version only", "7-day window", and "Managed Node Groups (MNG)"). That the cluster's prerequisites
 // hold for its node groups, and the words of their refusals, are inferences.
-func (s *service) checkStep(g *group, wanted int) error {
+func (r *requests) checkStep(g *group, wanted int) error {
 	has, top := minor(g.version), minor(g.cluster.Version)
 	switch {
 	case wanted >= has && wanted <= top && wanted <= has+1:
@@ -138,7 +138,7 @@ func (s *service) checkStep(g *group, wanted int) error {
 		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s or NodeGroup kubernetes version %s", g.cluster.Version, g.version)
 	case g.cluster.upgraded.IsZero():
 		return invalid("Nodegroup cannot be rolled back to Kubernetes version 1.%d: cluster %s was not upgraded to version %s", wanted, g.cluster.Name, g.cluster.Version)
-	case s.kernel.Now().Sub(g.cluster.upgraded) > rollbackWindow:
+	case r.kernel.Now().Sub(g.cluster.upgraded) > rollbackWindow:
 		return invalid("Nodegroup cannot be rolled back to Kubernetes version 1.%d: more than 7 days have passed since cluster %s was upgraded to version %s",
 			wanted, g.cluster.Name, g.cluster.Version)
 	}

@@ -35,7 +35,7 @@ func checkName(name *string) error {
 
 // checkScaling refuses sizes that contradict each other, and more nodes than the quota (messages
 // seen in terraform-aws-eks; SDK NodegroupScalingConfig).
-func (s *service) checkScaling(c types.NodegroupScalingConfig) error {
+func (r *requests) checkScaling(c types.NodegroupScalingConfig) error {
 	low, high, desired := val(c.MinSize), val(c.MaxSize), val(c.DesiredSize)
 	switch {
 	case low < 0 || desired < 0:
@@ -47,7 +47,7 @@ func (s *service) checkScaling(c types.NodegroupScalingConfig) error {
 	case desired > high:
 		return invalid("desired capacity %d can't be greater than max size %d", desired, high)
 	}
-	if quota := s.kernel.World().Quota(world.QuotaNodesPerGroup, defaultNodes); int(high) > quota {
+	if quota := r.kernel.World().Quota(world.QuotaNodesPerGroup, defaultNodes); int(high) > quota {
 		return invalid("The maximum number of nodes in a managed node group is %d: maxSize %d exceeds the quota.", quota, high)
 	}
 	return nil

@@ -13,7 +13,7 @@ var poolStates = map[types.WarmPoolState]asgtypes.WarmPoolState{
 }
 
 // attachWarmPool gives the Auto Scaling group the warm pool of the settings, if it has one.
-func (s *service) attachWarmPool(g *group) error {
+func (b *builder) attachWarmPool(g *group) error {
 	w := g.warm
 	if w == nil || !val(w.Enabled) {
 		return nil
@@ -24,13 +24,13 @@ func (s *service) attachWarmPool(g *group) error {
 	if w.ReuseOnScaleIn != nil {
 		in.InstanceReusePolicy = &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: w.ReuseOnScaleIn}
 	}
-	_, err := call[autoscaling.PutWarmPoolOutput](s.region, "autoscaling", "PutWarmPool", in)
+	_, err := call[autoscaling.PutWarmPoolOutput](b.region, "autoscaling", "PutWarmPool", in)
 	return err
 }
 
 // detachWarmPool drains the warm pool of the Auto Scaling group and removes it. There may be none.
-func (s *service) detachWarmPool(g *group) {
-	_, _ = call[autoscaling.DeleteWarmPoolOutput](s.region, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
+func (b *builder) detachWarmPool(g *group) {
+	_, _ = call[autoscaling.DeleteWarmPoolOutput](b.region, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
 		AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
 	})
 }

@@ -42,7 +42,7 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	if have >= quota { // UG service-quotas
 		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of managed node groups per cluster: %d", quota)
 	}
-	n, err := s.newSettings(k, in)
+	n, err := s.requests.newSettings(k, in)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,18 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	return out, nil
 }
 
-// newSettings checks what a new group is asked to be and fills in the defaults.
-func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (settings, error) {
+// requests turns what callers ask of a node group into its settings, and refuses what EKS refuses.
+type requests struct {
+	region   *sim.Region
+	kernel   *sim.Kernel
+	catalog  *catalog
+	networks *networks
+	roles    *roles
+	groups   *groups
+}
+
+// newSettings returns the settings of a new group, with the defaults for what the request leaves out.
+func (r *requests) newSettings(k *cluster, in *eks.CreateNodegroupInput) (settings, error) {
 	n := settings{
 		nodeRole: val(in.NodeRole), subnets: slices.Clone(in.Subnets), amiType: in.AmiType, capacityType: in.CapacityType,
 		instanceTypes: slices.Clone(in.InstanceTypes), diskSize: in.DiskSize, remote: in.RemoteAccess, version: k.Version,
@@ -81,13 +91,13 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 		n.updating = *in.UpdateConfig
 	}
 	var err error
-	if n.source, err = s.findSource(in.LaunchTemplate); err != nil {
+	if n.source, err = r.findSource(in.LaunchTemplate); err != nil {
 		return n, err
 	}
 	checks := []func() error{
-		func() error { return s.roles.checkNodeRole(n.nodeRole) },
-		func() error { return s.networks.checkSubnets(k, n.subnets) },
-		func() error { return s.checkScaling(n.scaling) },
+		func() error { return r.roles.checkNodeRole(n.nodeRole) },
+		func() error { return r.networks.checkSubnets(k, n.subnets) },
+		func() error { return r.checkScaling(n.scaling) },
 		func() error { return checkUpdating(in.UpdateConfig, val(n.scaling.MaxSize)) },
 		func() error { return checkLabels(n.labels) },
 		func() error { return checkTaints(n.taints) },
@@ -96,11 +106,11 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 		func() error { return checkEnum("amiType", n.amiType, n.amiType.Values()) },
 		func() error { return checkEnum("capacityType", n.capacityType, n.capacityType.Values()) },
 		func() error { return checkConflicts(&n, in) },
-		func() error { return s.chooseImage(&n, k, val(in.Version), val(in.ReleaseVersion)) },
-		func() error { return s.chooseTypes(&n) },
-		func() error { return s.checkCapacity(&n) },
+		func() error { return r.chooseImage(&n, k, val(in.Version), val(in.ReleaseVersion)) },
+		func() error { return r.chooseTypes(&n) },
+		func() error { return r.checkCapacity(&n) },
 		func() error { return checkWarmPool(&n) },
-		func() error { return s.checkRemote(&n) },
+		func() error { return r.checkRemote(&n) },
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -161,8 +171,8 @@ func customFields(version, release string) error {
 	return nil
 }
 
-// chooseImage decides which image the nodes boot, and which Kubernetes version they have.
-func (s *service) chooseImage(n *settings, k *cluster, version, release string) error {
+// chooseImage sets the image and the release that the nodes of a new group boot.
+func (r *requests) chooseImage(n *settings, k *cluster, version, release string) error {
 	// SDK CreateNodegroupInput.Version; message seen in aws-controllers-k8s/community#2957
 	if version != "" && version != k.Version {
 		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s", k.Version)
@@ -174,14 +184,14 @@ func (s *service) chooseImage(n *settings, k *cluster, version, release string) 
 	if n.amiType == "" {
 		n.amiType = defaultType(n.version)
 	}
-	found, err := s.catalog.findRelease(n.amiType, n.version, release)
+	found, err := r.catalog.findRelease(n.amiType, n.version, release)
 	n.release, n.image = found.version, found.image
 	return err
 }
 
-// chooseTypes fills in the default instance type and refuses types that do not exist here or cannot
-// run the image.
-func (s *service) chooseTypes(n *settings) error {
+// chooseTypes sets the default instance type, and refuses types that do not exist in this world or
+// that cannot run the image.
+func (r *requests) chooseTypes(n *settings) error {
 	if len(n.instanceTypes) > maxInstanceTypes {
 		return invalid("You can specify at most %d instance types.", maxInstanceTypes)
 	}
@@ -194,7 +204,7 @@ func (s *service) chooseTypes(n *settings) error {
 	}
 	line, managed := imageLines[n.amiType]
 	for _, name := range wanted {
-		t := s.kernel.World().InstanceType(name)
+		t := r.kernel.World().InstanceType(name)
 		if t == nil { // message seen in terraform-aws-eks
 			return invalid("The following supplied instance types do not exist: [%s]", name)
 		}
