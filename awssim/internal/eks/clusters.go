@@ -10,7 +10,6 @@ import (
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
@@ -191,25 +190,4 @@ func (c *cluster) logging() *types.Logging {
 		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(false), Types: off})
 	}
 	return logging
-}
-
-func (s *service) describeCluster(_ *sim.Call, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
-	c, ok := s.clusters.views.Visible(val(in.Name))
-	if !ok {
-		return nil, clusterNotFound(val(in.Name))
-	}
-	return &eks.DescribeClusterOutput{Cluster: c}, nil
-}
-
-func (s *service) listClusters(_ *sim.Call, in *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
-	names := []string{}
-	for _, c := range s.clusters.views.VisibleAll() {
-		names = append(names, *c.Name)
-	}
-	slices.Sort(names)
-	page, next, err := paginate(names, in.NextToken, in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
-	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
 }

@@ -1,15 +1,9 @@
 package eks
 
 import (
-	"fmt"
-	"regexp"
-	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // support says when EKS released a minor version of Kubernetes, and until when it supports it.
@@ -51,60 +45,3 @@ func statusOf(minor int, now time.Time) types.VersionStatus {
 		return types.VersionStatusUnsupported
 	}
 }
-
-// describeClusterVersions lists versions, newest first. Without includeAll it leaves out what is no
-// longer supported (SDK DescribeClusterVersionsInput; that it names versions by is an inference).
-func (s *service) describeClusterVersions(c *sim.Call, in *eks.DescribeClusterVersionsInput) (*eks.DescribeClusterVersionsOutput, error) {
-	wanted := in.VersionStatus
-	switch in.Status { //nolint:staticcheck // clients still send what is deprecated
-	case types.ClusterVersionStatusStandardSupport:
-		wanted = types.VersionStatusStandardSupport
-	case types.ClusterVersionStatusExtendedSupport:
-		wanted = types.VersionStatusExtendedSupport
-	case types.ClusterVersionStatusUnsupported:
-		wanted = types.VersionStatusUnsupported
-	}
-	if err := checkEnum("versionStatus", wanted, wanted.Values()); err != nil {
-		return nil, err
-	}
-	var versions []types.ClusterVersionInformation
-	for _, n := range slices.Backward(s.catalog.offered()) {
-		v := s.versionInformation(n, c.Now)
-		switch {
-		case wanted != "" && v.VersionStatus != wanted,
-			wanted == "" && v.VersionStatus == types.VersionStatusUnsupported && !val(in.IncludeAll) && len(in.ClusterVersions) == 0,
-			len(in.ClusterVersions) > 0 && !slices.Contains(in.ClusterVersions, *v.ClusterVersion),
-			val(in.DefaultOnly) && !v.DefaultVersion,
-			val(in.ClusterType) != "" && *in.ClusterType != *v.ClusterType:
-			continue
-		}
-		versions = append(versions, v)
-	}
-	page, next, err := pageOf(versions, in.NextToken, in.MaxResults, func(v types.ClusterVersionInformation) string { return *v.ClusterVersion })
-	if err != nil {
-		return nil, err
-	}
-	return &eks.DescribeClusterVersionsOutput{ClusterVersions: page, NextToken: next}, nil
-}
-
-func (s *service) versionInformation(n int, now time.Time) types.ClusterVersionInformation {
-	dates, version := supportOf(n), fmt.Sprintf("1.%d", n)
-	v := types.ClusterVersionInformation{
-		ClusterType: ptr("eks"), ClusterVersion: ptr(version), DefaultPlatformVersion: ptr(platformVersion), DefaultVersion: n == s.catalog.defaultMinor(),
-		ReleaseDate: ptr(dates.release), EndOfStandardSupportDate: ptr(dates.standard), EndOfExtendedSupportDate: ptr(dates.extended),
-		VersionStatus: statusOf(n, now), KubernetesPatchVersion: ptr(version + ".0"),
-	}
-	v.Status = map[types.VersionStatus]types.ClusterVersionStatus{
-		types.VersionStatusStandardSupport: types.ClusterVersionStatusStandardSupport, types.VersionStatusExtendedSupport: types.ClusterVersionStatusExtendedSupport,
-		types.VersionStatusUnsupported: types.ClusterVersionStatusUnsupported,
-	}[v.VersionStatus]
-	amiType := defaultType(version)
-	if builds := s.catalog.releases(amiType, version); len(builds) > 0 {
-		if m := patchOf.FindString(builds[len(builds)-1].version); m != "" {
-			v.KubernetesPatchVersion = ptr(m)
-		}
-	}
-	return v
-}
-
-var patchOf = regexp.MustCompile(`^1\.\d+\.\d+`)

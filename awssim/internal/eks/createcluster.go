@@ -1,87 +1,17 @@
 package eks
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
-	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// Bounds of clusters (UG service-quotas; SDK CreateClusterInput.ResourcesVpcConfig).
-const (
-	defaultClusters          = 100
-	maxClusterSecurityGroups = 5
-	clusterRole              = "AWSServiceRoleForAmazonEKS"
-	clusterService           = "eks.amazonaws.com"
-)
-
-// clusterNames is the pattern of AWS's model of EKS (botocore, eks, shape ClusterName).
-var clusterNames = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
-
-func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
-	if !clusterNames.MatchString(val(in.Name)) {
-		// inference for the words
-		return nil, invalid("The cluster name %q does not match ^[0-9A-Za-z][A-Za-z0-9\\-_]*, or has more than 100 characters.", val(in.Name))
-	}
-	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateClusterOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	if s.clusters.byName[*in.Name] != nil { // message seen in aws-controllers-k8s and terraform-provider-aws issues
-		return nil, inUse("Cluster already exists with name: %s", *in.Name)
-	}
-	if quota := s.kernel.World().Quota(world.QuotaClusters, defaultClusters); len(s.clusters.byName) >= quota {
-		// inference for the words
-		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of clusters: %d", quota)
-	}
-	version, err := s.catalog.clusterVersion(in.Version)
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.newClusterSettings(in)
-	if err != nil {
-		return nil, err
-	}
-	k := s.clusters.add(*in.Name)
-	k.Cluster = world.Cluster{Name: *in.Name, Version: version, Subnets: slices.Clone(in.ResourcesVpcConfig.SubnetIds), Tags: merged(in.Tags)}
-	k.id, k.role, k.clusterSettings = strings.ToUpper(s.kernel.NewID("", 32)), *in.RoleArn, n
-	k.vpc = s.networks.vpcOf(k.Subnets[0])
-	k.ServiceCIDR = s.networks.serviceCIDR(k.vpc, in.KubernetesNetworkConfig)
-	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && (in.AccessConfig == nil || in.AccessConfig.BootstrapClusterCreatorAdminPermissions == nil ||
-		*in.AccessConfig.BootstrapClusterCreatorAdminPermissions) {
-		s.accessEntries.admitCreator(k, c.Principal)
-	}
-	s.clusters.setStatus(k, types.ClusterStatusCreating)
-	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Creating, reaction), func() { s.clusterCreated(k) })
-	iam.EnsureServiceLinkedRole(c.Account, clusterRole, clusterService)
-	out := &eks.CreateClusterOutput{Cluster: s.clusters.describe(k)}
-	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
-}
-
-// clusterCreated completes a creation: with a security group, or FAILED.
-func (s *service) clusterCreated(k *cluster) {
-	if s.clusters.byName[k.Name] != k || k.status != types.ClusterStatusCreating {
-		return
-	}
-	group, err := s.clusters.createSecurityGroup(k.Name, k.vpc)
-	if err != nil {
-		s.clusters.setStatus(k, types.ClusterStatusFailed)
-		return
-	}
-	k.securityGroup = group
-	s.clusters.setStatus(k, types.ClusterStatusActive)
-}
-
-// newClusterSettings checks what a new cluster is asked to be and fills in the defaults.
-func (s *service) newClusterSettings(in *eks.CreateClusterInput) (clusterSettings, error) {
+// newSettings checks what a new cluster is asked to be and fills in the defaults.
+func (api *clusterActions) newSettings(in *eks.CreateClusterInput) (clusterSettings, error) {
 	// SDK CreateAccessConfigRequest.AuthenticationMode: CONFIG_MAP by default for the API,
 	// API_AND_CONFIG_MAP in the console.
 	n := clusterSettings{
@@ -107,15 +37,15 @@ func (s *service) newClusterSettings(in *eks.CreateClusterInput) (clusterSetting
 	}
 	checks := []func() error{
 		func() error { return notSimulated(in) },
-		func() error { return s.roles.checkClusterRole(val(in.RoleArn)) },
-		func() error { return s.networks.checkClusterSubnets(in.ResourcesVpcConfig.SubnetIds, "") },
+		func() error { return api.roles.checkClusterRole(val(in.RoleArn)) },
+		func() error { return api.networks.checkClusterSubnets(in.ResourcesVpcConfig.SubnetIds, "") },
 		func() error {
-			return s.networks.checkSecurityGroups(in.ResourcesVpcConfig.SecurityGroupIds, s.networks.vpcOf(in.ResourcesVpcConfig.SubnetIds[0]))
+			return api.networks.checkSecurityGroups(in.ResourcesVpcConfig.SecurityGroupIds, api.networks.vpcOf(in.ResourcesVpcConfig.SubnetIds[0]))
 		},
 		func() error { return n.setEndpointAccess(in.ResourcesVpcConfig) },
 		func() error { return n.setLogging(in.Logging) },
 		func() error {
-			return s.networks.checkNetwork(in.KubernetesNetworkConfig, in.ResourcesVpcConfig.SubnetIds[0])
+			return api.networks.checkNetwork(in.KubernetesNetworkConfig, in.ResourcesVpcConfig.SubnetIds[0])
 		},
 		func() error { return checkEncryption(in.EncryptionConfig) },
 		func() error {

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	simautoscaling "github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -15,25 +13,6 @@ import (
 // terminated (UG delete-managed-node-group: EKS "drains" before it terminates; the limit is the one
 // for updates, an inference).
 const drainLimit = 15 * time.Minute
-
-// deleteNodegroup begins to delete a group, whatever its state but for an update under way (message
-// as users report it for updates).
-func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*eks.DeleteNodegroupOutput, error) {
-	g, err := s.groups.find(in.ClusterName, in.NodegroupName)
-	if err != nil {
-		return nil, err
-	}
-	if g.status == types.NodegroupStatusDeleting {
-		return &eks.DeleteNodegroupOutput{Nodegroup: s.groups.describe(g)}, nil
-	}
-	if g.status == types.NodegroupStatusUpdating {
-		return nil, inUse("Nodegroup cannot be deleted while it is being updated")
-	}
-	g.deadline, g.step = s.kernel.Now().Add(drainLimit), 0
-	s.groups.setStatus(g, types.NodegroupStatusDeleting)
-	s.groups.changed(g)
-	return &eks.DeleteNodegroupOutput{Nodegroup: s.groups.describe(g)}, nil
-}
 
 // stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then the other
 // resources that EKS has created.

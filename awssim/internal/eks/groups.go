@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
@@ -83,33 +82,11 @@ func (gs *groups) liveScaling(g *group) types.NodegroupScalingConfig {
 	return scaling
 }
 
-func (s *service) describeNodegroup(_ *sim.Call, in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
-	if _, ok := s.clusters.views.Visible(val(in.ClusterName)); !ok {
-		return nil, clusterNotFound(val(in.ClusterName))
+// autoScalingGroupChanged has the node group of an Auto Scaling group reconciled.
+func (gs *groups) autoScalingGroupChanged(name string) {
+	if g := gs.byASG[name]; g != nil {
+		gs.wake(g, 0)
 	}
-	view, ok := s.groups.views.Visible(groupKey(*in.ClusterName, val(in.NodegroupName)))
-	if !ok {
-		return nil, groupNotFound(val(in.NodegroupName))
-	}
-	return &eks.DescribeNodegroupOutput{Nodegroup: view}, nil
-}
-
-func (s *service) listNodegroups(_ *sim.Call, in *eks.ListNodegroupsInput) (*eks.ListNodegroupsOutput, error) {
-	if _, ok := s.clusters.views.Visible(val(in.ClusterName)); !ok {
-		return nil, clusterNotFound(val(in.ClusterName))
-	}
-	names := []string{}
-	for _, v := range s.groups.views.VisibleAll() {
-		if *v.ClusterName == *in.ClusterName {
-			names = append(names, *v.NodegroupName)
-		}
-	}
-	slices.Sort(names)
-	page, next, err := paginate(names, in.NextToken, in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
-	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
 }
 
 // ofInstance returns the node group that an instance belongs to, by the tag of Auto Scaling, or nil.

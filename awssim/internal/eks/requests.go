@@ -1,64 +1,14 @@
 package eks
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
-	"github.com/slipway-project/slipway/awssim/world"
 )
-
-func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
-	k, ok := s.clusters.byName[val(in.ClusterName)]
-	if !ok {
-		return nil, clusterNotFound(val(in.ClusterName))
-	}
-	if err := checkName(in.NodegroupName); err != nil {
-		return nil, err
-	}
-	if k.status == types.ClusterStatusCreating || k.status == types.ClusterStatusDeleting || k.status == types.ClusterStatusFailed {
-		// inference for the words
-		return nil, badRequest("Nodegroup cannot be created as cluster %s is in status %s", k.Name, k.status)
-	}
-	key := groupKey(k.Name, *in.NodegroupName)
-	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateNodegroupOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	if s.groups.byKey[key] != nil {
-		return nil, inUse("NodeGroup already exists with name %s and cluster name %s", *in.NodegroupName, k.Name)
-	}
-	quota, have := s.kernel.World().Quota(world.QuotaNodeGroups, defaultGroups), 0
-	for _, g := range s.groups.byKey {
-		if g.cluster == k {
-			have++
-		}
-	}
-	if have >= quota { // UG service-quotas
-		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of managed node groups per cluster: %d", quota)
-	}
-	n, err := s.requests.newSettings(k, in)
-	if err != nil {
-		return nil, err
-	}
-	g := &group{
-		cluster: k, name: *in.NodegroupName, id: s.kernel.NewUUID(), created: c.Now, settings: n, status: types.NodegroupStatusCreating,
-		deadline: c.Now.Add(creationLimit), builds: map[int64]settings{},
-	}
-	g.arn = fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", s.region.Name, s.region.Account.ID, k.Name, g.name, g.id)
-	s.groups.byKey[key] = g
-	s.groups.changed(g)
-	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
-	s.accessEntries.admitNodes(k, n.nodeRole)
-	out := &eks.CreateNodegroupOutput{Nodegroup: s.groups.describe(g)}
-	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
-}
 
 // requests turns what callers ask of a node group into its settings, and refuses what EKS refuses.
 type requests struct {

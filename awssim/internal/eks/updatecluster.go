@@ -14,6 +14,17 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
+// clusterUpdateActions serves the actions that change clusters.
+type clusterUpdateActions struct {
+	kernel   *sim.Kernel
+	tokens   *tokens
+	updates  *updates
+	catalog  *catalog
+	networks *networks
+	clusters *clusters
+	groups   *groups
+}
+
 // idle refuses a change of a cluster that is not at rest (aws/aws-cdk#33452 and
 // rancher/eks-operator#547 for the words; those about other statuses are an inference).
 func (c *cluster) idle(what string) error {
@@ -26,40 +37,40 @@ func (c *cluster) idle(what string) error {
 	return nil
 }
 
-// beginCluster records an update of a cluster, which takes effect when it is complete. The cluster
+// begin records an update of a cluster, which takes effect when it is complete. The cluster
 // is UPDATING until then.
-func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
-	u := s.updates.create(kind, params)
+func (api *clusterUpdateActions) begin(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
+	u := api.updates.create(kind, params)
 	c.change, c.history = u, append(c.history, u)
-	s.updates.views.Put(c.updateKey(u.id), u.view)
-	s.clusters.setStatus(c, types.ClusterStatusUpdating)
-	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Updating, reaction), func() {
-		if s.clusters.byName[c.Name] != c || c.change != u {
+	api.updates.views.Put(c.updateKey(u.id), u.view)
+	api.clusters.setStatus(c, types.ClusterStatusUpdating)
+	api.kernel.After(max(api.kernel.Behavior().ClusterTimes.Updating, reaction), func() {
+		if api.clusters.byName[c.Name] != c || c.change != u {
 			return
 		}
 		apply()
 		c.change = nil
-		s.updates.views.Put(c.updateKey(u.id), u.ended())
-		s.clusters.setStatus(c, types.ClusterStatusActive)
+		api.updates.views.Put(c.updateKey(u.id), u.ended())
+		api.clusters.setStatus(c, types.ClusterStatusActive)
 	})
 	return u
 }
 
-// updateClusterVersion upgrades the control plane by one minor version, or takes it back to the
+// updateVersion upgrades the control plane by one minor version, or takes it back to the
 // version before its upgrade.
-func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
-	k, ok := s.clusters.byName[val(in.Name)]
+func (api *clusterUpdateActions) updateVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
+	k, ok := api.clusters.byName[val(in.Name)]
 	if !ok {
 		return nil, clusterNotFound(val(in.Name))
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateClusterVersionOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateClusterVersionOutput](api.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	if err := k.idle(string(types.UpdateTypeVersionUpdate)); err != nil {
 		return nil, err
 	}
-	kind, err := s.checkClusterStep(k, val(in.Version))
+	kind, err := api.checkStep(k, val(in.Version))
 	if err != nil {
 		return nil, err
 	}
@@ -69,30 +80,30 @@ func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersion
 			return nil, invalid("rollbackConfig is for rollbacks, with a timeout from 120 to 10080 minutes.")
 		}
 	}
-	if err := s.checkGroupVersions(k, kind, *in.Version); err != nil {
+	if err := api.checkGroupVersions(k, kind, *in.Version); err != nil {
 		return nil, err
 	}
 	p := params{}
 	p.add(types.UpdateParamTypeVersion, *in.Version)
 	p.add(types.UpdateParamTypePlatformVersion, platformVersion)
-	u := s.beginCluster(k, kind, p, func() { k.became(*in.Version, s.kernel.Now()) })
+	u := api.begin(k, kind, p, func() { k.became(*in.Version, api.kernel.Now()) })
 	out := &eks.UpdateClusterVersionOutput{Update: u.view}
-	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
+	api.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
-// checkClusterStep refuses a version that the cluster cannot go to (terraform-aws-eks#2607 and
+// checkStep refuses a version that the cluster cannot go to (terraform-aws-eks#2607 and
 // rancher/rancher#21043 for the words, also of the version that it has). Back it goes to the
 // version before, within seven days of its upgrade (UG rollback-cluster).
-func (s *service) checkClusterStep(k *cluster, version string) (types.UpdateType, error) {
-	if err := s.catalog.checkOffered(version); err != nil {
+func (api *clusterUpdateActions) checkStep(k *cluster, version string) (types.UpdateType, error) {
+	if err := api.catalog.checkOffered(version); err != nil {
 		return "", err
 	}
 	switch minor(version) - minor(k.Version) {
 	case 1:
 		return types.UpdateTypeVersionUpdate, nil
 	case -1:
-		if !k.upgraded.IsZero() && s.kernel.Now().Sub(k.upgraded) <= rollbackWindow {
+		if !k.upgraded.IsZero() && api.kernel.Now().Sub(k.upgraded) <= rollbackWindow {
 			return types.UpdateTypeVersionRollback, nil
 		}
 	}
@@ -103,14 +114,14 @@ func (s *service) checkClusterStep(k *cluster, version string) (types.UpdateType
 // UpdateClusterVersion; hashicorp/terraform-provider-aws#19478 for the words), and of the version
 // that the cluster goes back to before a rollback, because nodes go back first (UG
 // rollback-cluster).
-func (s *service) checkGroupVersions(k *cluster, kind types.UpdateType, version string) error {
+func (api *clusterUpdateActions) checkGroupVersions(k *cluster, kind types.UpdateType, version string) error {
 	wanted := k.Version
 	if kind == types.UpdateTypeVersionRollback {
 		wanted = version
 	}
 	var others []string
-	for _, key := range sortedKeys(s.groups.byKey) {
-		if g := s.groups.byKey[key]; g.cluster == k && g.version != wanted {
+	for _, key := range sortedKeys(api.groups.byKey) {
+		if g := api.groups.byKey[key]; g.cluster == k && g.version != wanted {
 			others = append(others, g.name)
 		}
 	}
@@ -134,17 +145,17 @@ type clusterChange struct {
 	apply  func(*wantedCluster) error
 }
 
-// updateClusterConfig changes one kind of settings of a cluster.
-func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
-	k, ok := s.clusters.byName[val(in.Name)]
+// updateConfig changes one kind of settings of a cluster.
+func (api *clusterUpdateActions) updateConfig(c *sim.Call, in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
+	k, ok := api.clusters.byName[val(in.Name)]
 	if !ok {
 		return nil, clusterNotFound(val(in.Name))
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateClusterConfigOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateClusterConfigOutput](api.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
-	change, err := s.clusterChange(k, in)
+	change, err := api.change(k, in)
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +170,9 @@ func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigIn
 	if reflect.DeepEqual(had, n) {
 		return nil, nothingChanges(change.kind, &n)
 	}
-	u := s.beginCluster(k, change.kind, change.params, func() { k.clusterSettings, k.Subnets = n.clusterSettings, n.subnets })
+	u := api.begin(k, change.kind, change.params, func() { k.clusterSettings, k.Subnets = n.clusterSettings, n.subnets })
 	out := &eks.UpdateClusterConfigOutput{Update: u.view}
-	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
+	api.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -179,8 +190,8 @@ func nothingChanges(kind types.UpdateType, n *wantedCluster) error {
 	}
 }
 
-// clusterChange returns the one change that a call asks for.
-func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (clusterChange, error) {
+// change returns the one change that a call requests.
+func (api *clusterUpdateActions) change(k *cluster, in *eks.UpdateClusterConfigInput) (clusterChange, error) {
 	if err := notSimulated(&eks.CreateClusterInput{
 		ComputeConfig: in.ComputeConfig, StorageConfig: in.StorageConfig, KubernetesNetworkConfig: in.KubernetesNetworkConfig, ControlPlaneScalingConfig: in.ControlPlaneScalingConfig,
 		KubeApiServerConfig: in.KubeApiServerConfig, KubeControllerManagerConfig: in.KubeControllerManagerConfig, KubeSchedulerConfig: in.KubeSchedulerConfig,
@@ -190,7 +201,7 @@ func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (c
 	}
 	var changes []clusterChange
 	if v := in.ResourcesVpcConfig; v != nil {
-		changes = s.networkChanges(k, v)
+		changes = api.networkChanges(k, v)
 	}
 	changes = append(changes, accessChanges(k, in)...)
 	if in.Logging != nil {
@@ -225,7 +236,7 @@ func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (c
 }
 
 // networkChanges returns the changes of the endpoint's access, and of subnets and security groups.
-func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []clusterChange {
+func (api *clusterUpdateActions) networkChanges(k *cluster, v *types.VpcConfigRequest) []clusterChange {
 	var changes []clusterChange
 	if v.EndpointPublicAccess != nil || v.EndpointPrivateAccess != nil || v.PublicAccessCidrs != nil {
 		p := params{}
@@ -255,10 +266,10 @@ func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []cluste
 			if v.SecurityGroupIds != nil {
 				n.securityGroups = slices.Clone(v.SecurityGroupIds)
 			}
-			if err := s.networks.checkClusterSubnets(n.subnets, k.vpc); err != nil {
+			if err := api.networks.checkClusterSubnets(n.subnets, k.vpc); err != nil {
 				return err
 			}
-			return s.networks.checkSecurityGroups(n.securityGroups, k.vpc)
+			return api.networks.checkSecurityGroups(n.securityGroups, k.vpc)
 		}})
 	}
 	return changes

@@ -8,42 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // configuration is an update under way that needs no new nodes.
 type configuration struct {
 	wanted               settings
 	scales, labels, pool bool
-}
-
-// updateNodegroupConfig changes sizes, labels, taints and how the group is updated and repaired.
-// Sizes that are left out are the Auto Scaling group's own (UG managed-node-update-behavior).
-func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
-	g, err := s.groups.find(in.ClusterName, in.NodegroupName)
-	if err != nil {
-		return nil, err
-	}
-	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateNodegroupConfigOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	if err := g.updatable(); err != nil {
-		return nil, err
-	}
-	if in.ScalingConfig == nil && in.Labels == nil && in.Taints == nil && in.UpdateConfig == nil && in.NodeRepairConfig == nil && in.WarmPoolConfig == nil {
-		// inference
-		return nil, badRequest("An update must change something of the node group's configuration.")
-	}
-	changed, err := s.requests.reconfigured(g, in)
-	if err != nil {
-		return nil, err
-	}
-	g.config = changed
-	u := s.groups.beginUpdate(g, types.UpdateTypeConfigUpdate, configParams(in))
-	out := &eks.UpdateNodegroupConfigOutput{Update: u.view}
-	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
 }
 
 // reconfigured returns the group's settings after the update, or why it must not be applied.

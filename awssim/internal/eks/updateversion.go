@@ -5,42 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-
-	"github.com/slipway-project/slipway/awssim/internal/shape"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
-
-// updateNodegroupVersion replaces the nodes by such of another version: of Kubernetes, of EKS's
-// image, or of the user's launch template.
-func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
-	g, err := s.groups.find(in.ClusterName, in.NodegroupName)
-	if err != nil {
-		return nil, err
-	}
-	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateNodegroupVersionOutput](s.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	if err := g.updatable(); err != nil {
-		return nil, err
-	}
-	n, err := s.requests.updated(g, in)
-	if err != nil {
-		return nil, err
-	}
-	g.roll = newRollout(n, in.Force)
-	p := params{}
-	p.add(types.UpdateParamTypeVersion, n.version)
-	p.add(types.UpdateParamTypeReleaseVersion, n.release)
-	if in.LaunchTemplate != nil {
-		p.add(types.UpdateParamTypeLaunchTemplateName, n.source.name)
-		p.add(types.UpdateParamTypeLaunchTemplateVersion, itoa(n.source.version))
-	}
-	u := s.groups.beginUpdate(g, types.UpdateTypeVersionUpdate, p)
-	out := &eks.UpdateNodegroupVersionOutput{Update: u.view}
-	s.tokens.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
-}
 
 // updated returns the group's settings after the update, or why it must not be applied.
 func (r *requests) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
