@@ -170,24 +170,3 @@ func (cs *clusters) describe(c *cluster) *types.Cluster {
 	d.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: ptr("https://oidc.eks." + cs.region.Name + ".amazonaws.com/id/" + c.id)}}
 	return d
 }
-
-// logging returns which logs of the control plane go to CloudWatch: one entry for the enabled logs,
-// and one for the others.
-func (c *cluster) logging() *types.Logging {
-	on, off := []types.LogType{}, []types.LogType{}
-	for _, kind := range types.LogType("").Values() {
-		if slices.Contains(c.logs, kind) {
-			on = append(on, kind)
-		} else {
-			off = append(off, kind)
-		}
-	}
-	logging := &types.Logging{ClusterLogging: []types.LogSetup{}}
-	if len(on) > 0 {
-		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(true), Types: on})
-	}
-	if len(off) > 0 {
-		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(false), Types: off})
-	}
-	return logging
-}

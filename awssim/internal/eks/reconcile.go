@@ -3,8 +3,10 @@ package eks
 import (
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	simautoscaling "github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -18,6 +20,10 @@ const (
 	// creationLimit bounds how long a creation waits for its nodes (inference from reports of 20 to
 	// 30 minutes; the same as for an update here).
 	creationLimit = 15 * time.Minute
+	// drainLimit is the time that the nodes of a group that is being deleted have to drain before they
+	// are terminated (UG delete-managed-node-group: EKS drains nodes before it terminates them; the
+	// limit is the one for updates, an inference).
+	drainLimit = 15 * time.Minute
 )
 
 // reconciler takes the steps that are due for a group: of its creation, its deletion, an update, or
@@ -110,4 +116,86 @@ func (r *reconciler) stepCreation(g *group) {
 func (r *reconciler) failCreation(g *group, issue types.Issue) {
 	g.issues = []types.Issue{issue}
 	r.groups.setStatus(g, types.NodegroupStatusCreateFailed)
+}
+
+// applyConfig carries out an update of the configuration. Labels and taints of nodes that run are
+// changed through Kubernetes; later nodes have them from user data, for which EKS's template gets a
+// version that rolls nothing (inference).
+func (r *reconciler) applyConfig(g *group) {
+	c := g.config
+	g.config = nil
+	fail := func(err error) {
+		i := issueOf(err, g.made.asg)
+		r.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+	}
+	if c.labels && !g.source.custom() {
+		version, err := r.builder.createTemplate(g, &c.wanted)
+		if err == nil {
+			err = r.builder.setTemplateVersion(g, &c.wanted, version)
+		}
+		if err != nil {
+			fail(err)
+			return
+		}
+		g.made.version, g.made.latest = version, version
+	}
+	if c.scales {
+		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](r.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+			AutoScalingGroupName: ptr(g.made.asg), MinSize: c.wanted.scaling.MinSize, MaxSize: c.wanted.scaling.MaxSize, DesiredCapacity: c.wanted.scaling.DesiredSize,
+		})
+		if err != nil {
+			fail(err)
+			return
+		}
+	}
+	g.adopt(c.wanted)
+	if c.pool {
+		if !val(g.warm.Enabled) {
+			r.builder.detachWarmPool(g)
+		}
+		// changes one that there is (SDK PutWarmPool: "creates or updates")
+		if err := r.builder.attachWarmPool(g); err != nil {
+			fail(err)
+			return
+		}
+	}
+	r.groups.endUpdate(g)
+}
+
+// stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then the other
+// resources that EKS has created.
+func (r *reconciler) stepDeletion(g *group) {
+	if g.step == 0 {
+		drained := true
+		for _, n := range r.nodes.of(g) {
+			drained = r.nodes.drain(g, n.id) && drained
+		}
+		if !drained && r.kernel.Now().Before(g.deadline) {
+			return
+		}
+		g.step = 1
+		// It may have been deleted by another caller.
+		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](r.region, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
+			AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
+		})
+	}
+	if _, there := simautoscaling.LookupGroup(r.region, g.made.asg); there {
+		return
+	}
+	r.builder.remove(g)
+	r.drop(g)
+}
+
+// drop removes a group that was deleted, with its updates. Tokens of earlier requests for the group
+// keep their answers.
+func (r *reconciler) drop(g *group) {
+	g.gone = true
+	delete(r.groups.byKey, g.key())
+	delete(r.groups.byASG, g.made.asg)
+	r.groups.views.Delete(g.key())
+	r.accessEntries.expelNodes(g.cluster, g.nodeRole)
+	for _, u := range g.history {
+		r.updates.views.Delete(g.updateKey(u.id))
+	}
+	r.kernel.Emit(sim.Event{Account: r.region.Account.ID, Region: r.region.Name, Kind: "nodegroup", ID: g.key(), State: "DELETED"})
 }

@@ -3,7 +3,6 @@ package eks
 import (
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -133,48 +132,4 @@ func shownTaints(taints []types.Taint) []shownTaint {
 		shown = append(shown, shownTaint{Effect: t.Effect, Value: val(t.Value), Key: val(t.Key)})
 	}
 	return shown
-}
-
-// applyConfig carries out an update of the configuration. Labels and taints of nodes that run are
-// changed through Kubernetes; later nodes have them from user data, for which EKS's template gets a
-// version that rolls nothing (inference).
-func (r *reconciler) applyConfig(g *group) {
-	c := g.config
-	g.config = nil
-	fail := func(err error) {
-		i := issueOf(err, g.made.asg)
-		r.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
-	}
-	if c.labels && !g.source.custom() {
-		version, err := r.builder.createTemplate(g, &c.wanted)
-		if err == nil {
-			err = r.builder.setTemplateVersion(g, &c.wanted, version)
-		}
-		if err != nil {
-			fail(err)
-			return
-		}
-		g.made.version, g.made.latest = version, version
-	}
-	if c.scales {
-		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](r.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
-			AutoScalingGroupName: ptr(g.made.asg), MinSize: c.wanted.scaling.MinSize, MaxSize: c.wanted.scaling.MaxSize, DesiredCapacity: c.wanted.scaling.DesiredSize,
-		})
-		if err != nil {
-			fail(err)
-			return
-		}
-	}
-	g.adopt(c.wanted)
-	if c.pool {
-		if !val(g.warm.Enabled) {
-			r.builder.detachWarmPool(g)
-		}
-		// changes one that there is (SDK PutWarmPool: "creates or updates")
-		if err := r.builder.attachWarmPool(g); err != nil {
-			fail(err)
-			return
-		}
-	}
-	r.groups.endUpdate(g)
 }

@@ -1,6 +1,7 @@
 package eks
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -121,4 +122,92 @@ func checkEncryption(configs []types.EncryptionConfig) error {
 		}
 	}
 	return nil
+}
+
+// setEndpointAccess applies the endpoint's access of a request (UG cluster-endpoint; wording about
+// both seen in eksctl, the wording about blocks is an inference).
+func (n *clusterSettings) setEndpointAccess(v *types.VpcConfigRequest) error {
+	if v.EndpointPublicAccess != nil {
+		n.publicAccess = *v.EndpointPublicAccess
+	}
+	if v.EndpointPrivateAccess != nil {
+		n.privateAccess = *v.EndpointPrivateAccess
+	}
+	if len(v.PublicAccessCidrs) > 0 {
+		n.publicCIDRs = slices.Clone(v.PublicAccessCidrs)
+	}
+	if !n.publicAccess && !n.privateAccess {
+		return invalid("Private and public endpoint access cannot be false")
+	}
+	for _, cidr := range n.publicCIDRs {
+		if block, err := netip.ParsePrefix(cidr); err != nil || block.Masked() != block {
+			return invalid("The following CIDRs are invalid in publicAccessCidrs: [%s]", cidr)
+		}
+	}
+	return nil
+}
+
+// setLogging takes over which logs a request turns on and off.
+func (n *clusterSettings) setLogging(l *types.Logging) error {
+	if l == nil {
+		return nil
+	}
+	on := map[types.LogType]bool{}
+	for _, kind := range n.logs {
+		on[kind] = true
+	}
+	seen := map[types.LogType]bool{}
+	for _, entry := range l.ClusterLogging {
+		for _, kind := range entry.Types {
+			if err := checkEnum("logging type", kind, kind.Values()); err != nil {
+				return err
+			}
+			if seen[kind] {
+				return invalid("Log type %s is there twice.", kind) // inference
+			}
+			seen[kind], on[kind] = true, val(entry.Enabled)
+		}
+	}
+	n.logs = nil
+	for _, kind := range types.LogType("").Values() {
+		if on[kind] {
+			n.logs = append(n.logs, kind)
+		}
+	}
+	return nil
+}
+
+// setAuthenticationMode goes towards API and never back (UG setting-up-access-entries; words seen
+// in terraform-provider-aws issues).
+func (n *clusterSettings) setAuthenticationMode(from, to types.AuthenticationMode) error {
+	way := []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi}
+	if err := checkEnum("authenticationMode", to, way); err != nil {
+		return err
+	}
+	if step := slices.Index(way, to) - slices.Index(way, from); step < 0 || step > 1 {
+		return invalid("Unsupported authentication mode update from %s to %s", from, to)
+	}
+	n.access.AuthenticationMode = to
+	return nil
+}
+
+// logging returns which logs of the control plane go to CloudWatch: one entry for the enabled logs,
+// and one for the others.
+func (c *cluster) logging() *types.Logging {
+	on, off := []types.LogType{}, []types.LogType{}
+	for _, kind := range types.LogType("").Values() {
+		if slices.Contains(c.logs, kind) {
+			on = append(on, kind)
+		} else {
+			off = append(off, kind)
+		}
+	}
+	logging := &types.Logging{ClusterLogging: []types.LogSetup{}}
+	if len(on) > 0 {
+		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(true), Types: on})
+	}
+	if len(off) > 0 {
+		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(false), Types: off})
+	}
+	return logging
 }
