@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// accessEntry lets an IAM principal into a cluster. It is only shown: no API server here consults
-// it.
+// accessEntry gives an IAM principal access to a cluster. Describe actions show it, but nothing
+// here enforces it: no cluster has an API server.
 type accessEntry struct {
 	cluster           *cluster
 	principal, arn    string
@@ -22,7 +22,7 @@ type accessEntry struct {
 	groups            []string
 	tags              map[string]string
 	policies          map[string]types.AssociatedAccessPolicy // by ARN
-	// ofNodes is set if EKS created it for a managed node group.
+	// ofNodes is true if EKS created the entry for a managed node group.
 	ofNodes bool
 }
 
@@ -33,8 +33,8 @@ const (
 	maxKubeGroups = 100 // inference: AWS names no number
 )
 
-// entryTypes are the types of entries (SDK CreateAccessEntryInput.Type), with the group that
-// entries of nodes have (UG creating-access-entries).
+// entryTypes maps the types of entries (SDK CreateAccessEntryInput.Type) to the Kubernetes groups
+// of their nodes (UG creating-access-entries).
 var entryTypes = map[string][]string{
 	typeStandard: nil, typeNodes: {"system:nodes"}, "EC2_WINDOWS": {"eks:kube-proxy-windows", "system:nodes"}, "EC2": nil, "FARGATE_LINUX": {"system:bootstrappers", "system:nodes", "system:node-proxier"},
 	"HYBRID_LINUX": {"system:nodes"}, "HYPERPOD_LINUX": {"system:nodes"},
@@ -54,7 +54,7 @@ func (e *accessEntry) view() *types.AccessEntry {
 	}
 }
 
-// shownEntry is an entry with its policies, as Describe actions see them.
+// shownEntry is an access entry with its policies, as Describe actions return it.
 type shownEntry struct {
 	*types.AccessEntry
 	policies []types.AssociatedAccessPolicy
@@ -70,7 +70,7 @@ type accessEntries struct {
 	views *sim.Table[shownEntry]
 }
 
-// publish shows what the entry is now to Describe actions.
+// publish updates what Describe actions show of an access entry.
 func (es *accessEntries) publish(e *accessEntry) {
 	shown := shownEntry{AccessEntry: e.view(), policies: []types.AssociatedAccessPolicy{}}
 	for _, arn := range sortedKeys(e.policies) {
@@ -79,12 +79,12 @@ func (es *accessEntries) publish(e *accessEntry) {
 	es.views.Put(e.key(), shown)
 }
 
-// cluster returns a cluster whose authentication mode allows access entries
-// (aws/containers-roadmap and eksctl issues for the words).
+// cluster returns a cluster, and an error if its authentication mode does not allow access entries.
+// The wording is from issues of aws/containers-roadmap and eksctl.
 func (es *accessEntries) cluster(name *string) (*cluster, error) {
-	k, ok := es.clusters.byName[val(name)]
-	if !ok {
-		return nil, clusterNotFound(val(name))
+	k, err := es.clusters.find(name)
+	if err != nil {
+		return nil, err
 	}
 	if k.access.AuthenticationMode == types.AuthenticationModeConfigMap {
 		return nil, badRequest("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
@@ -105,7 +105,7 @@ func (es *accessEntries) find(cluster, principal *string) (*accessEntry, error) 
 	return e, nil
 }
 
-func entryNotFound() error { // words seen in terraform-provider-aws and eksctl issues
+func entryNotFound() error { // the wording is from terraform-provider-aws and eksctl issues
 	return sim.Errorf(codeNotFound, "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.").WithStatus(404)
 }
 
@@ -153,9 +153,9 @@ func (es *accessEntries) admitNodes(k *cluster, role string) {
 	}
 }
 
-// expelNodes removes the entry of a node role together with the last managed node group that has
-// the role, if EKS created it (inference: AWS's guide does not mention its removal).
-func (es *accessEntries) expelNodes(k *cluster, role string) {
+// removeNodes deletes the entry of a node role when no managed node group has the role, if EKS
+// created the entry (inference: AWS's guide does not mention its removal).
+func (es *accessEntries) removeNodes(k *cluster, role string) {
 	e := k.entries[role]
 	if e == nil || !e.ofNodes {
 		return
@@ -188,7 +188,7 @@ func (e *accessEntry) set(groups []string, username *string) {
 	}
 }
 
-// visible returns an entry as Describe actions see it.
+// visible returns an access entry as Describe actions show it.
 func (es *accessEntries) visible(cluster, principal *string) (shownEntry, error) {
 	if _, err := es.cluster(cluster); err != nil {
 		return shownEntry{}, err

@@ -35,7 +35,7 @@ func (api *accessEntryActions) create(c *sim.Call, in *eks.CreateAccessEntryInpu
 		return nil, invalid("%s is not a valid value for type", kind)
 	}
 	principal := principalARN.FindStringSubmatch(val(in.PrincipalArn))
-	// words seen in terraform-provider-aws issues
+	// the wording is from terraform-provider-aws issues
 	if principal == nil || kind != typeStandard && principal[2] != "role" {
 		return nil, invalid("The specified principalArn is invalid: invalid principal.")
 	}
@@ -57,9 +57,9 @@ func (api *accessEntryActions) create(c *sim.Call, in *eks.CreateAccessEntryInpu
 	return out, nil
 }
 
-// checkEntry: entries of nodes have neither groups nor names of the user's (SDK
-// CreateAccessEntryInput.Type), and what begins with system: or eks: is Kubernetes' and EKS's (UG
-// creating-access-entries). The words are an inference.
+// checkEntry refuses Kubernetes groups and a username for entries of nodes (SDK
+// CreateAccessEntryInput.Type), and names with a prefix that is reserved for Kubernetes or AWS (UG
+// creating-access-entries). The wording is an inference.
 func checkEntry(kind string, groups []string, username *string) error {
 	if kind != typeStandard && (len(groups) > 0 || username != nil) {
 		return invalid("kubernetesGroups and username cannot be specified for type %s.", kind)
@@ -131,14 +131,15 @@ func (api *accessEntryActions) list(_ *sim.Call, in *eks.ListAccessEntriesInput)
 	return &eks.ListAccessEntriesOutput{AccessEntries: page, NextToken: next}, nil
 }
 
-// associatePolicy gives an entry a policy, or another scope to one that it has.
+// associatePolicy adds a policy to an access entry, or changes the scope of a policy that the entry
+// already has.
 func (api *accessEntryActions) associatePolicy(c *sim.Call, in *eks.AssociateAccessPolicyInput) (*eks.AssociateAccessPolicyOutput, error) {
 	e, err := api.accessEntries.find(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
 	scope := in.AccessScope
-	switch { // the words are an inference
+	switch { // the wording is an inference
 	case !policyARN.MatchString(val(in.PolicyArn)):
 		return nil, invalid("The policyArn parameter format is not valid")
 	case e.kind != typeStandard && e.kind != "EC2": // SDK CreateAccessEntryInput.Type
@@ -160,7 +161,7 @@ func (api *accessEntryActions) disassociatePolicy(_ *sim.Call, in *eks.Disassoci
 		return nil, err
 	}
 	if _, ok := e.policies[val(in.PolicyArn)]; !ok {
-		// inference for the words
+		// the wording is an inference
 		return nil, sim.Errorf(codeNotFound, "The specified policyArn is not associated with the access entry: %s", val(in.PolicyArn)).WithStatus(404)
 	}
 	e.policies = maps.Clone(e.policies)

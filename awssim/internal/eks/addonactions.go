@@ -23,9 +23,9 @@ type addonActions struct {
 }
 
 func (api *addonActions) create(c *sim.Call, in *eks.CreateAddonInput) (*eks.CreateAddonOutput, error) {
-	k, ok := api.clusters.byName[val(in.ClusterName)]
-	if !ok {
-		return nil, clusterNotFound(val(in.ClusterName))
+	k, err := api.clusters.find(in.ClusterName)
+	if err != nil {
+		return nil, err
 	}
 	request := shape.Clone(*in)
 	if out, err := replay[eks.CreateAddonOutput](api.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
@@ -64,8 +64,8 @@ func (api *addonActions) create(c *sim.Call, in *eks.CreateAddonInput) (*eks.Cre
 	return out, nil
 }
 
-// checkAddon refuses what an add-on cannot have. The words are an inference, but for those about
-// configuration values, which terraform-provider-aws issues show.
+// checkAddon refuses invalid settings of an add-on. The wording about configuration values is from
+// issues of terraform-provider-aws. The other wordings are inferences.
 func checkAddon(role, values *string, conflicts types.ResolveConflicts, identities []types.AddonPodIdentityAssociations) error {
 	if r := val(role); r != "" && !strings.HasPrefix(r, "arn:aws:iam::") {
 		return invalid("Invalid service account role ARN %q.", r)
@@ -111,7 +111,7 @@ func (api *addonActions) list(_ *sim.Call, in *eks.ListAddonsInput) (*eks.ListAd
 	return &eks.ListAddonsOutput{Addons: page, NextToken: next}, nil
 }
 
-// update changes an add-on. A version that is left out stays.
+// update changes an add-on. The version stays if the request names none.
 func (api *addonActions) update(c *sim.Call, in *eks.UpdateAddonInput) (*eks.UpdateAddonOutput, error) {
 	a, err := api.addons.find(in.ClusterName, in.AddonName)
 	if err != nil {
@@ -160,8 +160,8 @@ func (api *addonActions) update(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Upd
 	return out, nil
 }
 
-// delete begins to delete an add-on. Whether its software stays does not matter here, since
-// none runs.
+// delete begins to delete an add-on. Whether the request keeps the add-on's software does not
+// matter, because no software runs here.
 func (api *addonActions) delete(_ *sim.Call, in *eks.DeleteAddonInput) (*eks.DeleteAddonOutput, error) {
 	a, err := api.addons.find(in.ClusterName, in.AddonName)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// addon is an add-on of a cluster. Its software does not run here: it is ACTIVE when its pods could
-// run.
+// addon is an add-on of a cluster. Its software does not run here: an add-on is ACTIVE when its
+// pods could run.
 type addon struct {
 	cluster           *cluster
 	name, arn         string
@@ -32,7 +32,7 @@ func addonKey(cluster, name string) string { return cluster + "/addon:" + name }
 
 func (a *addon) key() string { return addonKey(a.cluster.Name, a.name) }
 
-func addonNotFound(name, cluster string) *sim.Error { // words seen in terraform-provider-aws issues
+func addonNotFound(name, cluster string) *sim.Error { // the wording is from terraform-provider-aws issues
 	return sim.Errorf(codeNotFound, "No addon: %s found in cluster: %s", name, cluster).WithStatus(404)
 }
 
@@ -86,9 +86,9 @@ func (as *addons) after(a *addon, f func()) {
 
 // find returns an add-on of a cluster.
 func (as *addons) find(cluster, name *string) (*addon, error) {
-	k, ok := as.clusters.byName[val(cluster)]
-	if !ok {
-		return nil, clusterNotFound(val(cluster))
+	k, err := as.clusters.find(cluster)
+	if err != nil {
+		return nil, err
 	}
 	a := k.addons[val(name)]
 	if a == nil {
@@ -98,7 +98,7 @@ func (as *addons) find(cluster, name *string) (*addon, error) {
 }
 
 // settle makes an add-on ACTIVE, or DEGRADED while the cluster has no node for its replicas (UG
-// eks-add-ons troubleshooting; terraform-aws-eks issues for the words).
+// eks-add-ons troubleshooting). The wording is from issues of terraform-aws-eks.
 func (as *addons) settle(a *addon) {
 	if products[a.name].replicated && !as.hasNodes(a.cluster) {
 		as.setStatus(a, types.AddonStatusDegraded, types.AddonIssue{
@@ -110,7 +110,7 @@ func (as *addons) settle(a *addon) {
 	as.setStatus(a, types.AddonStatusActive)
 }
 
-// settleAll checks the add-ons of all clusters again, after a node has come or gone.
+// settleAll checks the add-ons of all clusters after a node joined or left.
 func (as *addons) settleAll() {
 	for _, name := range sortedKeys(as.clusters.byName) {
 		k := as.clusters.byName[name]
@@ -123,8 +123,8 @@ func (as *addons) settleAll() {
 	}
 }
 
-// hasNodes reports whether a cluster has a node: a Ready one of a managed node group, or an
-// instance that has booted and carries the cluster's tag (UG worker: self-managed nodes have it).
+// hasNodes reports whether a cluster has a node: a Ready node of a managed node group, or a booted
+// instance with the cluster's tag, as self-managed nodes have (UG worker).
 func (as *addons) hasNodes(k *cluster) bool {
 	for _, i := range ec2.Instances(as.region) {
 		if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {

@@ -38,8 +38,8 @@ func (p product) buildsFor(version string) []string {
 	return builds
 }
 
-// findBuild returns the build of an add-on that is asked for: the newest, which is the default, if
-// none is (terraform-provider-aws#32238 and aws/containers-roadmap#1429 for the words).
+// findBuild returns the requested build of an add-on, or the default, which is the newest. The
+// wording is from terraform-provider-aws#32238 and aws/containers-roadmap#1429.
 func findBuild(name, version, wanted string) (string, error) {
 	p, ok := products[name]
 	if !ok {

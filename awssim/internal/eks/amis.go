@@ -90,7 +90,7 @@ func releaseName(image world.Image, version string) string {
 	return version + "-" + day
 }
 
-// defaultType returns the AMI type of a group that names none (UG eks-optimized-ami: "AL2023 is the
+// defaultType returns the AMI type of a group without one (UG eks-optimized-ami: "AL2023 is the
 // default for Kubernetes version 1.30 and later").
 func defaultType(version string) types.AMITypes {
 	if minor(version) >= 30 {

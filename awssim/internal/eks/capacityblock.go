@@ -15,7 +15,8 @@ import (
 // to 0, by a scheduled action of the Auto Scaling group.
 const blockScaleDown = 40 * time.Minute
 
-// checkCapacity holds the capacity type and the template together (UG capacity-blocks-mng).
+// checkCapacity refuses a capacity type that does not match the market type of the template, and a
+// Capacity Block that the template does not describe completely (UG capacity-blocks-mng).
 func (r *requests) checkCapacity(n *settings) error {
 	if n.capacityType != types.CapacityTypesCapacityBlock {
 		if n.source.asksForBlock() {

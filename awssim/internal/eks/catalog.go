@@ -17,7 +17,7 @@ type catalog struct {
 	kernel *sim.Kernel
 }
 
-// releases returns the builds of an AMI type for a Kubernetes version that the Region has, oldest first.
+// releases returns the builds of an AMI type for a Kubernetes version in the Region, oldest first.
 func (c *catalog) releases(amiType types.AMITypes, version string) []release {
 	prefix := strings.ReplaceAll(imageLines[amiType].name, "{minor}", version)
 	if prefix == "" {
@@ -34,13 +34,13 @@ func (c *catalog) releases(amiType types.AMITypes, version string) []release {
 	return found
 }
 
-// lastOfAmazonLinux2 is the last minor version of Kubernetes that EKS publishes images of Amazon
-// Linux 2 for (UG eks-linux-ami-versions).
+// lastOfAmazonLinux2 is the last minor version of Kubernetes with EKS images of Amazon Linux 2 (UG
+// eks-linux-ami-versions).
 const lastOfAmazonLinux2 = 32
 
-// findRelease returns the build that is asked for, the newest if none is. There may be none: EKS
-// has not published it (inference for the words, but for Amazon Linux 2: Azure/telescope#1134 and
-// what users report).
+// findRelease returns the requested build, or the newest if the request names none. It fails if EKS
+// has not published such a build. The wording about Amazon Linux 2 is from Azure/telescope#1134 and
+// reports of users. The other wordings are inferences.
 func (c *catalog) findRelease(amiType types.AMITypes, version, wanted string) (release, error) {
 	all := c.releases(amiType, version)
 	if imageLines[amiType].family == amazonLinux2 && minor(version) > lastOfAmazonLinux2 {
@@ -62,8 +62,8 @@ func (c *catalog) findRelease(amiType types.AMITypes, version, wanted string) (r
 
 var minorOfImage = regexp.MustCompile(`^amazon-eks-node-(?:al2023-x86_64-standard-)?1\.(\d+)-v`)
 
-// offered returns the minor versions that EKS has here, oldest first: the versions that the world
-// has images of EKS for, so that a world decides which is the newest.
+// offered returns the minor versions that EKS offers, oldest first. A world decides which they are:
+// EKS offers the versions that the world has EKS images for.
 func (c *catalog) offered() []int {
 	seen := map[int]bool{}
 	for _, image := range c.region.World().Images {
@@ -79,8 +79,8 @@ func (c *catalog) offered() []int {
 	return minors
 }
 
-// defaultMinor returns the newest version. AWS's is sometimes the one before (SDK
-// CreateClusterInput.Version).
+// defaultMinor returns the newest minor version, and -1 if there is none. In AWS the default is
+// sometimes the version before the newest (SDK CreateClusterInput.Version).
 func (c *catalog) defaultMinor() int {
 	if minors := c.offered(); len(minors) > 0 {
 		return minors[len(minors)-1]
@@ -88,8 +88,8 @@ func (c *catalog) defaultMinor() int {
 	return -1
 }
 
-// checkOffered refuses what EKS has never had, and what it no longer supports
-// (terraform-provider-aws#21410 for the words).
+// checkOffered refuses a version that EKS never offered or no longer supports. The wording is from
+// terraform-provider-aws#21410.
 func (c *catalog) checkOffered(version string) error {
 	n := minor(version)
 	if !slices.Contains(c.offered(), n) || version != fmt.Sprintf("1.%d", n) || statusOf(n, c.kernel.Now()) == types.VersionStatusUnsupported {
@@ -98,7 +98,7 @@ func (c *catalog) checkOffered(version string) error {
 	return nil
 }
 
-// clusterVersion returns the version of a new cluster.
+// clusterVersion returns the requested version of a new cluster, or the default version.
 func (c *catalog) clusterVersion(wanted *string) (string, error) {
 	version := val(wanted)
 	if version == "" {

@@ -17,8 +17,9 @@ type catalogActions struct {
 	catalog *catalog
 }
 
-// describeClusterVersions lists versions, newest first. Without includeAll it leaves out what is no
-// longer supported (SDK DescribeClusterVersionsInput; that it names versions by is an inference).
+// describeClusterVersions lists versions, newest first. Without includeAll it omits versions that
+// are no longer supported (SDK DescribeClusterVersionsInput). That it returns all versions that the
+// request names is an inference.
 func (api *catalogActions) describeClusterVersions(c *sim.Call, in *eks.DescribeClusterVersionsInput) (*eks.DescribeClusterVersionsOutput, error) {
 	wanted := in.VersionStatus
 	switch in.Status { //nolint:staticcheck // clients still send what is deprecated
@@ -52,6 +53,7 @@ func (api *catalogActions) describeClusterVersions(c *sim.Call, in *eks.Describe
 	return &eks.DescribeClusterVersionsOutput{ClusterVersions: page, NextToken: next}, nil
 }
 
+// versionInformation returns the description of a minor version.
 func (api *catalogActions) versionInformation(n int, now time.Time) types.ClusterVersionInformation {
 	dates, version := supportOf(n), fmt.Sprintf("1.%d", n)
 	v := types.ClusterVersionInformation{
@@ -74,12 +76,12 @@ func (api *catalogActions) versionInformation(n int, now time.Time) types.Cluste
 
 var patchOf = regexp.MustCompile(`^1\.\d+\.\d+`)
 
-// describeAddonVersions lists the add-ons with their builds, newest first, and for which versions
-// of clusters they are.
+// describeAddonVersions lists the add-ons with their builds, newest first, and the cluster versions
+// that each build supports.
 func (api *catalogActions) describeAddonVersions(_ *sim.Call, in *eks.DescribeAddonVersionsInput) (*eks.DescribeAddonVersionsOutput, error) {
 	if in.AddonName != nil {
 		if _, ok := products[*in.AddonName]; !ok {
-			// inference for the words
+			// the wording is an inference
 			return nil, sim.Errorf(codeNotFound, "Addon %s not found", *in.AddonName).WithStatus(404)
 		}
 	}
@@ -106,6 +108,7 @@ func (api *catalogActions) describeAddonVersions(_ *sim.Call, in *eks.DescribeAd
 	return &eks.DescribeAddonVersionsOutput{Addons: page, NextToken: next}, nil
 }
 
+// addonBuilds returns the builds of an add-on, newest first, for one cluster version or for all.
 func (api *catalogActions) addonBuilds(p product, wanted string) []types.AddonVersionInfo {
 	found := map[string][]types.Compatibility{}
 	var order []string

@@ -23,7 +23,7 @@ const (
 	clusterService           = "eks.amazonaws.com"
 )
 
-// clusterNames is the pattern of AWS's model of EKS (botocore, eks, shape ClusterName).
+// clusterNames matches the names of clusters (botocore, eks, shape ClusterName).
 var clusterNames = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
 // clusterActions serves the actions that create, show and delete clusters.
@@ -43,7 +43,7 @@ type clusterActions struct {
 
 func (api *clusterActions) create(c *sim.Call, in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
 	if !clusterNames.MatchString(val(in.Name)) {
-		// inference for the words
+		// the wording is an inference
 		return nil, invalid("The cluster name %q does not match ^[0-9A-Za-z][A-Za-z0-9\\-_]*, or has more than 100 characters.", val(in.Name))
 	}
 	request := shape.Clone(*in)
@@ -54,7 +54,7 @@ func (api *clusterActions) create(c *sim.Call, in *eks.CreateClusterInput) (*eks
 		return nil, inUse("Cluster already exists with name: %s", *in.Name)
 	}
 	if quota := api.kernel.World().Quota(world.QuotaClusters, defaultClusters); len(api.clusters.byName) >= quota {
-		// inference for the words
+		// the wording is an inference
 		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of clusters: %d", quota)
 	}
 	version, err := api.catalog.clusterVersion(in.Version)
@@ -121,9 +121,9 @@ func (api *clusterActions) list(_ *sim.Call, in *eks.ListClustersInput) (*eks.Li
 // delete begins to delete a cluster that has no node groups, with its add-ons and access entries
 // (gruntwork-io/cloud-nuke#148 for the wording; the wording about deletion protection is an inference).
 func (api *clusterActions) delete(_ *sim.Call, in *eks.DeleteClusterInput) (*eks.DeleteClusterOutput, error) {
-	k, ok := api.clusters.byName[val(in.Name)]
-	if !ok {
-		return nil, clusterNotFound(val(in.Name))
+	k, err := api.clusters.find(in.Name)
+	if err != nil {
+		return nil, err
 	}
 	if k.status == types.ClusterStatusDeleting {
 		return &eks.DeleteClusterOutput{Cluster: api.clusters.describe(k)}, nil
@@ -146,8 +146,8 @@ func (api *clusterActions) delete(_ *sim.Call, in *eks.DeleteClusterInput) (*eks
 	return &eks.DeleteClusterOutput{Cluster: api.clusters.describe(k)}, nil
 }
 
-// finishDeletion removes a cluster, unless another call changed it meanwhile. Its security group stays
-// if it is in use.
+// finishDeletion removes a cluster, unless SetCluster changed it meanwhile. Its security group
+// stays if it is in use.
 func (api *clusterActions) finishDeletion(k *cluster) {
 	if api.clusters.byName[k.Name] != k || k.status != types.ClusterStatusDeleting {
 		return

@@ -90,7 +90,7 @@ func registerAddonAuthorization(reg *sim.Registry) {
 	})
 }
 
-// askAddonRole: the role of an add-on's service account is handed over to EKS (UG
+// askAddonRole asks for permission to pass the role of an add-on's service account to EKS (UG
 // creating-an-add-on: iam:PassRole).
 func askAddonRole(role *string) []sim.Question {
 	if val(role) == "" {

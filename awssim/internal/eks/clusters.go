@@ -24,9 +24,9 @@ const (
 	defaultServiceCIDR = "172.20.0.0/16" // UG network-reqs: one of 10.100.0.0/16 and 172.20.0.0/16 by default
 )
 
-// SetCluster creates a cluster as it would be when it is ACTIVE, or changes the one of that name.
-// It fails if its subnets do not exist or are of different VPCs, or if its version is not one of
-// Kubernetes such as 1.30. Only for code under the kernel's lock.
+// SetCluster creates an ACTIVE cluster, or changes the cluster of that name. It fails if the
+// subnets do not exist or are in different VPCs, or if the version is not a Kubernetes version such
+// as 1.30. Only code that holds the kernel's lock may call it.
 func SetCluster(r *sim.Region, c world.Cluster) error { return regional(r).clusters.set(c) }
 
 // clusters holds the clusters of one account and Region, and what Describe actions show of them.
@@ -43,6 +43,7 @@ func newClusters(r *sim.Region) *clusters {
 	return &clusters{region: r, kernel: k, byName: map[string]*cluster{}, views: sim.NewTable[*types.Cluster](k)}
 }
 
+// set creates an ACTIVE cluster, or changes the cluster of that name, as SetCluster describes.
 func (cs *clusters) set(c world.Cluster) error {
 	if c.Name == "" || minor(c.Version) < 0 {
 		return fmt.Errorf("cluster %q of version %q: it needs a name, and a version such as 1.30", c.Name, c.Version)
@@ -95,7 +96,17 @@ func (cs *clusters) add(name string) *cluster {
 	return c
 }
 
-// became notes when the cluster was upgraded, which is when it begins to be able to go back.
+// find returns the current state of a cluster, or the error that AWS returns.
+func (cs *clusters) find(name *string) (*cluster, error) {
+	c, ok := cs.byName[val(name)]
+	if !ok {
+		return nil, clusterNotFound(val(name))
+	}
+	return c, nil
+}
+
+// became sets the version of a cluster, and notes the time of an upgrade: a cluster can return to
+// its previous version for some days.
 func (c *cluster) became(version string, now time.Time) {
 	switch had := c.Version; {
 	case had == "" || minor(version) < minor(had):
@@ -106,21 +117,22 @@ func (c *cluster) became(version string, now time.Time) {
 	c.Version = version
 }
 
-// publish shows what the cluster is now to Describe actions.
+// publish updates what Describe actions show of a cluster.
 func (cs *clusters) publish(c *cluster) { cs.views.Put(c.Name, cs.describe(c)) }
 
-// setStatus gives the cluster a status, and notifies the simulator's subscribers.
+// setStatus sets the status of a cluster and notifies the simulator's subscribers.
 func (cs *clusters) setStatus(c *cluster, status types.ClusterStatus) {
 	c.status = status
 	cs.publish(c)
 	cs.emit(c, string(status))
 }
 
+// emit notifies the simulator's subscribers of a new status of a cluster.
 func (cs *clusters) emit(c *cluster, status string) {
 	cs.kernel.Emit(sim.Event{Account: cs.region.Account.ID, Region: cs.region.Name, Kind: "cluster", ID: c.Name, State: status})
 }
 
-// createSecurityGroup creates the security group that EKS gives a cluster and its managed nodes (UG
+// createSecurityGroup creates the security group that a cluster shares with its managed nodes (UG
 // sec-group-reqs).
 func (cs *clusters) createSecurityGroup(name, vpc string) (id string, err error) {
 	out, err := call[awsec2.CreateSecurityGroupOutput](cs.region, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
@@ -136,9 +148,9 @@ func (cs *clusters) createSecurityGroup(name, vpc string) (id string, err error)
 	return val(out.GroupId), nil
 }
 
-// describe returns a cluster as DescribeCluster answers it. A cluster that is CREATING has neither
-// endpoint, nor certificate, nor issuer of tokens (AWS CLI, examples of create-cluster); that it
-// has no security group of its own yet is an inference.
+// describe returns a cluster as DescribeCluster returns it. A cluster that is CREATING has no
+// endpoint, no certificate, and no issuer of tokens (AWS CLI, examples of create-cluster). That it
+// has no security group yet is an inference.
 func (cs *clusters) describe(c *cluster) *types.Cluster {
 	d := &types.Cluster{
 		Name: ptr(c.Name), Arn: ptr(c.arn), CreatedAt: ptr(c.created), Version: ptr(c.Version), Status: c.status, RoleArn: ptr(c.role),

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 )
 
-// newSettings checks what a new cluster is asked to be and fills in the defaults.
+// newSettings returns the settings of a new cluster, with the defaults for what the request leaves
+// out.
 func (api *clusterActions) newSettings(in *eks.CreateClusterInput) (clusterSettings, error) {
 	// SDK CreateAccessConfigRequest.AuthenticationMode: CONFIG_MAP by default for the API,
 	// API_AND_CONFIG_MAP in the console.
@@ -64,9 +65,9 @@ func (api *clusterActions) newSettings(in *eks.CreateClusterInput) (clusterSetti
 	return n, nil
 }
 
-// notSimulated refuses what would be ignored: EKS Auto Mode, local clusters, provisioned control
-// planes, settings of their components, and other ways out of the VPC. A request may say that it
-// wants none of them, as Terraform's does.
+// notSimulated refuses requests for features that the simulator would ignore: EKS Auto Mode, local
+// clusters, provisioned control planes, settings of their components, and egress modes. A request
+// may turn them off explicitly, as Terraform's requests do.
 func notSimulated(in *eks.CreateClusterInput) error {
 	if err := checkAutoMode(in); err != nil {
 		return err
@@ -84,8 +85,8 @@ func notSimulated(in *eks.CreateClusterInput) error {
 	return nil
 }
 
-// checkAutoMode refuses Auto Mode, and what is only a part of being without it (words seen in
-// terraform-aws-modules/terraform-aws-eks issues).
+// checkAutoMode refuses Auto Mode, and requests that turn off only a part of it. The wording is
+// from issues of terraform-aws-modules/terraform-aws-eks.
 func checkAutoMode(in *eks.CreateClusterInput) error {
 	var named int
 	var wanted bool
@@ -107,8 +108,8 @@ func checkAutoMode(in *eks.CreateClusterInput) error {
 	return nil
 }
 
-// checkEncryption: secrets are all that a key can be for, and there is one configuration at most
-// (SDK EncryptionConfig; botocore, EncryptionConfigList). The words are an inference.
+// checkEncryption allows at most one configuration, which encrypts secrets (SDK EncryptionConfig;
+// botocore, EncryptionConfigList). The wording is an inference.
 func checkEncryption(configs []types.EncryptionConfig) error {
 	if len(configs) > 1 {
 		return invalid("At most one encryptionConfig can be specified.")
@@ -124,8 +125,8 @@ func checkEncryption(configs []types.EncryptionConfig) error {
 	return nil
 }
 
-// setEndpointAccess applies the endpoint's access of a request (UG cluster-endpoint; wording about
-// both seen in eksctl, the wording about blocks is an inference).
+// setEndpointAccess sets the access to the endpoint (UG cluster-endpoint). The wording for a
+// cluster without any access is from eksctl. The wording about blocks is an inference.
 func (n *clusterSettings) setEndpointAccess(v *types.VpcConfigRequest) error {
 	if v.EndpointPublicAccess != nil {
 		n.publicAccess = *v.EndpointPublicAccess
@@ -147,7 +148,7 @@ func (n *clusterSettings) setEndpointAccess(v *types.VpcConfigRequest) error {
 	return nil
 }
 
-// setLogging takes over which logs a request turns on and off.
+// setLogging turns the logs on and off that a request names.
 func (n *clusterSettings) setLogging(l *types.Logging) error {
 	if l == nil {
 		return nil
@@ -177,8 +178,8 @@ func (n *clusterSettings) setLogging(l *types.Logging) error {
 	return nil
 }
 
-// setAuthenticationMode goes towards API and never back (UG setting-up-access-entries; words seen
-// in terraform-provider-aws issues).
+// setAuthenticationMode changes the authentication mode, one step towards API and never back (UG
+// setting-up-access-entries). The wording is from issues of terraform-provider-aws.
 func (n *clusterSettings) setAuthenticationMode(from, to types.AuthenticationMode) error {
 	way := []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi}
 	if err := checkEnum("authenticationMode", to, way); err != nil {
@@ -191,8 +192,8 @@ func (n *clusterSettings) setAuthenticationMode(from, to types.AuthenticationMod
 	return nil
 }
 
-// logging returns which logs of the control plane go to CloudWatch: one entry for the enabled logs,
-// and one for the others.
+// logging returns which logs of the control plane are sent to CloudWatch: one entry for the enabled
+// logs, and one for the others.
 func (c *cluster) logging() *types.Logging {
 	on, off := []types.LogType{}, []types.LogType{}
 	for _, kind := range types.LogType("").Values() {

@@ -24,8 +24,9 @@ type clusterUpdateActions struct {
 	groups   *groups
 }
 
-// idle refuses a change of a cluster that is not at rest (aws/aws-cdk#33452 and
-// rancher/eks-operator#547 for the words; those about other statuses are an inference).
+// idle refuses a change of a cluster that is being changed or is not ACTIVE. The wording about
+// updates is from aws/aws-cdk#33452 and rancher/eks-operator#547. The wording about other statuses
+// is an inference.
 func (c *cluster) idle(what string) error {
 	switch {
 	case c.change != nil:
@@ -36,8 +37,8 @@ func (c *cluster) idle(what string) error {
 	return nil
 }
 
-// begin records an update of a cluster, which takes effect when it is complete. The cluster
-// is UPDATING until then.
+// begin records an update of a cluster. The cluster is UPDATING until the update is complete, and
+// apply changes it then.
 func (api *clusterUpdateActions) begin(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
 	u := api.updates.create(kind, params)
 	c.change, c.history = u, append(c.history, u)
@@ -55,12 +56,12 @@ func (api *clusterUpdateActions) begin(c *cluster, kind types.UpdateType, params
 	return u
 }
 
-// updateVersion upgrades the control plane by one minor version, or takes it back to the
-// version before its upgrade.
+// updateVersion upgrades the control plane by one minor version, or rolls it back to the version
+// before its upgrade.
 func (api *clusterUpdateActions) updateVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
-	k, ok := api.clusters.byName[val(in.Name)]
-	if !ok {
-		return nil, clusterNotFound(val(in.Name))
+	k, err := api.clusters.find(in.Name)
+	if err != nil {
+		return nil, err
 	}
 	request := shape.Clone(*in)
 	if out, err := replay[eks.UpdateClusterVersionOutput](api.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
@@ -91,9 +92,10 @@ func (api *clusterUpdateActions) updateVersion(c *sim.Call, in *eks.UpdateCluste
 	return out, nil
 }
 
-// checkStep refuses a version that the cluster cannot go to (terraform-aws-eks#2607 and
-// rancher/rancher#21043 for the words, also of the version that it has). Back it goes to the
-// version before, within seven days of its upgrade (UG rollback-cluster).
+// checkStep returns the type of an update to a version, and refuses versions that the cluster
+// cannot be updated to, including its current one. A cluster can return to its previous version
+// within seven days of its upgrade (UG rollback-cluster). The wording is from
+// terraform-aws-eks#2607 and rancher/rancher#21043.
 func (api *clusterUpdateActions) checkStep(k *cluster, version string) (types.UpdateType, error) {
 	if err := api.catalog.checkOffered(version); err != nil {
 		return "", err
@@ -109,10 +111,10 @@ func (api *clusterUpdateActions) checkStep(k *cluster, version string) (types.Up
 	return "", invalid("Unsupported Kubernetes minor version update from %s to %s", k.Version, version)
 }
 
-// checkGroupVersions wants node groups of the cluster's version before an upgrade (SDK
-// UpdateClusterVersion; hashicorp/terraform-provider-aws#19478 for the words), and of the version
-// that the cluster goes back to before a rollback, because nodes go back first (UG
-// rollback-cluster).
+// checkGroupVersions requires that all node groups have the cluster's version before an upgrade
+// (SDK UpdateClusterVersion), and the version that the cluster returns to before a rollback,
+// because nodes are rolled back first (UG rollback-cluster). The wording is from
+// hashicorp/terraform-provider-aws#19478.
 func (api *clusterUpdateActions) checkGroupVersions(k *cluster, kind types.UpdateType, version string) error {
 	wanted := k.Version
 	if kind == types.UpdateTypeVersionRollback {
@@ -130,14 +132,14 @@ func (api *clusterUpdateActions) checkGroupVersions(k *cluster, kind types.Updat
 	return badRequest("Nodegroups %s must be updated to match cluster version %s before updating cluster version", strings.Join(others, ", "), wanted)
 }
 
-// wantedCluster holds the cluster after UpdateClusterConfig.
+// wantedCluster holds the settings of a cluster after UpdateClusterConfig.
 type wantedCluster struct {
 	clusterSettings
 	subnets []string
 }
 
-// clusterChange is a kind of change that UpdateClusterConfig supports. The type of an update names
-// it, so a call has one change.
+// clusterChange is one kind of change of UpdateClusterConfig. A call makes only one change, because
+// the type of the update names it.
 type clusterChange struct {
 	kind   types.UpdateType
 	params params
@@ -146,9 +148,9 @@ type clusterChange struct {
 
 // updateConfig changes one kind of settings of a cluster.
 func (api *clusterUpdateActions) updateConfig(c *sim.Call, in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
-	k, ok := api.clusters.byName[val(in.Name)]
-	if !ok {
-		return nil, clusterNotFound(val(in.Name))
+	k, err := api.clusters.find(in.Name)
+	if err != nil {
+		return nil, err
 	}
 	request := shape.Clone(*in)
 	if out, err := replay[eks.UpdateClusterConfigOutput](api.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
@@ -175,8 +177,8 @@ func (api *clusterUpdateActions) updateConfig(c *sim.Call, in *eks.UpdateCluster
 	return out, nil
 }
 
-// nothingChanges returns the answer to a change to what is there (eksctl-io/eksctl#4043 for
-// endpoint access; the wording for the others is an inference).
+// nothingChanges returns the error for a request that changes nothing. The wording about endpoint
+// access is from eksctl-io/eksctl#4043. The wording for the others is an inference.
 func nothingChanges(kind types.UpdateType, n *wantedCluster) error {
 	switch kind {
 	case types.UpdateTypeEndpointAccessUpdate:
@@ -225,7 +227,7 @@ func (api *clusterUpdateActions) change(k *cluster, in *eks.UpdateClusterConfigI
 		}})
 	}
 	switch len(changes) {
-	case 0: // words seen in aws-controllers-k8s issues
+	case 0: // the wording is from aws-controllers-k8s issues
 		return clusterChange{}, invalid("The type for cluster update was not provided.")
 	case 1:
 		return changes[0], nil
@@ -234,7 +236,8 @@ func (api *clusterUpdateActions) change(k *cluster, in *eks.UpdateClusterConfigI
 	}
 }
 
-// networkChanges returns the changes of the endpoint's access, and of subnets and security groups.
+// networkChanges returns the requested changes of the endpoint's access, and of subnets and
+// security groups.
 func (api *clusterUpdateActions) networkChanges(k *cluster, v *types.VpcConfigRequest) []clusterChange {
 	var changes []clusterChange
 	if v.EndpointPublicAccess != nil || v.EndpointPrivateAccess != nil || v.PublicAccessCidrs != nil {
@@ -274,8 +277,8 @@ func (api *clusterUpdateActions) networkChanges(k *cluster, v *types.VpcConfigRe
 	return changes
 }
 
-// accessChanges returns the changes of who may come in, how long versions are supported, and
-// whether the cluster may be deleted.
+// accessChanges returns the requested changes of the authentication mode, the support policy, and
+// deletion protection.
 func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange {
 	var changes []clusterChange
 	if a := in.AccessConfig; a != nil {
@@ -304,8 +307,8 @@ func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange
 	return changes
 }
 
-// autoModeChange returns a change to be without Auto Mode, which notSimulated has seen to. It is an
-// inference that a cluster that never had it accepts the request.
+// autoModeChange returns the change that turns Auto Mode off. notSimulated has refused requests to
+// turn it on. That a cluster that never had Auto Mode accepts the request is an inference.
 func autoModeChange() clusterChange {
 	off := map[string]bool{"enabled": false}
 	p := params{}

@@ -20,6 +20,7 @@ func (ns *nodes) notify(instance, state string) {
 	ns.kernel.Emit(sim.Event{Account: ns.region.Account.ID, Region: ns.region.Name, Kind: "node", ID: instance, State: state})
 }
 
+// cordon marks a node as unschedulable.
 func (ns *nodes) cordon(instance string) {
 	if !ns.cordoned[instance] {
 		ns.cordoned[instance] = true
@@ -27,6 +28,7 @@ func (ns *nodes) cordon(instance string) {
 	}
 }
 
+// uncordon lets a node accept pods again.
 func (ns *nodes) uncordon(instance string) {
 	if ns.cordoned[instance] {
 		delete(ns.cordoned, instance)
@@ -35,9 +37,9 @@ func (ns *nodes) uncordon(instance string) {
 	}
 }
 
-// drain cordons a node, if that has not happened, and reports whether it has no pods left: as
-// SetNode set it, else when the time of its rule has passed. It has the group reconciled when that
-// is so.
+// drain cordons a node and begins to evict its pods, unless that was done before. It reports
+// whether the node has no pods left: as SetNode set it, or when the drain time of the node's rule
+// has passed. The group is reconciled again at that time.
 func (ns *nodes) drain(g *group, instance string) bool {
 	i, ok := ec2.LookupInstance(ns.region, instance)
 	if !ok {

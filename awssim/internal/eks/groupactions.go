@@ -25,15 +25,15 @@ type groupActions struct {
 }
 
 func (api *groupActions) create(c *sim.Call, in *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
-	k, ok := api.clusters.byName[val(in.ClusterName)]
-	if !ok {
-		return nil, clusterNotFound(val(in.ClusterName))
+	k, err := api.clusters.find(in.ClusterName)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkName(in.NodegroupName); err != nil {
 		return nil, err
 	}
 	if k.status == types.ClusterStatusCreating || k.status == types.ClusterStatusDeleting || k.status == types.ClusterStatusFailed {
-		// inference for the words
+		// the wording is an inference
 		return nil, badRequest("Nodegroup cannot be created as cluster %s is in status %s", k.Name, k.status)
 	}
 	key := groupKey(k.Name, *in.NodegroupName)
@@ -100,8 +100,9 @@ func (api *groupActions) list(_ *sim.Call, in *eks.ListNodegroupsInput) (*eks.Li
 	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
 }
 
-// updateConfig changes sizes, labels, taints and how the group is updated and repaired.
-// Sizes that are left out are the Auto Scaling group's own (UG managed-node-update-behavior).
+// updateConfig changes sizes, labels, taints, and how the group is updated and repaired. Sizes that
+// the request leaves out stay as they are in the Auto Scaling group (UG
+// managed-node-update-behavior).
 func (api *groupActions) updateConfig(c *sim.Call, in *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
 	g, err := api.groups.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
@@ -129,8 +130,8 @@ func (api *groupActions) updateConfig(c *sim.Call, in *eks.UpdateNodegroupConfig
 	return out, nil
 }
 
-// updateVersion replaces the nodes by such of another version: of Kubernetes, of EKS's
-// image, or of the user's launch template.
+// updateVersion replaces the nodes with nodes of another version of Kubernetes, of EKS's image, or
+// of the user's launch template.
 func (api *groupActions) updateVersion(c *sim.Call, in *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
 	g, err := api.groups.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
@@ -161,8 +162,8 @@ func (api *groupActions) updateVersion(c *sim.Call, in *eks.UpdateNodegroupVersi
 	return out, nil
 }
 
-// delete begins to delete a group, whatever its state but for an update under way (message
-// as users report it for updates).
+// delete begins to delete a group in any state, unless an update is under way. The wording is from
+// reports of users about updates.
 func (api *groupActions) delete(_ *sim.Call, in *eks.DeleteNodegroupInput) (*eks.DeleteNodegroupOutput, error) {
 	g, err := api.groups.find(in.ClusterName, in.NodegroupName)
 	if err != nil {

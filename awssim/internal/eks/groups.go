@@ -35,10 +35,10 @@ func newGroups(r *sim.Region, updates *updates, clusters *clusters) *groups {
 	}
 }
 
-// publish shows what the group is now to Describe actions.
+// publish updates what Describe actions show of a group.
 func (gs *groups) publish(g *group) { gs.views.Put(g.key(), gs.describe(g)) }
 
-// emit notifies the simulator's subscribers of a group's new status.
+// emit notifies the simulator's subscribers of a new status of a group.
 func (gs *groups) emit(g *group) {
 	gs.kernel.Emit(sim.Event{Account: gs.region.Account.ID, Region: gs.region.Name, Kind: "nodegroup", ID: g.key(), State: string(g.status)})
 }
@@ -69,8 +69,9 @@ func (gs *groups) describe(g *group) *types.Nodegroup {
 	return d
 }
 
-// liveScaling returns the sizes of the Auto Scaling group unless an update is changing it: the
-// Cluster Autoscaler sets the desired size there (SDK NodegroupScalingConfig.DesiredSize).
+// liveScaling returns the sizes of the Auto Scaling group, where the Cluster Autoscaler sets the
+// desired size (SDK NodegroupScalingConfig.DesiredSize). During a roll-out or a deletion it returns
+// the sizes of the node group's settings.
 func (gs *groups) liveScaling(g *group) types.NodegroupScalingConfig {
 	scaling := shape.Clone(g.scaling)
 	if g.roll != nil || g.status == types.NodegroupStatusDeleting {
@@ -89,7 +90,7 @@ func (gs *groups) autoScalingGroupChanged(name string) {
 	}
 }
 
-// ofInstance returns the node group that an instance belongs to, by the tag of Auto Scaling, or nil.
+// ofInstance returns the node group of an instance, by the tag of Auto Scaling, or nil.
 func (gs *groups) ofInstance(i ec2.Instance) *group {
 	for _, tag := range i.Tags {
 		if val(tag.Key) == "aws:autoscaling:groupName" {
@@ -99,10 +100,10 @@ func (gs *groups) ofInstance(i ec2.Instance) *group {
 	return nil
 }
 
-// find returns a group as writes see it.
+// find returns the current state of a group, as actions that change it need it.
 func (gs *groups) find(clusterName, name *string) (*group, error) {
-	if _, ok := gs.clusters.byName[val(clusterName)]; !ok {
-		return nil, clusterNotFound(val(clusterName))
+	if _, err := gs.clusters.find(clusterName); err != nil {
+		return nil, err
 	}
 	g := gs.byKey[groupKey(val(clusterName), val(name))]
 	if g == nil {
@@ -111,7 +112,7 @@ func (gs *groups) find(clusterName, name *string) (*group, error) {
 	return g, nil
 }
 
-// wake has the group reconciled once d has passed, or earlier if that is already due.
+// wake schedules a reconciliation of the group after d, unless an earlier one is already scheduled.
 func (gs *groups) wake(g *group, d time.Duration) {
 	at := gs.kernel.Now().Add(max(d, 0))
 	if !g.wakeAt.IsZero() && !at.Before(g.wakeAt) {
@@ -127,7 +128,7 @@ func (gs *groups) wake(g *group, d time.Duration) {
 	})
 }
 
-// changed shows a change of a group by a call, and has it acted upon.
+// changed publishes a change of a group by a call, and schedules its reconciliation.
 func (gs *groups) changed(g *group) {
 	g.modified = gs.kernel.Now()
 	gs.publish(g)
@@ -143,7 +144,7 @@ func (gs *groups) setStatus(g *group, status types.NodegroupStatus) {
 	gs.emit(g)
 }
 
-// beginUpdate records an update that a call has asked for. The group is UPDATING until it is complete.
+// beginUpdate records a requested update. The group is UPDATING until the update is complete.
 func (gs *groups) beginUpdate(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
 	u := gs.updates.create(kind, params)
 	gs.updates.views.Put(g.updateKey(u.id), u.view)
@@ -153,8 +154,8 @@ func (gs *groups) beginUpdate(g *group, kind types.UpdateType, params []types.Up
 	return u
 }
 
-// endUpdate closes the update under way: the group is ACTIVE again, also if the update failed (UG
-// managed-node-update-behavior).
+// endUpdate completes the update under way. The group is ACTIVE again, even if the update failed
+// (UG managed-node-update-behavior).
 func (gs *groups) endUpdate(g *group, errors ...types.ErrorDetail) {
 	gs.updates.views.Put(g.updateKey(g.change.id), g.change.ended(errors...))
 	g.change, g.roll = nil, nil

@@ -70,8 +70,8 @@ func (h *health) missingNodes(g *group, nodes []node) types.Issue {
 	return issue(types.NodegroupIssueCodeNodeCreationFailure, "Instances failed to join the kubernetes cluster", waiting...)
 }
 
-// check checks the group's resources, as often as EKS does. The group is DEGRADED while there are
-// issues, and ACTIVE again when they are resolved.
+// check checks the resources of a group, as often as EKS does. The group is DEGRADED while there
+// are issues, and ACTIVE again when they are resolved.
 func (h *health) check(g *group) {
 	if g.status != types.NodegroupStatusActive && g.status != types.NodegroupStatusDegraded || h.kernel.Now().Before(g.checkAt) {
 		return
@@ -89,7 +89,7 @@ func (h *health) check(g *group) {
 	}
 }
 
-// findIssues returns what is wrong with a group (SDK types.Issue, and the values of NodegroupIssueCode).
+// findIssues returns the issues of a group (SDK types.Issue, and the values of NodegroupIssueCode).
 func (h *health) findIssues(g *group) []types.Issue {
 	var issues []types.Issue
 	add := func(code types.NodegroupIssueCode, message string, resources ...string) {
@@ -115,7 +115,7 @@ func (h *health) findIssues(g *group) []types.Issue {
 	return append(issues, h.findGroupIssues(g)...)
 }
 
-// findGroupIssues returns what is wrong with EKS's own template and Auto Scaling group.
+// findGroupIssues returns the issues of EKS's own template and of the Auto Scaling group.
 func (h *health) findGroupIssues(g *group) []types.Issue {
 	var issues []types.Issue
 	if _, err := ec2.ResolveLaunchTemplate(h.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: itoa(g.made.version)}); err != nil {
@@ -142,8 +142,8 @@ func (h *health) findGroupIssues(g *group) []types.Issue {
 	return issues
 }
 
-// templateModified reports whether another caller has added a version to EKS's own template, changed its
-// default, or pointed the Auto Scaling group elsewhere (SDK Issue:
+// templateModified reports whether another caller added a version to EKS's own template, changed
+// its default, or changed what the Auto Scaling group launches (SDK Issue:
 // Ec2LaunchTemplateVersionMismatch).
 func (h *health) templateModified(g *group) bool {
 	latest, err := ec2.ResolveLaunchTemplate(h.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: "$Latest"})

@@ -16,7 +16,7 @@ type networks struct {
 	region *sim.Region
 }
 
-// checkSubnets wants subnets of the cluster's VPC.
+// checkSubnets requires subnets in the cluster's VPC.
 func (nw *networks) checkSubnets(c *cluster, subnets []string) error {
 	if len(subnets) == 0 {
 		return invalid("Subnets are required for the nodegroup.")
@@ -33,9 +33,9 @@ func (nw *networks) checkSubnets(c *cluster, subnets []string) error {
 	return nil
 }
 
-// checkClusterSubnets wants two zones of one VPC (awsdocs/amazon-eks-user-guide#795 for the words;
-// SDK UpdateClusterConfig: not of another VPC than before). The words about the VPC are an
-// inference.
+// checkClusterSubnets requires subnets in at least two zones of one VPC, which is the given VPC for
+// a cluster that already exists (SDK UpdateClusterConfig). The wording about zones is from
+// awsdocs/amazon-eks-user-guide#795. The wording about the VPC is an inference.
 func (nw *networks) checkClusterSubnets(subnets []string, vpc string) error {
 	for _, id := range subnets {
 		if _, ok := ec2.LookupSubnet(nw.region, id); !ok {
@@ -54,7 +54,7 @@ func (nw *networks) checkClusterSubnets(subnets []string, vpc string) error {
 	return nil
 }
 
-// zones returns in how many zones the group's subnets are.
+// zones returns the number of zones that the subnets are in.
 func (nw *networks) zones(subnets []string) int {
 	zones := map[string]bool{}
 	for _, id := range subnets {
@@ -65,7 +65,7 @@ func (nw *networks) zones(subnets []string) int {
 	return len(zones)
 }
 
-// onlyIn reports whether all subnets are in a zone.
+// onlyIn reports whether all subnets are in the zone.
 func (nw *networks) onlyIn(zone string, subnets []string) bool {
 	for _, id := range subnets {
 		if subnet, ok := ec2.LookupSubnet(nw.region, id); !ok || val(subnet.AvailabilityZone) != zone {
@@ -75,13 +75,14 @@ func (nw *networks) onlyIn(zone string, subnets []string) bool {
 	return true
 }
 
+// vpcOf returns the VPC of a subnet, or "" if the subnet does not exist.
 func (nw *networks) vpcOf(subnet string) string {
 	found, _ := ec2.LookupSubnet(nw.region, subnet)
 	return val(found.VpcId)
 }
 
-// checkSecurityGroups wants groups of the cluster's VPC. The words are an inference after those
-// about subnets.
+// checkSecurityGroups requires security groups in the cluster's VPC. The wording is an inference
+// from the wording about subnets.
 func (nw *networks) checkSecurityGroups(groups []string, vpc string) error {
 	if len(groups) > maxClusterSecurityGroups {
 		return invalid("A cluster can have at most %d security groups.", maxClusterSecurityGroups)
@@ -103,8 +104,8 @@ func (nw *networks) checkSecurityGroups(groups []string, vpc string) error {
 // KubernetesNetworkConfigRequest.ServiceIpv4Cidr).
 var privateBlocks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16")}
 
-// checkNetwork holds the rules of the addresses of services (SDK KubernetesNetworkConfigRequest).
-// VPCs have no IPv6 here. The words are an inference.
+// checkNetwork enforces the rules for the addresses of services (SDK
+// KubernetesNetworkConfigRequest). Simulated VPCs have no IPv6. The wording is an inference.
 func (nw *networks) checkNetwork(n *types.KubernetesNetworkConfigRequest, subnet string) error {
 	if n == nil {
 		return nil
@@ -132,7 +133,7 @@ func contains(outer, inner netip.Prefix) bool {
 	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }
 
-// cidrOf returns the block of a VPC, which is not valid if there is none.
+// cidrOf returns the CIDR block of a VPC, or an invalid prefix if the VPC does not exist.
 func (nw *networks) cidrOf(vpc string) netip.Prefix {
 	found, err := call[awsec2.DescribeVpcsOutput](nw.region, "ec2", "DescribeVpcs", &awsec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 	if err != nil || len(found.Vpcs) == 0 {
@@ -145,8 +146,8 @@ func (nw *networks) cidrOf(vpc string) netip.Prefix {
 	return block
 }
 
-// serviceCIDR returns the addresses of services: the requested ones, or the one of the two defaults
-// which does not overlap the VPC (UG network-reqs).
+// serviceCIDR returns the requested addresses of services, or the default block that does not
+// overlap the VPC (UG network-reqs).
 func (nw *networks) serviceCIDR(vpc string, n *types.KubernetesNetworkConfigRequest) string {
 	if n != nil && n.ServiceIpv4Cidr != nil {
 		return *n.ServiceIpv4Cidr

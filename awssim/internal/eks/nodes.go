@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// NodeState is the state of an instance's node as set by the code that runs nodes. Nil values are
-// left to the simulator.
+// NodeState is the state of an instance's node as set by the code that runs nodes. The simulator
+// decides nil values.
 type NodeState struct {
 	// Ready says whether the node has joined the cluster and is Ready.
 	Ready *bool
@@ -40,14 +40,14 @@ func newNodes(r *sim.Region, groups *groups) *nodes {
 	}
 }
 
-// forget drops what is known about the node of an instance that was terminated.
+// forget deletes the state of the node of a terminated instance.
 func (ns *nodes) forget(instance string) {
 	delete(ns.states, instance)
 	delete(ns.cordoned, instance)
 	delete(ns.evicting, instance)
 }
 
-// SetNode sets the state of an instance's node. Only for code under the kernel's lock.
+// SetNode sets the state of an instance's node. Only code that holds the kernel's lock may call it.
 func SetNode(r *sim.Region, instance string, state NodeState) {
 	s := regional(r)
 	known := s.nodes.states[instance]
@@ -73,7 +73,8 @@ type node struct {
 	state    asgtypes.LifecycleState
 }
 
-// of returns the nodes that a group has or is getting; what leaves is not among them.
+// of returns the nodes of a group, including new ones that have not joined yet, without those that
+// are being terminated or detached.
 func (ns *nodes) of(g *group) []node {
 	found, ok := autoscaling.LookupGroup(ns.region, g.made.asg)
 	if !ok {
@@ -107,8 +108,7 @@ func leaving(state asgtypes.LifecycleState) bool {
 	}
 }
 
-// rule returns the rule of the behavior for nodes that boot an image from a version of the group's
-// source template.
+// rule returns the rule of the simulator's behavior that covers the node of an instance.
 func (ns *nodes) rule(g *group, i ec2.Instance) sim.NodeRule {
 	facts := sim.NodeFacts{Cluster: g.cluster.Name, Nodegroup: g.name, ImageID: val(i.ImageId), UserData: i.UserData}
 	for _, r := range ns.kernel.Behavior().Nodes {
@@ -119,8 +119,8 @@ func (ns *nodes) rule(g *group, i ec2.Instance) sim.NodeRule {
 	return sim.NodeRule{}
 }
 
-// ready reports whether the node of an instance is Ready: as SetNode set it, else when the instance
-// has booted, unless a rule prevents it.
+// ready reports whether the node of an instance is Ready: as SetNode set it, or otherwise when the
+// instance has booted, unless a rule prevents it.
 func (ns *nodes) ready(g *group, i ec2.Instance) bool {
 	if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {
 		return false
@@ -141,7 +141,7 @@ type ManagedNode struct {
 }
 
 // LookupNode returns EKS's configuration of an instance's node, and false if the instance does not
-// belong to a managed node group. Only for code under the kernel's lock.
+// belong to a managed node group. Only code that holds the kernel's lock may call it.
 func LookupNode(r *sim.Region, instance string) (ManagedNode, bool) {
 	s := regional(r)
 	i, ok := ec2.LookupInstance(r, instance)

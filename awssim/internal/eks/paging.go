@@ -2,13 +2,13 @@ package eks
 
 import "github.com/slipway-project/slipway/awssim/internal/sim"
 
-// paginate cuts a page of names out of a list.
+// paginate returns a page of names.
 func paginate(names []string, token *string, size *int32) (page []string, next *string, err error) {
 	return pageOf(names, token, size, func(s string) string { return s })
 }
 
-// pageOf cuts a page out of a list (SDK ListNodegroupsInput.MaxResults: up to 100, which is also
-// what comes without it).
+// pageOf returns a page of a list. A page has at most 100 items, which is also the default (SDK
+// ListNodegroupsInput.MaxResults).
 func pageOf[V any](items []V, token *string, size *int32, key func(V) string) (page []V, next *string, err error) {
 	n := 100
 	if size != nil {

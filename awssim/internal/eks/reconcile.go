@@ -26,8 +26,8 @@ const (
 	drainLimit = 15 * time.Minute
 )
 
-// reconciler takes the steps that are due for a group: of its creation, its deletion, an update, or
-// the check of its health.
+// reconciler takes the steps that are due for a group: the steps of its creation, of its deletion,
+// and of updates, and the health check.
 type reconciler struct {
 	region        *sim.Region
 	kernel        *sim.Kernel
@@ -64,7 +64,8 @@ func (r *reconciler) reconcile(g *group) {
 	r.sleep(g)
 }
 
-// sleep has the group reconciled again at the next moment at which time alone changes something.
+// sleep schedules the next reconciliation of a group for the time at which a deadline passes or a
+// check is due.
 func (r *reconciler) sleep(g *group) {
 	now := r.kernel.Now()
 	var next time.Time
@@ -111,16 +112,16 @@ func (r *reconciler) stepCreation(g *group) {
 	}
 }
 
-// failCreation fails a creation. The group stays, with the created resources, until it is deleted
-// (UG troubleshooting-node-groups).
+// failCreation marks a creation as failed. The group and its resources stay until the group is
+// deleted (UG troubleshooting-node-groups).
 func (r *reconciler) failCreation(g *group, issue types.Issue) {
 	g.issues = []types.Issue{issue}
 	r.groups.setStatus(g, types.NodegroupStatusCreateFailed)
 }
 
-// applyConfig carries out an update of the configuration. Labels and taints of nodes that run are
-// changed through Kubernetes; later nodes have them from user data, for which EKS's template gets a
-// version that rolls nothing (inference).
+// applyConfig carries out an update of the configuration. EKS changes labels and taints of running
+// nodes through Kubernetes. Later nodes get them from user data, so EKS's template gets a new
+// version, which does not replace nodes (inference).
 func (r *reconciler) applyConfig(g *group) {
 	c := g.config
 	g.config = nil
@@ -162,8 +163,8 @@ func (r *reconciler) applyConfig(g *group) {
 	r.groups.endUpdate(g)
 }
 
-// stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then the other
-// resources that EKS has created.
+// stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then deletes the
+// other resources that EKS created.
 func (r *reconciler) stepDeletion(g *group) {
 	if g.step == 0 {
 		drained := true
@@ -193,7 +194,7 @@ func (r *reconciler) drop(g *group) {
 	delete(r.groups.byKey, g.key())
 	delete(r.groups.byASG, g.made.asg)
 	r.groups.views.Delete(g.key())
-	r.accessEntries.expelNodes(g.cluster, g.nodeRole)
+	r.accessEntries.removeNodes(g.cluster, g.nodeRole)
 	for _, u := range g.history {
 		r.updates.views.Delete(g.updateKey(u.id))
 	}

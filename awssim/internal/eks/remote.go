@@ -5,7 +5,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// checkRemote refuses remote access by a key or from groups that do not exist (SDK RemoteAccessConfig).
+// checkRemote refuses remote access with a key or from security groups that do not exist (SDK
+// RemoteAccessConfig).
 func (r *requests) checkRemote(n *settings) error {
 	if n.remote == nil {
 		return nil
@@ -30,9 +31,9 @@ func (r *requests) checkRemote(n *settings) error {
 	return nil
 }
 
-// createRemoteGroup creates the security group that lets SSH in (SDK
-// RemoteAccessConfig.SourceSecurityGroups). The simulated EC2 has no rules of security groups, so
-// no connection gets in.
+// createRemoteGroup creates the security group that allows SSH (SDK
+// RemoteAccessConfig.SourceSecurityGroups). Security groups of the simulated EC2 have no rules, so
+// nothing can connect.
 func (b *builder) createRemoteGroup(g *group) error {
 	if g.remote == nil || val(g.remote.Ec2SshKey) == "" || g.made.remoteGroup != "" {
 		return nil

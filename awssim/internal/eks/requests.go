@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// requests turns what callers ask of a node group into its settings, and refuses what EKS refuses.
+// requests turns requests for node groups into settings, and refuses what EKS refuses.
 type requests struct {
 	region   *sim.Region
 	kernel   *sim.Kernel
@@ -70,8 +70,8 @@ func (r *requests) newSettings(k *cluster, in *eks.CreateNodegroupInput) (settin
 	return n, nil
 }
 
-// checkConflicts refuses what is said in the template and in the request (UG launch-templates; SDK
-// CreateNodegroupInput). Messages as users report them.
+// checkConflicts refuses settings that both the launch template and the request specify (UG
+// launch-templates; SDK CreateNodegroupInput). The wording is from reports of users.
 func checkConflicts(n *settings, in *eks.CreateNodegroupInput) error {
 	if n.source == nil {
 		if n.amiType == types.AMITypesCustom {
@@ -109,8 +109,8 @@ func checkImageConflicts(n *settings, version, release string) error {
 	return customFields(version, release)
 }
 
-// customFields refuses what does not go with an image of the user's (message seen in reports of
-// UpdateNodegroupVersion).
+// customFields refuses versions for a group with the user's own image. The wording is from reports
+// about UpdateNodegroupVersion.
 func customFields(version, release string) error {
 	switch {
 	case release != "":
@@ -165,7 +165,7 @@ func (r *requests) chooseTypes(n *settings) error {
 	return nil
 }
 
-// checkWarmPool (UG warm-pools-managed-node-groups; SDK WarmPoolConfig).
+// checkWarmPool refuses invalid warm pools (UG warm-pools-managed-node-groups; SDK WarmPoolConfig).
 func checkWarmPool(n *settings) error {
 	w := n.warm
 	if w == nil {

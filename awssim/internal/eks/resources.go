@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// builder creates, changes and deletes the resources of node groups in other services: the instance
-// profile, the security group for remote access, EKS's own launch template, the Auto Scaling group and
-// its warm pool.
+// builder creates, changes, and deletes the resources of node groups in other services: the
+// instance profile, the security group for remote access, EKS's own launch template, and the Auto
+// Scaling group with its warm pool.
 type builder struct {
 	region   *sim.Region
 	clusters *clusters
@@ -97,8 +97,8 @@ func (b *builder) createTemplate(g *group, n *settings) (version int64, err erro
 	return val(out.LaunchTemplate.LatestVersionNumber), nil
 }
 
-// templateData returns the user's launch template with EKS's additions, or EKS's own without one
-// (UG launch-templates).
+// templateData returns the user's launch template with EKS's additions, or the data of EKS's own
+// template for a group without one (UG launch-templates).
 func (b *builder) templateData(g *group, n *settings) (*ec2types.RequestLaunchTemplateData, error) {
 	d := &ec2types.RequestLaunchTemplateData{}
 	if n.source != nil {
@@ -125,9 +125,10 @@ func (b *builder) templateData(g *group, n *settings) (*ec2types.RequestLaunchTe
 	return d, nil
 }
 
-// ownData sets the data of the template of a group without a user's template: the disk, the key,
-// and instance metadata with tokens for Amazon Linux 2023 (UG launch-templates, "Custom launch
-// templates"; hop limit 2 is an inference from templates that EKS creates).
+// ownData sets the disk, the key, and the metadata options of a template for a group without a
+// user's template. Instances of Amazon Linux 2023 require tokens for their metadata (UG
+// launch-templates, "Custom launch templates"). The hop limit of 2 is an inference from templates
+// that EKS creates.
 func (b *builder) ownData(n *settings, d *ec2types.RequestLaunchTemplateData) {
 	line := imageLines[n.amiType]
 	d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: ptr(int32(2))}
@@ -218,9 +219,9 @@ func (b *builder) createGroup(g *group) error {
 	return nil
 }
 
-// launches says what the Auto Scaling group launches: from EKS's own template by number, with the
+// launches returns what the Auto Scaling group launches: a version of EKS's own template, with the
 // instance types of the group (UG managed-node-groups, "Capacity types": On-Demand allocation is
-// prioritized, Spot price-capacity-optimized from Kubernetes 1.28 on).
+// prioritized, Spot is price-capacity-optimized from Kubernetes 1.28 on).
 func (g *group) launches(n *settings, version int64) (*asgtypes.LaunchTemplateSpecification, *asgtypes.MixedInstancesPolicy) {
 	spec := &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: ptr(g.made.template), Version: ptr(itoa(version))}
 	if n.capacityType == types.CapacityTypesCapacityBlock {
@@ -279,7 +280,7 @@ func (b *builder) build(g *group) error {
 	return b.attachWarmPool(g)
 }
 
-// setTemplateVersion has the Auto Scaling group launch from a version of EKS's template.
+// setTemplateVersion makes the Auto Scaling group launch a version of EKS's template.
 func (b *builder) setTemplateVersion(g *group, n *settings, version int64) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: ptr(g.made.asg)}
 	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(n, version)

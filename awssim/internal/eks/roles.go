@@ -19,16 +19,16 @@ func (rs *roles) find(arn string) (iam.Role, bool) {
 	return role, ok && role.ARN == arn
 }
 
-// requiredPolicies are the managed policies that a node role must have (UG create-node-role);
-// either of a list will do.
+// requiredPolicies lists the managed policies of node roles (UG create-node-role). A role must have
+// at least one policy from each list.
 var requiredPolicies = [][]string{
 	{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodeMinimalPolicy"},
 	{"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly",
 		"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPowerUser", "arn:aws:iam::aws:policy/AdministratorAccess"},
 }
 
-// checkNodeRole requires a role that EC2 may assume and that has the policies of nodes (messages seen in
-// aws-k8s-tester and in eksctl's manual).
+// checkNodeRole requires a role that EC2 may assume and that has the policies of nodes. The wording
+// is from aws-k8s-tester and eksctl's manual.
 func (rs *roles) checkNodeRole(arn string) error {
 	if !strings.HasPrefix(arn, "arn:") {
 		return invalid("Invalid Node Role ARN %q.", arn)
@@ -54,9 +54,8 @@ func (rs *roles) checkNodeRole(arn string) error {
 	return nil
 }
 
-// checkClusterRole requires a role that EKS may assume (UG cluster-iam-role; message seen in
-// terraform-aws-eks and eksctl issues). EKS does not check its policies here, which is an
-// inference.
+// checkClusterRole requires a role that EKS may assume (UG cluster-iam-role). That EKS does not
+// check its policies is an inference. The wording is from issues of terraform-aws-eks and eksctl.
 func (rs *roles) checkClusterRole(arn string) error {
 	if !strings.HasPrefix(arn, "arn:") {
 		return invalid("Invalid Role ARN %q.", arn)

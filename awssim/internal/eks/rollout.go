@@ -12,9 +12,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file replaces the nodes of a group, phase by phase (UG managed-node-update-behavior).
-
-// Limits of an update (same page).
+// Limits of an update (UG managed-node-update-behavior).
 const (
 	joinLimit  = 15 * time.Minute // a new node must be Ready
 	evictLimit = 15 * time.Minute // an old node must be drained
@@ -31,7 +29,7 @@ const (
 	scaleDown              // back to the size before
 )
 
-// rollout is an update that replaces nodes, under way.
+// rollout is an update under way that replaces nodes.
 type rollout struct {
 	wanted  settings
 	version int64 // of EKS's template, that is being rolled out
@@ -45,12 +43,13 @@ type rollout struct {
 	victims  map[string]*victim
 }
 
-// victim is an old node that is on its way out.
+// victim is an old node that is being drained and terminated.
 type victim struct {
 	since, drained, terminated time.Time
 }
 
-// rollouts replaces the nodes of groups, and takes a roll-out back if it fails.
+// rollouts replaces the nodes of groups, phase by phase, and rolls a failed update back (UG
+// managed-node-update-behavior).
 type rollouts struct {
 	region   *sim.Region
 	kernel   *sim.Kernel
@@ -95,8 +94,7 @@ func (rs *rollouts) step(g *group) {
 	}
 }
 
-// deadlines calls consider with the times at which an update goes on or fails although nothing else
-// happens.
+// deadlines calls consider with each time at which the update proceeds or fails without an event.
 func (rs *rollouts) deadlines(g *group, consider func(time.Time)) {
 	r := g.roll
 	if r == nil {
@@ -125,9 +123,9 @@ func (rs *rollouts) deadlines(g *group, consider func(time.Time)) {
 	}
 }
 
-// setUp creates the version and points the Auto Scaling group at it; the warm pool is drained first
-// (UG warm-pools-managed-node-groups). A group without nodes is done then (inference from UG
-// capacity-blocks-mng, which updates at size 0).
+// setUp creates the template version and makes the Auto Scaling group launch it. The warm pool is
+// drained first (UG warm-pools-managed-node-groups). An update of a group without nodes is then
+// complete (inference from UG capacity-blocks-mng, which updates at size 0).
 func (rs *rollouts) setUp(g *group) {
 	r := g.roll
 	r.before = rs.sizes(g)
@@ -171,14 +169,16 @@ func (rs *rollouts) sizes(g *group) types.NodegroupScalingConfig {
 	return types.NodegroupScalingConfig{MinSize: found.MinSize, MaxSize: found.MaxSize, DesiredSize: found.DesiredCapacity}
 }
 
-// resize sets the sizes of the Auto Scaling group. That the group is gone shows in the next step.
+// resize sets the sizes of the Auto Scaling group. The next step notices if the group no longer
+// exists.
 func (rs *rollouts) resize(g *group, high, desired int32) {
 	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](rs.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: ptr(g.made.asg), MaxSize: ptr(high), DesiredCapacity: ptr(desired),
 	})
 }
 
-// split returns the nodes of the version that is being rolled out, and the others, oldest first.
+// split returns the nodes of the version that is being rolled out, and the other nodes, oldest
+// first.
 func (rs *rollouts) split(g *group) (updated, old []node) {
 	for _, n := range rs.nodes.of(g) {
 		if n.version == itoa(g.roll.version) {
@@ -191,7 +191,7 @@ func (rs *rollouts) split(g *group) (updated, old []node) {
 	return updated, old
 }
 
-// awaitSurge waits until the new nodes are there and Ready.
+// awaitSurge waits until the additional nodes are Ready.
 func (rs *rollouts) awaitSurge(g *group) {
 	updated, old := rs.split(g)
 	// Another caller may have scaled the group meanwhile: then there are as many nodes as there
@@ -207,8 +207,8 @@ func (rs *rollouts) awaitSurge(g *group) {
 	rs.failIfLate(g, updated)
 }
 
-// failIfLate fails an update whose new nodes do not come, or do not join (message seen in many
-// reports). It reports whether it did.
+// failIfLate fails an update whose new nodes do not launch or do not join in time, and reports
+// whether it did. The wording is from many reports.
 func (rs *rollouts) failIfLate(g *group, updated []node) bool {
 	now := rs.kernel.Now()
 	var waiting []string
@@ -228,8 +228,8 @@ func (rs *rollouts) failIfLate(g *group, updated []node) bool {
 // desired returns the desired capacity of the Auto Scaling group.
 func (rs *rollouts) desired(g *group) int32 { return val(rs.sizes(g).DesiredSize) }
 
-// replaceNodes drains and terminates old nodes, as many at a time as may be unavailable. The Auto
-// Scaling group replaces each.
+// replaceNodes drains and terminates old nodes, at most as many at a time as may be unavailable.
+// The Auto Scaling group replaces each of them.
 func (rs *rollouts) replaceNodes(g *group) {
 	r := g.roll
 	updated, old := rs.split(g)
@@ -269,7 +269,7 @@ func (rs *rollouts) replaceNodes(g *group) {
 	}
 }
 
-// stepVictim drains a node, waits, and terminates it. It reports false if the update has failed by it.
+// stepVictim drains a node, waits, and terminates it. It returns false if the update failed.
 func (rs *rollouts) stepVictim(g *group, n node, v *victim) bool {
 	now := rs.kernel.Now()
 	if v.drained.IsZero() {
@@ -300,14 +300,14 @@ func (rs *rollouts) stepVictim(g *group, n node, v *victim) bool {
 	return true
 }
 
-// terminate terminates an instance through its Auto Scaling group. It is no failure if it is gone
-// already.
+// terminate terminates an instance through its Auto Scaling group. An instance that no longer
+// exists is no failure.
 func (rs *rollouts) terminate(instance string, decrement bool) {
 	_, _ = call[autoscaling.TerminateInstanceInAutoScalingGroupOutput](rs.region, "autoscaling", "TerminateInstanceInAutoScalingGroup",
 		&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: ptr(instance), ShouldDecrementDesiredCapacity: ptr(decrement)})
 }
 
-// shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. If
+// shrink returns the Auto Scaling group to its sizes before the update, one node at a time. If
 // another caller scales the group, as the Cluster Autoscaler may, it "exits immediately without
 // bringing the node group back to its original size" (UG managed-node-update-behavior).
 func (rs *rollouts) shrink(g *group) {
@@ -332,7 +332,7 @@ func (rs *rollouts) shrink(g *group) {
 	rs.resize(g, max(val(now.MaxSize)-1, r.expected), r.expected)
 }
 
-// finish completes an update that has succeeded.
+// finish completes a successful update.
 func (rs *rollouts) finish(g *group) {
 	g.adopt(g.roll.wanted)
 	g.made.version = g.roll.version
@@ -344,16 +344,16 @@ func (rs *rollouts) finish(g *group) {
 	rs.groups.endUpdate(g)
 }
 
-// adopt takes over the settings of an update that has succeeded. Tags are no matter of updates and
-// may have changed meanwhile.
+// adopt sets the settings of a successful update. It keeps the current tags, which updates do not
+// change.
 func (g *group) adopt(n settings) {
 	n.tags = g.tags
 	g.settings = n
 }
 
-// rollBack completes an update that has failed: the group is ACTIVE with the version that it had,
-// and launches from it; the surplus of nodes goes, and old nodes take pods again. New nodes that
-// have replaced old ones stay (inference).
+// rollBack completes a failed update: the group is ACTIVE with its previous version and launches
+// from it, surplus nodes are terminated, and old nodes accept pods again. New nodes that replaced
+// old ones stay (inference).
 func (rs *rollouts) rollBack(g *group, code types.ErrorCode, message string, resources []string) {
 	r := g.roll
 	// The former version was good enough before; if it no longer is, the health check will show it.

@@ -17,12 +17,12 @@ type source struct {
 	data     ec2types.RequestLaunchTemplateData
 }
 
-// custom reports whether nodes boot an image of the user's.
+// custom reports whether the nodes boot the user's own image.
 func (o *source) custom() bool { return o != nil && val(o.data.ImageId) != "" }
 
-// findSource returns the version that a specification stands for now. EKS notes the number (SDK
-// LaunchTemplateSpecification: "if no version is specified, then the template's default version is
-// used").
+// findSource returns the version that a specification currently refers to. EKS records its number
+// (SDK LaunchTemplateSpecification: "if no version is specified, then the template's default
+// version is used").
 func (r *requests) findSource(spec *types.LaunchTemplateSpecification) (*source, error) {
 	if spec == nil {
 		return nil, nil
@@ -37,9 +37,9 @@ func (r *requests) findSource(spec *types.LaunchTemplateSpecification) (*source,
 	return &source{id: v.ID, name: v.Name, version: v.Number, data: v.Data}, nil
 }
 
-// check refuses what a launch template of a managed node group must not have (UG launch-templates,
-// "Launch template configuration basics"; SDK LaunchTemplateSpecification). The words about
-// instance profiles are seen in reports, the others are an inference.
+// check refuses settings that a launch template of a managed node group must not have (UG
+// launch-templates, "Launch template configuration basics"; SDK LaunchTemplateSpecification). The
+// wording about instance profiles is from reports. The other wordings are inferences.
 func (o *source) check() error {
 	d := o.data
 	switch {

@@ -17,8 +17,8 @@ type tagActions struct {
 	addons        *addons
 }
 
-// find finds what an ARN names: a cluster, a node group, an add-on, or an access entry. One of
-// set and tags is for writing, the other for reading.
+// find returns the tags of the cluster, node group, add-on, or access entry with an ARN, and a
+// function that replaces them.
 func (api *tagActions) find(arn string) (tags map[string]string, set func(map[string]string), err error) {
 	for _, g := range api.groups.byKey {
 		if g.arn == arn {
@@ -46,7 +46,8 @@ func (api *tagActions) find(arn string) (tags map[string]string, set func(map[st
 	return nil, nil, sim.Errorf("NotFoundException", "No resource found for ARN %s", arn).WithStatus(http.StatusNotFound)
 }
 
-// findIn finds the add-on or the access entry of a cluster that an ARN names.
+// findIn is find for the add-ons and access entries of one cluster. It returns no function if the
+// cluster has no such resource.
 func (api *tagActions) findIn(c *cluster, arn string) (tags map[string]string, set func(map[string]string)) {
 	for _, a := range c.addons {
 		if a.arn == arn {
@@ -96,7 +97,8 @@ func (api *tagActions) untag(_ *sim.Call, in *eks.UntagResourceInput) (*eks.Unta
 	return &eks.UntagResourceOutput{}, nil
 }
 
-// list reads what Describe actions see.
+// list returns the tags of a node group as Describe actions show them, and the current tags of
+// other resources.
 func (api *tagActions) list(_ *sim.Call, in *eks.ListTagsForResourceInput) (*eks.ListTagsForResourceOutput, error) {
 	for _, v := range api.groups.views.VisibleAll() {
 		if *v.NodegroupArn == val(in.ResourceArn) {

@@ -24,9 +24,9 @@ func newTokens(k *sim.Kernel) *tokens { return &tokens{kernel: k, used: map[stri
 // tokenLife is the time for which EKS remembers a token (inference: what EC2 promises at least).
 const tokenLife = 24 * time.Hour
 
-// replay returns the answer to an earlier request with the same token, or refuses a token that was
-// used for another request (SDK ClientRequestToken: "a unique, case-sensitive identifier that you
-// provide to ensure the idempotency of the request").
+// replay returns the answer to an earlier request with the same token. It refuses a token of a
+// different request (SDK ClientRequestToken: "a unique, case-sensitive identifier that you provide
+// to ensure the idempotency of the request").
 func replay[O any](ts *tokens, action string, token *string, request any) (*O, error) {
 	use, known := ts.used[action+"/"+val(token)]
 	if val(token) == "" || !known || ts.kernel.Now().Sub(use.at) > tokenLife {

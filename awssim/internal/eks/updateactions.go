@@ -28,8 +28,8 @@ func (api *updateActions) describe(_ *sim.Call, in *eks.DescribeUpdateInput) (*e
 	return &eks.DescribeUpdateOutput{Update: u}, nil
 }
 
-// find returns the keys and the list of the updates of a node group or an add-on if one is
-// named, and else of the cluster's own. There are no capabilities here.
+// find returns the keys and the list of the updates of the named node group or add-on, or of the
+// cluster itself if the request names neither. The simulator has no capabilities.
 func (api *updateActions) find(name, nodegroup, addon, capability *string) (key func(string) string, list []*update, err error) {
 	if _, ok := api.clusters.views.Visible(val(name)); !ok {
 		return nil, nil, clusterNotFound(val(name))

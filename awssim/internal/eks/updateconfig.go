@@ -9,13 +9,14 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 )
 
-// configuration is an update under way that needs no new nodes.
+// configuration is an update under way that does not replace nodes.
 type configuration struct {
 	wanted               settings
 	scales, labels, pool bool
 }
 
-// reconfigured returns the group's settings after the update, or why it must not be applied.
+// reconfigured returns the settings of the group after an update of its configuration, and refuses
+// invalid updates.
 func (r *requests) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
 	c := &configuration{wanted: g.settings, scales: in.ScalingConfig != nil, labels: in.Labels != nil || in.Taints != nil, pool: in.WarmPoolConfig != nil}
 	n := &c.wanted

@@ -53,8 +53,8 @@ func (g *group) updateKey(id string) string { return g.key() + "/" + id }
 
 func (a *addon) updateKey(id string) string { return a.key() + "/" + id }
 
-// updatable refuses updates of a group that is not at rest (message seen in many reports). That a
-// DEGRADED group can be updated, which is how it is mended, is an inference.
+// updatable refuses updates of a group that is neither ACTIVE nor DEGRADED. The wording is from
+// many reports. That a DEGRADED group can be updated is an inference.
 func (g *group) updatable() error {
 	if g.status == types.NodegroupStatusActive || g.status == types.NodegroupStatusDegraded {
 		return nil

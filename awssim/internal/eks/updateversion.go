@@ -7,7 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// updated returns the group's settings after the update, or why it must not be applied.
+// updated returns the settings of the group after an update of its version, and refuses invalid
+// updates.
 func (r *requests) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
 	n := g.settings
 	source, err := r.findSource(in.LaunchTemplate)
@@ -35,9 +36,9 @@ func (r *requests) updated(g *group, in *eks.UpdateNodegroupVersionInput) (setti
 	return n, nil
 }
 
-// checkSameSource refuses another template than the group's, and one that switches between EKS's
-// image and the user's own (SDK UpdateNodegroupVersionInput.LaunchTemplate; UG launch-templates,
-// "Specifying an AMI"). The words are an inference.
+// checkSameSource refuses a template that is not the group's, and a change between EKS's image and
+// the user's own (SDK UpdateNodegroupVersionInput.LaunchTemplate; UG launch-templates, "Specifying
+// an AMI"). The wording is an inference.
 func (g *group) checkSameSource(o *source) error {
 	switch {
 	case g.source == nil:
@@ -53,7 +54,7 @@ func (g *group) checkSameSource(o *source) error {
 	return o.check()
 }
 
-// chooseUpdate decides which Kubernetes version and which image an update goes to.
+// chooseUpdate sets the Kubernetes version and the image that an update installs.
 func (r *requests) chooseUpdate(n *settings, g *group, version, wanted string) error {
 	if n.source.custom() {
 		if err := customFields(version, wanted); err != nil {
@@ -81,16 +82,16 @@ func (r *requests) chooseUpdate(n *settings, g *group, version, wanted string) e
 	return nil
 }
 
-// rollbackWindow is the time after its upgrade for which a cluster can go back (UG
+// rollbackWindow is the time after an upgrade during which a cluster can be rolled back (UG
 // rollback-cluster, "7-day window").
 const rollbackWindow = 7 * 24 * time.Hour
 
-// checkStep refuses a minor version that the group cannot be updated to. Forward, that is one minor
-// version at a time, which is an inference from how clusters are upgraded, up to the cluster's.
-// Back, it is the version before the cluster's, because nodes go back before the control plane
-// does: one minor version, within seven days of the cluster's upgrade (UG rollback-cluster, "Single
+// checkStep refuses a minor version that the group cannot be updated to. A group is upgraded by one
+// minor version at a time, up to the cluster's version (an inference from upgrades of clusters). It is
+// rolled back only to the version before the cluster's, because nodes are rolled back before the
+// control plane, and only within seven days of the cluster's upgrade (UG rollback-cluster, "Single
 // version only", "7-day window", and "Managed Node Groups (MNG)"). That the cluster's prerequisites
-// hold for its node groups, and the words of their refusals, are inferences.
+// apply to its node groups, and the wording of the refusals, are inferences.
 func (r *requests) checkStep(g *group, wanted int) error {
 	has, top := minor(g.version), minor(g.cluster.Version)
 	switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// userData returns what nodes of an EKS image boot with, in base64: what the user gave and what EKS
-// adds, by the family of the image (UG launch-templates, "Amazon EC2 user data"). Labels and taints
-// of the group are in it, so that nodes have them when they register.
+// userData returns the user data of nodes of an EKS image, in base64: the user's data with EKS's
+// additions, depending on the family of the image (UG launch-templates, "Amazon EC2 user data"). It
+// contains the labels and taints of the group, so that nodes have them when they register.
 func (b *builder) userData(g *group, n *settings, given string) (string, error) {
 	own, err := base64.StdEncoding.DecodeString(given)
 	if err != nil {

@@ -33,8 +33,8 @@ func checkName(name *string) error {
 	return nil
 }
 
-// checkScaling refuses sizes that contradict each other, and more nodes than the quota (messages
-// seen in terraform-aws-eks; SDK NodegroupScalingConfig).
+// checkScaling refuses sizes that contradict each other, and more nodes than the quota allows (SDK
+// NodegroupScalingConfig). The wording is from terraform-aws-eks.
 func (r *requests) checkScaling(c types.NodegroupScalingConfig) error {
 	low, high, desired := val(c.MinSize), val(c.MaxSize), val(c.DesiredSize)
 	switch {
@@ -53,7 +53,7 @@ func (r *requests) checkScaling(c types.NodegroupScalingConfig) error {
 	return nil
 }
 
-// checkUpdating wants one of the two bounds (SDK NodegroupUpdateConfig).
+// checkUpdating requires exactly one of the two bounds (SDK NodegroupUpdateConfig).
 func checkUpdating(c *types.NodegroupUpdateConfig, maxSize int32) error {
 	if c == nil {
 		return nil
@@ -82,7 +82,7 @@ func checkEnum[E ~string](member string, v E, known []E) error {
 
 // checkLabels holds the bounds of EKS's model: keys and values of 1 to 63 characters (API
 // reference, CreateNodegroup, labels; botocore, shapes labelKey and labelValue). A prefix counts,
-// other than in Kubernetes. The guide reserves EKS's own prefix (inference for the words).
+// other than in Kubernetes. The guide reserves EKS's own prefix (the wording is an inference).
 func checkLabels(labels map[string]string) error {
 	for _, key := range sortedKeys(labels) {
 		value := labels[key]
@@ -123,7 +123,8 @@ func checkTaints(taints []types.Taint) error {
 	return nil
 }
 
-// checkRepair: counts and percentages exclude each other, and overrides are complete (SDK NodeRepairConfig).
+// checkRepair refuses a count together with a percentage, and incomplete overrides (SDK
+// NodeRepairConfig).
 func checkRepair(r *types.NodeRepairConfig) error {
 	if r == nil {
 		return nil
@@ -159,8 +160,8 @@ func checkOverrides(r *types.NodeRepairConfig) error {
 	return nil
 }
 
-// checkTags (UG eks-using-tags: up to 50, keys of 1 to 128 and values of up to 256 characters, no
-// prefix aws:).
+// checkTags refuses invalid tags (UG eks-using-tags: up to 50, keys of 1 to 128 and values of up to
+// 256 characters, no prefix aws:).
 func checkTags(tags map[string]string) error {
 	if len(tags) > maxTags {
 		return badRequest("A resource can have at most %d tags.", maxTags)

@@ -6,13 +6,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// poolStates are Auto Scaling's words.
+// poolStates maps EKS's states of warm pools to Auto Scaling's.
 var poolStates = map[types.WarmPoolState]asgtypes.WarmPoolState{
 	"": asgtypes.WarmPoolStateStopped, types.WarmPoolStateStopped: asgtypes.WarmPoolStateStopped,
 	types.WarmPoolStateRunning: asgtypes.WarmPoolStateRunning, types.WarmPoolStateHibernated: asgtypes.WarmPoolStateHibernated,
 }
 
-// attachWarmPool gives the Auto Scaling group the warm pool of the settings, if it has one.
+// attachWarmPool creates or updates the warm pool of the Auto Scaling group if the settings enable
+// one.
 func (b *builder) attachWarmPool(g *group) error {
 	w := g.warm
 	if w == nil || !val(w.Enabled) {
@@ -28,7 +29,7 @@ func (b *builder) attachWarmPool(g *group) error {
 	return err
 }
 
-// detachWarmPool drains the warm pool of the Auto Scaling group and removes it. There may be none.
+// detachWarmPool drains and deletes the warm pool of the Auto Scaling group, if there is one.
 func (b *builder) detachWarmPool(g *group) {
 	_, _ = call[autoscaling.DeleteWarmPoolOutput](b.region, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
 		AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
