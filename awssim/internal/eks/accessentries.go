@@ -7,15 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// accessEntry lets an IAM principal into a cluster. It is only shown: no API server here consults
-// it.
+// accessEntry gives an IAM principal access to a cluster. Describe actions show it, but nothing
+// here enforces it: no cluster has an API server.
 type accessEntry struct {
 	cluster           *cluster
 	principal, arn    string
@@ -24,7 +22,7 @@ type accessEntry struct {
 	groups            []string
 	tags              map[string]string
 	policies          map[string]types.AssociatedAccessPolicy // by ARN
-	// ofNodes is set if EKS created it for a managed node group.
+	// ofNodes is true if EKS created the entry for a managed node group.
 	ofNodes bool
 }
 
@@ -35,8 +33,8 @@ const (
 	maxKubeGroups = 100 // inference: AWS names no number
 )
 
-// entryTypes are the types of entries (SDK CreateAccessEntryInput.Type), with the group that
-// entries of nodes have (UG creating-access-entries).
+// entryTypes maps the types of entries (SDK CreateAccessEntryInput.Type) to the Kubernetes groups
+// of their nodes (UG creating-access-entries).
 var entryTypes = map[string][]string{
 	typeStandard: nil, typeNodes: {"system:nodes"}, "EC2_WINDOWS": {"eks:kube-proxy-windows", "system:nodes"}, "EC2": nil, "FARGATE_LINUX": {"system:bootstrappers", "system:nodes", "system:node-proxier"},
 	"HYBRID_LINUX": {"system:nodes"}, "HYPERPOD_LINUX": {"system:nodes"},
@@ -56,26 +54,37 @@ func (e *accessEntry) view() *types.AccessEntry {
 	}
 }
 
-// shownEntry is an entry with its policies, as Describe actions see them.
+// shownEntry is an access entry with its policies, as Describe actions return it.
 type shownEntry struct {
 	*types.AccessEntry
 	policies []types.AssociatedAccessPolicy
 }
 
-func (s *service) publishEntry(e *accessEntry) {
+// accessEntries holds the access entries of the clusters, and what Describe actions show of them.
+type accessEntries struct {
+	region   *sim.Region
+	kernel   *sim.Kernel
+	clusters *clusters
+	groups   *groups
+
+	views *sim.Table[shownEntry]
+}
+
+// publish updates what Describe actions show of an access entry.
+func (es *accessEntries) publish(e *accessEntry) {
 	shown := shownEntry{AccessEntry: e.view(), policies: []types.AssociatedAccessPolicy{}}
 	for _, arn := range sortedKeys(e.policies) {
 		shown.policies = append(shown.policies, e.policies[arn])
 	}
-	s.entryViews.Put(e.key(), shown)
+	es.views.Put(e.key(), shown)
 }
 
-// entryCluster returns a cluster whose authentication mode allows access entries
-// (aws/containers-roadmap and eksctl issues for the words).
-func (s *service) entryCluster(name *string) (*cluster, error) {
-	k, ok := s.clusters[val(name)]
-	if !ok {
-		return nil, clusterNotFound(val(name))
+// cluster returns a cluster, and an error if its authentication mode does not allow access entries.
+// The wording is from issues of aws/containers-roadmap and eksctl.
+func (es *accessEntries) cluster(name *string) (*cluster, error) {
+	k, err := es.clusters.find(name)
+	if err != nil {
+		return nil, err
 	}
 	if k.access.AuthenticationMode == types.AuthenticationModeConfigMap {
 		return nil, badRequest("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
@@ -83,8 +92,9 @@ func (s *service) entryCluster(name *string) (*cluster, error) {
 	return k, nil
 }
 
-func (s *service) findEntry(cluster, principal *string) (*accessEntry, error) {
-	k, err := s.entryCluster(cluster)
+// find returns the access entry of a principal.
+func (es *accessEntries) find(cluster, principal *string) (*accessEntry, error) {
+	k, err := es.cluster(cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -95,16 +105,16 @@ func (s *service) findEntry(cluster, principal *string) (*accessEntry, error) {
 	return e, nil
 }
 
-func entryNotFound() error { // words seen in terraform-provider-aws and eksctl issues
+func entryNotFound() error { // the wording is from terraform-provider-aws and eksctl issues
 	return sim.Errorf(codeNotFound, "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.").WithStatus(404)
 }
 
-// newEntry adds an entry to a cluster.
-func (s *service) newEntry(k *cluster, principal, kind string) *accessEntry {
+// add adds an entry to a cluster.
+func (es *accessEntries) add(k *cluster, principal, kind string) *accessEntry {
 	m := principalARN.FindStringSubmatch(principal)
 	e := &accessEntry{
-		cluster: k, principal: principal, kind: kind, created: s.kernel.Now(), modified: s.kernel.Now(), groups: entryTypes[kind], policies: map[string]types.AssociatedAccessPolicy{},
-		arn: s.arn("access-entry/" + k.Name + "/" + m[2] + "/" + m[1] + "/" + m[3] + "/" + s.kernel.NewUUID()),
+		cluster: k, principal: principal, kind: kind, created: es.kernel.Now(), modified: es.kernel.Now(), groups: entryTypes[kind], policies: map[string]types.AssociatedAccessPolicy{},
+		arn: arnOf(es.region, "access-entry/"+k.Name+"/"+m[2]+"/"+m[1]+"/"+m[3]+"/"+es.kernel.NewUUID()),
 	}
 	switch { // UG creating-access-entries
 	case kind != typeStandard:
@@ -115,14 +125,14 @@ func (s *service) newEntry(k *cluster, principal, kind string) *accessEntry {
 		e.username = principal
 	}
 	k.entries[principal] = e
-	s.publishEntry(e)
+	es.publish(e)
 	return e
 }
 
-// admitCreator lets who creates a cluster into it as its administrator (SDK
-// CreateAccessConfigRequest.BootstrapClusterCreatorAdminPermissions). A session stands for its
-// role, of whose path its ARN says nothing.
-func (s *service) admitCreator(k *cluster, caller string) {
+// admitCreator adds an entry that makes the creator of a cluster its administrator (SDK
+// CreateAccessConfigRequest.BootstrapClusterCreatorAdminPermissions). A session gets the entry of its
+// role, without the role's path, which the session's ARN does not contain.
+func (es *accessEntries) admitCreator(k *cluster, caller string) {
 	if before, session, found := strings.Cut(caller, ":assumed-role/"); found {
 		name, _, _ := strings.Cut(session, "/")
 		caller = strings.Replace(before, ":sts:", ":iam:", 1) + ":role/" + name
@@ -130,33 +140,33 @@ func (s *service) admitCreator(k *cluster, caller string) {
 	if !principalARN.MatchString(caller) {
 		return // the account's root user needs no entry
 	}
-	e := s.newEntry(k, caller, typeStandard)
-	e.associate(adminPolicy, &types.AccessScope{Type: types.AccessScopeTypeCluster}, s.kernel.Now())
-	s.publishEntry(e)
+	e := es.add(k, caller, typeStandard)
+	e.associate(adminPolicy, &types.AccessScope{Type: types.AccessScopeTypeCluster}, es.kernel.Now())
+	es.publish(e)
 }
 
-// admitNodes lets the nodes of a managed node group into its cluster (UG creating-access-entries:
-// EKS creates the entry of a managed node group's role itself).
-func (s *service) admitNodes(k *cluster, role string) {
+// admitNodes adds an entry for the nodes of a managed node group to its cluster (UG
+// creating-access-entries: EKS creates the entry of a managed node group's role itself).
+func (es *accessEntries) admitNodes(k *cluster, role string) {
 	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && k.entries[role] == nil && principalARN.MatchString(role) {
-		s.newEntry(k, role, typeNodes).ofNodes = true
+		es.add(k, role, typeNodes).ofNodes = true
 	}
 }
 
-// expelNodes removes the entry of a node role together with the last managed node group that has
-// the role, if EKS created it (inference: AWS's guide does not mention its removal).
-func (s *service) expelNodes(k *cluster, role string) {
+// removeNodes deletes the entry of a node role when no managed node group has the role, if EKS
+// created the entry (inference: AWS's guide does not mention its removal).
+func (es *accessEntries) removeNodes(k *cluster, role string) {
 	e := k.entries[role]
 	if e == nil || !e.ofNodes {
 		return
 	}
-	for _, g := range s.groups {
+	for _, g := range es.groups.byKey {
 		if g.cluster == k && g.nodeRole == role {
 			return
 		}
 	}
 	delete(k.entries, role)
-	s.entryViews.Delete(e.key())
+	es.views.Delete(e.key())
 }
 
 func (e *accessEntry) associate(policy string, scope *types.AccessScope, now time.Time) types.AssociatedAccessPolicy {
@@ -169,45 +179,6 @@ func (e *accessEntry) associate(policy string, scope *types.AccessScope, now tim
 	return associated
 }
 
-func (s *service) createAccessEntry(c *sim.Call, in *eks.CreateAccessEntryInput) (*eks.CreateAccessEntryOutput, error) {
-	k, err := s.entryCluster(in.ClusterName)
-	if err != nil {
-		return nil, err
-	}
-	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateAccessEntryOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	kind := val(in.Type)
-	if kind == "" {
-		kind = typeStandard
-	}
-	if _, known := entryTypes[kind]; !known {
-		return nil, invalid("%s is not a valid value for type", kind)
-	}
-	principal := principalARN.FindStringSubmatch(val(in.PrincipalArn))
-	// words seen in terraform-provider-aws issues
-	if principal == nil || kind != typeStandard && principal[2] != "role" {
-		return nil, invalid("The specified principalArn is invalid: invalid principal.")
-	}
-	if k.entries[*in.PrincipalArn] != nil {
-		return nil, inUse("The specified access entry resource is already in use on this cluster.")
-	}
-	if err := checkEntry(kind, in.KubernetesGroups, in.Username); err != nil {
-		return nil, err
-	}
-	if err := checkTags(in.Tags); err != nil {
-		return nil, err
-	}
-	e := s.newEntry(k, *in.PrincipalArn, kind)
-	e.tags = merged(in.Tags)
-	e.set(in.KubernetesGroups, in.Username)
-	s.publishEntry(e)
-	out := &eks.CreateAccessEntryOutput{AccessEntry: e.view()}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
-}
-
 func (e *accessEntry) set(groups []string, username *string) {
 	if groups != nil {
 		e.groups = slices.Clone(groups)
@@ -217,138 +188,14 @@ func (e *accessEntry) set(groups []string, username *string) {
 	}
 }
 
-// checkEntry: entries of nodes have neither groups nor names of the user's (SDK
-// CreateAccessEntryInput.Type), and what begins with system: or eks: is Kubernetes' and EKS's (UG
-// creating-access-entries). The words are an inference.
-func checkEntry(kind string, groups []string, username *string) error {
-	if kind != typeStandard && (len(groups) > 0 || username != nil) {
-		return invalid("kubernetesGroups and username cannot be specified for type %s.", kind)
-	}
-	if len(groups) > maxKubeGroups {
-		return invalid("At most %d kubernetesGroups can be specified.", maxKubeGroups)
-	}
-	for _, name := range append(slices.Clone(groups), val(username)) {
-		for _, reserved := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
-			if strings.HasPrefix(name, reserved) {
-				return invalid("%q must not begin with %s", name, reserved)
-			}
-		}
-	}
-	return nil
-}
-
-func (s *service) updateAccessEntry(c *sim.Call, in *eks.UpdateAccessEntryInput) (*eks.UpdateAccessEntryOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkEntry(e.kind, in.KubernetesGroups, in.Username); err != nil {
-		return nil, err
-	}
-	e.set(in.KubernetesGroups, in.Username)
-	e.modified = c.Now
-	s.publishEntry(e)
-	return &eks.UpdateAccessEntryOutput{AccessEntry: e.view()}, nil
-}
-
-func (s *service) deleteAccessEntry(_ *sim.Call, in *eks.DeleteAccessEntryInput) (*eks.DeleteAccessEntryOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
-	delete(e.cluster.entries, e.principal)
-	s.entryViews.Delete(e.key())
-	return &eks.DeleteAccessEntryOutput{}, nil
-}
-
-// shown returns an entry as Describe actions see it.
-func (s *service) shown(cluster, principal *string) (shownEntry, error) {
-	if _, err := s.entryCluster(cluster); err != nil {
+// visible returns an access entry as Describe actions show it.
+func (es *accessEntries) visible(cluster, principal *string) (shownEntry, error) {
+	if _, err := es.cluster(cluster); err != nil {
 		return shownEntry{}, err
 	}
-	entry, ok := s.entryViews.Visible(val(cluster) + " " + val(principal))
+	entry, ok := es.views.Visible(val(cluster) + " " + val(principal))
 	if !ok {
 		return shownEntry{}, entryNotFound()
 	}
 	return entry, nil
-}
-
-func (s *service) describeAccessEntry(_ *sim.Call, in *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
-	entry, err := s.shown(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
-	return &eks.DescribeAccessEntryOutput{AccessEntry: entry.AccessEntry}, nil
-}
-
-func (s *service) listAccessEntries(_ *sim.Call, in *eks.ListAccessEntriesInput) (*eks.ListAccessEntriesOutput, error) {
-	if _, err := s.entryCluster(in.ClusterName); err != nil {
-		return nil, err
-	}
-	principals := []string{}
-	for _, e := range s.entryViews.VisibleAll() {
-		if *e.ClusterName != *in.ClusterName {
-			continue
-		}
-		if p := val(in.AssociatedPolicyArn); p != "" && !slices.ContainsFunc(e.policies, func(a types.AssociatedAccessPolicy) bool { return *a.PolicyArn == p }) {
-			continue
-		}
-		principals = append(principals, *e.PrincipalArn)
-	}
-	slices.Sort(principals)
-	page, next, err := paginate(principals, in.NextToken, in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
-	return &eks.ListAccessEntriesOutput{AccessEntries: page, NextToken: next}, nil
-}
-
-// associateAccessPolicy gives an entry a policy, or another scope to one that it has.
-func (s *service) associateAccessPolicy(c *sim.Call, in *eks.AssociateAccessPolicyInput) (*eks.AssociateAccessPolicyOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
-	scope := in.AccessScope
-	switch { // the words are an inference
-	case !policyARN.MatchString(val(in.PolicyArn)):
-		return nil, invalid("The policyArn parameter format is not valid")
-	case e.kind != typeStandard && e.kind != "EC2": // SDK CreateAccessEntryInput.Type
-		return nil, badRequest("Access policies cannot be associated with access entries of type %s.", e.kind)
-	case scope == nil || !slices.Contains(scope.Type.Values(), scope.Type):
-		return nil, invalid("accessScope must have the type cluster or namespace.")
-	case (scope.Type == types.AccessScopeTypeNamespace) != (len(scope.Namespaces) > 0):
-		return nil, invalid("namespaces must be specified for an accessScope of type namespace, and for no other.")
-	}
-	shown := &types.AccessScope{Type: scope.Type, Namespaces: append([]string{}, scope.Namespaces...)}
-	associated := e.associate(*in.PolicyArn, shown, c.Now)
-	s.publishEntry(e)
-	return &eks.AssociateAccessPolicyOutput{ClusterName: ptr(e.cluster.Name), PrincipalArn: ptr(e.principal), AssociatedAccessPolicy: &associated}, nil
-}
-
-func (s *service) disassociateAccessPolicy(_ *sim.Call, in *eks.DisassociateAccessPolicyInput) (*eks.DisassociateAccessPolicyOutput, error) {
-	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := e.policies[val(in.PolicyArn)]; !ok {
-		// inference for the words
-		return nil, sim.Errorf(codeNotFound, "The specified policyArn is not associated with the access entry: %s", val(in.PolicyArn)).WithStatus(404)
-	}
-	e.policies = maps.Clone(e.policies)
-	delete(e.policies, *in.PolicyArn)
-	s.publishEntry(e)
-	return &eks.DisassociateAccessPolicyOutput{}, nil
-}
-
-func (s *service) listAssociatedAccessPolicies(_ *sim.Call, in *eks.ListAssociatedAccessPoliciesInput) (*eks.ListAssociatedAccessPoliciesOutput, error) {
-	entry, err := s.shown(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := pageOf(entry.policies, in.NextToken, in.MaxResults, func(p types.AssociatedAccessPolicy) string { return *p.PolicyArn })
-	if err != nil {
-		return nil, err
-	}
-	return &eks.ListAssociatedAccessPoliciesOutput{ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn, AssociatedAccessPolicies: page, NextToken: next}, nil
 }

@@ -1,14 +1,6 @@
 package eks
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-
-	"github.com/slipway-project/slipway/awssim/internal/sim"
-)
+import "slices"
 
 // product is an add-on that EKS has.
 type product struct {
@@ -46,8 +38,8 @@ func (p product) buildsFor(version string) []string {
 	return builds
 }
 
-// findBuild returns the build of an add-on that is asked for: the newest, which is the default, if
-// none is (terraform-provider-aws#32238 and aws/containers-roadmap#1429 for the words).
+// findBuild returns the requested build of an add-on, or the default, which is the newest. The
+// wording is from terraform-provider-aws#32238 and aws/containers-roadmap#1429.
 func findBuild(name, version, wanted string) (string, error) {
 	p, ok := products[name]
 	if !ok {
@@ -61,61 +53,4 @@ func findBuild(name, version, wanted string) (string, error) {
 		return "", invalid("Addon version specified is not supported")
 	}
 	return wanted, nil
-}
-
-// describeAddonVersions lists the add-ons with their builds, newest first, and for which versions
-// of clusters they are.
-func (s *service) describeAddonVersions(_ *sim.Call, in *eks.DescribeAddonVersionsInput) (*eks.DescribeAddonVersionsOutput, error) {
-	if in.AddonName != nil {
-		if _, ok := products[*in.AddonName]; !ok {
-			// inference for the words
-			return nil, sim.Errorf(codeNotFound, "Addon %s not found", *in.AddonName).WithStatus(404)
-		}
-	}
-	if in.KubernetesVersion != nil {
-		if err := s.checkOffered(*in.KubernetesVersion); err != nil {
-			return nil, err
-		}
-	}
-	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
-	var infos []types.AddonInfo
-	for _, name := range sortedKeys(products) {
-		p := products[name]
-		if in.AddonName != nil && *in.AddonName != name || !has(in.Types, p.kind) || !has(in.Owners, "aws") || !has(in.Publishers, "eks") {
-			continue
-		}
-		infos = append(infos, types.AddonInfo{
-			AddonName: ptr(name), Type: ptr(p.kind), Owner: ptr("aws"), Publisher: ptr("eks"), DefaultNamespace: ptr(p.namespace), AddonVersions: s.buildsOf(p, val(in.KubernetesVersion)),
-		})
-	}
-	page, next, err := pageOf(infos, in.NextToken, in.MaxResults, func(i types.AddonInfo) string { return *i.AddonName })
-	if err != nil {
-		return nil, err
-	}
-	return &eks.DescribeAddonVersionsOutput{Addons: page, NextToken: next}, nil
-}
-
-func (s *service) buildsOf(p product, wanted string) []types.AddonVersionInfo {
-	found := map[string][]types.Compatibility{}
-	var order []string
-	for _, n := range slices.Backward(s.offered()) {
-		version := fmt.Sprintf("1.%d", n)
-		if wanted != "" && wanted != version || s.checkOffered(version) != nil {
-			continue
-		}
-		builds := p.buildsFor(version)
-		for i, build := range slices.Backward(builds) {
-			if found[build] == nil {
-				order = append(order, build)
-			}
-			found[build] = append(found[build], types.Compatibility{ClusterVersion: ptr(version), DefaultVersion: i == len(builds)-1, PlatformVersions: []string{"*"}})
-		}
-	}
-	infos := []types.AddonVersionInfo{}
-	for _, build := range order {
-		infos = append(infos, types.AddonVersionInfo{
-			AddonVersion: ptr(build), Architecture: []string{"amd64", "arm64"}, ComputeTypes: []string{"ec2"}, Compatibilities: found[build], RequiresIamPermissions: p.permissions,
-		})
-	}
-	return infos
 }

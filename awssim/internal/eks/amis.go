@@ -3,7 +3,6 @@ package eks
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -72,23 +71,6 @@ var (
 	systemOf     = regexp.MustCompile(`-v(\d+\.\d+\.\d+)-`)
 )
 
-// releases returns the builds of an AMI type for a Kubernetes version that the Region has, oldest first.
-func (s *service) releases(amiType types.AMITypes, version string) []release {
-	prefix := strings.ReplaceAll(imageLines[amiType].name, "{minor}", version)
-	if prefix == "" {
-		return nil
-	}
-	var found []release
-	for _, image := range s.region.World().Images {
-		if image.Private || !strings.HasPrefix(image.Name, prefix) || image.State != "available" {
-			continue
-		}
-		found = append(found, release{version: releaseName(image, version), image: image.ID, built: image.CreationDate})
-	}
-	slices.SortStableFunc(found, func(a, b release) int { return a.built.Compare(b.built) })
-	return found
-}
-
 // releaseName returns EKS's name of a build (UG eks-linux-ami-versions: "[major version].[minor
 // version].[patch version]-[release date]").
 func releaseName(image world.Image, version string) string {
@@ -108,33 +90,7 @@ func releaseName(image world.Image, version string) string {
 	return version + "-" + day
 }
 
-// lastOfAmazonLinux2 is the last minor version of Kubernetes that EKS publishes images of Amazon
-// Linux 2 for (UG eks-linux-ami-versions).
-const lastOfAmazonLinux2 = 32
-
-// findRelease returns the build that is asked for, the newest if none is. There may be none: EKS
-// has not published it (inference for the words, but for Amazon Linux 2: Azure/telescope#1134 and
-// what users report).
-func (s *service) findRelease(amiType types.AMITypes, version, wanted string) (release, error) {
-	all := s.releases(amiType, version)
-	if imageLines[amiType].family == amazonLinux2 && minor(version) > lastOfAmazonLinux2 {
-		return release{}, invalid("AMI Type %s is only supported for kubernetes versions 1.%d or earlier", amiType, lastOfAmazonLinux2)
-	}
-	if len(all) == 0 {
-		return release{}, invalid("Requested Nodegroup AMI type %s is not supported for Kubernetes version %s", amiType, version)
-	}
-	if wanted == "" {
-		return all[len(all)-1], nil
-	}
-	for _, r := range all {
-		if r.version == wanted {
-			return r, nil
-		}
-	}
-	return release{}, invalid("Requested release version %s is not valid for kubernetes version %s.", wanted, version)
-}
-
-// defaultType returns the AMI type of a group that names none (UG eks-optimized-ami: "AL2023 is the
+// defaultType returns the AMI type of a group without one (UG eks-optimized-ami: "AL2023 is the
 // default for Kubernetes version 1.30 and later").
 func defaultType(version string) types.AMITypes {
 	if minor(version) >= 30 {

@@ -15,8 +15,9 @@ import (
 // to 0, by a scheduled action of the Auto Scaling group.
 const blockScaleDown = 40 * time.Minute
 
-// checkCapacity holds the capacity type and the template together (UG capacity-blocks-mng).
-func (s *service) checkCapacity(n *settings) error {
+// checkCapacity refuses a capacity type that does not match the market type of the template, and a
+// Capacity Block that the template does not describe completely (UG capacity-blocks-mng).
+func (r *requests) checkCapacity(n *settings) error {
 	if n.capacityType != types.CapacityTypesCapacityBlock {
 		if n.source.asksForBlock() {
 			return invalid("Launch template with market type capacity-block requires the capacity type CAPACITY_BLOCK, not %s.", n.capacityType)
@@ -29,43 +30,33 @@ func (s *service) checkCapacity(n *settings) error {
 	case !n.source.asksForBlock() || n.source.blockReservation() == "" || n.source.data.InstanceType == "":
 		return invalid("Capacity type CAPACITY_BLOCK requires a launch template with market type capacity-block, a capacity reservation ID and an instance type.")
 	}
-	block, exists := ec2.LookupCapacityReservation(s.region, n.source.blockReservation())
+	block, exists := ec2.LookupCapacityReservation(r.region, n.source.blockReservation())
 	switch {
 	case !exists || !block.Block: // inference: without the block EKS could not know when to scale down
 		return invalid("Capacity type CAPACITY_BLOCK requires a Capacity Block: %s is none.", n.source.blockReservation())
-	case !s.onlyIn(block.Zone, n.subnets):
+	case !r.networks.onlyIn(block.Zone, n.subnets):
 		return invalid("Capacity type CAPACITY_BLOCK requires subnets only in the Availability Zone of the capacity reservation: %s.", block.Zone)
 	}
 	return nil
-}
-
-// onlyIn reports whether all subnets are in a zone.
-func (s *service) onlyIn(zone string, subnets []string) bool {
-	for _, id := range subnets {
-		if subnet, ok := ec2.LookupSubnet(s.region, id); !ok || val(subnet.AvailabilityZone) != zone {
-			return false
-		}
-	}
-	return true
 }
 
 // awaitsNodes reports whether a group that is being created is ACTIVE only when its nodes are: EKS
 // does not check whether the nodes of a Capacity Block join, and the block may begin later.
 func (n *settings) awaitsNodes() bool { return n.capacityType != types.CapacityTypesCapacityBlock }
 
-// emptyBlock scales a group to 0 once, before its Capacity Block expires. In AWS that is a
+// scaleDownBlock scales a group to 0 once, before its Capacity Block expires. In AWS that is a
 // scheduled action of the Auto Scaling group, which DescribeScheduledActions does not list here.
-func (s *service) emptyBlock(g *group) {
+func (h *health) scaleDownBlock(g *group) {
 	if g.awaitsNodes() {
 		return
 	}
-	block, _ := ec2.LookupCapacityReservation(s.region, g.source.blockReservation())
-	if s.kernel.Now().Before(block.End.Add(-blockScaleDown)) || g.emptied == block {
+	block, _ := ec2.LookupCapacityReservation(h.region, g.source.blockReservation())
+	if h.kernel.Now().Before(block.End.Add(-blockScaleDown)) || g.emptied == block {
 		return
 	}
 	g.emptied = block
 	// The Auto Scaling group may have been deleted by another caller.
-	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](h.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: ptr(g.made.asg), MinSize: ptr(int32(0)), DesiredCapacity: ptr(int32(0)),
 	})
 }

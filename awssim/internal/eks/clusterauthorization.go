@@ -10,21 +10,20 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls about clusters, add-ons and access entries need (AWS:
-// Service Authorization Reference, list_amazonelastickubernetesservice).
-
+// registerClusterAuthorization adds the permissions that calls about clusters, add-ons and access
+// entries need.
 func registerClusterAuthorization(reg *sim.Registry) {
-	ask(reg, "CreateCluster", askCreateCluster)
-	ask(reg, "DeleteCluster", func(s *service, c *sim.Call, in *eks.DeleteClusterInput) []sim.Question {
-		return questions(s.onCluster(c, in.Name))
+	ask(reg, "CreateCluster", (*permissions).askCreateCluster)
+	ask(reg, "DeleteCluster", func(p *permissions, c *sim.Call, in *eks.DeleteClusterInput) []sim.Question {
+		return questions(p.onCluster(c, in.Name))
 	})
-	ask(reg, "UpdateClusterVersion", func(s *service, c *sim.Call, in *eks.UpdateClusterVersionInput) []sim.Question {
-		request := s.onCluster(c, in.Name)
+	ask(reg, "UpdateClusterVersion", func(p *permissions, c *sim.Call, in *eks.UpdateClusterVersionInput) []sim.Question {
+		request := p.onCluster(c, in.Name)
 		request.Context["eks:kubernetesVersion"] = []string{val(in.Version)}
 		return questions(request)
 	})
-	ask(reg, "UpdateClusterConfig", func(s *service, c *sim.Call, in *eks.UpdateClusterConfigInput) []sim.Question {
-		request := s.onCluster(c, in.Name)
+	ask(reg, "UpdateClusterConfig", func(p *permissions, c *sim.Call, in *eks.UpdateClusterConfigInput) []sim.Question {
+		request := p.onCluster(c, in.Name)
 		if a := in.AccessConfig; a != nil {
 			request.Context["eks:authenticationMode"] = []string{string(a.AuthenticationMode)}
 		}
@@ -37,10 +36,10 @@ func registerClusterAuthorization(reg *sim.Registry) {
 	registerEntryAuthorization(reg)
 }
 
-// askCreateCluster: what a cluster is created with are condition keys, its tags need a permission
-// of their own, and its role is handed over to EKS (UG security_iam_id-based-policy-examples).
-func askCreateCluster(s *service, c *sim.Call, in *eks.CreateClusterInput) []sim.Question {
-	request := s.onCluster(c, in.Name)
+// askCreateCluster asks for permission to create a cluster, with its settings as condition keys, to
+// set its tags, and to pass its role to EKS (UG security_iam_id-based-policy-examples).
+func (p *permissions) askCreateCluster(c *sim.Call, in *eks.CreateClusterInput) []sim.Question {
+	request := p.onCluster(c, in.Name)
 	sim.Tagging(request.Context, in.Tags)
 	if a := in.AccessConfig; a != nil {
 		if a.AuthenticationMode != "" {
@@ -57,41 +56,41 @@ func askCreateCluster(s *service, c *sim.Call, in *eks.CreateClusterInput) []sim
 		request.Context["eks:kubernetesVersion"] = []string{*in.Version}
 	}
 	asked := questions(request)
-	asked = append(asked, s.askNewTags("cluster/"+val(in.Name), in.Tags)...)
+	asked = append(asked, p.askNewTags("cluster/"+val(in.Name), in.Tags)...)
 	asked = append(asked, questions(iam.Role{ARN: val(in.RoleArn)}.Passed(clusterService))...)
 	return append(asked, iam.ServiceLinkedRole(c.Account, clusterRole, clusterService)...)
 }
 
-// askNewTags: tags that come with a resource need a permission of their own.
-func (s *service) askNewTags(resource string, tags map[string]string) []sim.Question {
+// askNewTags asks for the separate permission to set the tags of a new resource.
+func (p *permissions) askNewTags(resource string, tags map[string]string) []sim.Question {
 	if len(tags) == 0 {
 		return nil
 	}
-	return questions(iampolicy.Request{Action: "eks:TagResource", Resource: s.arn(resource), Context: sim.Tagging(iampolicy.Context{}, tags)})
+	return questions(iampolicy.Request{Action: "eks:TagResource", Resource: arnOf(p.region, resource), Context: sim.Tagging(iampolicy.Context{}, tags)})
 }
 
 func registerAddonAuthorization(reg *sim.Registry) {
-	ask(reg, "CreateAddon", func(s *service, c *sim.Call, in *eks.CreateAddonInput) []sim.Question {
-		request := s.onCluster(c, in.ClusterName)
+	ask(reg, "CreateAddon", func(p *permissions, c *sim.Call, in *eks.CreateAddonInput) []sim.Question {
+		request := p.onCluster(c, in.ClusterName)
 		sim.Tagging(request.Context, in.Tags)
-		asked := append(questions(request), s.askNewTags("addon/"+val(in.ClusterName)+"/"+val(in.AddonName)+"/*", in.Tags)...)
+		asked := append(questions(request), p.askNewTags("addon/"+val(in.ClusterName)+"/"+val(in.AddonName)+"/*", in.Tags)...)
 		return append(asked, askAddonRole(in.ServiceAccountRoleArn)...)
 	})
-	ask(reg, "ListAddons", func(s *service, c *sim.Call, in *eks.ListAddonsInput) []sim.Question {
-		return questions(s.onCluster(c, in.ClusterName))
+	ask(reg, "ListAddons", func(p *permissions, c *sim.Call, in *eks.ListAddonsInput) []sim.Question {
+		return questions(p.onCluster(c, in.ClusterName))
 	})
-	ask(reg, "DescribeAddon", func(s *service, c *sim.Call, in *eks.DescribeAddonInput) []sim.Question {
-		return questions(s.onAddon(c, in.ClusterName, in.AddonName))
+	ask(reg, "DescribeAddon", func(p *permissions, c *sim.Call, in *eks.DescribeAddonInput) []sim.Question {
+		return questions(p.onAddon(c, in.ClusterName, in.AddonName))
 	})
-	ask(reg, "DeleteAddon", func(s *service, c *sim.Call, in *eks.DeleteAddonInput) []sim.Question {
-		return questions(s.onAddon(c, in.ClusterName, in.AddonName))
+	ask(reg, "DeleteAddon", func(p *permissions, c *sim.Call, in *eks.DeleteAddonInput) []sim.Question {
+		return questions(p.onAddon(c, in.ClusterName, in.AddonName))
 	})
-	ask(reg, "UpdateAddon", func(s *service, c *sim.Call, in *eks.UpdateAddonInput) []sim.Question {
-		return append(questions(s.onAddon(c, in.ClusterName, in.AddonName)), askAddonRole(in.ServiceAccountRoleArn)...)
+	ask(reg, "UpdateAddon", func(p *permissions, c *sim.Call, in *eks.UpdateAddonInput) []sim.Question {
+		return append(questions(p.onAddon(c, in.ClusterName, in.AddonName)), askAddonRole(in.ServiceAccountRoleArn)...)
 	})
 }
 
-// askAddonRole: the role of an add-on's service account is handed over to EKS (UG
+// askAddonRole asks for permission to pass the role of an add-on's service account to EKS (UG
 // creating-an-add-on: iam:PassRole).
 func askAddonRole(role *string) []sim.Question {
 	if val(role) == "" {
@@ -101,8 +100,8 @@ func askAddonRole(role *string) []sim.Question {
 }
 
 func registerEntryAuthorization(reg *sim.Registry) {
-	ask(reg, "CreateAccessEntry", func(s *service, c *sim.Call, in *eks.CreateAccessEntryInput) []sim.Question {
-		request := s.onCluster(c, in.ClusterName)
+	ask(reg, "CreateAccessEntry", func(p *permissions, c *sim.Call, in *eks.CreateAccessEntryInput) []sim.Question {
+		request := p.onCluster(c, in.ClusterName)
 		sim.Tagging(request.Context, in.Tags)
 		request.Context["eks:principalArn"] = []string{val(in.PrincipalArn)}
 		for key, value := range map[string]*string{"eks:accessEntryType": in.Type, "eks:username": in.Username} {
@@ -113,25 +112,25 @@ func registerEntryAuthorization(reg *sim.Registry) {
 		if len(in.KubernetesGroups) > 0 {
 			request.Context["eks:kubernetesGroups"] = in.KubernetesGroups
 		}
-		return append(questions(request), s.askNewTags("access-entry/"+val(in.ClusterName)+"/*", in.Tags)...)
+		return append(questions(request), p.askNewTags("access-entry/"+val(in.ClusterName)+"/*", in.Tags)...)
 	})
-	ask(reg, "ListAccessEntries", func(s *service, c *sim.Call, in *eks.ListAccessEntriesInput) []sim.Question {
-		return questions(s.onCluster(c, in.ClusterName))
+	ask(reg, "ListAccessEntries", func(p *permissions, c *sim.Call, in *eks.ListAccessEntriesInput) []sim.Question {
+		return questions(p.onCluster(c, in.ClusterName))
 	})
-	ask(reg, "DescribeAccessEntry", func(s *service, c *sim.Call, in *eks.DescribeAccessEntryInput) []sim.Question {
-		return questions(s.onEntry(c, in.ClusterName, in.PrincipalArn))
+	ask(reg, "DescribeAccessEntry", func(p *permissions, c *sim.Call, in *eks.DescribeAccessEntryInput) []sim.Question {
+		return questions(p.onEntry(c, in.ClusterName, in.PrincipalArn))
 	})
-	ask(reg, "UpdateAccessEntry", func(s *service, c *sim.Call, in *eks.UpdateAccessEntryInput) []sim.Question {
-		return questions(s.onEntry(c, in.ClusterName, in.PrincipalArn))
+	ask(reg, "UpdateAccessEntry", func(p *permissions, c *sim.Call, in *eks.UpdateAccessEntryInput) []sim.Question {
+		return questions(p.onEntry(c, in.ClusterName, in.PrincipalArn))
 	})
-	ask(reg, "DeleteAccessEntry", func(s *service, c *sim.Call, in *eks.DeleteAccessEntryInput) []sim.Question {
-		return questions(s.onEntry(c, in.ClusterName, in.PrincipalArn))
+	ask(reg, "DeleteAccessEntry", func(p *permissions, c *sim.Call, in *eks.DeleteAccessEntryInput) []sim.Question {
+		return questions(p.onEntry(c, in.ClusterName, in.PrincipalArn))
 	})
-	ask(reg, "ListAssociatedAccessPolicies", func(s *service, c *sim.Call, in *eks.ListAssociatedAccessPoliciesInput) []sim.Question {
-		return questions(s.onEntry(c, in.ClusterName, in.PrincipalArn))
+	ask(reg, "ListAssociatedAccessPolicies", func(p *permissions, c *sim.Call, in *eks.ListAssociatedAccessPoliciesInput) []sim.Question {
+		return questions(p.onEntry(c, in.ClusterName, in.PrincipalArn))
 	})
-	ask(reg, "AssociateAccessPolicy", func(s *service, c *sim.Call, in *eks.AssociateAccessPolicyInput) []sim.Question {
-		request := s.onEntry(c, in.ClusterName, in.PrincipalArn)
+	ask(reg, "AssociateAccessPolicy", func(p *permissions, c *sim.Call, in *eks.AssociateAccessPolicyInput) []sim.Question {
+		request := p.onEntry(c, in.ClusterName, in.PrincipalArn)
 		request.Context["eks:policyArn"] = []string{val(in.PolicyArn)}
 		if scope := in.AccessScope; scope != nil {
 			request.Context["eks:accessScope"] = []string{string(scope.Type)}
@@ -141,29 +140,31 @@ func registerEntryAuthorization(reg *sim.Registry) {
 		}
 		return questions(request)
 	})
-	ask(reg, "DisassociateAccessPolicy", func(s *service, c *sim.Call, in *eks.DisassociateAccessPolicyInput) []sim.Question {
-		request := s.onEntry(c, in.ClusterName, in.PrincipalArn)
+	ask(reg, "DisassociateAccessPolicy", func(p *permissions, c *sim.Call, in *eks.DisassociateAccessPolicyInput) []sim.Question {
+		request := p.onEntry(c, in.ClusterName, in.PrincipalArn)
 		request.Context["eks:policyArn"] = []string{val(in.PolicyArn)}
 		return questions(request)
 	})
 }
 
-func (s *service) onAddon(c *sim.Call, cluster, name *string) iampolicy.Request {
-	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: s.arn("addon/" + val(cluster) + "/" + val(name) + "/*"), Context: iampolicy.Context{}}
-	if k := s.clusters[val(cluster)]; k != nil && k.addons[val(name)] != nil {
+// onAddon returns the permission for an action on an add-on, with the add-on's tags if it exists.
+func (p *permissions) onAddon(c *sim.Call, cluster, name *string) iampolicy.Request {
+	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(p.region, "addon/"+val(cluster)+"/"+val(name)+"/*"), Context: iampolicy.Context{}}
+	if k := p.clusters.byName[val(cluster)]; k != nil && k.addons[val(name)] != nil {
 		a := k.addons[val(name)]
 		request.Resource, request.Context = a.arn, sim.Tagged(iampolicy.Context{}, a.tags)
 	}
 	return request
 }
 
-func (s *service) onEntry(c *sim.Call, cluster, principal *string) iampolicy.Request {
+// onEntry returns the permission for an action on an access entry, with the entry's tags if it exists.
+func (p *permissions) onEntry(c *sim.Call, cluster, principal *string) iampolicy.Request {
 	resource := "access-entry/" + val(cluster) + "/*"
 	if m := principalARN.FindStringSubmatch(val(principal)); m != nil {
 		resource = "access-entry/" + val(cluster) + "/" + m[2] + "/" + m[1] + "/" + m[3] + "/*"
 	}
-	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: s.arn(resource), Context: iampolicy.Context{}}
-	if k := s.clusters[val(cluster)]; k != nil && k.entries[val(principal)] != nil {
+	request := iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: arnOf(p.region, resource), Context: iampolicy.Context{}}
+	if k := p.clusters.byName[val(cluster)]; k != nil && k.entries[val(principal)] != nil {
 		e := k.entries[val(principal)]
 		request.Resource, request.Context = e.arn, sim.Tagged(iampolicy.Context{}, e.tags)
 	}

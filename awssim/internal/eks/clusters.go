@@ -10,7 +10,6 @@ import (
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
@@ -25,18 +24,33 @@ const (
 	defaultServiceCIDR = "172.20.0.0/16" // UG network-reqs: one of 10.100.0.0/16 and 172.20.0.0/16 by default
 )
 
-// SetCluster creates a cluster as it would be when it is ACTIVE, or changes the one of that name.
-// It fails if its subnets do not exist or are of different VPCs, or if its version is not one of
-// Kubernetes such as 1.30. Only for code under the kernel's lock.
-func SetCluster(r *sim.Region, c world.Cluster) error { return regional(r).setCluster(c) }
+// SetCluster creates an ACTIVE cluster, or changes the cluster of that name. It fails if the
+// subnets do not exist or are in different VPCs, or if the version is not a Kubernetes version such
+// as 1.30. Only code that holds the kernel's lock may call it.
+func SetCluster(r *sim.Region, c world.Cluster) error { return regional(r).clusters.set(c) }
 
-func (s *service) setCluster(c world.Cluster) error {
+// clusters holds the clusters of one account and Region, and what Describe actions show of them.
+type clusters struct {
+	region *sim.Region
+	kernel *sim.Kernel
+
+	byName map[string]*cluster
+	views  *sim.Table[*types.Cluster]
+}
+
+func newClusters(r *sim.Region) *clusters {
+	k := r.Kernel()
+	return &clusters{region: r, kernel: k, byName: map[string]*cluster{}, views: sim.NewTable[*types.Cluster](k)}
+}
+
+// set creates an ACTIVE cluster, or changes the cluster of that name, as SetCluster describes.
+func (cs *clusters) set(c world.Cluster) error {
 	if c.Name == "" || minor(c.Version) < 0 {
 		return fmt.Errorf("cluster %q of version %q: it needs a name, and a version such as 1.30", c.Name, c.Version)
 	}
 	vpc := ""
 	for _, id := range c.Subnets {
-		subnet, ok := ec2.LookupSubnet(s.region, id)
+		subnet, ok := ec2.LookupSubnet(cs.region, id)
 		if !ok || vpc != "" && vpc != val(subnet.VpcId) {
 			return fmt.Errorf("cluster %q: subnet %q does not exist, or is not in the VPC of the others", c.Name, id)
 		}
@@ -45,44 +59,54 @@ func (s *service) setCluster(c world.Cluster) error {
 	if vpc == "" {
 		return fmt.Errorf("cluster %q: it has no subnets", c.Name)
 	}
-	made := s.clusters[c.Name]
+	made := cs.byName[c.Name]
 	if made == nil {
-		made = s.newCluster(c.Name)
+		made = cs.add(c.Name)
 		made.vpc, made.securityGroup = vpc, c.SecurityGroup
 		made.access.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-		made.role = "arn:aws:iam::" + s.region.Account.ID + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
+		made.role = "arn:aws:iam::" + cs.region.Account.ID + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
 	}
 	if made.securityGroup == "" {
-		group, err := s.makeClusterGroup(c.Name, vpc)
+		group, err := cs.createSecurityGroup(c.Name, vpc)
 		if err != nil {
 			return fmt.Errorf("cluster %q: making its security group: %w", c.Name, err)
 		}
 		made.securityGroup = group
 	}
-	made.became(c.Version, s.kernel.Now())
+	made.became(c.Version, cs.kernel.Now())
 	made.Cluster = c
 	if made.status == types.ClusterStatusCreating {
-		s.becomeCluster(made, types.ClusterStatusActive)
+		cs.setStatus(made, types.ClusterStatusActive)
 		return nil
 	}
-	s.publishCluster(made)
+	cs.publish(made)
 	return nil
 }
 
-// newCluster returns a cluster with the settings that a cluster has by default. Only a cluster of
-// CreateCluster is CREATING.
-func (s *service) newCluster(name string) *cluster {
+// add adds an ACTIVE cluster with default settings. Only CreateCluster creates clusters that are
+// CREATING.
+func (cs *clusters) add(name string) *cluster {
 	c := &cluster{
-		arn: s.arn("cluster/" + name), created: s.kernel.Now(), status: types.ClusterStatusActive,
-		id:              strings.ToUpper(world.HashID("", s.region.Account.ID, name)[1:]),
+		arn: arnOf(cs.region, "cluster/"+name), created: cs.kernel.Now(), status: types.ClusterStatusActive,
+		id:              strings.ToUpper(world.HashID("", cs.region.Account.ID, name)[1:]),
 		clusterSettings: clusterSettings{publicAccess: true, publicCIDRs: []string{everywhere}, support: types.SupportTypeExtended},
 		addons:          map[string]*addon{}, entries: map[string]*accessEntry{},
 	}
-	s.clusters[name] = c
+	cs.byName[name] = c
 	return c
 }
 
-// became notes when the cluster was upgraded, which is when it begins to be able to go back.
+// find returns the current state of a cluster, or the error that AWS returns.
+func (cs *clusters) find(name *string) (*cluster, error) {
+	c, ok := cs.byName[val(name)]
+	if !ok {
+		return nil, clusterNotFound(val(name))
+	}
+	return c, nil
+}
+
+// became sets the version of a cluster, and notes the time of an upgrade: a cluster can return to
+// its previous version for some days.
 func (c *cluster) became(version string, now time.Time) {
 	switch had := c.Version; {
 	case had == "" || minor(version) < minor(had):
@@ -93,25 +117,26 @@ func (c *cluster) became(version string, now time.Time) {
 	c.Version = version
 }
 
-// publishCluster shows what the cluster is now to Describe actions.
-func (s *service) publishCluster(c *cluster) { s.clusterViews.Put(c.Name, s.describe(c)) }
+// publish updates what Describe actions show of a cluster.
+func (cs *clusters) publish(c *cluster) { cs.views.Put(c.Name, cs.describe(c)) }
 
-// becomeCluster gives the cluster a status, and notifies the simulator's subscribers.
-func (s *service) becomeCluster(c *cluster, status types.ClusterStatus) {
+// setStatus sets the status of a cluster and notifies the simulator's subscribers.
+func (cs *clusters) setStatus(c *cluster, status types.ClusterStatus) {
 	c.status = status
-	s.publishCluster(c)
-	s.emitCluster(c, string(status))
+	cs.publish(c)
+	cs.emit(c, string(status))
 }
 
-func (s *service) emitCluster(c *cluster, status string) {
-	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "cluster", ID: c.Name, State: status})
+// emit notifies the simulator's subscribers of a new status of a cluster.
+func (cs *clusters) emit(c *cluster, status string) {
+	cs.kernel.Emit(sim.Event{Account: cs.region.Account.ID, Region: cs.region.Name, Kind: "cluster", ID: c.Name, State: status})
 }
 
-// makeClusterGroup creates the security group that EKS gives a cluster and its managed nodes (UG
+// createSecurityGroup creates the security group that a cluster shares with its managed nodes (UG
 // sec-group-reqs).
-func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
-	out, err := call[awsec2.CreateSecurityGroupOutput](s, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
-		GroupName: ptr("eks-cluster-sg-" + name + "-" + s.kernel.NewID("", 9)), VpcId: ptr(vpc),
+func (cs *clusters) createSecurityGroup(name, vpc string) (id string, err error) {
+	out, err := call[awsec2.CreateSecurityGroupOutput](cs.region, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
+		GroupName: ptr("eks-cluster-sg-" + name + "-" + cs.kernel.NewID("", 9)), VpcId: ptr(vpc),
 		Description: ptr("EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads."),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{
 			{Key: ptr("Name"), Value: ptr("eks-cluster-sg-" + name)}, {Key: ptr("kubernetes.io/cluster/" + name), Value: ptr("owned")},
@@ -123,10 +148,10 @@ func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
 	return val(out.GroupId), nil
 }
 
-// describe returns a cluster as DescribeCluster answers it. A cluster that is CREATING has neither
-// endpoint, nor certificate, nor issuer of tokens (AWS CLI, examples of create-cluster); that it
-// has no security group of its own yet is an inference.
-func (s *service) describe(c *cluster) *types.Cluster {
+// describe returns a cluster as DescribeCluster returns it. A cluster that is CREATING has no
+// endpoint, no certificate, and no issuer of tokens (AWS CLI, examples of create-cluster). That it
+// has no security group yet is an inference.
+func (cs *clusters) describe(c *cluster) *types.Cluster {
 	d := &types.Cluster{
 		Name: ptr(c.Name), Arn: ptr(c.arn), CreatedAt: ptr(c.created), Version: ptr(c.Version), Status: c.status, RoleArn: ptr(c.role),
 		PlatformVersion: ptr(platformVersion), CertificateAuthority: &types.Certificate{},
@@ -151,72 +176,9 @@ func (s *service) describe(c *cluster) *types.Cluster {
 	if c.status == types.ClusterStatusCreating {
 		return d
 	}
-	host := c.id + ".gr7." + s.region.Name + ".eks.amazonaws.com"
+	host := c.id + ".gr7." + cs.region.Name + ".eks.amazonaws.com"
 	d.Endpoint = ptr(cmp.Or(c.Endpoint, "https://"+host))
 	d.CertificateAuthority.Data = ptr(cmp.Or(c.CertificateAuthority, base64.StdEncoding.EncodeToString([]byte("the certificate authority of "+c.Name))))
-	d.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: ptr("https://oidc.eks." + s.region.Name + ".amazonaws.com/id/" + c.id)}}
+	d.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: ptr("https://oidc.eks." + cs.region.Name + ".amazonaws.com/id/" + c.id)}}
 	return d
-}
-
-// logging returns which logs of the control plane go to CloudWatch: one entry for the enabled logs,
-// and one for the others.
-func (c *cluster) logging() *types.Logging {
-	on, off := []types.LogType{}, []types.LogType{}
-	for _, kind := range types.LogType("").Values() {
-		if slices.Contains(c.logs, kind) {
-			on = append(on, kind)
-		} else {
-			off = append(off, kind)
-		}
-	}
-	logging := &types.Logging{ClusterLogging: []types.LogSetup{}}
-	if len(on) > 0 {
-		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(true), Types: on})
-	}
-	if len(off) > 0 {
-		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(false), Types: off})
-	}
-	return logging
-}
-
-func (s *service) describeCluster(_ *sim.Call, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
-	c, ok := s.clusterViews.Visible(val(in.Name))
-	if !ok {
-		return nil, clusterNotFound(val(in.Name))
-	}
-	return &eks.DescribeClusterOutput{Cluster: c}, nil
-}
-
-func (s *service) listClusters(_ *sim.Call, in *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
-	names := []string{}
-	for _, c := range s.clusterViews.VisibleAll() {
-		names = append(names, *c.Name)
-	}
-	slices.Sort(names)
-	page, next, err := paginate(names, in.NextToken, in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
-	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
-}
-
-// paginate cuts a page of names out of a list.
-func paginate(names []string, token *string, size *int32) (page []string, next *string, err error) {
-	return pageOf(names, token, size, func(s string) string { return s })
-}
-
-// pageOf cuts a page out of a list (SDK ListNodegroupsInput.MaxResults: up to 100, which is also
-// what comes without it).
-func pageOf[V any](items []V, token *string, size *int32, key func(V) string) (page []V, next *string, err error) {
-	n := 100
-	if size != nil {
-		if n = int(*size); n < 1 || n > 100 {
-			return nil, nil, invalid("maxResults must be between 1 and 100, not %d", n)
-		}
-	}
-	page, next, ok := sim.Page(items, token, n, key)
-	if !ok {
-		return nil, nil, invalid("Invalid pagination token.")
-	}
-	return page, next, nil
 }

@@ -1,15 +1,9 @@
 package eks
 
 import (
-	"fmt"
-	"regexp"
-	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // support says when EKS released a minor version of Kubernetes, and until when it supports it.
@@ -51,107 +45,3 @@ func statusOf(minor int, now time.Time) types.VersionStatus {
 		return types.VersionStatusUnsupported
 	}
 }
-
-var minorOfImage = regexp.MustCompile(`^amazon-eks-node-(?:al2023-x86_64-standard-)?1\.(\d+)-v`)
-
-// offered returns the minor versions that EKS has here, oldest first: the versions that the world
-// has images of EKS for, so that a world decides which is the newest.
-func (s *service) offered() []int {
-	seen := map[int]bool{}
-	for _, image := range s.region.World().Images {
-		if m := minorOfImage.FindStringSubmatch(image.Name); m != nil {
-			seen[int(number(m[1]))] = true
-		}
-	}
-	var minors []int
-	for n := range seen {
-		minors = append(minors, n)
-	}
-	slices.Sort(minors)
-	return minors
-}
-
-// defaultMinor returns the newest version. AWS's is sometimes the one before (SDK
-// CreateClusterInput.Version).
-func (s *service) defaultMinor() int {
-	if minors := s.offered(); len(minors) > 0 {
-		return minors[len(minors)-1]
-	}
-	return -1
-}
-
-// checkOffered refuses what EKS has never had, and what it no longer supports
-// (terraform-provider-aws#21410 for the words).
-func (s *service) checkOffered(version string) error {
-	n := minor(version)
-	if !slices.Contains(s.offered(), n) || version != fmt.Sprintf("1.%d", n) || statusOf(n, s.kernel.Now()) == types.VersionStatusUnsupported {
-		return invalid("unsupported Kubernetes version")
-	}
-	return nil
-}
-
-// clusterVersion returns the version of a new cluster.
-func (s *service) clusterVersion(wanted *string) (string, error) {
-	version := val(wanted)
-	if version == "" {
-		version = fmt.Sprintf("1.%d", s.defaultMinor())
-	}
-	return version, s.checkOffered(version)
-}
-
-// describeClusterVersions lists versions, newest first. Without includeAll it leaves out what is no
-// longer supported (SDK DescribeClusterVersionsInput; that it names versions by is an inference).
-func (s *service) describeClusterVersions(c *sim.Call, in *eks.DescribeClusterVersionsInput) (*eks.DescribeClusterVersionsOutput, error) {
-	wanted := in.VersionStatus
-	switch in.Status { //nolint:staticcheck // clients still send what is deprecated
-	case types.ClusterVersionStatusStandardSupport:
-		wanted = types.VersionStatusStandardSupport
-	case types.ClusterVersionStatusExtendedSupport:
-		wanted = types.VersionStatusExtendedSupport
-	case types.ClusterVersionStatusUnsupported:
-		wanted = types.VersionStatusUnsupported
-	}
-	if err := checkEnum("versionStatus", wanted, wanted.Values()); err != nil {
-		return nil, err
-	}
-	var versions []types.ClusterVersionInformation
-	for _, n := range slices.Backward(s.offered()) {
-		v := s.versionInformation(n, c.Now)
-		switch {
-		case wanted != "" && v.VersionStatus != wanted,
-			wanted == "" && v.VersionStatus == types.VersionStatusUnsupported && !val(in.IncludeAll) && len(in.ClusterVersions) == 0,
-			len(in.ClusterVersions) > 0 && !slices.Contains(in.ClusterVersions, *v.ClusterVersion),
-			val(in.DefaultOnly) && !v.DefaultVersion,
-			val(in.ClusterType) != "" && *in.ClusterType != *v.ClusterType:
-			continue
-		}
-		versions = append(versions, v)
-	}
-	page, next, err := pageOf(versions, in.NextToken, in.MaxResults, func(v types.ClusterVersionInformation) string { return *v.ClusterVersion })
-	if err != nil {
-		return nil, err
-	}
-	return &eks.DescribeClusterVersionsOutput{ClusterVersions: page, NextToken: next}, nil
-}
-
-func (s *service) versionInformation(n int, now time.Time) types.ClusterVersionInformation {
-	dates, version := supportOf(n), fmt.Sprintf("1.%d", n)
-	v := types.ClusterVersionInformation{
-		ClusterType: ptr("eks"), ClusterVersion: ptr(version), DefaultPlatformVersion: ptr(platformVersion), DefaultVersion: n == s.defaultMinor(),
-		ReleaseDate: ptr(dates.release), EndOfStandardSupportDate: ptr(dates.standard), EndOfExtendedSupportDate: ptr(dates.extended),
-		VersionStatus: statusOf(n, now), KubernetesPatchVersion: ptr(version + ".0"),
-	}
-	v.Status = map[types.VersionStatus]types.ClusterVersionStatus{
-		types.VersionStatusStandardSupport: types.ClusterVersionStatusStandardSupport, types.VersionStatusExtendedSupport: types.ClusterVersionStatusExtendedSupport,
-		types.VersionStatusUnsupported: types.ClusterVersionStatusUnsupported,
-	}[v.VersionStatus]
-	amiType := defaultType(version)
-	if builds := s.releases(amiType, version); len(builds) > 0 {
-		if m := patchOf.FindString(builds[len(builds)-1].version); m != "" {
-			v.KubernetesPatchVersion = ptr(m)
-		}
-	}
-	return v
-}
-
-var patchOf = regexp.MustCompile(`^1\.\d+\.\d+`)

@@ -14,6 +14,25 @@
 // reconciliation (reconcile.go), which reads the current state, takes the steps that are due, and
 // asks to be woken at the next moment at which time alone changes something.
 //
+// The service consists of parts that know only the parts before them (service.go):
+//
+//   - updates, clusters, groups, nodes, accessEntries, and addons hold the state, with the snapshots
+//     that Describe actions show. groups also wakes node groups, and nodes drains their nodes.
+//   - catalog lists the Kubernetes versions and images that EKS offers. networks and roles check
+//     subnets, security groups, addresses, and IAM roles.
+//   - builder (resources.go, userdata.go, remote.go, warmpool.go) creates, changes, and deletes the
+//     resources of node groups in other services.
+//   - health checks node groups, and rollouts replaces their nodes, phase by phase.
+//   - reconciler calls them for a node group.
+//   - requests turns requests for node groups into settings, and tokens remembers the answers to
+//     requests with a client request token. The types named …Actions serve the calls, and permissions
+//     returns the permissions that calls need. register.go lists all actions.
+//
+// UpdateNodegroupVersion, for example, is groupActions.updateVersion. requests.updated checks the
+// request, and groups.beginUpdate records the update and wakes the group. The reconciler then lets
+// rollouts.step take the next step, through builder and nodes, until rollouts.finish or
+// rollouts.rollBack completes the update.
+//
 // Whether a node is Ready and when it is drained is not for AWS to decide. By default a node is
 // Ready when its instance has booted, and is drained at once; sim.NodeRule and SetNode change that
 // (nodes.go).

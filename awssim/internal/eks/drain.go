@@ -15,50 +15,53 @@ const (
 	EventUncordoned = "uncordoned"
 )
 
-func (s *service) tell(instance, state string) {
-	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "node", ID: instance, State: state})
+// notify notifies the simulator's subscribers of a new state of a node.
+func (ns *nodes) notify(instance, state string) {
+	ns.kernel.Emit(sim.Event{Account: ns.region.Account.ID, Region: ns.region.Name, Kind: "node", ID: instance, State: state})
 }
 
-func (s *service) cordon(instance string) {
-	if !s.cordoned[instance] {
-		s.cordoned[instance] = true
-		s.tell(instance, EventCordoned)
+// cordon marks a node as unschedulable.
+func (ns *nodes) cordon(instance string) {
+	if !ns.cordoned[instance] {
+		ns.cordoned[instance] = true
+		ns.notify(instance, EventCordoned)
 	}
 }
 
-func (s *service) uncordon(instance string) {
-	if s.cordoned[instance] {
-		delete(s.cordoned, instance)
-		delete(s.evicting, instance)
-		s.tell(instance, EventUncordoned)
+// uncordon lets a node accept pods again.
+func (ns *nodes) uncordon(instance string) {
+	if ns.cordoned[instance] {
+		delete(ns.cordoned, instance)
+		delete(ns.evicting, instance)
+		ns.notify(instance, EventUncordoned)
 	}
 }
 
-// drain cordons a node, if that has not happened, and reports whether it has no pods left: as
-// SetNode set it, else when the time of its rule has passed. It has the group reconciled when that
-// is so.
-func (s *service) drain(g *group, instance string) bool {
-	i, ok := ec2.LookupInstance(s.region, instance)
+// drain cordons a node and begins to evict its pods, unless that was done before. It reports
+// whether the node has no pods left: as SetNode set it, or when the drain time of the node's rule
+// has passed. The group is reconciled again at that time.
+func (ns *nodes) drain(g *group, instance string) bool {
+	i, ok := ec2.LookupInstance(ns.region, instance)
 	if !ok {
 		return true
 	}
-	rule, now := s.rule(g, i), s.kernel.Now()
-	s.cordon(instance)
-	begun, evicting := s.evicting[instance]
+	rule, now := ns.rule(g, i), ns.kernel.Now()
+	ns.cordon(instance)
+	begun, evicting := ns.evicting[instance]
 	if !evicting {
 		begun = now
-		s.evicting[instance] = now
-		s.tell(instance, EventDraining)
+		ns.evicting[instance] = now
+		ns.notify(instance, EventDraining)
 	}
-	if said := s.nodes[instance].Drained; said != nil {
+	if said := ns.states[instance].Drained; said != nil {
 		return *said
 	}
-	if rule.NeverDrained || s.kernel.Behavior().NodesReport {
+	if rule.NeverDrained || ns.kernel.Behavior().NodesReport {
 		return false
 	}
 	left := begun.Add(rule.DrainTime).Sub(now)
 	if left > 0 {
-		s.wake(g, max(left, time.Millisecond))
+		ns.groups.wake(g, max(left, time.Millisecond))
 	}
 	return left <= 0
 }

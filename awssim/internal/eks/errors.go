@@ -27,7 +27,7 @@ func inUse(format string, args ...any) *sim.Error {
 	return sim.Errorf(codeInUse, format, args...).WithStatus(http.StatusConflict)
 }
 
-// The words of both are seen in many reports.
+// The wording of both is from many reports.
 
 func clusterNotFound(name string) *sim.Error {
 	return sim.Errorf(codeNotFound, "No cluster found for name: %s.", name).WithStatus(http.StatusNotFound)

@@ -45,9 +45,17 @@ func issueOf(err error, resources ...string) types.Issue {
 	return issue(code, e.Message, slices.DeleteFunc(resources, func(id string) bool { return id == "" })...)
 }
 
-// whyNoNodes says why a group does not have the Ready nodes that it should.
-func (s *service) whyNoNodes(g *group, nodes []node) types.Issue {
-	if found, ok := autoscaling.LookupGroup(s.region, g.made.asg); ok && found.Failure != nil {
+// health checks node groups and the resources that they depend on.
+type health struct {
+	region *sim.Region
+	kernel *sim.Kernel
+	groups *groups
+	roles  *roles
+}
+
+// missingNodes returns the issue of a group that has fewer Ready nodes than it should.
+func (h *health) missingNodes(g *group, nodes []node) types.Issue {
+	if found, ok := autoscaling.LookupGroup(h.region, g.made.asg); ok && found.Failure != nil {
 		i := issueOf(found.Failure, g.made.asg)
 		i.Message = ptr(found.FailureMessage)
 		return i
@@ -62,61 +70,61 @@ func (s *service) whyNoNodes(g *group, nodes []node) types.Issue {
 	return issue(types.NodegroupIssueCodeNodeCreationFailure, "Instances failed to join the kubernetes cluster", waiting...)
 }
 
-// checkHealth checks the group's resources, as often as EKS does: it is DEGRADED while there are
-// issues, and ACTIVE again when they are resolved.
-func (s *service) checkHealth(g *group) {
-	if g.status != types.NodegroupStatusActive && g.status != types.NodegroupStatusDegraded || s.kernel.Now().Before(g.checkAt) {
+// check checks the resources of a group, as often as EKS does. The group is DEGRADED while there
+// are issues, and ACTIVE again when they are resolved.
+func (h *health) check(g *group) {
+	if g.status != types.NodegroupStatusActive && g.status != types.NodegroupStatusDegraded || h.kernel.Now().Before(g.checkAt) {
 		return
 	}
-	g.checkAt = s.kernel.Now().Add(healthInterval)
-	s.emptyBlock(g)
-	g.issues = s.findIssues(g)
+	g.checkAt = h.kernel.Now().Add(healthInterval)
+	h.scaleDownBlock(g)
+	g.issues = h.findIssues(g)
 	wanted := types.NodegroupStatusActive
 	if len(g.issues) > 0 {
 		wanted = types.NodegroupStatusDegraded
 	}
 	if wanted != g.status {
 		g.status = wanted
-		s.emit(g)
+		h.groups.emit(g)
 	}
 }
 
-// findIssues returns what is wrong with a group (SDK types.Issue, and the values of NodegroupIssueCode).
-func (s *service) findIssues(g *group) []types.Issue {
+// findIssues returns the issues of a group (SDK types.Issue, and the values of NodegroupIssueCode).
+func (h *health) findIssues(g *group) []types.Issue {
 	var issues []types.Issue
 	add := func(code types.NodegroupIssueCode, message string, resources ...string) {
 		issues = append(issues, issue(code, message, resources...))
 	}
 	if g.source != nil {
 		spec := ec2.LaunchTemplateSpec{ID: g.source.id, Version: itoa(g.source.version)}
-		if _, err := ec2.ResolveLaunchTemplate(s.region, spec); err != nil {
+		if _, err := ec2.ResolveLaunchTemplate(h.region, spec); err != nil {
 			add(types.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound, "The source Amazon EC2 launch template or its version could not be found: "+sim.AsError(err).Message, g.source.id)
 		}
 	}
-	if _, ok := s.role(g.nodeRole); !ok {
+	if _, ok := h.roles.find(g.nodeRole); !ok {
 		add(types.NodegroupIssueCodeIamNodeRoleNotFound, "The node role "+g.nodeRole+" could not be found.", g.nodeRole)
 	}
-	if p, ok := iam.FindInstanceProfile(s.region.Account, g.made.profile); !ok || p.Role == "" {
+	if p, ok := iam.FindInstanceProfile(h.region.Account, g.made.profile); !ok || p.Role == "" {
 		add(types.NodegroupIssueCodeIamInstanceProfileNotFound, "The instance profile "+g.made.profile+" could not be found, or has no role.", g.made.profile)
 	}
 	for _, id := range g.subnets {
-		if _, ok := ec2.LookupSubnet(s.region, id); !ok {
+		if _, ok := ec2.LookupSubnet(h.region, id); !ok {
 			add(types.NodegroupIssueCodeEc2SubnetNotFound, "The subnet "+id+" could not be found.", id)
 		}
 	}
-	return append(issues, s.findGroupIssues(g)...)
+	return append(issues, h.findGroupIssues(g)...)
 }
 
-// findGroupIssues returns what is wrong with EKS's own template and Auto Scaling group.
-func (s *service) findGroupIssues(g *group) []types.Issue {
+// findGroupIssues returns the issues of EKS's own template and of the Auto Scaling group.
+func (h *health) findGroupIssues(g *group) []types.Issue {
 	var issues []types.Issue
-	if _, err := ec2.ResolveLaunchTemplate(s.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: itoa(g.made.version)}); err != nil {
+	if _, err := ec2.ResolveLaunchTemplate(h.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: itoa(g.made.version)}); err != nil {
 		issues = append(issues, issue(types.NodegroupIssueCodeEc2LaunchTemplateNotFound, "The Amazon EC2 launch template "+g.made.templateName+" could not be found.", g.made.template))
-	} else if s.copyTouched(g) {
+	} else if h.templateModified(g) {
 		issues = append(issues, issue(types.NodegroupIssueCodeEc2LaunchTemplateVersionMismatch,
 			"The Amazon EC2 launch template version for your managed node group does not match the version that Amazon EKS created.", g.made.template))
 	}
-	found, ok := autoscaling.LookupGroup(s.region, g.made.asg)
+	found, ok := autoscaling.LookupGroup(h.region, g.made.asg)
 	if !ok {
 		return append(issues, issue(types.NodegroupIssueCodeAutoScalingGroupNotFound, "The Auto Scaling group "+g.made.asg+" could not be found.", g.made.asg))
 	}
@@ -126,7 +134,7 @@ func (s *service) findGroupIssues(g *group) []types.Issue {
 	if found.Failure != nil {
 		// A group that cannot scale out stays degraded until it can, even when it no longer wants
 		// to (seen in aws/containers-roadmap#2326).
-		issues = append(issues, s.whyNoNodes(g, nil))
+		issues = append(issues, h.missingNodes(g, nil))
 	}
 	if len(found.SuspendedProcesses) > 0 {
 		issues = append(issues, issue(types.NodegroupIssueCodeAutoScalingGroupInvalidConfiguration, "The Auto Scaling group "+g.made.asg+" has suspended processes.", g.made.asg))
@@ -134,15 +142,15 @@ func (s *service) findGroupIssues(g *group) []types.Issue {
 	return issues
 }
 
-// copyTouched reports whether another caller has added a version to EKS's own template, changed its
-// default, or pointed the Auto Scaling group elsewhere (SDK Issue:
+// templateModified reports whether another caller added a version to EKS's own template, changed
+// its default, or changed what the Auto Scaling group launches (SDK Issue:
 // Ec2LaunchTemplateVersionMismatch).
-func (s *service) copyTouched(g *group) bool {
-	latest, err := ec2.ResolveLaunchTemplate(s.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: "$Latest"})
+func (h *health) templateModified(g *group) bool {
+	latest, err := ec2.ResolveLaunchTemplate(h.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: "$Latest"})
 	if err != nil || latest.Number > g.made.version && latest.Number > g.made.latest {
 		return true
 	}
-	found, ok := autoscaling.LookupGroup(s.region, g.made.asg)
+	found, ok := autoscaling.LookupGroup(h.region, g.made.asg)
 	if !ok {
 		return false
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// NodeState is the state of an instance's node as set by the code that runs nodes. Nil values are
-// left to the simulator.
+// NodeState is the state of an instance's node as set by the code that runs nodes. The simulator
+// decides nil values.
 type NodeState struct {
 	// Ready says whether the node has joined the cluster and is Ready.
 	Ready *bool
@@ -22,17 +22,42 @@ type NodeState struct {
 	Drained *bool
 }
 
-// SetNode sets the state of an instance's node. Only for code under the kernel's lock.
+// nodes holds the states of the nodes of managed node groups, and drains them.
+type nodes struct {
+	region *sim.Region
+	kernel *sim.Kernel
+	groups *groups
+
+	states   map[string]NodeState // by instance, as SetNode set them
+	cordoned map[string]bool      // by instance
+	evicting map[string]time.Time // by instance, since when
+}
+
+func newNodes(r *sim.Region, groups *groups) *nodes {
+	return &nodes{
+		region: r, kernel: r.Kernel(), groups: groups,
+		states: map[string]NodeState{}, cordoned: map[string]bool{}, evicting: map[string]time.Time{},
+	}
+}
+
+// forget deletes the state of the node of a terminated instance.
+func (ns *nodes) forget(instance string) {
+	delete(ns.states, instance)
+	delete(ns.cordoned, instance)
+	delete(ns.evicting, instance)
+}
+
+// SetNode sets the state of an instance's node. Only code that holds the kernel's lock may call it.
 func SetNode(r *sim.Region, instance string, state NodeState) {
 	s := regional(r)
-	known := s.nodes[instance]
+	known := s.nodes.states[instance]
 	if state.Ready != nil {
 		known.Ready = state.Ready
 	}
 	if state.Drained != nil {
 		known.Drained = state.Drained
 	}
-	s.nodes[instance] = known
+	s.nodes.states[instance] = known
 	if i, ok := ec2.LookupInstance(r, instance); ok {
 		s.instanceChanged(i)
 	}
@@ -48,9 +73,10 @@ type node struct {
 	state    asgtypes.LifecycleState
 }
 
-// nodesOf returns the nodes that a group has or is getting; what leaves is not among them.
-func (s *service) nodesOf(g *group) []node {
-	found, ok := autoscaling.LookupGroup(s.region, g.made.asg)
+// of returns the nodes of a group, including new ones that have not joined yet, without those that
+// are being terminated or detached.
+func (ns *nodes) of(g *group) []node {
+	found, ok := autoscaling.LookupGroup(ns.region, g.made.asg)
 	if !ok {
 		return nil
 	}
@@ -63,9 +89,9 @@ func (s *service) nodesOf(g *group) []node {
 		if m.LaunchTemplate != nil && val(m.LaunchTemplate.LaunchTemplateId) == g.made.template {
 			n.version = val(m.LaunchTemplate.Version)
 		}
-		if i, ok := ec2.LookupInstance(s.region, n.id); ok {
+		if i, ok := ec2.LookupInstance(ns.region, n.id); ok {
 			n.launched, n.name = val(i.LaunchTime), val(i.PrivateDnsName)
-			n.ready = m.LifecycleState == asgtypes.LifecycleStateInService && s.ready(g, i)
+			n.ready = m.LifecycleState == asgtypes.LifecycleStateInService && ns.ready(g, i)
 		}
 		nodes = append(nodes, n)
 	}
@@ -82,11 +108,10 @@ func leaving(state asgtypes.LifecycleState) bool {
 	}
 }
 
-// rule returns the rule of the behavior for nodes that boot an image from a version of the group's
-// source template.
-func (s *service) rule(g *group, i ec2.Instance) sim.NodeRule {
+// rule returns the rule of the simulator's behavior that covers the node of an instance.
+func (ns *nodes) rule(g *group, i ec2.Instance) sim.NodeRule {
 	facts := sim.NodeFacts{Cluster: g.cluster.Name, Nodegroup: g.name, ImageID: val(i.ImageId), UserData: i.UserData}
-	for _, r := range s.kernel.Behavior().Nodes {
+	for _, r := range ns.kernel.Behavior().Nodes {
 		if r.Covers(facts) {
 			return r
 		}
@@ -94,16 +119,16 @@ func (s *service) rule(g *group, i ec2.Instance) sim.NodeRule {
 	return sim.NodeRule{}
 }
 
-// ready reports whether the node of an instance is Ready: as SetNode set it, else when the instance
-// has booted, unless a rule prevents it.
-func (s *service) ready(g *group, i ec2.Instance) bool {
+// ready reports whether the node of an instance is Ready: as SetNode set it, or otherwise when the
+// instance has booted, unless a rule prevents it.
+func (ns *nodes) ready(g *group, i ec2.Instance) bool {
 	if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {
 		return false
 	}
-	if said := s.nodes[val(i.InstanceId)].Ready; said != nil {
+	if said := ns.states[val(i.InstanceId)].Ready; said != nil {
 		return *said
 	}
-	return i.Booted && !s.rule(g, i).NeverReady && !s.kernel.Behavior().NodesReport
+	return i.Booted && !ns.rule(g, i).NeverReady && !ns.kernel.Behavior().NodesReport
 }
 
 // ManagedNode describes the node of an instance of a managed node group, as EKS configures it.
@@ -116,16 +141,16 @@ type ManagedNode struct {
 }
 
 // LookupNode returns EKS's configuration of an instance's node, and false if the instance does not
-// belong to a managed node group. Only for code under the kernel's lock.
+// belong to a managed node group. Only code that holds the kernel's lock may call it.
 func LookupNode(r *sim.Region, instance string) (ManagedNode, bool) {
 	s := regional(r)
 	i, ok := ec2.LookupInstance(r, instance)
-	g := s.groupOf(i)
+	g := s.groups.ofInstance(i)
 	if !ok || g == nil {
 		return ManagedNode{}, false
 	}
 	build := g.settings
-	for _, n := range s.nodesOf(g) {
+	for _, n := range s.nodes.of(g) {
 		if b, known := g.builds[number(n.version)]; known && n.id == instance {
 			build = b
 		}

@@ -3,7 +3,11 @@ package eks
 import (
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	simautoscaling "github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 const (
@@ -16,31 +20,54 @@ const (
 	// creationLimit bounds how long a creation waits for its nodes (inference from reports of 20 to
 	// 30 minutes; the same as for an update here).
 	creationLimit = 15 * time.Minute
+	// drainLimit is the time that the nodes of a group that is being deleted have to drain before they
+	// are terminated (UG delete-managed-node-group: EKS drains nodes before it terminates them; the
+	// limit is the one for updates, an inference).
+	drainLimit = 15 * time.Minute
 )
+
+// reconciler takes the steps that are due for a group: the steps of its creation, of its deletion,
+// and of updates, and the health check.
+type reconciler struct {
+	region        *sim.Region
+	kernel        *sim.Kernel
+	updates       *updates
+	groups        *groups
+	nodes         *nodes
+	accessEntries *accessEntries
+	builder       *builder
+	health        *health
+	rollouts      *rollouts
+}
 
 // reconcile reads the current state of a group and takes the steps that are due. Repeating it
 // changes nothing.
-func (s *service) reconcile(g *group) {
+func (r *reconciler) reconcile(g *group) {
 	switch g.status {
 	case types.NodegroupStatusCreating:
-		s.stepCreation(g)
+		r.stepCreation(g)
 	case types.NodegroupStatusDeleting:
-		s.stepDeletion(g)
+		r.stepDeletion(g)
 	case types.NodegroupStatusUpdating:
-		s.stepUpdate(g)
+		if g.roll != nil {
+			r.rollouts.step(g)
+		} else {
+			r.applyConfig(g)
+		}
 	default:
-		s.checkHealth(g)
+		r.health.check(g)
 	}
 	if g.gone {
 		return
 	}
-	s.publish(g)
-	s.sleep(g)
+	r.groups.publish(g)
+	r.sleep(g)
 }
 
-// sleep has the group reconciled again at the next moment at which time alone changes something.
-func (s *service) sleep(g *group) {
-	now := s.kernel.Now()
+// sleep schedules the next reconciliation of a group for the time at which a deadline passes or a
+// check is due.
+func (r *reconciler) sleep(g *group) {
+	now := r.kernel.Now()
 	var next time.Time
 	consider := func(t time.Time) {
 		if t.After(now) && (next.IsZero() || t.Before(next)) {
@@ -51,25 +78,25 @@ func (s *service) sleep(g *group) {
 	case types.NodegroupStatusCreating, types.NodegroupStatusDeleting:
 		consider(g.deadline)
 	case types.NodegroupStatusUpdating:
-		s.updateDeadlines(g, consider)
+		r.rollouts.deadlines(g, consider)
 	case types.NodegroupStatusActive, types.NodegroupStatusDegraded:
 		consider(g.checkAt)
 	default: // what has failed stays as it is
 	}
 	if !next.IsZero() {
-		s.wake(g, next.Sub(now))
+		r.groups.wake(g, next.Sub(now))
 	}
 }
 
 // stepCreation creates the group's resources, and waits for its nodes.
-func (s *service) stepCreation(g *group) {
+func (r *reconciler) stepCreation(g *group) {
 	if g.made.asg == "" {
-		if err := s.build(g); err != nil {
-			s.creationFailed(g, issueOf(err, g.made.template))
+		if err := r.builder.build(g); err != nil {
+			r.failCreation(g, issueOf(err, g.made.template))
 			return
 		}
 	}
-	nodes := s.nodesOf(g)
+	nodes := r.nodes.of(g)
 	ready := 0
 	for _, n := range nodes {
 		if n.ready {
@@ -77,48 +104,99 @@ func (s *service) stepCreation(g *group) {
 		}
 	}
 	if !g.awaitsNodes() || len(nodes) >= int(val(g.scaling.DesiredSize)) && ready == len(nodes) {
-		s.become(g, types.NodegroupStatusActive)
+		r.groups.setStatus(g, types.NodegroupStatusActive)
 		return
 	}
-	if !s.kernel.Now().Before(g.deadline) {
-		s.creationFailed(g, s.whyNoNodes(g, nodes))
+	if !r.kernel.Now().Before(g.deadline) {
+		r.failCreation(g, r.health.missingNodes(g, nodes))
 	}
 }
 
-// build creates the resources of a group, in the order in which they need each other.
-func (s *service) build(g *group) error {
-	if g.made.profile == "" {
-		if err := s.makeProfile(g); err != nil {
-			return err
+// failCreation marks a creation as failed. The group and its resources stay until the group is
+// deleted (UG troubleshooting-node-groups).
+func (r *reconciler) failCreation(g *group, issue types.Issue) {
+	g.issues = []types.Issue{issue}
+	r.groups.setStatus(g, types.NodegroupStatusCreateFailed)
+}
+
+// applyConfig carries out an update of the configuration. EKS changes labels and taints of running
+// nodes through Kubernetes. Later nodes get them from user data, so EKS's template gets a new
+// version, which does not replace nodes (inference).
+func (r *reconciler) applyConfig(g *group) {
+	c := g.config
+	g.config = nil
+	fail := func(err error) {
+		i := issueOf(err, g.made.asg)
+		r.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+	}
+	if c.labels && !g.source.custom() {
+		version, err := r.builder.createTemplate(g, &c.wanted)
+		if err == nil {
+			err = r.builder.setTemplateVersion(g, &c.wanted, version)
 		}
-	}
-	if err := s.makeRemoteGroup(g); err != nil {
-		return err
-	}
-	if g.made.version == 0 {
-		version, err := s.makeTemplate(g, &g.settings)
 		if err != nil {
-			return err
+			fail(err)
+			return
 		}
 		g.made.version, g.made.latest = version, version
 	}
-	if err := s.makeGroup(g); err != nil {
-		return err
+	if c.scales {
+		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](r.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+			AutoScalingGroupName: ptr(g.made.asg), MinSize: c.wanted.scaling.MinSize, MaxSize: c.wanted.scaling.MaxSize, DesiredCapacity: c.wanted.scaling.DesiredSize,
+		})
+		if err != nil {
+			fail(err)
+			return
+		}
 	}
-	return s.attachWarmPool(g)
+	g.adopt(c.wanted)
+	if c.pool {
+		if !val(g.warm.Enabled) {
+			r.builder.detachWarmPool(g)
+		}
+		// changes one that there is (SDK PutWarmPool: "creates or updates")
+		if err := r.builder.attachWarmPool(g); err != nil {
+			fail(err)
+			return
+		}
+	}
+	r.groups.endUpdate(g)
 }
 
-// creationFailed fails a creation. The group stays, with the created resources, until it is deleted
-// (UG troubleshooting-node-groups).
-func (s *service) creationFailed(g *group, issue types.Issue) {
-	g.issues = []types.Issue{issue}
-	s.become(g, types.NodegroupStatusCreateFailed)
+// stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then deletes the
+// other resources that EKS created.
+func (r *reconciler) stepDeletion(g *group) {
+	if g.step == 0 {
+		drained := true
+		for _, n := range r.nodes.of(g) {
+			drained = r.nodes.drain(g, n.id) && drained
+		}
+		if !drained && r.kernel.Now().Before(g.deadline) {
+			return
+		}
+		g.step = 1
+		// It may have been deleted by another caller.
+		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](r.region, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
+			AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
+		})
+	}
+	if _, there := simautoscaling.LookupGroup(r.region, g.made.asg); there {
+		return
+	}
+	r.builder.remove(g)
+	r.drop(g)
 }
 
-func (s *service) become(g *group, status types.NodegroupStatus) {
-	g.status, g.modified = status, s.kernel.Now()
-	if status == types.NodegroupStatusActive {
-		g.checkAt = g.modified.Add(healthInterval)
+// drop removes a group that was deleted, with its updates. Tokens of earlier requests for the group
+// keep their answers.
+func (r *reconciler) drop(g *group) {
+	g.gone = true
+	delete(r.groups.byKey, g.key())
+	delete(r.groups.byASG, g.made.asg)
+	r.groups.views.Delete(g.key())
+	r.accessEntries.removeNodes(g.cluster, g.nodeRole)
+	for _, u := range g.history {
+		r.updates.views.Delete(g.updateKey(u.id))
 	}
-	s.emit(g)
+	r.kernel.Emit(sim.Event{Account: r.region.Account.ID, Region: r.region.Name, Kind: "nodegroup", ID: g.key(), State: "DELETED"})
 }

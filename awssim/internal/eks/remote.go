@@ -5,8 +5,9 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// checkRemote refuses remote access by a key or from groups that do not exist (SDK RemoteAccessConfig).
-func (s *service) checkRemote(n *settings) error {
+// checkRemote refuses remote access with a key or from security groups that do not exist (SDK
+// RemoteAccessConfig).
+func (r *requests) checkRemote(n *settings) error {
 	if n.remote == nil {
 		return nil
 	}
@@ -16,28 +17,28 @@ func (s *service) checkRemote(n *settings) error {
 		}
 		return nil
 	}
-	_, err := call[awsec2.DescribeKeyPairsOutput](s, "ec2", "DescribeKeyPairs", &awsec2.DescribeKeyPairsInput{KeyNames: []string{*n.remote.Ec2SshKey}})
+	_, err := call[awsec2.DescribeKeyPairsOutput](r.region, "ec2", "DescribeKeyPairs", &awsec2.DescribeKeyPairsInput{KeyNames: []string{*n.remote.Ec2SshKey}})
 	if err != nil {
 		return invalid("%v", err)
 	}
 	if len(n.remote.SourceSecurityGroups) == 0 {
 		return nil
 	}
-	_, err = call[awsec2.DescribeSecurityGroupsOutput](s, "ec2", "DescribeSecurityGroups", &awsec2.DescribeSecurityGroupsInput{GroupIds: n.remote.SourceSecurityGroups})
+	_, err = call[awsec2.DescribeSecurityGroupsOutput](r.region, "ec2", "DescribeSecurityGroups", &awsec2.DescribeSecurityGroupsInput{GroupIds: n.remote.SourceSecurityGroups})
 	if err != nil {
 		return invalid("%v", err)
 	}
 	return nil
 }
 
-// makeRemoteGroup creates the security group that lets SSH in (SDK
-// RemoteAccessConfig.SourceSecurityGroups). The simulated EC2 has no rules of security groups, so
-// no connection gets in.
-func (s *service) makeRemoteGroup(g *group) error {
+// createRemoteGroup creates the security group that allows SSH (SDK
+// RemoteAccessConfig.SourceSecurityGroups). Security groups of the simulated EC2 have no rules, so
+// nothing can connect.
+func (b *builder) createRemoteGroup(g *group) error {
 	if g.remote == nil || val(g.remote.Ec2SshKey) == "" || g.made.remoteGroup != "" {
 		return nil
 	}
-	out, err := call[awsec2.CreateSecurityGroupOutput](s, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
+	out, err := call[awsec2.CreateSecurityGroupOutput](b.region, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
 		GroupName: ptr("eks-remoteAccess-" + g.id), VpcId: ptr(g.cluster.vpc),
 		Description:       ptr("Security group for all nodes in the nodeGroup to allow SSH access"),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: ec2Tags(merged(g.ownTags(), map[string]string{"eks": g.name}))}},

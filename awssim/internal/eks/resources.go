@@ -12,9 +12,17 @@ import (
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file creates the resources of a node group.
+// builder creates, changes, and deletes the resources of node groups in other services: the
+// instance profile, the security group for remote access, EKS's own launch template, and the Auto
+// Scaling group with its warm pool.
+type builder struct {
+	region   *sim.Region
+	clusters *clusters
+	groups   *groups
+}
 
 // Tags that EKS puts on the resources that it creates (UG eks-using-tags, managed-node-groups
 // "Tagged for auto-discovery of the Cluster Autoscaler").
@@ -43,35 +51,34 @@ func ec2Tags(tags map[string]string) []ec2types.Tag {
 	return list
 }
 
-// makeProfile creates the instance profile through which nodes get the node role (SDK
+// createProfile creates the instance profile through which nodes get the node role (SDK
 // CreateNodegroupInput.NodeRole).
-func (s *service) makeProfile(g *group) error {
+func (b *builder) createProfile(g *group) error {
 	name := "eks-" + g.id
-	if _, err := call[awsiam.CreateInstanceProfileOutput](s, "iam", "CreateInstanceProfile", &awsiam.CreateInstanceProfileInput{InstanceProfileName: ptr(name)}); err != nil {
+	if _, err := call[awsiam.CreateInstanceProfileOutput](b.region, "iam", "CreateInstanceProfile", &awsiam.CreateInstanceProfileInput{InstanceProfileName: ptr(name)}); err != nil {
 		return err
 	}
 	g.made.profile = name
-	_, err := call[awsiam.AddRoleToInstanceProfileOutput](s, "iam", "AddRoleToInstanceProfile", &awsiam.AddRoleToInstanceProfileInput{
+	_, err := call[awsiam.AddRoleToInstanceProfileOutput](b.region, "iam", "AddRoleToInstanceProfile", &awsiam.AddRoleToInstanceProfileInput{
 		InstanceProfileName: ptr(name), RoleName: ptr(roleName(g.nodeRole)),
 	})
 	return err
 }
 
-func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
-
-// makeTemplate creates EKS's own launch template, or a new version of it, from the settings.
-func (s *service) makeTemplate(g *group, n *settings) (version int64, err error) {
+// createTemplate creates EKS's own launch template, or a new version of it, from the settings. It
+// returns the number of the version.
+func (b *builder) createTemplate(g *group, n *settings) (version int64, err error) {
 	defer func() {
 		if err == nil {
 			g.builds[version] = *n
 		}
 	}()
-	data, err := s.templateData(g, n)
+	data, err := b.templateData(g, n)
 	if err != nil {
 		return 0, err
 	}
 	if g.made.template != "" {
-		out, err := call[awsec2.CreateLaunchTemplateVersionOutput](s, "ec2", "CreateLaunchTemplateVersion", &awsec2.CreateLaunchTemplateVersionInput{
+		out, err := call[awsec2.CreateLaunchTemplateVersionOutput](b.region, "ec2", "CreateLaunchTemplateVersion", &awsec2.CreateLaunchTemplateVersionInput{
 			LaunchTemplateId: ptr(g.made.template), LaunchTemplateData: data,
 		})
 		if err != nil {
@@ -79,7 +86,7 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 		}
 		return val(out.LaunchTemplateVersion.VersionNumber), nil
 	}
-	out, err := call[awsec2.CreateLaunchTemplateOutput](s, "ec2", "CreateLaunchTemplate", &awsec2.CreateLaunchTemplateInput{
+	out, err := call[awsec2.CreateLaunchTemplateOutput](b.region, "ec2", "CreateLaunchTemplate", &awsec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: ptr("eks-" + g.id), LaunchTemplateData: data,
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: ec2Tags(g.ownTags())}},
 	})
@@ -90,15 +97,15 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 	return val(out.LaunchTemplate.LatestVersionNumber), nil
 }
 
-// templateData returns the user's launch template with EKS's additions, or EKS's own without one
-// (UG launch-templates).
-func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTemplateData, error) {
+// templateData returns the user's launch template with EKS's additions, or the data of EKS's own
+// template for a group without one (UG launch-templates).
+func (b *builder) templateData(g *group, n *settings) (*ec2types.RequestLaunchTemplateData, error) {
 	d := &ec2types.RequestLaunchTemplateData{}
 	if n.source != nil {
 		copied := shape.Clone(n.source.data)
 		d = &copied
 	} else {
-		s.ownData(n, d)
+		b.ownData(n, d)
 	}
 	d.ImageId = ptr(n.image)
 	d.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: ptr(g.made.profile)}
@@ -106,7 +113,7 @@ func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTe
 		addGroups(d, g.cluster.securityGroup, g.made.remoteGroup)
 	}
 	if !n.source.custom() {
-		merged, err := s.userData(g, n, val(d.UserData))
+		merged, err := b.userData(g, n, val(d.UserData))
 		if err != nil {
 			return nil, err
 		}
@@ -118,17 +125,18 @@ func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTe
 	return d, nil
 }
 
-// ownData sets the data of the template of a group without a user's template: the disk, the key,
-// and instance metadata with tokens for Amazon Linux 2023 (UG launch-templates, "Custom launch
-// templates"; hop limit 2 is an inference from templates that EKS creates).
-func (s *service) ownData(n *settings, d *ec2types.RequestLaunchTemplateData) {
+// ownData sets the disk, the key, and the metadata options of a template for a group without a
+// user's template. Instances of Amazon Linux 2023 require tokens for their metadata (UG
+// launch-templates, "Custom launch templates"). The hop limit of 2 is an inference from templates
+// that EKS creates.
+func (b *builder) ownData(n *settings, d *ec2types.RequestLaunchTemplateData) {
 	line := imageLines[n.amiType]
 	d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: ptr(int32(2))}
 	if line.family == amazonLinux2023 {
 		d.MetadataOptions.HttpTokens = ec2types.LaunchTemplateHttpTokensStateRequired
 	}
 	device, image := "/dev/xvda", ec2types.Image{}
-	if found, ok := ec2.LookupImage(s.region, n.image); ok {
+	if found, ok := ec2.LookupImage(b.region, n.image); ok {
 		image = found
 		device = val(image.RootDeviceName)
 	}
@@ -187,8 +195,8 @@ func addTags(d *ec2types.RequestLaunchTemplateData, resource ec2types.ResourceTy
 	d.TagSpecifications = append(d.TagSpecifications, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: resource, Tags: tags})
 }
 
-// makeGroup creates the Auto Scaling group.
-func (s *service) makeGroup(g *group) error {
+// createGroup creates the Auto Scaling group of a node group.
+func (b *builder) createGroup(g *group) error {
 	name := "eks-" + g.name + "-" + g.id
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: ptr(name), VPCZoneIdentifier: ptr(strings.Join(g.subnets, ",")),
@@ -203,17 +211,17 @@ func (s *service) makeGroup(g *group) error {
 		in.Tags = append(in.Tags, asgtypes.Tag{Key: ptr(key), Value: ptr(tags[key]), PropagateAtLaunch: ptr(true), ResourceId: ptr(name), ResourceType: ptr("auto-scaling-group")})
 	}
 	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(&g.settings, g.made.version)
-	if _, err := call[autoscaling.CreateAutoScalingGroupOutput](s, "autoscaling", "CreateAutoScalingGroup", in); err != nil {
+	if _, err := call[autoscaling.CreateAutoScalingGroupOutput](b.region, "autoscaling", "CreateAutoScalingGroup", in); err != nil {
 		return err
 	}
 	g.made.asg = name
-	s.byASG[name] = g
+	b.groups.byASG[name] = g
 	return nil
 }
 
-// launches says what the Auto Scaling group launches: from EKS's own template by number, with the
+// launches returns what the Auto Scaling group launches: a version of EKS's own template, with the
 // instance types of the group (UG managed-node-groups, "Capacity types": On-Demand allocation is
-// prioritized, Spot price-capacity-optimized from Kubernetes 1.28 on).
+// prioritized, Spot is price-capacity-optimized from Kubernetes 1.28 on).
 func (g *group) launches(n *settings, version int64) (*asgtypes.LaunchTemplateSpecification, *asgtypes.MixedInstancesPolicy) {
 	spec := &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: ptr(g.made.template), Version: ptr(itoa(version))}
 	if n.capacityType == types.CapacityTypesCapacityBlock {
@@ -247,4 +255,52 @@ func (n *settings) types() []string {
 		return []string{string(n.source.data.InstanceType)}
 	}
 	return n.instanceTypes
+}
+
+// build creates the resources of a group, each after those that it refers to.
+func (b *builder) build(g *group) error {
+	if g.made.profile == "" {
+		if err := b.createProfile(g); err != nil {
+			return err
+		}
+	}
+	if err := b.createRemoteGroup(g); err != nil {
+		return err
+	}
+	if g.made.version == 0 {
+		version, err := b.createTemplate(g, &g.settings)
+		if err != nil {
+			return err
+		}
+		g.made.version, g.made.latest = version, version
+	}
+	if err := b.createGroup(g); err != nil {
+		return err
+	}
+	return b.attachWarmPool(g)
+}
+
+// setTemplateVersion makes the Auto Scaling group launch a version of EKS's template.
+func (b *builder) setTemplateVersion(g *group, n *settings, version int64) error {
+	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: ptr(g.made.asg)}
+	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(n, version)
+	_, err := call[autoscaling.UpdateAutoScalingGroupOutput](b.region, "autoscaling", "UpdateAutoScalingGroup", in)
+	return err
+}
+
+// remove deletes the launch template, the instance profile, and the security group of a group. A
+// resource that another caller deleted is no failure.
+func (b *builder) remove(g *group) {
+	if g.made.template != "" {
+		_, _ = call[awsec2.DeleteLaunchTemplateOutput](b.region, "ec2", "DeleteLaunchTemplate", &awsec2.DeleteLaunchTemplateInput{LaunchTemplateId: ptr(g.made.template)})
+	}
+	if g.made.profile != "" {
+		_, _ = call[awsiam.RemoveRoleFromInstanceProfileOutput](b.region, "iam", "RemoveRoleFromInstanceProfile", &awsiam.RemoveRoleFromInstanceProfileInput{
+			InstanceProfileName: ptr(g.made.profile), RoleName: ptr(roleName(g.nodeRole)),
+		})
+		_, _ = call[awsiam.DeleteInstanceProfileOutput](b.region, "iam", "DeleteInstanceProfile", &awsiam.DeleteInstanceProfileInput{InstanceProfileName: ptr(g.made.profile)})
+	}
+	if g.made.remoteGroup != "" {
+		_, _ = call[awsec2.DeleteSecurityGroupOutput](b.region, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(g.made.remoteGroup)})
+	}
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	simautoscaling "github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file replaces the nodes of a group, phase by phase (UG managed-node-update-behavior).
-
-// Limits of an update (same page).
+// Limits of an update (UG managed-node-update-behavior).
 const (
 	joinLimit  = 15 * time.Minute // a new node must be Ready
 	evictLimit = 15 * time.Minute // an old node must be drained
@@ -30,7 +29,7 @@ const (
 	scaleDown              // back to the size before
 )
 
-// rollout is an update that replaces nodes, under way.
+// rollout is an update under way that replaces nodes.
 type rollout struct {
 	wanted  settings
 	version int64 // of EKS's template, that is being rolled out
@@ -44,9 +43,20 @@ type rollout struct {
 	victims  map[string]*victim
 }
 
-// victim is an old node that is on its way out.
+// victim is an old node that is being drained and terminated.
 type victim struct {
 	since, drained, terminated time.Time
+}
+
+// rollouts replaces the nodes of groups, phase by phase, and rolls a failed update back (UG
+// managed-node-update-behavior).
+type rollouts struct {
+	region   *sim.Region
+	kernel   *sim.Kernel
+	networks *networks
+	groups   *groups
+	nodes    *nodes
+	builder  *builder
 }
 
 func newRollout(n settings, force bool) *rollout {
@@ -67,36 +77,32 @@ func (r *rollout) parallel() int {
 	return min(max(n, 1), 100)
 }
 
-// stepUpdate takes the steps of an update that are due.
-func (s *service) stepUpdate(g *group) {
-	if g.roll == nil {
-		s.applyConfig(g)
-		return
-	}
+// step takes the steps of the roll-out of a group that are due.
+func (rs *rollouts) step(g *group) {
 	for before := phase(-1); g.roll != nil && before != g.roll.phase; {
 		before = g.roll.phase
 		switch g.roll.phase {
 		case setup:
-			s.setUp(g)
+			rs.setUp(g)
 		case scaleUp:
-			s.awaitSurge(g)
+			rs.awaitSurge(g)
 		case upgrade:
-			s.replaceNodes(g)
+			rs.replaceNodes(g)
 		case scaleDown:
-			s.shrink(g)
+			rs.shrink(g)
 		}
 	}
 }
 
-// updateDeadlines considers the times at which time alone lets an update go on or fail.
-func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
+// deadlines calls consider with each time at which the update proceeds or fails without an event.
+func (rs *rollouts) deadlines(g *group, consider func(time.Time)) {
 	r := g.roll
 	if r == nil {
 		return
 	}
 	if r.phase == scaleUp || r.phase == upgrade {
 		consider(r.progress.Add(joinLimit))
-		for _, n := range s.nodesOf(g) {
+		for _, n := range rs.nodes.of(g) {
 			if !n.ready {
 				consider(n.launched.Add(joinLimit))
 			}
@@ -113,66 +119,68 @@ func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
 		}
 	}
 	if r.phase == scaleDown {
-		consider(s.kernel.Now().Add(reaction))
+		consider(rs.kernel.Now().Add(reaction))
 	}
 }
 
-// setUp creates the version and points the Auto Scaling group at it; the warm pool is drained first
-// (UG warm-pools-managed-node-groups). A group without nodes is done then (inference from UG
-// capacity-blocks-mng, which updates at size 0).
-func (s *service) setUp(g *group) {
+// setUp creates the template version and makes the Auto Scaling group launch it. The warm pool is
+// drained first (UG warm-pools-managed-node-groups). An update of a group without nodes is then
+// complete (inference from UG capacity-blocks-mng, which updates at size 0).
+func (rs *rollouts) setUp(g *group) {
 	r := g.roll
-	r.before = s.sizes(g)
+	r.before = rs.sizes(g)
 	if g.warm != nil {
-		s.detachWarmPool(g)
+		rs.builder.detachWarmPool(g)
 	}
-	version, err := s.makeTemplate(g, &r.wanted)
+	version, err := rs.builder.createTemplate(g, &r.wanted)
 	if err == nil {
 		r.version, g.made.latest = version, version
-		err = s.pointAt(g, &r.wanted, version)
+		err = rs.builder.setTemplateVersion(g, &r.wanted, version)
 	}
 	if err != nil {
 		i := issueOf(err, g.made.template, g.made.asg)
-		s.rollBack(g, types.ErrorCode(i.Code), *i.Message, i.ResourceIds)
+		rs.rollBack(g, types.ErrorCode(i.Code), *i.Message, i.ResourceIds)
 		return
 	}
-	r.expected, r.progress = val(r.before.DesiredSize), s.kernel.Now()
-	if len(s.nodesOf(g)) == 0 && val(r.before.DesiredSize) == 0 {
-		s.finish(g)
+	r.expected, r.progress = val(r.before.DesiredSize), rs.kernel.Now()
+	if len(rs.nodes.of(g)) == 0 && val(r.before.DesiredSize) == 0 {
+		rs.finish(g)
 		return
 	}
 	if r.minimal() {
-		for _, n := range s.nodesOf(g) {
-			s.cordon(n.id)
+		for _, n := range rs.nodes.of(g) {
+			rs.nodes.cordon(n.id)
 		}
 		r.phase = upgrade
 		return
 	}
-	r.surge = max(int32(2*s.zones(g.subnets)), int32(r.parallel())) //nolint:gosec // both are small
+	r.surge = max(int32(2*rs.networks.zones(g.subnets)), int32(r.parallel())) //nolint:gosec // both are small
 	r.expected += r.surge
-	s.resize(g, val(r.before.MaxSize)+r.surge, r.expected)
+	rs.resize(g, val(r.before.MaxSize)+r.surge, r.expected)
 	r.phase = scaleUp
 }
 
 // sizes returns the sizes of the Auto Scaling group.
-func (s *service) sizes(g *group) types.NodegroupScalingConfig {
-	found, ok := simautoscaling.LookupGroup(s.region, g.made.asg)
+func (rs *rollouts) sizes(g *group) types.NodegroupScalingConfig {
+	found, ok := simautoscaling.LookupGroup(rs.region, g.made.asg)
 	if !ok {
 		return g.scaling
 	}
 	return types.NodegroupScalingConfig{MinSize: found.MinSize, MaxSize: found.MaxSize, DesiredSize: found.DesiredCapacity}
 }
 
-// resize sets the sizes of the Auto Scaling group. That the group is gone shows in the next step.
-func (s *service) resize(g *group, high, desired int32) {
-	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+// resize sets the sizes of the Auto Scaling group. The next step notices if the group no longer
+// exists.
+func (rs *rollouts) resize(g *group, high, desired int32) {
+	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](rs.region, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: ptr(g.made.asg), MaxSize: ptr(high), DesiredCapacity: ptr(desired),
 	})
 }
 
-// split returns the nodes of the version that is being rolled out, and the others, oldest first.
-func (s *service) split(g *group) (updated, old []node) {
-	for _, n := range s.nodesOf(g) {
+// split returns the nodes of the version that is being rolled out, and the other nodes, oldest
+// first.
+func (rs *rollouts) split(g *group) (updated, old []node) {
+	for _, n := range rs.nodes.of(g) {
 		if n.version == itoa(g.roll.version) {
 			updated = append(updated, n)
 		} else {
@@ -183,28 +191,28 @@ func (s *service) split(g *group) (updated, old []node) {
 	return updated, old
 }
 
-// awaitSurge waits until the new nodes are there and Ready.
-func (s *service) awaitSurge(g *group) {
-	updated, old := s.split(g)
+// awaitSurge waits until the additional nodes are Ready.
+func (rs *rollouts) awaitSurge(g *group) {
+	updated, old := rs.split(g)
 	// Another caller may have scaled the group meanwhile: then there are as many nodes as there
 	// should be.
-	enough := len(updated) >= int(g.roll.surge) || len(updated)+len(old) >= int(s.desired(g))
+	enough := len(updated) >= int(g.roll.surge) || len(updated)+len(old) >= int(rs.desired(g))
 	if enough && !slices.ContainsFunc(updated, func(n node) bool { return !n.ready }) {
 		for _, n := range old {
-			s.cordon(n.id)
+			rs.nodes.cordon(n.id)
 		}
-		g.roll.phase, g.roll.progress = upgrade, s.kernel.Now()
+		g.roll.phase, g.roll.progress = upgrade, rs.kernel.Now()
 		return
 	}
-	s.failIfLate(g, updated)
+	rs.failIfLate(g, updated)
 }
 
-// failIfLate fails an update whose new nodes do not come, or do not join (message seen in many
-// reports). It reports whether it did.
-func (s *service) failIfLate(g *group, updated []node) bool {
-	now := s.kernel.Now()
+// failIfLate fails an update whose new nodes do not launch or do not join in time, and reports
+// whether it did. The wording is from many reports.
+func (rs *rollouts) failIfLate(g *group, updated []node) bool {
+	now := rs.kernel.Now()
 	var waiting []string
-	late := len(updated) < int(s.desired(g)) && !now.Before(g.roll.progress.Add(joinLimit)) && len(s.nodesOf(g)) < int(s.desired(g))
+	late := len(updated) < int(rs.desired(g)) && !now.Before(g.roll.progress.Add(joinLimit)) && len(rs.nodes.of(g)) < int(rs.desired(g))
 	for _, n := range updated {
 		if !n.ready {
 			waiting = append(waiting, n.id)
@@ -212,19 +220,20 @@ func (s *service) failIfLate(g *group, updated []node) bool {
 		}
 	}
 	if late {
-		s.rollBack(g, types.ErrorCodeNodeCreationFailure, "Couldn't proceed with upgrade process as new nodes are not joining node group "+g.name, waiting)
+		rs.rollBack(g, types.ErrorCodeNodeCreationFailure, "Couldn't proceed with upgrade process as new nodes are not joining node group "+g.name, waiting)
 	}
 	return late
 }
 
-func (s *service) desired(g *group) int32 { return val(s.sizes(g).DesiredSize) }
+// desired returns the desired capacity of the Auto Scaling group.
+func (rs *rollouts) desired(g *group) int32 { return val(rs.sizes(g).DesiredSize) }
 
-// replaceNodes drains and terminates old nodes, as many at a time as may be unavailable. The Auto
-// Scaling group replaces each.
-func (s *service) replaceNodes(g *group) {
+// replaceNodes drains and terminates old nodes, at most as many at a time as may be unavailable.
+// The Auto Scaling group replaces each of them.
+func (rs *rollouts) replaceNodes(g *group) {
 	r := g.roll
-	updated, old := s.split(g)
-	if s.failIfLate(g, updated) {
+	updated, old := rs.split(g)
+	if rs.failIfLate(g, updated) {
 		return
 	}
 	ready, busy := 0, 0
@@ -238,12 +247,12 @@ func (s *service) replaceNodes(g *group) {
 			busy++
 		}
 	}
-	if len(old) == 0 && ready == len(updated) && ready >= int(s.desired(g)) {
-		r.phase, r.progress = scaleDown, s.kernel.Now()
+	if len(old) == 0 && ready == len(updated) && ready >= int(rs.desired(g)) {
+		r.phase, r.progress = scaleDown, rs.kernel.Now()
 		return
 	}
 	// Unavailable nodes are on their way out, or not replaced yet.
-	slots := r.parallel() - busy - max(0, int(s.desired(g))-len(old)-ready)
+	slots := r.parallel() - busy - max(0, int(rs.desired(g))-len(old)-ready)
 	for _, n := range old {
 		v := r.victims[n.id]
 		if v == nil {
@@ -251,28 +260,28 @@ func (s *service) replaceNodes(g *group) {
 				continue
 			}
 			slots--
-			v = &victim{since: s.kernel.Now()}
+			v = &victim{since: rs.kernel.Now()}
 			r.victims[n.id] = v
 		}
-		if !s.stepVictim(g, n, v) {
+		if !rs.stepVictim(g, n, v) {
 			return
 		}
 	}
 }
 
-// stepVictim drains a node, waits, and terminates it. It reports false if the update has failed by it.
-func (s *service) stepVictim(g *group, n node, v *victim) bool {
-	now := s.kernel.Now()
+// stepVictim drains a node, waits, and terminates it. It returns false if the update failed.
+func (rs *rollouts) stepVictim(g *group, n node, v *victim) bool {
+	now := rs.kernel.Now()
 	if v.drained.IsZero() {
 		switch {
-		case s.drain(g, n.id):
+		case rs.nodes.drain(g, n.id):
 			v.drained = now
 		case now.Before(v.since.Add(evictLimit)):
 			return true
 		case g.roll.force: // SDK UpdateNodegroupVersionInput.Force
 			v.drained = now
 		default: // message and the node's name: aws/containers-roadmap#1282
-			s.rollBack(g, types.ErrorCodePodEvictionFailure, "Reached max retries while trying to evict pods from nodes in node group "+g.name, []string{n.name})
+			rs.rollBack(g, types.ErrorCodePodEvictionFailure, "Reached max retries while trying to evict pods from nodes in node group "+g.name, []string{n.name})
 			return false
 		}
 	}
@@ -280,94 +289,94 @@ func (s *service) stepVictim(g *group, n node, v *victim) bool {
 		if now.Before(v.terminated.Add(leaveLimit)) {
 			return true
 		}
-		s.rollBack(g, types.ErrorCodeUnknown, "Nodes of node group "+g.name+" could not be terminated", []string{n.id})
+		rs.rollBack(g, types.ErrorCodeUnknown, "Nodes of node group "+g.name+" could not be terminated", []string{n.id})
 		return false
 	}
 	if now.Before(v.drained.Add(afterDrain)) {
 		return true
 	}
 	v.terminated, g.roll.progress = now, now
-	s.terminate(n.id, false)
+	rs.terminate(n.id, false)
 	return true
 }
 
-// terminate terminates an instance through its Auto Scaling group. It is no failure if it is gone
-// already.
-func (s *service) terminate(instance string, decrement bool) {
-	_, _ = call[autoscaling.TerminateInstanceInAutoScalingGroupOutput](s, "autoscaling", "TerminateInstanceInAutoScalingGroup",
+// terminate terminates an instance through its Auto Scaling group. An instance that no longer
+// exists is no failure.
+func (rs *rollouts) terminate(instance string, decrement bool) {
+	_, _ = call[autoscaling.TerminateInstanceInAutoScalingGroupOutput](rs.region, "autoscaling", "TerminateInstanceInAutoScalingGroup",
 		&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: ptr(instance), ShouldDecrementDesiredCapacity: ptr(decrement)})
 }
 
-// shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. If
+// shrink returns the Auto Scaling group to its sizes before the update, one node at a time. If
 // another caller scales the group, as the Cluster Autoscaler may, it "exits immediately without
 // bringing the node group back to its original size" (UG managed-node-update-behavior).
-func (s *service) shrink(g *group) {
+func (rs *rollouts) shrink(g *group) {
 	r := g.roll
-	now := s.sizes(g)
+	now := rs.sizes(g)
 	if val(now.DesiredSize) != r.expected {
-		s.finish(g)
+		rs.finish(g)
 		return
 	}
 	if val(now.DesiredSize) <= val(r.before.DesiredSize) {
 		if val(now.MaxSize) != val(r.before.MaxSize) {
-			s.resize(g, val(r.before.MaxSize), val(now.DesiredSize))
+			rs.resize(g, val(r.before.MaxSize), val(now.DesiredSize))
 		}
-		s.finish(g)
+		rs.finish(g)
 		return
 	}
-	if len(s.nodesOf(g)) > int(val(now.DesiredSize)) && s.kernel.Now().Before(r.progress.Add(leaveLimit)) {
+	if len(rs.nodes.of(g)) > int(val(now.DesiredSize)) && rs.kernel.Now().Before(r.progress.Add(leaveLimit)) {
 		return // the last one has not left yet
 	}
 	r.expected--
-	r.progress = s.kernel.Now()
-	s.resize(g, max(val(now.MaxSize)-1, r.expected), r.expected)
+	r.progress = rs.kernel.Now()
+	rs.resize(g, max(val(now.MaxSize)-1, r.expected), r.expected)
 }
 
-// finish completes an update that has succeeded.
-func (s *service) finish(g *group) {
+// finish completes a successful update.
+func (rs *rollouts) finish(g *group) {
 	g.adopt(g.roll.wanted)
 	g.made.version = g.roll.version
-	if err := s.attachWarmPool(g); err != nil {
+	if err := rs.builder.attachWarmPool(g); err != nil {
 		i := issueOf(err, g.made.asg)
-		s.end(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+		rs.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
 		return
 	}
-	s.end(g)
+	rs.groups.endUpdate(g)
 }
 
-// adopt takes over the settings of an update that has succeeded. Tags are no matter of updates and
-// may have changed meanwhile.
+// adopt sets the settings of a successful update. It keeps the current tags, which updates do not
+// change.
 func (g *group) adopt(n settings) {
 	n.tags = g.tags
 	g.settings = n
 }
 
-// rollBack completes an update that has failed: the group is ACTIVE with the version that it had,
-// and launches from it; the surplus of nodes goes, and old nodes take pods again. New nodes that
-// have replaced old ones stay (inference).
-func (s *service) rollBack(g *group, code types.ErrorCode, message string, resources []string) {
+// rollBack completes a failed update: the group is ACTIVE with its previous version and launches
+// from it, surplus nodes are terminated, and old nodes accept pods again. New nodes that replaced
+// old ones stay (inference).
+func (rs *rollouts) rollBack(g *group, code types.ErrorCode, message string, resources []string) {
 	r := g.roll
 	// The former version was good enough before; if it no longer is, the health check will show it.
-	_ = s.pointAt(g, &g.settings, g.made.version)
+	_ = rs.builder.setTemplateVersion(g, &g.settings, g.made.version)
 	if r.version != 0 {
-		updated, old := s.split(g)
+		updated, old := rs.split(g)
 		for _, n := range old {
-			s.uncordon(n.id)
+			rs.nodes.uncordon(n.id)
 		}
 		slices.SortStableFunc(updated, func(a, b node) int { return cmp.Compare(order(a), order(b)) })
-		surplus := int(s.desired(g) - val(r.before.DesiredSize))
+		surplus := int(rs.desired(g) - val(r.before.DesiredSize))
 		for _, n := range updated {
 			if surplus--; surplus < 0 && n.ready {
 				break
 			}
-			s.terminate(n.id, surplus >= 0)
+			rs.terminate(n.id, surplus >= 0)
 		}
 		if desired := val(r.before.DesiredSize); r.phase != setup {
-			s.resize(g, val(r.before.MaxSize), desired)
+			rs.resize(g, val(r.before.MaxSize), desired)
 		}
 	}
-	_ = s.attachWarmPool(g)
-	s.end(g, types.ErrorDetail{ErrorCode: code, ErrorMessage: ptr(message), ResourceIds: resources})
+	_ = rs.builder.attachWarmPool(g)
+	rs.groups.endUpdate(g, types.ErrorDetail{ErrorCode: code, ErrorMessage: ptr(message), ResourceIds: resources})
 }
 
 // order puts nodes that are not Ready first.

@@ -17,29 +17,29 @@ type source struct {
 	data     ec2types.RequestLaunchTemplateData
 }
 
-// custom reports whether nodes boot an image of the user's.
+// custom reports whether the nodes boot the user's own image.
 func (o *source) custom() bool { return o != nil && val(o.data.ImageId) != "" }
 
-// findSource returns the version that a specification stands for now. EKS notes the number (SDK
-// LaunchTemplateSpecification: "if no version is specified, then the template's default version is
-// used").
-func (s *service) findSource(spec *types.LaunchTemplateSpecification) (*source, error) {
+// findSource returns the version that a specification currently refers to. EKS records its number
+// (SDK LaunchTemplateSpecification: "if no version is specified, then the template's default
+// version is used").
+func (r *requests) findSource(spec *types.LaunchTemplateSpecification) (*source, error) {
 	if spec == nil {
 		return nil, nil
 	}
 	if (val(spec.Id) == "") == (val(spec.Name) == "") {
 		return nil, invalid("You must specify either the launch template ID or the launch template name in the request, but not both.")
 	}
-	v, err := ec2.ResolveLaunchTemplate(s.region, ec2.LaunchTemplateSpec{ID: val(spec.Id), Name: val(spec.Name), Version: val(spec.Version)})
+	v, err := ec2.ResolveLaunchTemplate(r.region, ec2.LaunchTemplateSpec{ID: val(spec.Id), Name: val(spec.Name), Version: val(spec.Version)})
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
 	return &source{id: v.ID, name: v.Name, version: v.Number, data: v.Data}, nil
 }
 
-// check refuses what a launch template of a managed node group must not have (UG launch-templates,
-// "Launch template configuration basics"; SDK LaunchTemplateSpecification). The words about
-// instance profiles are seen in reports, the others are an inference.
+// check refuses settings that a launch template of a managed node group must not have (UG
+// launch-templates, "Launch template configuration basics"; SDK LaunchTemplateSpecification). The
+// wording about instance profiles is from reports. The other wordings are inferences.
 func (o *source) check() error {
 	d := o.data
 	switch {

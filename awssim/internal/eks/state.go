@@ -3,62 +3,11 @@ package eks
 import (
 	"time"
 
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
-
-// service is the EKS state of one account and Region. Calls and events change the groups; Describe
-// actions read the tables of snapshots.
-type service struct {
-	region *sim.Region
-	kernel *sim.Kernel
-
-	clusters map[string]*cluster
-	groups   map[string]*group // by groupKey
-	byASG    map[string]*group
-	tokens   map[string]tokenUse
-	nodes    map[string]NodeState // the states that SetNode set
-	cordoned map[string]bool      // by instance
-	evicting map[string]time.Time // by instance, since when
-
-	clusterViews *sim.Table[*types.Cluster]
-	views        *sim.Table[*types.Nodegroup]
-	updates      *sim.Table[*types.Update]
-	addonViews   *sim.Table[*types.Addon]
-	entryViews   *sim.Table[shownEntry]
-}
-
-func regional(r *sim.Region) *service {
-	return sim.Store(r, func(r *sim.Region) *service {
-		k := r.Kernel()
-		s := &service{
-			region: r, kernel: k,
-			clusters: map[string]*cluster{}, groups: map[string]*group{}, byASG: map[string]*group{},
-			tokens: map[string]tokenUse{}, nodes: map[string]NodeState{}, cordoned: map[string]bool{}, evicting: map[string]time.Time{},
-			clusterViews: sim.NewTable[*types.Cluster](k),
-			views:        sim.NewTable[*types.Nodegroup](k),
-			updates:      sim.NewTable[*types.Update](k),
-			addonViews:   sim.NewTable[*types.Addon](k),
-			entryViews:   sim.NewTable[shownEntry](k),
-		}
-		for _, c := range r.World().Clusters {
-			// package world has checked it.
-			_ = s.setCluster(c)
-		}
-		ec2.OnInstanceChange(r, s.instanceChanged)
-		autoscaling.OnGroupChange(r, func(name string) {
-			if g := s.byASG[name]; g != nil {
-				s.wake(g, 0)
-			}
-		})
-		return s
-	})
-}
 
 // cluster is an EKS cluster.
 type cluster struct {
@@ -153,61 +102,3 @@ type resources struct {
 func groupKey(cluster, name string) string { return cluster + "/" + name }
 
 func (g *group) key() string { return groupKey(g.cluster.Name, g.name) }
-
-// find returns a group as writes see it.
-func (s *service) find(clusterName, name *string) (*group, error) {
-	if _, ok := s.clusters[val(clusterName)]; !ok {
-		return nil, clusterNotFound(val(clusterName))
-	}
-	g := s.groups[groupKey(val(clusterName), val(name))]
-	if g == nil {
-		return nil, groupNotFound(val(name))
-	}
-	return g, nil
-}
-
-// wake has the group reconciled once d has passed, or earlier if that is already due.
-func (s *service) wake(g *group, d time.Duration) {
-	at := s.kernel.Now().Add(max(d, 0))
-	if !g.wakeAt.IsZero() && !at.Before(g.wakeAt) {
-		return
-	}
-	g.wakeAt = at
-	s.kernel.After(at.Sub(s.kernel.Now()), func() {
-		if g.gone || !g.wakeAt.Equal(at) {
-			return
-		}
-		g.wakeAt = time.Time{}
-		s.reconcile(g)
-	})
-}
-
-// changed shows a change of a group by a call, and has it acted upon.
-func (s *service) changed(g *group) {
-	g.modified = s.kernel.Now()
-	s.publish(g)
-	s.wake(g, reaction)
-}
-
-func (s *service) instanceChanged(i ec2.Instance) {
-	if g := s.groupOf(i); g != nil {
-		s.wake(g, 0)
-	}
-	if i.State != nil && i.State.Name == ec2types.InstanceStateNameTerminated {
-		id := val(i.InstanceId)
-		delete(s.nodes, id)
-		delete(s.cordoned, id)
-		delete(s.evicting, id)
-	}
-	s.settleAddons()
-}
-
-// groupOf returns the node group that an instance belongs to, by the tag of Auto Scaling, or nil.
-func (s *service) groupOf(i ec2.Instance) *group {
-	for _, tag := range i.Tags {
-		if val(tag.Key) == "aws:autoscaling:groupName" {
-			return s.byASG[val(tag.Value)]
-		}
-	}
-	return nil
-}

@@ -9,25 +9,33 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// tagged finds what an ARN names: a cluster, a node group, an add-on, or an access entry. One of
-// set and tags is for writing, the other for reading.
-func (s *service) tagged(arn string) (tags map[string]string, set func(map[string]string), err error) {
-	for _, g := range s.groups {
+// tagActions serves the actions about tags.
+type tagActions struct {
+	clusters      *clusters
+	groups        *groups
+	accessEntries *accessEntries
+	addons        *addons
+}
+
+// find returns the tags of the cluster, node group, add-on, or access entry with an ARN, and a
+// function that replaces them.
+func (api *tagActions) find(arn string) (tags map[string]string, set func(map[string]string), err error) {
+	for _, g := range api.groups.byKey {
 		if g.arn == arn {
 			return g.tags, func(tags map[string]string) {
 				g.tags = tags
-				s.publish(g)
+				api.groups.publish(g)
 			}, nil
 		}
 	}
-	for _, c := range s.clusters {
+	for _, c := range api.clusters.byName {
 		if c.arn == arn {
 			return c.Tags, func(tags map[string]string) {
 				c.Tags = tags
-				s.publishCluster(c)
+				api.clusters.publish(c)
 			}, nil
 		}
-		if tags, set := s.taggedIn(c, arn); set != nil {
+		if tags, set := api.findIn(c, arn); set != nil {
 			return tags, set, nil
 		}
 	}
@@ -38,13 +46,14 @@ func (s *service) tagged(arn string) (tags map[string]string, set func(map[strin
 	return nil, nil, sim.Errorf("NotFoundException", "No resource found for ARN %s", arn).WithStatus(http.StatusNotFound)
 }
 
-// taggedIn finds the add-on or the access entry of a cluster that an ARN names.
-func (s *service) taggedIn(c *cluster, arn string) (tags map[string]string, set func(map[string]string)) {
+// findIn is find for the add-ons and access entries of one cluster. It returns no function if the
+// cluster has no such resource.
+func (api *tagActions) findIn(c *cluster, arn string) (tags map[string]string, set func(map[string]string)) {
 	for _, a := range c.addons {
 		if a.arn == arn {
 			return a.tags, func(tags map[string]string) {
 				a.tags = tags
-				s.addonViews.Put(a.key(), s.describeOneAddon(a))
+				api.addons.views.Put(a.key(), a.view())
 			}
 		}
 	}
@@ -52,15 +61,15 @@ func (s *service) taggedIn(c *cluster, arn string) (tags map[string]string, set 
 		if e.arn == arn {
 			return e.tags, func(tags map[string]string) {
 				e.tags = tags
-				s.publishEntry(e)
+				api.accessEntries.publish(e)
 			}
 		}
 	}
 	return nil, nil
 }
 
-func (s *service) tagResource(_ *sim.Call, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {
-	tags, set, err := s.tagged(val(in.ResourceArn))
+func (api *tagActions) tag(_ *sim.Call, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {
+	tags, set, err := api.find(val(in.ResourceArn))
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +84,8 @@ func (s *service) tagResource(_ *sim.Call, in *eks.TagResourceInput) (*eks.TagRe
 	return &eks.TagResourceOutput{}, nil
 }
 
-func (s *service) untagResource(_ *sim.Call, in *eks.UntagResourceInput) (*eks.UntagResourceOutput, error) {
-	tags, set, err := s.tagged(val(in.ResourceArn))
+func (api *tagActions) untag(_ *sim.Call, in *eks.UntagResourceInput) (*eks.UntagResourceOutput, error) {
+	tags, set, err := api.find(val(in.ResourceArn))
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +97,15 @@ func (s *service) untagResource(_ *sim.Call, in *eks.UntagResourceInput) (*eks.U
 	return &eks.UntagResourceOutput{}, nil
 }
 
-// listTagsForResource reads what Describe actions see.
-func (s *service) listTagsForResource(_ *sim.Call, in *eks.ListTagsForResourceInput) (*eks.ListTagsForResourceOutput, error) {
-	for _, v := range s.views.VisibleAll() {
+// list returns the tags of a node group as Describe actions show them, and the current tags of
+// other resources.
+func (api *tagActions) list(_ *sim.Call, in *eks.ListTagsForResourceInput) (*eks.ListTagsForResourceOutput, error) {
+	for _, v := range api.groups.views.VisibleAll() {
 		if *v.NodegroupArn == val(in.ResourceArn) {
 			return &eks.ListTagsForResourceOutput{Tags: v.Tags}, nil
 		}
 	}
-	tags, _, err := s.tagged(val(in.ResourceArn))
+	tags, _, err := api.find(val(in.ResourceArn))
 	if err != nil {
 		return nil, err
 	}

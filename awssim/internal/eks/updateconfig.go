@@ -3,57 +3,27 @@ package eks
 import (
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// configuration is an update under way that needs no new nodes.
+// configuration is an update under way that does not replace nodes.
 type configuration struct {
 	wanted               settings
 	scales, labels, pool bool
 }
 
-// updateNodegroupConfig changes sizes, labels, taints and how the group is updated and repaired.
-// Sizes that are left out are the Auto Scaling group's own (UG managed-node-update-behavior).
-func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
-	g, err := s.find(in.ClusterName, in.NodegroupName)
-	if err != nil {
-		return nil, err
-	}
-	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateNodegroupConfigOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	if err := g.updatable(); err != nil {
-		return nil, err
-	}
-	if in.ScalingConfig == nil && in.Labels == nil && in.Taints == nil && in.UpdateConfig == nil && in.NodeRepairConfig == nil && in.WarmPoolConfig == nil {
-		// inference
-		return nil, badRequest("An update must change something of the node group's configuration.")
-	}
-	changed, err := s.reconfigured(g, in)
-	if err != nil {
-		return nil, err
-	}
-	g.config = changed
-	u := s.begin(g, types.UpdateTypeConfigUpdate, configParams(in))
-	out := &eks.UpdateNodegroupConfigOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
-}
-
-// reconfigured returns the group's settings after the update, or why it must not be applied.
-func (s *service) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
+// reconfigured returns the settings of the group after an update of its configuration, and refuses
+// invalid updates.
+func (r *requests) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
 	c := &configuration{wanted: g.settings, scales: in.ScalingConfig != nil, labels: in.Labels != nil || in.Taints != nil, pool: in.WarmPoolConfig != nil}
 	n := &c.wanted
-	n.scaling = s.liveScaling(g)
+	n.scaling = r.groups.liveScaling(g)
 	if in.ScalingConfig != nil {
 		shape.Overlay(&n.scaling, *in.ScalingConfig)
-		if err := s.checkScaling(n.scaling); err != nil {
+		if err := r.checkScaling(n.scaling); err != nil {
 			return nil, err
 		}
 	}
@@ -163,56 +133,4 @@ func shownTaints(taints []types.Taint) []shownTaint {
 		shown = append(shown, shownTaint{Effect: t.Effect, Value: val(t.Value), Key: val(t.Key)})
 	}
 	return shown
-}
-
-// applyConfig carries out an update of the configuration. Labels and taints of nodes that run are
-// changed through Kubernetes; later nodes have them from user data, for which EKS's template gets a
-// version that rolls nothing (inference).
-func (s *service) applyConfig(g *group) {
-	c := g.config
-	g.config = nil
-	fail := func(err error) {
-		i := issueOf(err, g.made.asg)
-		s.end(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
-	}
-	if c.labels && !g.source.custom() {
-		version, err := s.makeTemplate(g, &c.wanted)
-		if err == nil {
-			err = s.pointAt(g, &c.wanted, version)
-		}
-		if err != nil {
-			fail(err)
-			return
-		}
-		g.made.version, g.made.latest = version, version
-	}
-	if c.scales {
-		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
-			AutoScalingGroupName: ptr(g.made.asg), MinSize: c.wanted.scaling.MinSize, MaxSize: c.wanted.scaling.MaxSize, DesiredCapacity: c.wanted.scaling.DesiredSize,
-		})
-		if err != nil {
-			fail(err)
-			return
-		}
-	}
-	g.adopt(c.wanted)
-	if c.pool {
-		if !val(g.warm.Enabled) {
-			s.detachWarmPool(g)
-		}
-		// changes one that there is (SDK PutWarmPool: "creates or updates")
-		if err := s.attachWarmPool(g); err != nil {
-			fail(err)
-			return
-		}
-	}
-	s.end(g)
-}
-
-// pointAt has the Auto Scaling group launch from a version of EKS's template.
-func (s *service) pointAt(g *group, n *settings, version int64) error {
-	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: ptr(g.made.asg)}
-	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(n, version)
-	_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", in)
-	return err
 }

@@ -2,17 +2,12 @@ package eks
 
 import (
 	"encoding/json"
-	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
-
-// This file keeps the lists of updates of clusters, node groups, and add-ons: their requests, and
-// their results.
 
 // update is one update. The value behind view is never changed.
 type update struct {
@@ -20,10 +15,21 @@ type update struct {
 	view *types.Update
 }
 
-func (s *service) newUpdate(kind types.UpdateType, params []types.UpdateParam) *update {
-	u := &update{id: s.kernel.NewUUID()}
+// updates holds the updates of clusters, node groups, and add-ons, as Describe actions show them.
+type updates struct {
+	kernel *sim.Kernel
+	views  *sim.Table[*types.Update]
+}
+
+func newUpdates(k *sim.Kernel) *updates {
+	return &updates{kernel: k, views: sim.NewTable[*types.Update](k)}
+}
+
+// create returns a new update, which is in progress. The caller adds it to the views.
+func (us *updates) create(kind types.UpdateType, params []types.UpdateParam) *update {
+	u := &update{id: us.kernel.NewUUID()}
 	u.view = &types.Update{
-		Id: ptr(u.id), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: ptr(s.kernel.Now()), Params: params, Errors: []types.ErrorDetail{},
+		Id: ptr(u.id), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: ptr(us.kernel.Now()), Params: params, Errors: []types.ErrorDetail{},
 	}
 	return u
 }
@@ -39,25 +45,6 @@ func (u *update) ended(errors ...types.ErrorDetail) *types.Update {
 	return u.view
 }
 
-// begin records an update that a call has asked for. The group is UPDATING until it is complete.
-func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
-	u := s.newUpdate(kind, params)
-	s.updates.Put(g.updateKey(u.id), u.view)
-	g.change, g.history = u, append(g.history, u)
-	s.become(g, types.NodegroupStatusUpdating)
-	s.changed(g)
-	return u
-}
-
-// end closes the update under way: the group is ACTIVE again, also if the update failed (UG
-// managed-node-update-behavior).
-func (s *service) end(g *group, errors ...types.ErrorDetail) {
-	s.updates.Put(g.updateKey(g.change.id), g.change.ended(errors...))
-	g.change, g.roll = nil, nil
-	g.issues = nil
-	s.become(g, types.NodegroupStatusActive)
-}
-
 // The keys of updates: a node group's name has no colon, which keeps the three kinds apart.
 
 func (c *cluster) updateKey(id string) string { return c.Name + "/" + id }
@@ -66,75 +53,13 @@ func (g *group) updateKey(id string) string { return g.key() + "/" + id }
 
 func (a *addon) updateKey(id string) string { return a.key() + "/" + id }
 
-// updatable refuses updates of a group that is not at rest (message seen in many reports). That a
-// DEGRADED group can be updated, which is how it is mended, is an inference.
+// updatable refuses updates of a group that is neither ACTIVE nor DEGRADED. The wording is from
+// many reports. That a DEGRADED group can be updated is an inference.
 func (g *group) updatable() error {
 	if g.status == types.NodegroupStatusActive || g.status == types.NodegroupStatusDegraded {
 		return nil
 	}
 	return inUse("Nodegroup cannot be updated as it is currently not in Active State")
-}
-
-func (s *service) describeUpdate(_ *sim.Call, in *eks.DescribeUpdateInput) (*eks.DescribeUpdateOutput, error) {
-	key, _, err := s.updatesOf(in.Name, in.NodegroupName, in.AddonName, in.CapabilityName)
-	if err != nil {
-		return nil, err
-	}
-	u, ok := s.updates.Visible(key(val(in.UpdateId)))
-	if !ok {
-		return nil, sim.Errorf(codeNotFound, "No update found for ID: %s", val(in.UpdateId)).WithStatus(404)
-	}
-	return &eks.DescribeUpdateOutput{Update: u}, nil
-}
-
-// updatesOf returns the keys and the list of the updates of a node group or an add-on if one is
-// named, and else of the cluster's own. There are no capabilities here.
-func (s *service) updatesOf(name, nodegroup, addon, capability *string) (key func(string) string, list []*update, err error) {
-	if _, ok := s.clusterViews.Visible(val(name)); !ok {
-		return nil, nil, clusterNotFound(val(name))
-	}
-	switch {
-	case capability != nil:
-		return nil, nil, sim.Errorf(codeNotFound, "No capability found for name: %s.", *capability).WithStatus(404)
-	case addon != nil:
-		if _, ok := s.addonViews.Visible(addonKey(*name, *addon)); !ok {
-			return nil, nil, addonNotFound(*addon, *name)
-		}
-		if c := s.clusters[*name]; c != nil && c.addons[*addon] != nil {
-			list = c.addons[*addon].history
-		}
-		return func(id string) string { return addonKey(*name, *addon) + "/" + id }, list, nil
-	case nodegroup != nil:
-		if _, ok := s.views.Visible(groupKey(*name, *nodegroup)); !ok {
-			return nil, nil, groupNotFound(*nodegroup)
-		}
-		if g := s.groups[groupKey(*name, *nodegroup)]; g != nil {
-			list = g.history
-		}
-		return func(id string) string { return groupKey(*name, *nodegroup) + "/" + id }, list, nil
-	}
-	if c := s.clusters[*name]; c != nil {
-		list = c.history
-	}
-	return func(id string) string { return *name + "/" + id }, list, nil
-}
-
-func (s *service) listUpdates(_ *sim.Call, in *eks.ListUpdatesInput) (*eks.ListUpdatesOutput, error) {
-	key, list, err := s.updatesOf(in.Name, in.NodegroupName, in.AddonName, in.CapabilityName)
-	if err != nil {
-		return nil, err
-	}
-	ids := []string{}
-	for _, u := range slices.Backward(list) {
-		if _, ok := s.updates.Visible(key(u.id)); ok {
-			ids = append(ids, u.id)
-		}
-	}
-	page, next, err := paginate(ids, in.NextToken, in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
-	return &eks.ListUpdatesOutput{UpdateIds: page, NextToken: next}, nil
 }
 
 // params collects what an update changes, as it is shown.

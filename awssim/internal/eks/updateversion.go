@@ -5,47 +5,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-
-	"github.com/slipway-project/slipway/awssim/internal/shape"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// updateNodegroupVersion replaces the nodes by such of another version: of Kubernetes, of EKS's
-// image, or of the user's launch template.
-func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
-	g, err := s.find(in.ClusterName, in.NodegroupName)
-	if err != nil {
-		return nil, err
-	}
-	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateNodegroupVersionOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	if err := g.updatable(); err != nil {
-		return nil, err
-	}
-	n, err := s.updated(g, in)
-	if err != nil {
-		return nil, err
-	}
-	g.roll = newRollout(n, in.Force)
-	p := params{}
-	p.add(types.UpdateParamTypeVersion, n.version)
-	p.add(types.UpdateParamTypeReleaseVersion, n.release)
-	if in.LaunchTemplate != nil {
-		p.add(types.UpdateParamTypeLaunchTemplateName, n.source.name)
-		p.add(types.UpdateParamTypeLaunchTemplateVersion, itoa(n.source.version))
-	}
-	u := s.begin(g, types.UpdateTypeVersionUpdate, p)
-	out := &eks.UpdateNodegroupVersionOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
-}
-
-// updated returns the group's settings after the update, or why it must not be applied.
-func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
+// updated returns the settings of the group after an update of its version, and refuses invalid
+// updates.
+func (r *requests) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
 	n := g.settings
-	source, err := s.findSource(in.LaunchTemplate)
+	source, err := r.findSource(in.LaunchTemplate)
 	if err != nil {
 		return n, err
 	}
@@ -56,13 +22,13 @@ func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settin
 		n.source = source
 	}
 	// UG capacity-blocks-mng
-	if n.capacityType == types.CapacityTypesCapacityBlock && val(s.liveScaling(g).DesiredSize) != 0 {
+	if n.capacityType == types.CapacityTypesCapacityBlock && val(r.groups.liveScaling(g).DesiredSize) != 0 {
 		return n, badRequest("A node group with capacity type CAPACITY_BLOCK can only be updated while its desired size is 0.")
 	}
-	if err := s.chooseUpdate(&n, g, val(in.Version), val(in.ReleaseVersion)); err != nil {
+	if err := r.chooseUpdate(&n, g, val(in.Version), val(in.ReleaseVersion)); err != nil {
 		return n, err
 	}
-	for _, check := range []func(*settings) error{s.chooseTypes, s.checkCapacity, checkWarmPool} {
+	for _, check := range []func(*settings) error{r.chooseTypes, r.checkCapacity, checkWarmPool} {
 		if err := check(&n); err != nil {
 			return n, err
 		}
@@ -70,9 +36,9 @@ func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settin
 	return n, nil
 }
 
-// checkSameSource refuses another template than the group's, and one that switches between EKS's
-// image and the user's own (SDK UpdateNodegroupVersionInput.LaunchTemplate; UG launch-templates,
-// "Specifying an AMI"). The words are an inference.
+// checkSameSource refuses a template that is not the group's, and a change between EKS's image and
+// the user's own (SDK UpdateNodegroupVersionInput.LaunchTemplate; UG launch-templates, "Specifying
+// an AMI"). The wording is an inference.
 func (g *group) checkSameSource(o *source) error {
 	switch {
 	case g.source == nil:
@@ -88,8 +54,8 @@ func (g *group) checkSameSource(o *source) error {
 	return o.check()
 }
 
-// chooseUpdate decides which Kubernetes version and which image an update goes to.
-func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) error {
+// chooseUpdate sets the Kubernetes version and the image that an update installs.
+func (r *requests) chooseUpdate(n *settings, g *group, version, wanted string) error {
 	if n.source.custom() {
 		if err := customFields(version, wanted); err != nil {
 			return err
@@ -102,13 +68,13 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 	if version == "" {
 		version = g.cluster.Version
 	}
-	if err := s.checkStep(g, minor(version)); err != nil {
+	if err := r.checkStep(g, minor(version)); err != nil {
 		return err
 	}
 	// A release may be older than the one that the group has: managed node groups can be rolled
 	// back since March 2021 (awsdocs/amazon-eks-user-guide pull request 340, by EKS). The SDK still
 	// says otherwise of UpdateNodegroupVersion.
-	found, err := s.findRelease(n.amiType, version, wanted)
+	found, err := r.catalog.findRelease(n.amiType, version, wanted)
 	if err != nil {
 		return err
 	}
@@ -116,17 +82,17 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 	return nil
 }
 
-// rollbackWindow is the time after its upgrade for which a cluster can go back (UG
+// rollbackWindow is the time after an upgrade during which a cluster can be rolled back (UG
 // rollback-cluster, "7-day window").
 const rollbackWindow = 7 * 24 * time.Hour
 
-// checkStep refuses a minor version that the group cannot be updated to. Forward, that is one minor
-// version at a time, which is an inference from how clusters are upgraded, up to the cluster's.
-// Back, it is the version before the cluster's, because nodes go back before the control plane
-// does: one minor version, within seven days of the cluster's upgrade (UG rollback-cluster, "Single
+// checkStep refuses a minor version that the group cannot be updated to. A group is upgraded by one
+// minor version at a time, up to the cluster's version (an inference from upgrades of clusters). It is
+// rolled back only to the version before the cluster's, because nodes are rolled back before the
+// control plane, and only within seven days of the cluster's upgrade (UG rollback-cluster, "Single
 // version only", "7-day window", and "Managed Node Groups (MNG)"). That the cluster's prerequisites
-// hold for its node groups, and the words of their refusals, are inferences.
-func (s *service) checkStep(g *group, wanted int) error {
+// apply to its node groups, and the wording of the refusals, are inferences.
+func (r *requests) checkStep(g *group, wanted int) error {
 	has, top := minor(g.version), minor(g.cluster.Version)
 	switch {
 	case wanted >= has && wanted <= top && wanted <= has+1:
@@ -138,7 +104,7 @@ func (s *service) checkStep(g *group, wanted int) error {
 		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s or NodeGroup kubernetes version %s", g.cluster.Version, g.version)
 	case g.cluster.upgraded.IsZero():
 		return invalid("Nodegroup cannot be rolled back to Kubernetes version 1.%d: cluster %s was not upgraded to version %s", wanted, g.cluster.Name, g.cluster.Version)
-	case s.kernel.Now().Sub(g.cluster.upgraded) > rollbackWindow:
+	case r.kernel.Now().Sub(g.cluster.upgraded) > rollbackWindow:
 		return invalid("Nodegroup cannot be rolled back to Kubernetes version 1.%d: more than 7 days have passed since cluster %s was upgraded to version %s",
 			wanted, g.cluster.Name, g.cluster.Version)
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// userData returns what nodes of an EKS image boot with, in base64: what the user gave and what EKS
-// adds, by the family of the image (UG launch-templates, "Amazon EC2 user data"). Labels and taints
-// of the group are in it, so that nodes have them when they register.
-func (s *service) userData(g *group, n *settings, given string) (string, error) {
+// userData returns the user data of nodes of an EKS image, in base64: the user's data with EKS's
+// additions, depending on the family of the image (UG launch-templates, "Amazon EC2 user data"). It
+// contains the labels and taints of the group, so that nodes have them when they register.
+func (b *builder) userData(g *group, n *settings, given string) (string, error) {
 	own, err := base64.StdEncoding.DecodeString(given)
 	if err != nil {
 		own = []byte(given)
 	}
-	view, _ := s.clusterViews.Get(g.cluster.Name)
+	view, _ := b.clusters.views.Get(g.cluster.Name)
 	labels := nodeLabels(g, n)
 	text := ""
 	switch imageLines[n.amiType].family {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/ec2"
-	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
@@ -35,9 +33,9 @@ func checkName(name *string) error {
 	return nil
 }
 
-// checkScaling refuses sizes that contradict each other, and more nodes than the quota (messages
-// seen in terraform-aws-eks; SDK NodegroupScalingConfig).
-func (s *service) checkScaling(c types.NodegroupScalingConfig) error {
+// checkScaling refuses sizes that contradict each other, and more nodes than the quota allows (SDK
+// NodegroupScalingConfig). The wording is from terraform-aws-eks.
+func (r *requests) checkScaling(c types.NodegroupScalingConfig) error {
 	low, high, desired := val(c.MinSize), val(c.MaxSize), val(c.DesiredSize)
 	switch {
 	case low < 0 || desired < 0:
@@ -49,13 +47,13 @@ func (s *service) checkScaling(c types.NodegroupScalingConfig) error {
 	case desired > high:
 		return invalid("desired capacity %d can't be greater than max size %d", desired, high)
 	}
-	if quota := s.kernel.World().Quota(world.QuotaNodesPerGroup, defaultNodes); int(high) > quota {
+	if quota := r.kernel.World().Quota(world.QuotaNodesPerGroup, defaultNodes); int(high) > quota {
 		return invalid("The maximum number of nodes in a managed node group is %d: maxSize %d exceeds the quota.", quota, high)
 	}
 	return nil
 }
 
-// checkUpdating wants one of the two bounds (SDK NodegroupUpdateConfig).
+// checkUpdating requires exactly one of the two bounds (SDK NodegroupUpdateConfig).
 func checkUpdating(c *types.NodegroupUpdateConfig, maxSize int32) error {
 	if c == nil {
 		return nil
@@ -84,7 +82,7 @@ func checkEnum[E ~string](member string, v E, known []E) error {
 
 // checkLabels holds the bounds of EKS's model: keys and values of 1 to 63 characters (API
 // reference, CreateNodegroup, labels; botocore, shapes labelKey and labelValue). A prefix counts,
-// other than in Kubernetes. The guide reserves EKS's own prefix (inference for the words).
+// other than in Kubernetes. The guide reserves EKS's own prefix (the wording is an inference).
 func checkLabels(labels map[string]string) error {
 	for _, key := range sortedKeys(labels) {
 		value := labels[key]
@@ -125,7 +123,8 @@ func checkTaints(taints []types.Taint) error {
 	return nil
 }
 
-// checkRepair: counts and percentages exclude each other, and overrides are complete (SDK NodeRepairConfig).
+// checkRepair refuses a count together with a percentage, and incomplete overrides (SDK
+// NodeRepairConfig).
 func checkRepair(r *types.NodeRepairConfig) error {
 	if r == nil {
 		return nil
@@ -161,8 +160,8 @@ func checkOverrides(r *types.NodeRepairConfig) error {
 	return nil
 }
 
-// checkTags (UG eks-using-tags: up to 50, keys of 1 to 128 and values of up to 256 characters, no
-// prefix aws:).
+// checkTags refuses invalid tags (UG eks-using-tags: up to 50, keys of 1 to 128 and values of up to
+// 256 characters, no prefix aws:).
 func checkTags(tags map[string]string) error {
 	if len(tags) > maxTags {
 		return badRequest("A resource can have at most %d tags.", maxTags)
@@ -174,75 +173,6 @@ func checkTags(tags map[string]string) error {
 		if strings.HasPrefix(strings.ToLower(key), "aws:") {
 			return invalid("aws: prefixed tag key names are not allowed for external use.")
 		}
-	}
-	return nil
-}
-
-// checkSubnets wants subnets of the cluster's VPC.
-func (s *service) checkSubnets(c *cluster, subnets []string) error {
-	if len(subnets) == 0 {
-		return invalid("Subnets are required for the nodegroup.")
-	}
-	for _, id := range subnets {
-		subnet, ok := ec2.LookupSubnet(s.region, id)
-		if !ok {
-			return invalid("The subnet ID '%s' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: InvalidSubnetID.NotFound)", id)
-		}
-		if val(subnet.VpcId) != c.vpc {
-			return invalid("Subnets specified must be in the same VPC as the cluster: %s is not in %s.", id, c.vpc)
-		}
-	}
-	return nil
-}
-
-// zones returns in how many zones the group's subnets are.
-func (s *service) zones(subnets []string) int {
-	zones := map[string]bool{}
-	for _, id := range subnets {
-		if subnet, ok := ec2.LookupSubnet(s.region, id); ok {
-			zones[val(subnet.AvailabilityZone)] = true
-		}
-	}
-	return len(zones)
-}
-
-// requiredPolicies are the managed policies that a node role must have (UG create-node-role);
-// either of a list will do.
-var requiredPolicies = [][]string{
-	{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodeMinimalPolicy"},
-	{"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly",
-		"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPowerUser", "arn:aws:iam::aws:policy/AdministratorAccess"},
-}
-
-// role returns the role behind an ARN.
-func (s *service) role(arn string) (iam.Role, bool) {
-	role, ok := iam.FindRole(s.region.Account, arn[strings.LastIndex(arn, "/")+1:])
-	return role, ok && role.ARN == arn
-}
-
-// checkRole wants a role that EC2 may assume and that has the policies of nodes (messages seen in
-// aws-k8s-tester and in eksctl's manual).
-func (s *service) checkRole(arn string) error {
-	if !strings.HasPrefix(arn, "arn:") {
-		return invalid("Invalid Node Role ARN %q.", arn)
-	}
-	role, ok := s.role(arn)
-	if !ok {
-		return invalid("The role with name %s cannot be found. (Service: AmazonIdentityManagement; Status Code: 404; Error Code: NoSuchEntity)",
-			arn[strings.LastIndex(arn, "/")+1:])
-	}
-	if !role.TrustsService("ec2.amazonaws.com") {
-		return invalid("Following required service principals [ec2.amazonaws.com] were not found in the trust relationships of nodeRole %s", arn)
-	}
-	var missing []string
-	for _, alternatives := range requiredPolicies {
-		if !slices.ContainsFunc(alternatives, func(p string) bool { return slices.Contains(role.Policies, p) }) {
-			missing = append(missing, alternatives[0])
-		}
-	}
-	if len(missing) > 0 {
-		return invalid("The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies [%s] are attached",
-			strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// poolStates are Auto Scaling's words.
+// poolStates maps EKS's states of warm pools to Auto Scaling's.
 var poolStates = map[types.WarmPoolState]asgtypes.WarmPoolState{
 	"": asgtypes.WarmPoolStateStopped, types.WarmPoolStateStopped: asgtypes.WarmPoolStateStopped,
 	types.WarmPoolStateRunning: asgtypes.WarmPoolStateRunning, types.WarmPoolStateHibernated: asgtypes.WarmPoolStateHibernated,
 }
 
-// attachWarmPool gives the Auto Scaling group the warm pool of the settings, if it has one.
-func (s *service) attachWarmPool(g *group) error {
+// attachWarmPool creates or updates the warm pool of the Auto Scaling group if the settings enable
+// one.
+func (b *builder) attachWarmPool(g *group) error {
 	w := g.warm
 	if w == nil || !val(w.Enabled) {
 		return nil
@@ -24,13 +25,13 @@ func (s *service) attachWarmPool(g *group) error {
 	if w.ReuseOnScaleIn != nil {
 		in.InstanceReusePolicy = &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: w.ReuseOnScaleIn}
 	}
-	_, err := call[autoscaling.PutWarmPoolOutput](s, "autoscaling", "PutWarmPool", in)
+	_, err := call[autoscaling.PutWarmPoolOutput](b.region, "autoscaling", "PutWarmPool", in)
 	return err
 }
 
-// detachWarmPool drains the warm pool of the Auto Scaling group and removes it. There may be none.
-func (s *service) detachWarmPool(g *group) {
-	_, _ = call[autoscaling.DeleteWarmPoolOutput](s, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
+// detachWarmPool drains and deletes the warm pool of the Auto Scaling group, if there is one.
+func (b *builder) detachWarmPool(g *group) {
+	_, _ = call[autoscaling.DeleteWarmPoolOutput](b.region, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
 		AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
 	})
 }

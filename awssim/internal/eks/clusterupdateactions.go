@@ -1,7 +1,6 @@
 package eks
 
 import (
-	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,8 +13,20 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// idle refuses a change of a cluster that is not at rest (aws/aws-cdk#33452 and
-// rancher/eks-operator#547 for the words; those about other statuses are an inference).
+// clusterUpdateActions serves the actions that change clusters.
+type clusterUpdateActions struct {
+	kernel   *sim.Kernel
+	tokens   *tokens
+	updates  *updates
+	catalog  *catalog
+	networks *networks
+	clusters *clusters
+	groups   *groups
+}
+
+// idle refuses a change of a cluster that is being changed or is not ACTIVE. The wording about
+// updates is from aws/aws-cdk#33452 and rancher/eks-operator#547. The wording about other statuses
+// is an inference.
 func (c *cluster) idle(what string) error {
 	switch {
 	case c.change != nil:
@@ -26,40 +37,40 @@ func (c *cluster) idle(what string) error {
 	return nil
 }
 
-// beginCluster records an update of a cluster, which takes effect when it is complete. The cluster
-// is UPDATING until then.
-func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
-	u := s.newUpdate(kind, params)
+// begin records an update of a cluster. The cluster is UPDATING until the update is complete, and
+// apply changes it then.
+func (api *clusterUpdateActions) begin(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
+	u := api.updates.create(kind, params)
 	c.change, c.history = u, append(c.history, u)
-	s.updates.Put(c.updateKey(u.id), u.view)
-	s.becomeCluster(c, types.ClusterStatusUpdating)
-	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Updating, reaction), func() {
-		if s.clusters[c.Name] != c || c.change != u {
+	api.updates.views.Put(c.updateKey(u.id), u.view)
+	api.clusters.setStatus(c, types.ClusterStatusUpdating)
+	api.kernel.After(max(api.kernel.Behavior().ClusterTimes.Updating, reaction), func() {
+		if api.clusters.byName[c.Name] != c || c.change != u {
 			return
 		}
 		apply()
 		c.change = nil
-		s.updates.Put(c.updateKey(u.id), u.ended())
-		s.becomeCluster(c, types.ClusterStatusActive)
+		api.updates.views.Put(c.updateKey(u.id), u.ended())
+		api.clusters.setStatus(c, types.ClusterStatusActive)
 	})
 	return u
 }
 
-// updateClusterVersion upgrades the control plane by one minor version, or takes it back to the
-// version before its upgrade.
-func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
-	k, ok := s.clusters[val(in.Name)]
-	if !ok {
-		return nil, clusterNotFound(val(in.Name))
+// updateVersion upgrades the control plane by one minor version, or rolls it back to the version
+// before its upgrade.
+func (api *clusterUpdateActions) updateVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
+	k, err := api.clusters.find(in.Name)
+	if err != nil {
+		return nil, err
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateClusterVersionOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateClusterVersionOutput](api.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
 	if err := k.idle(string(types.UpdateTypeVersionUpdate)); err != nil {
 		return nil, err
 	}
-	kind, err := s.checkClusterStep(k, val(in.Version))
+	kind, err := api.checkStep(k, val(in.Version))
 	if err != nil {
 		return nil, err
 	}
@@ -69,48 +80,49 @@ func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersion
 			return nil, invalid("rollbackConfig is for rollbacks, with a timeout from 120 to 10080 minutes.")
 		}
 	}
-	if err := s.checkGroupVersions(k, kind, *in.Version); err != nil {
+	if err := api.checkGroupVersions(k, kind, *in.Version); err != nil {
 		return nil, err
 	}
 	p := params{}
 	p.add(types.UpdateParamTypeVersion, *in.Version)
 	p.add(types.UpdateParamTypePlatformVersion, platformVersion)
-	u := s.beginCluster(k, kind, p, func() { k.became(*in.Version, s.kernel.Now()) })
+	u := api.begin(k, kind, p, func() { k.became(*in.Version, api.kernel.Now()) })
 	out := &eks.UpdateClusterVersionOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	api.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
-// checkClusterStep refuses a version that the cluster cannot go to (terraform-aws-eks#2607 and
-// rancher/rancher#21043 for the words, also of the version that it has). Back it goes to the
-// version before, within seven days of its upgrade (UG rollback-cluster).
-func (s *service) checkClusterStep(k *cluster, version string) (types.UpdateType, error) {
-	if err := s.checkOffered(version); err != nil {
+// checkStep returns the type of an update to a version, and refuses versions that the cluster
+// cannot be updated to, including its current one. A cluster can return to its previous version
+// within seven days of its upgrade (UG rollback-cluster). The wording is from
+// terraform-aws-eks#2607 and rancher/rancher#21043.
+func (api *clusterUpdateActions) checkStep(k *cluster, version string) (types.UpdateType, error) {
+	if err := api.catalog.checkOffered(version); err != nil {
 		return "", err
 	}
 	switch minor(version) - minor(k.Version) {
 	case 1:
 		return types.UpdateTypeVersionUpdate, nil
 	case -1:
-		if !k.upgraded.IsZero() && s.kernel.Now().Sub(k.upgraded) <= rollbackWindow {
+		if !k.upgraded.IsZero() && api.kernel.Now().Sub(k.upgraded) <= rollbackWindow {
 			return types.UpdateTypeVersionRollback, nil
 		}
 	}
 	return "", invalid("Unsupported Kubernetes minor version update from %s to %s", k.Version, version)
 }
 
-// checkGroupVersions wants node groups of the cluster's version before an upgrade (SDK
-// UpdateClusterVersion; hashicorp/terraform-provider-aws#19478 for the words), and of the version
-// that the cluster goes back to before a rollback, because nodes go back first (UG
-// rollback-cluster).
-func (s *service) checkGroupVersions(k *cluster, kind types.UpdateType, version string) error {
+// checkGroupVersions requires that all node groups have the cluster's version before an upgrade
+// (SDK UpdateClusterVersion), and the version that the cluster returns to before a rollback,
+// because nodes are rolled back first (UG rollback-cluster). The wording is from
+// hashicorp/terraform-provider-aws#19478.
+func (api *clusterUpdateActions) checkGroupVersions(k *cluster, kind types.UpdateType, version string) error {
 	wanted := k.Version
 	if kind == types.UpdateTypeVersionRollback {
 		wanted = version
 	}
 	var others []string
-	for _, key := range sortedKeys(s.groups) {
-		if g := s.groups[key]; g.cluster == k && g.version != wanted {
+	for _, key := range sortedKeys(api.groups.byKey) {
+		if g := api.groups.byKey[key]; g.cluster == k && g.version != wanted {
 			others = append(others, g.name)
 		}
 	}
@@ -120,31 +132,31 @@ func (s *service) checkGroupVersions(k *cluster, kind types.UpdateType, version 
 	return badRequest("Nodegroups %s must be updated to match cluster version %s before updating cluster version", strings.Join(others, ", "), wanted)
 }
 
-// wantedCluster holds the cluster after UpdateClusterConfig.
+// wantedCluster holds the settings of a cluster after UpdateClusterConfig.
 type wantedCluster struct {
 	clusterSettings
 	subnets []string
 }
 
-// clusterChange is a kind of change that UpdateClusterConfig supports. The type of an update names
-// it, so a call has one change.
+// clusterChange is one kind of change of UpdateClusterConfig. A call makes only one change, because
+// the type of the update names it.
 type clusterChange struct {
 	kind   types.UpdateType
 	params params
 	apply  func(*wantedCluster) error
 }
 
-// updateClusterConfig changes one kind of settings of a cluster.
-func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
-	k, ok := s.clusters[val(in.Name)]
-	if !ok {
-		return nil, clusterNotFound(val(in.Name))
+// updateConfig changes one kind of settings of a cluster.
+func (api *clusterUpdateActions) updateConfig(c *sim.Call, in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
+	k, err := api.clusters.find(in.Name)
+	if err != nil {
+		return nil, err
 	}
 	request := shape.Clone(*in)
-	if out, err := replay[eks.UpdateClusterConfigOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+	if out, err := replay[eks.UpdateClusterConfigOutput](api.tokens, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
 		return out, err
 	}
-	change, err := s.clusterChange(k, in)
+	change, err := api.change(k, in)
 	if err != nil {
 		return nil, err
 	}
@@ -159,14 +171,14 @@ func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigIn
 	if reflect.DeepEqual(had, n) {
 		return nil, nothingChanges(change.kind, &n)
 	}
-	u := s.beginCluster(k, change.kind, change.params, func() { k.clusterSettings, k.Subnets = n.clusterSettings, n.subnets })
+	u := api.begin(k, change.kind, change.params, func() { k.clusterSettings, k.Subnets = n.clusterSettings, n.subnets })
 	out := &eks.UpdateClusterConfigOutput{Update: u.view}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
+	api.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
-// nothingChanges returns the answer to a change to what is there (eksctl-io/eksctl#4043 for
-// endpoint access; the wording for the others is an inference).
+// nothingChanges returns the error for a request that changes nothing. The wording about endpoint
+// access is from eksctl-io/eksctl#4043. The wording for the others is an inference.
 func nothingChanges(kind types.UpdateType, n *wantedCluster) error {
 	switch kind {
 	case types.UpdateTypeEndpointAccessUpdate:
@@ -179,8 +191,8 @@ func nothingChanges(kind types.UpdateType, n *wantedCluster) error {
 	}
 }
 
-// clusterChange returns the one change that a call asks for.
-func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (clusterChange, error) {
+// change returns the one change that a call requests.
+func (api *clusterUpdateActions) change(k *cluster, in *eks.UpdateClusterConfigInput) (clusterChange, error) {
 	if err := notSimulated(&eks.CreateClusterInput{
 		ComputeConfig: in.ComputeConfig, StorageConfig: in.StorageConfig, KubernetesNetworkConfig: in.KubernetesNetworkConfig, ControlPlaneScalingConfig: in.ControlPlaneScalingConfig,
 		KubeApiServerConfig: in.KubeApiServerConfig, KubeControllerManagerConfig: in.KubeControllerManagerConfig, KubeSchedulerConfig: in.KubeSchedulerConfig,
@@ -190,7 +202,7 @@ func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (c
 	}
 	var changes []clusterChange
 	if v := in.ResourcesVpcConfig; v != nil {
-		changes = s.networkChanges(k, v)
+		changes = api.networkChanges(k, v)
 	}
 	changes = append(changes, accessChanges(k, in)...)
 	if in.Logging != nil {
@@ -215,7 +227,7 @@ func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (c
 		}})
 	}
 	switch len(changes) {
-	case 0: // words seen in aws-controllers-k8s issues
+	case 0: // the wording is from aws-controllers-k8s issues
 		return clusterChange{}, invalid("The type for cluster update was not provided.")
 	case 1:
 		return changes[0], nil
@@ -224,8 +236,9 @@ func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (c
 	}
 }
 
-// networkChanges returns the changes of the endpoint's access, and of subnets and security groups.
-func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []clusterChange {
+// networkChanges returns the requested changes of the endpoint's access, and of subnets and
+// security groups.
+func (api *clusterUpdateActions) networkChanges(k *cluster, v *types.VpcConfigRequest) []clusterChange {
 	var changes []clusterChange
 	if v.EndpointPublicAccess != nil || v.EndpointPrivateAccess != nil || v.PublicAccessCidrs != nil {
 		p := params{}
@@ -255,17 +268,17 @@ func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []cluste
 			if v.SecurityGroupIds != nil {
 				n.securityGroups = slices.Clone(v.SecurityGroupIds)
 			}
-			if err := s.checkClusterSubnets(n.subnets, k.vpc); err != nil {
+			if err := api.networks.checkClusterSubnets(n.subnets, k.vpc); err != nil {
 				return err
 			}
-			return s.checkSecurityGroups(n.securityGroups, k.vpc)
+			return api.networks.checkSecurityGroups(n.securityGroups, k.vpc)
 		}})
 	}
 	return changes
 }
 
-// accessChanges returns the changes of who may come in, how long versions are supported, and
-// whether the cluster may be deleted.
+// accessChanges returns the requested changes of the authentication mode, the support policy, and
+// deletion protection.
 func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange {
 	var changes []clusterChange
 	if a := in.AccessConfig; a != nil {
@@ -294,8 +307,8 @@ func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange
 	return changes
 }
 
-// autoModeChange returns a change to be without Auto Mode, which notSimulated has seen to. It is an
-// inference that a cluster that never had it accepts the request.
+// autoModeChange returns the change that turns Auto Mode off. notSimulated has refused requests to
+// turn it on. That a cluster that never had Auto Mode accepts the request is an inference.
 func autoModeChange() clusterChange {
 	off := map[string]bool{"enabled": false}
 	p := params{}
@@ -320,71 +333,4 @@ func loggingChange(l *types.Logging) clusterChange {
 	p := params{}
 	p.object(types.UpdateParamTypeClusterLogging, shown)
 	return clusterChange{types.UpdateTypeLoggingUpdate, p, func(n *wantedCluster) error { return n.setLogging(l) }}
-}
-
-// setEndpointAccess applies the endpoint's access of a request (UG cluster-endpoint; wording about
-// both seen in eksctl, the wording about blocks is an inference).
-func (n *clusterSettings) setEndpointAccess(v *types.VpcConfigRequest) error {
-	if v.EndpointPublicAccess != nil {
-		n.publicAccess = *v.EndpointPublicAccess
-	}
-	if v.EndpointPrivateAccess != nil {
-		n.privateAccess = *v.EndpointPrivateAccess
-	}
-	if len(v.PublicAccessCidrs) > 0 {
-		n.publicCIDRs = slices.Clone(v.PublicAccessCidrs)
-	}
-	if !n.publicAccess && !n.privateAccess {
-		return invalid("Private and public endpoint access cannot be false")
-	}
-	for _, cidr := range n.publicCIDRs {
-		if block, err := netip.ParsePrefix(cidr); err != nil || block.Masked() != block {
-			return invalid("The following CIDRs are invalid in publicAccessCidrs: [%s]", cidr)
-		}
-	}
-	return nil
-}
-
-// setLogging takes over which logs a request turns on and off.
-func (n *clusterSettings) setLogging(l *types.Logging) error {
-	if l == nil {
-		return nil
-	}
-	on := map[types.LogType]bool{}
-	for _, kind := range n.logs {
-		on[kind] = true
-	}
-	seen := map[types.LogType]bool{}
-	for _, entry := range l.ClusterLogging {
-		for _, kind := range entry.Types {
-			if err := checkEnum("logging type", kind, kind.Values()); err != nil {
-				return err
-			}
-			if seen[kind] {
-				return invalid("Log type %s is there twice.", kind) // inference
-			}
-			seen[kind], on[kind] = true, val(entry.Enabled)
-		}
-	}
-	n.logs = nil
-	for _, kind := range types.LogType("").Values() {
-		if on[kind] {
-			n.logs = append(n.logs, kind)
-		}
-	}
-	return nil
-}
-
-// setAuthenticationMode goes towards API and never back (UG setting-up-access-entries; words seen
-// in terraform-provider-aws issues).
-func (n *clusterSettings) setAuthenticationMode(from, to types.AuthenticationMode) error {
-	way := []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi}
-	if err := checkEnum("authenticationMode", to, way); err != nil {
-		return err
-	}
-	if step := slices.Index(way, to) - slices.Index(way, from); step < 0 || step > 1 {
-		return invalid("Unsupported authentication mode update from %s to %s", from, to)
-	}
-	n.access.AuthenticationMode = to
-	return nil
 }

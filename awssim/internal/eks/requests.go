@@ -1,67 +1,27 @@
 package eks
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
-	"github.com/slipway-project/slipway/awssim/world"
 )
 
-func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
-	k, ok := s.clusters[val(in.ClusterName)]
-	if !ok {
-		return nil, clusterNotFound(val(in.ClusterName))
-	}
-	if err := checkName(in.NodegroupName); err != nil {
-		return nil, err
-	}
-	if k.status == types.ClusterStatusCreating || k.status == types.ClusterStatusDeleting || k.status == types.ClusterStatusFailed {
-		// inference for the words
-		return nil, badRequest("Nodegroup cannot be created as cluster %s is in status %s", k.Name, k.status)
-	}
-	key := groupKey(k.Name, *in.NodegroupName)
-	request := shape.Clone(*in)
-	if out, err := replay[eks.CreateNodegroupOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
-		return out, err
-	}
-	if s.groups[key] != nil {
-		return nil, inUse("NodeGroup already exists with name %s and cluster name %s", *in.NodegroupName, k.Name)
-	}
-	quota, have := s.kernel.World().Quota(world.QuotaNodeGroups, defaultGroups), 0
-	for _, g := range s.groups {
-		if g.cluster == k {
-			have++
-		}
-	}
-	if have >= quota { // UG service-quotas
-		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of managed node groups per cluster: %d", quota)
-	}
-	n, err := s.newSettings(k, in)
-	if err != nil {
-		return nil, err
-	}
-	g := &group{
-		cluster: k, name: *in.NodegroupName, id: s.kernel.NewUUID(), created: c.Now, settings: n, status: types.NodegroupStatusCreating,
-		deadline: c.Now.Add(creationLimit), builds: map[int64]settings{},
-	}
-	g.arn = fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", s.region.Name, s.region.Account.ID, k.Name, g.name, g.id)
-	s.groups[key] = g
-	s.changed(g)
-	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
-	s.admitNodes(k, n.nodeRole)
-	out := &eks.CreateNodegroupOutput{Nodegroup: s.describeGroup(g)}
-	s.remember(c.Action, in.ClientRequestToken, request, out)
-	return out, nil
+// requests turns requests for node groups into settings, and refuses what EKS refuses.
+type requests struct {
+	region   *sim.Region
+	kernel   *sim.Kernel
+	catalog  *catalog
+	networks *networks
+	roles    *roles
+	groups   *groups
 }
 
-// newSettings checks what a new group is asked to be and fills in the defaults.
-func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (settings, error) {
+// newSettings returns the settings of a new group, with the defaults for what the request leaves out.
+func (r *requests) newSettings(k *cluster, in *eks.CreateNodegroupInput) (settings, error) {
 	n := settings{
 		nodeRole: val(in.NodeRole), subnets: slices.Clone(in.Subnets), amiType: in.AmiType, capacityType: in.CapacityType,
 		instanceTypes: slices.Clone(in.InstanceTypes), diskSize: in.DiskSize, remote: in.RemoteAccess, version: k.Version,
@@ -81,13 +41,13 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 		n.updating = *in.UpdateConfig
 	}
 	var err error
-	if n.source, err = s.findSource(in.LaunchTemplate); err != nil {
+	if n.source, err = r.findSource(in.LaunchTemplate); err != nil {
 		return n, err
 	}
 	checks := []func() error{
-		func() error { return s.checkRole(n.nodeRole) },
-		func() error { return s.checkSubnets(k, n.subnets) },
-		func() error { return s.checkScaling(n.scaling) },
+		func() error { return r.roles.checkNodeRole(n.nodeRole) },
+		func() error { return r.networks.checkSubnets(k, n.subnets) },
+		func() error { return r.checkScaling(n.scaling) },
 		func() error { return checkUpdating(in.UpdateConfig, val(n.scaling.MaxSize)) },
 		func() error { return checkLabels(n.labels) },
 		func() error { return checkTaints(n.taints) },
@@ -96,11 +56,11 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 		func() error { return checkEnum("amiType", n.amiType, n.amiType.Values()) },
 		func() error { return checkEnum("capacityType", n.capacityType, n.capacityType.Values()) },
 		func() error { return checkConflicts(&n, in) },
-		func() error { return s.chooseImage(&n, k, val(in.Version), val(in.ReleaseVersion)) },
-		func() error { return s.chooseTypes(&n) },
-		func() error { return s.checkCapacity(&n) },
+		func() error { return r.chooseImage(&n, k, val(in.Version), val(in.ReleaseVersion)) },
+		func() error { return r.chooseTypes(&n) },
+		func() error { return r.checkCapacity(&n) },
 		func() error { return checkWarmPool(&n) },
-		func() error { return s.checkRemote(&n) },
+		func() error { return r.checkRemote(&n) },
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -110,8 +70,8 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 	return n, nil
 }
 
-// checkConflicts refuses what is said in the template and in the request (UG launch-templates; SDK
-// CreateNodegroupInput). Messages as users report them.
+// checkConflicts refuses settings that both the launch template and the request specify (UG
+// launch-templates; SDK CreateNodegroupInput). The wording is from reports of users.
 func checkConflicts(n *settings, in *eks.CreateNodegroupInput) error {
 	if n.source == nil {
 		if n.amiType == types.AMITypesCustom {
@@ -149,8 +109,8 @@ func checkImageConflicts(n *settings, version, release string) error {
 	return customFields(version, release)
 }
 
-// customFields refuses what does not go with an image of the user's (message seen in reports of
-// UpdateNodegroupVersion).
+// customFields refuses versions for a group with the user's own image. The wording is from reports
+// about UpdateNodegroupVersion.
 func customFields(version, release string) error {
 	switch {
 	case release != "":
@@ -161,8 +121,8 @@ func customFields(version, release string) error {
 	return nil
 }
 
-// chooseImage decides which image the nodes boot, and which Kubernetes version they have.
-func (s *service) chooseImage(n *settings, k *cluster, version, release string) error {
+// chooseImage sets the image and the release that the nodes of a new group boot.
+func (r *requests) chooseImage(n *settings, k *cluster, version, release string) error {
 	// SDK CreateNodegroupInput.Version; message seen in aws-controllers-k8s/community#2957
 	if version != "" && version != k.Version {
 		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s", k.Version)
@@ -174,14 +134,14 @@ func (s *service) chooseImage(n *settings, k *cluster, version, release string) 
 	if n.amiType == "" {
 		n.amiType = defaultType(n.version)
 	}
-	found, err := s.findRelease(n.amiType, n.version, release)
+	found, err := r.catalog.findRelease(n.amiType, n.version, release)
 	n.release, n.image = found.version, found.image
 	return err
 }
 
-// chooseTypes fills in the default instance type and refuses types that do not exist here or cannot
-// run the image.
-func (s *service) chooseTypes(n *settings) error {
+// chooseTypes sets the default instance type, and refuses types that do not exist in this world or
+// that cannot run the image.
+func (r *requests) chooseTypes(n *settings) error {
 	if len(n.instanceTypes) > maxInstanceTypes {
 		return invalid("You can specify at most %d instance types.", maxInstanceTypes)
 	}
@@ -194,7 +154,7 @@ func (s *service) chooseTypes(n *settings) error {
 	}
 	line, managed := imageLines[n.amiType]
 	for _, name := range wanted {
-		t := s.kernel.World().InstanceType(name)
+		t := r.kernel.World().InstanceType(name)
 		if t == nil { // message seen in terraform-aws-eks
 			return invalid("The following supplied instance types do not exist: [%s]", name)
 		}
@@ -205,7 +165,7 @@ func (s *service) chooseTypes(n *settings) error {
 	return nil
 }
 
-// checkWarmPool (UG warm-pools-managed-node-groups; SDK WarmPoolConfig).
+// checkWarmPool refuses invalid warm pools (UG warm-pools-managed-node-groups; SDK WarmPoolConfig).
 func checkWarmPool(n *settings) error {
 	w := n.warm
 	if w == nil {
