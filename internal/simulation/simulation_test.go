@@ -33,7 +33,7 @@ var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 	if err != nil {
 		return nil, err
 	}
-	return apiserver.NewKinds(scheme, definitions)
+	return apiserver.NewKinds(scheme, definitions), nil
 })
 
 // TestMain has garbage collected rarely: a schedule produces much of it, and needs little memory.
