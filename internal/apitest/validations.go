@@ -10,14 +10,14 @@ import (
 const mostValidations = 1 << 15
 
 // validations remembers what was found valid, so that it is not validated again: a validation takes
-// a hundred times as long as encoding what it looks at, and simulations repeat the same objects.
+// a hundred times as long as encoding its input, and simulations repeat the same objects.
 type validations struct {
 	mu    sync.Mutex
 	found map[[sha256.Size]byte]bool
 }
 
 // once calls validate, unless it returned no error before for an equal input. The input is
-// everything that validate looks at.
+// everything that the answer depends on.
 func (v *validations) once(validate func() error, input ...any) error {
 	encoded, err := json.Marshal(input)
 	if err != nil {
@@ -44,7 +44,7 @@ func (v *validations) once(validate func() error, input ...any) error {
 	return nil
 }
 
-// validated returns what validation looks at of an object: all of it but the metadata, of which
+// validated returns what validation reads of an object: all of it but the metadata, of which
 // rules can read the name and the generated name alone.
 func validated(object map[string]any) map[string]any {
 	seen := make(map[string]any, len(object))

@@ -83,7 +83,7 @@ type facts struct {
 	tokens   int
 	// instances are the instances of the pool's group, by ID.
 	instances map[string]*instance
-	// versions are the configurations of versions of launch templates that were looked at, by the
+	// versions are the configurations of versions of launch templates that were described, by the
 	// template and the number of the version.
 	versions map[[2]string]configuration
 	// drains are when the drains of nodes began, by instance.

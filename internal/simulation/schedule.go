@@ -12,16 +12,9 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
-// lengths are the bounds that schedules choose from, each with the same probability, for the number
-// of events in their first phase. Most mistakes need few events, and some need many.
-var lengths = []int{16, 24, 32, 48, 120}
-
 const (
-	// calmStart is the probability that the pool has been created, without faults, before the first
-	// phase begins, and calm is how long that may take. Short schedules would otherwise end before
-	// there is something to change.
-	calmStart = 0.5
-	calm      = 3 * time.Minute
+	// steps bounds the number of events in the first phase of a schedule.
+	steps = 160
 	// rest is for how long nothing must have been written before the second phase looks whether
 	// everything is as it must be, patience how long that may take, and quiet for how long nothing
 	// may be written afterwards. Launch configs are checked every eight minutes, and may then say
@@ -78,16 +71,9 @@ func Run(ctx context.Context, options Options) (Result, error) {
 
 // run runs both phases, and returns how many steps the first one had.
 func (w *World) run(ctx context.Context, options Options) (int, error) {
-	faults := drawFaults(w.chance)
-	longest := pick(w.chance, lengths...)
-	count := longest/4 + w.chance.IntN(longest*3/4)
-	if w.chance.happens(calmStart) {
-		if err := w.calm(ctx); err != nil || w.violation != nil {
-			return count, err
-		}
-	}
-	w.faults = faults
+	w.faults = drawFaults(w.chance)
 	w.trace.event("faults %+v", w.faults)
+	count := steps/4 + w.chance.IntN(steps*3/4)
 	for number := range count {
 		w.chance = newChance(options.Seed, number+1)
 		if options.Skip[number] {
@@ -123,7 +109,7 @@ func (w *World) step(ctx context.Context) error {
 	}
 	options := []option{
 		{2, func() error { return w.wait() }},
-		{2, func() error { return w.act(ctx, w.trace.event) }},
+		{1, func() error { return w.act(ctx, w.trace.event) }},
 	}
 	if w.chance.happens(0.01) {
 		options = append(options, option{4, func() error { w.trace.event("the process is replaced"); return w.restart(ctx) }})
@@ -234,18 +220,6 @@ func (w *World) flush(ctx context.Context) error {
 			return nil
 		}
 	}
-	return nil
-}
-
-// calm lets the pool be created.
-func (w *World) calm(ctx context.Context) error {
-	w.faultless = w.clock.Now()
-	for until := w.clock.Now().Add(calm); w.clock.Now().Before(until); w.advance(w.next()) {
-		if err := w.flush(ctx); err != nil || w.violation != nil {
-			return err
-		}
-	}
-	w.faultless = time.Time{}
 	return nil
 }
 
