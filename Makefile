@@ -38,7 +38,7 @@ test: packages $(BIN)/gotestsum ## Run the tests beside the code, SCHEDULES=N of
 	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -vE '/lab/($(subst $() ,|,$(JOURNEYS)))$$')
 
 .PHONY: test-all
-test-all: SCHEDULES ?= 1000
+test-all: SCHEDULES ?= 800
 test-all: test journeys ## Run all tests: those of `make test`, and the journeys.
 
 .PHONY: journeys

@@ -10,7 +10,7 @@ import (
 const mostValidations = 1 << 15
 
 // validations remembers what was found valid, so that it is not validated again: a validation takes
-// a hundred times as long as encoding its input, and simulations repeat the same objects.
+// much longer than encoding its input, and simulations repeat the same objects.
 type validations struct {
 	mu    sync.Mutex
 	found map[[sha256.Size]byte]bool
