@@ -32,11 +32,12 @@ lab: ## Build bin/lab alone. The first time takes some four minutes on two cores
 JOURNEYS := adversary clusterctl cmd/lab crashsweep integration managertest provisioner scale underpolicy
 
 .PHONY: test
-test: packages $(BIN)/gotestsum ## Run the tests beside the code, the simulation, and the quick tests of the laboratory. What failed is said once more at the end.
-	$(GOTESTSUM) -- $(TEST_FLAGS) ./...
+test: packages $(BIN)/gotestsum ## Run the tests beside the code, SCHEDULES=N of the simulation, and the quick tests of the laboratory. What failed is said once more at the end.
+	SIMULATION_SCHEDULES=$(or $(SCHEDULES),500) $(GOTESTSUM) -- $(TEST_FLAGS) ./...
 	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -vE '/lab/($(subst $() ,|,$(JOURNEYS)))$$')
 
 .PHONY: test-all
+test-all: SCHEDULES ?= 800
 test-all: test journeys ## Run all tests: those of `make test`, and the journeys.
 
 .PHONY: journeys

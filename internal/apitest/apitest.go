@@ -77,6 +77,8 @@ type Resource struct {
 	// fields validate single fields of spec and of status, by path. One that is nil cannot be
 	// validated without the others.
 	fields map[string]*Resource
+	// valid holds which validations found no mistake.
+	valid validations
 }
 
 // Resource returns the version of the kind.
@@ -140,13 +142,18 @@ func (r *Resource) Create(ctx context.Context, object map[string]any) (map[strin
 		return nil, err
 	}
 	delete(stored, "status")
+	return stored, r.valid.once(func() error { return r.validateCreate(ctx, stored) }, "create", validated(stored))
+}
+
+// validateCreate runs the server's validation of a new object that is pruned and defaulted.
+func (r *Resource) validateCreate(ctx context.Context, stored map[string]any) error {
 	errs := validation.ValidateCustomResource(nil, stored, r.schema)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.Structural, stored)...)
 	if !blocks(errs) {
 		found, _ := r.cel.Validate(ctx, nil, r.Structural, stored, nil, celconfig.RuntimeCELCostBudget)
 		errs = append(errs, found...)
 	}
-	return stored, errs.ToAggregate()
+	return errs.ToAggregate()
 }
 
 // Update returns the object as it would be stored in place of old, or why it would be refused. The

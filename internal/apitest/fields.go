@@ -15,10 +15,19 @@ import (
 func (r *Resource) ValidateChange(ctx context.Context, old, stored map[string]any, part string) error {
 	before, _ := old[part].(map[string]any)
 	after, is := stored[part].(map[string]any)
-	if !is || !r.validFields(ctx, part, before, after) {
-		return r.ValidateUpdate(ctx, old, stored)
+	if is && r.validFields(ctx, part, before, after) {
+		return nil
 	}
-	return nil
+	input := []any{part, before, stored[part]}
+	if !bare(*r.definition) {
+		input = []any{part, validated(old), validated(stored)}
+	}
+	return r.valid.once(func() error { return r.ValidateUpdate(ctx, old, stored) }, input...)
+}
+
+// bare reports whether a schema says nothing about its fields together.
+func bare(schema apiextensionsv1.JSONSchemaProps) bool {
+	return len(schema.XValidations)+len(schema.AllOf)+len(schema.AnyOf)+len(schema.OneOf) == 0 && schema.Not == nil
 }
 
 // validFields reports whether the fields of a part that changed are valid by themselves, and
@@ -38,7 +47,11 @@ func (r *Resource) validFields(ctx context.Context, part string, before, after m
 		if had {
 			old[name] = former
 		}
-		if field == nil || field.ValidateUpdate(ctx, old, map[string]any{name: value}) != nil {
+		if field == nil {
+			return false
+		}
+		stored := map[string]any{name: value}
+		if field.valid.once(func() error { return field.ValidateUpdate(ctx, old, stored) }, old, stored) != nil {
 			return false
 		}
 	}

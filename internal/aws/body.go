@@ -22,27 +22,29 @@ func SendBodies(stack *middleware.Stack) error {
 	if _, sends := stack.Finalize.Get("Retry"); !sends {
 		return nil
 	}
-	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("SlipwaySendBodies", sendBody), "Retry", middleware.After)
+	// First of the last step, when the request is complete and signed: the SDK reads a body with
+	// WriteTo for its checksum without a buffer.
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("SlipwaySendBodies", sendBody), middleware.Before)
 }
 
 func sendBody(
-	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
-) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	request, isHTTP := in.Request.(*smithyhttp.Request)
 	if !isHTTP {
-		return next.HandleFinalize(ctx, in)
+		return next.HandleDeserialize(ctx, in)
 	}
 	stream := request.GetStream()
 	seeker, seekable := stream.(io.ReadSeeker)
 	if _, writes := stream.(io.WriterTo); !writes || !seekable {
-		return next.HandleFinalize(ctx, in)
+		return next.HandleDeserialize(ctx, in)
 	}
 	length := request.ContentLength
 	plain, err := request.SetStream(struct{ io.ReadSeeker }{seeker})
 	if err != nil {
-		return middleware.FinalizeOutput{}, middleware.Metadata{}, fmt.Errorf("preparing the body of a request: %w", err)
+		return middleware.DeserializeOutput{}, middleware.Metadata{}, fmt.Errorf("preparing the body of a request: %w", err)
 	}
 	plain.ContentLength = length
 	in.Request = plain
-	return next.HandleFinalize(ctx, in)
+	return next.HandleDeserialize(ctx, in)
 }

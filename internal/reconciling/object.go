@@ -23,25 +23,17 @@ func PatchStatus(ctx context.Context, c client.Client, object, before client.Obj
 	if reflect.DeepEqual(object, before) {
 		return nil // as most passes end, at a tenth of what it takes to find that out of JSON
 	}
-	difference, err := client.MergeFrom(before).Data(object)
-	if err != nil {
-		return fmt.Errorf("computing the status patch: %w", err)
-	}
-	changes, err := statusOf(difference)
-	if err != nil || changes == nil {
+	status, err := statusOf(object)
+	if err != nil || status == nil {
 		return err
 	}
-	whole, err := json.Marshal(object)
-	if err != nil {
-		return fmt.Errorf("computing the status patch: %w", err)
-	}
-	status, err := statusOf(whole)
-	if err != nil {
+	former, err := statusOf(before)
+	if err != nil || reflect.DeepEqual(status, former) {
 		return err
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
-		"status":   withRemovals(status, changes),
+		"status":   withRemovals(status, former),
 	})
 	if err != nil {
 		return fmt.Errorf("computing the status patch: %w", err)
@@ -58,8 +50,12 @@ func PatchStatus(ctx context.Context, c client.Client, object, before client.Obj
 	return nil
 }
 
-// statusOf is the status in an object or a merge patch, nil if there is none.
-func statusOf(document []byte) (map[string]any, error) {
+// statusOf returns the status of an object as it is written, nil if there is none.
+func statusOf(object client.Object) (map[string]any, error) {
+	document, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("computing the status patch: %w", err)
+	}
 	var members struct {
 		Status map[string]any `json:"status"`
 	}
@@ -69,22 +65,23 @@ func statusOf(document []byte) (map[string]any, error) {
 	return members.Status, nil
 }
 
-// withRemovals adds to a value what a merge patch removes from it: members that are null.
-func withRemovals(value, patch map[string]any) map[string]any {
-	if value == nil {
-		value = map[string]any{}
-	}
-	for key, change := range patch {
-		switch change := change.(type) {
-		case nil:
-			value[key] = nil
-		case map[string]any:
-			if member, isMap := value[key].(map[string]any); isMap {
-				value[key] = withRemovals(member, change)
+// withRemovals returns a merge patch that turns former into value: value, and null for each member
+// that former has and value does not.
+func withRemovals(value, former map[string]any) map[string]any {
+	patch := maps.Clone(value)
+	for key, was := range former {
+		now, kept := value[key]
+		if !kept {
+			patch[key] = nil
+			continue
+		}
+		if member, isMap := now.(map[string]any); isMap {
+			if formerMember, wasMap := was.(map[string]any); wasMap {
+				patch[key] = withRemovals(member, formerMember)
 			}
 		}
 	}
-	return value
+	return patch
 }
 
 // Patch changes what mutate changes of an object's metadata and spec, in one patch, and nothing if

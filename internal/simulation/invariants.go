@@ -83,6 +83,9 @@ type facts struct {
 	tokens   int
 	// instances are the instances of the pool's group, by ID.
 	instances map[string]*instance
+	// versions are the configurations of versions of launch templates that were described, by the
+	// template and the number of the version.
+	versions map[[2]string]configuration
 	// drains are when the drains of nodes began, by instance.
 	drains map[string]time.Time
 	// foreign describes the foreign resources; empty if there are none.
@@ -106,7 +109,7 @@ type instance struct {
 }
 
 func newFacts(clk clock.PassiveClock) facts {
-	return facts{clock: clk, instances: map[string]*instance{}, drains: map[string]time.Time{}}
+	return facts{clock: clk, instances: map[string]*instance{}, versions: map[[2]string]configuration{}, drains: map[string]time.Time{}}
 }
 
 // running returns the IDs of instances that have not terminated.
@@ -200,16 +203,33 @@ func (w *World) instanceLaunched(ctx context.Context, id string) error {
 		return err
 	}
 	launched := &instance{template: tags["aws:ec2launchtemplate:id"], version: number, launched: w.clock.Now()}
-	versions, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: &launched.template, Versions: []string{strconv.FormatInt(number, 10)},
-	})
+	launched.configuration, err = w.configurationOfVersion(ctx, launched.template, strconv.FormatInt(number, 10))
 	if err != nil {
 		return err
 	}
-	launched.configuration = configurationIn(versions.LaunchTemplateVersions[0].LaunchTemplateData)
 	w.facts.instances[id] = launched
 	w.trace.detail("instance %s begins, from version %d: %s, %d GB", id, number, launched.instanceType, launched.volumeSize)
 	return nil
+}
+
+// configurationOfVersion returns the configuration that a version of a template launches. AWS is
+// asked once for a version that is named by its number: it never changes.
+func (w *World) configurationOfVersion(ctx context.Context, template, version string) (configuration, error) {
+	at := [2]string{template, version}
+	if known, is := w.facts.versions[at]; is {
+		return known, nil
+	}
+	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: &template, Versions: []string{version},
+	})
+	if err != nil {
+		return configuration{}, fmt.Errorf("describing version %s of %s: %w", version, template, err)
+	}
+	launches := configurationIn(found.LaunchTemplateVersions[0].LaunchTemplateData)
+	if _, err := strconv.Atoi(version); err == nil {
+		w.facts.versions[at] = launches
+	}
+	return launches, nil
 }
 
 // configurationIn returns the configuration that a version launches.
@@ -295,13 +315,11 @@ func (w *World) noteSpared(ctx context.Context, started bool) error {
 		return err
 	}
 	source := groups[0].LaunchTemplate
-	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: source.LaunchTemplateId, Versions: []string{*source.Version},
-	})
+	now, err := w.configurationOfVersion(ctx, *source.LaunchTemplateId, *source.Version)
 	if err != nil {
 		return fmt.Errorf("describing what the group launches: %w", err)
 	}
-	if now := configurationIn(found.LaunchTemplateVersions[0].LaunchTemplateData); now != w.facts.launches {
+	if now != w.facts.launches {
 		w.facts.launches, w.facts.spared = now, nil
 	}
 	if !started {

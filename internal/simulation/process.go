@@ -192,7 +192,7 @@ func (p *process) nextSweep() time.Time {
 
 // sweepAnyway is the time after a sweep when AWS is swept again though nothing is known to have
 // changed in it.
-const sweepAnyway = time.Minute
+const sweepAnyway = 5 * time.Minute
 
 // sawAll reports whether the last sweep saw AWS as it still is, so that another one would change
 // nothing. While faults happen, it might fail.

@@ -1,10 +1,12 @@
 package simulation_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +22,7 @@ import (
 
 var (
 	seedFlag  = flag.Int64("seed", -1, "run the schedule of this seed alone, and show it")
-	seedsFlag = flag.Int("seeds", 100, "how many schedules to run")
+	seedsFlag = flag.Int("seeds", 0, "how many schedules to run; 0 for as many as SIMULATION_SCHEDULES says, or else 800")
 	firstFlag = flag.Uint64("first", 1, "the seed of the first schedule")
 )
 
@@ -33,7 +35,7 @@ var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 	if err != nil {
 		return nil, err
 	}
-	return apiserver.NewKinds(scheme, definitions)
+	return apiserver.NewKinds(scheme, definitions), nil
 })
 
 // TestMain has garbage collected rarely: a schedule produces much of it, and needs little memory.
@@ -61,6 +63,21 @@ func run(t *testing.T, options simulation.Options) (result simulation.Result) {
 	return result
 }
 
+// schedules returns how many schedules TestSimulation runs. A run of all packages sets the variable:
+// it cannot give one of them a flag.
+func schedules(t *testing.T) int {
+	t.Helper()
+	wanted := os.Getenv("SIMULATION_SCHEDULES")
+	if *seedsFlag != 0 || wanted == "" {
+		return cmp.Or(*seedsFlag, 800)
+	}
+	count, err := strconv.Atoi(wanted)
+	if err != nil {
+		t.Fatalf("reading SIMULATION_SCHEDULES: %v", err)
+	}
+	return count
+}
+
 // TestSimulation holds that every invariant holds in every schedule.
 func TestSimulation(t *testing.T) {
 	if *seedFlag >= 0 {
@@ -72,12 +89,13 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	var next atomic.Int64
+	last := int64(schedules(t))
 	rate := &progress{began: time.Now(), shown: time.Now()}
 	t.Run("schedules", func(t *testing.T) {
 		for _, worker := range []string{"first", "second"} {
 			t.Run(worker, func(t *testing.T) {
 				t.Parallel()
-				for i := next.Add(1); i <= int64(*seedsFlag) && !t.Failed(); i = next.Add(1) {
+				for i := next.Add(1); i <= last && !t.Failed(); i = next.Add(1) {
 					seed := *firstFlag + uint64(i) - 1
 					result := run(t, simulation.Options{Seed: seed})
 					if result.Violation != nil {

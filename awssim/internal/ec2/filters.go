@@ -107,10 +107,17 @@ func matchesAny(patterns, values []string) bool {
 // "List and filter your resources", wildcards). It takes time in proportion to both lengths,
 // whatever the pattern.
 func wildcardMatch(pattern, value string) bool {
+	for pattern != "" && !strings.ContainsRune(`*?\`, rune(pattern[0])) {
+		if value == "" || value[0] != pattern[0] {
+			return false // as most values do, at their beginning
+		}
+		pattern, value = pattern[1:], value[1:]
+	}
 	reached := make([]bool, len(value)+1) // at n: the pattern so far matches the first n characters
+	next := make([]bool, len(value)+1)
 	reached[0] = true
 	for i := 0; i < len(pattern); i++ {
-		next := make([]bool, len(value)+1)
+		next[0] = false
 		switch c := pattern[i]; c {
 		case '*':
 			next[0] = reached[0]
@@ -131,7 +138,7 @@ func wildcardMatch(pattern, value string) bool {
 				next[n+1] = reached[n] && value[n] == c
 			}
 		}
-		reached = next
+		reached, next = next, reached
 	}
 	return reached[len(value)]
 }

@@ -104,14 +104,19 @@ func (im *images) snapshotSize(id string) (int32, bool) {
 	if id == "" {
 		return 0, false
 	}
-	for _, image := range im.All() {
+	size := func(image *types.Image) *int32 {
 		for _, m := range image.BlockDeviceMappings {
 			if m.Ebs != nil && val(m.Ebs.SnapshotId) == id && m.Ebs.VolumeSize != nil {
-				return *m.Ebs.VolumeSize, true
+				return m.Ebs.VolumeSize
 			}
 		}
+		return nil
 	}
-	return 0, false
+	image, is := im.First(func(image *types.Image) bool { return size(image) != nil })
+	if !is {
+		return 0, false
+	}
+	return *size(&image), true
 }
 
 func (im *images) resolve(id string) (string, error) {

@@ -122,6 +122,21 @@ func (t *Table[V]) All() []V {
 	return t.collect(func(r *row[V]) int { return len(r.versions) - 1 })
 }
 
+// First returns the newest value that matches and was inserted first, false if none matches.
+func (t *Table[V]) First(matches func(*V) bool) (V, bool) {
+	var first *row[V]
+	for _, r := range t.rows {
+		if newest := &r.versions[len(r.versions)-1]; (first == nil || r.seq < first.seq) && !newest.deleted && matches(&newest.value) {
+			first = r
+		}
+	}
+	if first == nil {
+		var zero V
+		return zero, false
+	}
+	return first.newest().value, true
+}
+
 // VisibleAll returns the values that a Describe sees now, by order of insertion.
 func (t *Table[V]) VisibleAll() []V {
 	for key, r := range t.rows {

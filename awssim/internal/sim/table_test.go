@@ -64,6 +64,11 @@ func TestTableLaw(t *testing.T) {
 					}
 				}
 				check("now", model, table.All(), table.Get)
+				matches := func(value *int) bool { return len(model) > 1 && *value >= model[1].value }
+				matching := slices.DeleteFunc(table.All(), func(value int) bool { return !matches(&value) })
+				if got, is := table.First(matches); is != (len(matching) > 0) || is && got != matching[0] {
+					t.Fatalf("the first that matches is %d, %t, want the first of %v", got, is, matching)
+				}
 				if lag == 0 {
 					check("without lag", model, table.VisibleAll(), table.Visible)
 				}

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,21 +13,28 @@ import (
 	"github.com/slipway-project/slipway/internal/apitest"
 )
 
-// Kinds holds the rules of every kind that a server serves. It is read-only once built, so that one
-// value serves many servers: compiling the CEL rules of the definitions takes longer than a whole
-// simulation.
+// Kinds holds the rules of every kind that a server serves. One value serves many servers, at the
+// same time: compiling the CEL rules of the definitions takes longer than a whole simulation.
 type Kinds struct {
 	scheme *runtime.Scheme
 	rules  map[schema.GroupVersionKind]rules
-	mapper *meta.DefaultRESTMapper
+	// schemas are the schemas of kinds that definitions name. A schema is compiled when the first
+	// object of its kind is written: most kinds are never used, and what is compiled stays in memory.
+	schemas map[schema.GroupVersionKind]func() (schemas, error)
+	mapper  *meta.DefaultRESTMapper
 }
 
-// rules says how the server treats objects of a kind.
-type rules struct {
+// schemas are the schemas of a kind.
+type schemas struct {
 	// schema validates, defaults, and prunes objects; nil for a kind whose definition is not known.
 	schema *apitest.Resource
 	// statusSchema is schema for writes of the status, which leave the spec as it was validated before.
 	statusSchema *apitest.Resource
+}
+
+// rules says how the server treats objects of a kind.
+type rules struct {
+	schemas
 	// custom is true for custom resources. They have a generation, and an update must name a
 	// resource version.
 	custom bool
@@ -41,8 +49,11 @@ var clusterScoped = sets.New("Namespace", "Node", "PersistentVolume", "CustomRes
 // NewKinds returns the rules of the kinds in scheme. A kind that definitions name follows its
 // schema; any other kind outside Kubernetes' own groups is a custom resource with a status
 // subresource that accepts every field.
-func NewKinds(scheme *runtime.Scheme, definitions apitest.Definitions) (*Kinds, error) {
-	k := &Kinds{scheme: scheme, rules: map[schema.GroupVersionKind]rules{}, mapper: meta.NewDefaultRESTMapper(nil)}
+func NewKinds(scheme *runtime.Scheme, known apitest.Definitions) *Kinds {
+	k := &Kinds{
+		scheme: scheme, rules: map[schema.GroupVersionKind]rules{}, schemas: map[schema.GroupVersionKind]func() (schemas, error){},
+		mapper: meta.NewDefaultRESTMapper(nil),
+	}
 	for gvk := range scheme.AllKnownTypes() {
 		if gvk.Version == runtime.APIVersionInternal {
 			continue
@@ -52,15 +63,9 @@ func NewKinds(scheme *runtime.Scheme, definitions apitest.Definitions) (*Kinds, 
 		if clusterScoped.Has(gvk.Kind) {
 			scope = meta.RESTScopeRoot
 		}
-		if definition := definitions[gvk.Kind]; definition != nil && definition.Spec.Group == gvk.Group {
-			resource, err := definitions.Resource(gvk.Kind, gvk.Version)
-			if err != nil {
-				return nil, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
-			}
-			kind.schema, kind.status = resource, statusOf(definition, gvk.Version)
-			if kind.statusSchema, err = definitions.StatusResource(gvk.Kind, gvk.Version); err != nil {
-				return nil, fmt.Errorf("reading the status of %s: %w", gvk.Kind, err)
-			}
+		if definition := known[gvk.Kind]; definition != nil && definition.Spec.Group == gvk.Group {
+			kind.status = statusOf(definition, gvk.Version)
+			k.schemas[gvk] = sync.OnceValues(func() (schemas, error) { return compile(known, gvk) })
 			if definition.Spec.Scope == apiextensionsv1.ClusterScoped {
 				scope = meta.RESTScopeRoot
 			}
@@ -68,7 +73,34 @@ func NewKinds(scheme *runtime.Scheme, definitions apitest.Definitions) (*Kinds, 
 		k.rules[gvk] = kind
 		k.mapper.Add(gvk, scope)
 	}
-	return k, nil
+	return k
+}
+
+// compile compiles the schemas of a kind that definitions name.
+func compile(known apitest.Definitions, gvk schema.GroupVersionKind) (schemas, error) {
+	whole, err := known.Resource(gvk.Kind, gvk.Version)
+	if err != nil {
+		return schemas{}, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
+	}
+	status, err := known.StatusResource(gvk.Kind, gvk.Version)
+	if err != nil {
+		return schemas{}, fmt.Errorf("reading the status of %s: %w", gvk.Kind, err)
+	}
+	return schemas{schema: whole, statusSchema: status}, nil
+}
+
+// rulesOf returns the rules of a kind.
+func (k *Kinds) rulesOf(gvk schema.GroupVersionKind) (rules, error) {
+	found, known := k.rules[gvk]
+	if !known {
+		return rules{}, runtime.NewNotRegisteredErrForKind("simulation", gvk)
+	}
+	if compiled := k.schemas[gvk]; compiled != nil {
+		var err error
+		found.schemas, err = compiled()
+		return found, err
+	}
+	return found, nil
 }
 
 // Scheme returns the scheme of the kinds.

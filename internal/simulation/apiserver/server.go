@@ -148,7 +148,7 @@ func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gvk := object.GroupVersionKind()
-	rules, err := s.rulesOf(gvk)
+	rules, err := s.kinds.rulesOf(gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
 func (s *Server) update(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName, part subresource, change func(stored *Object) (*Object, error)) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rules, err := s.rulesOf(gvk)
+	rules, err := s.kinds.rulesOf(gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -343,14 +343,6 @@ func (s *Server) find(gvk schema.GroupVersionKind, name types.NamespacedName) (*
 		return stored, nil
 	}
 	return nil, apierrors.NewNotFound(resourceOf(gvk), name.Name)
-}
-
-func (s *Server) rulesOf(gvk schema.GroupVersionKind) (rules, error) {
-	found, known := s.kinds.rules[gvk]
-	if !known {
-		return rules{}, runtime.NewNotRegisteredErrForKind("simulation", gvk)
-	}
-	return found, nil
 }
 
 // suffix returns five characters for a generated name.

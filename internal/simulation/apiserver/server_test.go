@@ -37,7 +37,7 @@ var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 	if err != nil {
 		return nil, err
 	}
-	return apiserver.NewKinds(scheme, definitions)
+	return apiserver.NewKinds(scheme, definitions), nil
 })
 
 type fixture struct {

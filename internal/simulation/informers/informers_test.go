@@ -35,11 +35,7 @@ func newFixture(t *testing.T) *fixture {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := apiserver.NewKinds(scheme, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := apiserver.New(kinds, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 1)
+	server := apiserver.New(apiserver.NewKinds(scheme, nil), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 1)
 	cached := informers.New(server, scheme)
 	return &fixture{T: t, server: server, direct: server.Client(), cache: cached, process: informers.NewClient(cached, server.Client())}
 }
