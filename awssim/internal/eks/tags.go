@@ -46,8 +46,8 @@ func (api *tagActions) find(arn string) (tags map[string]string, set func(map[st
 	return nil, nil, sim.Errorf("NotFoundException", "No resource found for ARN %s", arn).WithStatus(http.StatusNotFound)
 }
 
-// findIn is find for the add-ons and access entries of one cluster. It returns no function if the
-// cluster has no such resource.
+// findIn returns the tags of the add-on or the access entry of a cluster with an ARN, and a
+// function that replaces them, or nil if there is none.
 func (api *tagActions) findIn(c *cluster, arn string) (tags map[string]string, set func(map[string]string)) {
 	for _, a := range c.addons {
 		if a.arn == arn {
