@@ -24,7 +24,7 @@ func PatchStatus(ctx context.Context, c client.Client, object, before client.Obj
 		return nil // as most passes end, at a tenth of what it takes to find that out of JSON
 	}
 	status, err := statusOf(object)
-	if err != nil || status == nil {
+	if err != nil {
 		return err
 	}
 	former, err := statusOf(before)
@@ -50,7 +50,7 @@ func PatchStatus(ctx context.Context, c client.Client, object, before client.Obj
 	return nil
 }
 
-// statusOf returns the status of an object as it is written, nil if there is none.
+// statusOf returns the status of an object as it is written, without members if there is none.
 func statusOf(object client.Object) (map[string]any, error) {
 	document, err := json.Marshal(object)
 	if err != nil {
@@ -61,6 +61,9 @@ func statusOf(object client.Object) (map[string]any, error) {
 	}
 	if err := json.Unmarshal(document, &members); err != nil {
 		return nil, fmt.Errorf("computing the status patch: %w", err)
+	}
+	if members.Status == nil {
+		members.Status = map[string]any{}
 	}
 	return members.Status, nil
 }
