@@ -159,7 +159,9 @@ func TestReplacedNodegroups(t *testing.T) {
 		{"done, with a comma", names("new,"), "new", "", true},
 		{"the annotation is lost, and status has both", inStatus, "new", "old", true},
 		{"the annotation counts more than status", func(pool *infrav1.AWSManagedMachinePool) { inStatus(pool); names("newer,new")(pool) }, "newer", "new", true},
-		{"status has only a node group", func(pool *infrav1.AWSManagedMachinePool) { pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "new"} }, "", "", false},
+		{"status has only a node group", func(pool *infrav1.AWSManagedMachinePool) {
+			pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "new"}
+		}, "", "", false},
 		{"a name that is none", names("../new,old"), "", "", false},
 		{"a name that is too long", names(strings.Repeat("x", 64)), "", "", false},
 		{"what leaves has a name that is none", names("new,o ld"), "new", "", true},
@@ -189,10 +191,18 @@ func TestNodegroupNames(t *testing.T) {
 	}{
 		{"no records", nil, derived, 0},
 		{"a name in the spec", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.EKSNodegroupName = "mine" }, []string{"mine"}, 3},
-		{"a name in status that is CAPA's default", func(pool *infrav1.AWSManagedMachinePool) { pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "team_pool"} }, derived, 0},
-		{"another name in status", func(pool *infrav1.AWSManagedMachinePool) { pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "recorded"} }, []string{"recorded", "team_pool"}, 1},
-		{"a name in status that EKS refuses", func(pool *infrav1.AWSManagedMachinePool) { pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "-x"} }, derived, 0},
-		{"a replacement", func(pool *infrav1.AWSManagedMachinePool) { pool.Annotations[ownership.NodegroupsAnnotation] = "new,old" }, []string{"new", "team_pool", derived[1], "old"}, 0},
+		{"a name in status that is CAPA's default", func(pool *infrav1.AWSManagedMachinePool) {
+			pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "team_pool"}
+		}, derived, 0},
+		{"another name in status", func(pool *infrav1.AWSManagedMachinePool) {
+			pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "recorded"}
+		}, []string{"recorded", "team_pool"}, 1},
+		{"a name in status that EKS refuses", func(pool *infrav1.AWSManagedMachinePool) {
+			pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "-x"}
+		}, derived, 0},
+		{"a replacement", func(pool *infrav1.AWSManagedMachinePool) {
+			pool.Annotations[ownership.NodegroupsAnnotation] = "new,old"
+		}, []string{"new", "team_pool", derived[1], "old"}, 0},
 		{"a replacement back to the first name", func(pool *infrav1.AWSManagedMachinePool) {
 			pool.Annotations[ownership.NodegroupsAnnotation] = "team_pool," + derived[1]
 		}, derived, 0},

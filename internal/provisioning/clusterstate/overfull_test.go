@@ -51,12 +51,12 @@ func TestOverfull(t *testing.T) {
 	here := []func(*corev1.Pod){running, on("node-1")}
 	with := func(edits ...func(*corev1.Pod)) []func(*corev1.Pod) { return append(edits, here...) }
 	for _, row := range []struct {
-		reason   string
-		promised []func(*corev1.Pod)
-		bound    [][]func(*corev1.Pod)
-		pods     string
+		reason    string
+		promised  []func(*corev1.Pod)
+		bound     [][]func(*corev1.Pod)
+		pods      string
 		elsewhere bool
-		want     bool
+		want      bool
 	}{
 		{reason: "nothing else is there", promised: []func(*corev1.Pod){asks("2")}},
 		{reason: "there is room for both", promised: []func(*corev1.Pod){asks("1")}, bound: [][]func(*corev1.Pod){with(asks("1"))}},
