@@ -220,7 +220,7 @@ func TestInstanceThatIsGoneLosesItsMachine(t *testing.T) {
 	})
 }
 
-// TestMachinesAreTakenAway holds that a pool that is to have no Machines loses them, while every
+// TestMachinesAreTakenAway holds that a pool that must have no Machines loses them, while every
 // instance stays, and that Cluster API drains none of their nodes: it is told to stop first, and
 // each Machine is paused before it is deleted.
 func TestMachinesAreTakenAway(t *testing.T) {
@@ -316,7 +316,7 @@ func TestTerminationThatFails(t *testing.T) {
 }
 
 // TestPoolOfMachine holds which Machines wake which pool: only those that Cluster API's MachinePool
-// controls, and only when they are to go.
+// controls, and only when they will go.
 func TestPoolOfMachine(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
