@@ -46,7 +46,9 @@ func newWakes(t *testing.T) *wakes {
 			t.Fatal(err)
 		}
 	}
-	meta := func(namespace, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	meta := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
 	stuck := []metav1.Condition{{Type: infrav1.ClusterInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.IdentityNotFoundReason}}
 	static := &capav1.AWSClusterStaticIdentity{ObjectMeta: meta("", "tenant")}
 	static.Spec.SecretRef = "tenant-keys"
