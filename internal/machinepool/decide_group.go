@@ -299,7 +299,9 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 		plan.Do(tagGroup{Desired: desired, Keys: keys, Outside: asGiven(in, desired)}, "the group's tags %s differ from those that are asked for", strings.Join(keys, ", "))
 		return true
 	}
-	reconciling.True(in.Object, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
+	if reconcile.LastFailure[terminateInstances](in.Done) == nil { // which the condition says
+		reconciling.True(in.Object, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
+	}
 	return true
 }
 

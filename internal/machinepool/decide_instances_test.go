@@ -191,7 +191,7 @@ func TestDecideMachines(t *testing.T) {
 		{reason: "and its instance is terminated", given: all(enabled, machine("i-1", gone), machine("i-2", nil), fresh),
 			then: "terminate 1 instances, because the Machines of i-1 were deleted, and their nodes are drained"},
 		{reason: "which AWS refuses", given: all(enabled, machine("i-1", gone), machine("i-2", nil), fresh, tried(terminateInstances{}, errRefused), tried(syncMachines{}, nil)), then: "nothing",
-			again: aws.FateOf(errRefused).After},
+			again: aws.FateOf(errRefused).After, shows: []string{"ASGReady=False/ASGUpdateFailed"}},
 		{reason: "the pool shrinks, and a Machine is marked to go first", given: all(enabled, machine("i-1", marked), machine("i-2", nil), shrunk),
 			then: "delete the Machines of i-1, because the pool asks for fewer instances, and i-1 are to go first"},
 		{reason: "the group keeps an instance whose node Cluster API drains", given: all(enabled, machine("i-1", deleting), machine("i-2", nil), shrunk), then: "nothing", again: time.Hour},

@@ -71,7 +71,7 @@ func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 		T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(config), asg: autoscaling.NewFromConfig(config), recorder: events.NewFakeRecorder(1000),
 		key: client.ObjectKey{Namespace: "team", Name: "pool"}, config: config,
 	}
-	r.Client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}).WithObjects(r.objects(change)...).Build()
+	r.Client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSMachinePoolMachine{}, &infrav1.AWSLaunchConfig{}).WithObjects(r.objects(change)...).Build()
 	r.restart(config)
 	r.findImage()
 	return r

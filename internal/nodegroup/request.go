@@ -84,6 +84,10 @@ func configInput(change ConfigChange, seen Nodegroup) *eks.UpdateNodegroupConfig
 		}
 		if wanted.WarmPool != seen.Settings.WarmPool {
 			input.WarmPoolConfig = wanted.WarmPool.input()
+			// EKS keeps a number that is not sent.
+			if wanted.WarmPool.Enabled && wanted.WarmPool.Prepared == noPrepared && seen.Settings.WarmPool.Enabled && seen.Settings.WarmPool.Prepared != noPrepared {
+				input.WarmPoolConfig.MaxGroupPreparedCapacity = awssdk.Int32(noPrepared)
+			}
 		}
 	}
 	input.ClientRequestToken = awssdk.String(updateToken(seen, change.Attempt, text(input)))

@@ -119,10 +119,11 @@ const (
 	retryAtMost = 2 * time.Hour
 )
 
-// BackOff returns the time to wait after so many attempts in a row.
+// BackOff returns the time to wait after so many attempts in a row. The number comes from status,
+// where it may be of any size.
 func BackOff(attempts int) time.Duration {
 	wait := retryAfter
-	for range attempts - 1 {
+	for ; attempts > 1 && wait < retryAtMost; attempts-- {
 		wait = min(2*wait, retryAtMost)
 	}
 	return wait

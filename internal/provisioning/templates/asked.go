@@ -23,8 +23,8 @@ type Asked struct {
 func (a *Asked) Set(named map[string][]constraints.Reference) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for provisioner := range a.by {
-		if len(named[provisioner]) == 0 {
+	for provisioner, before := range a.by {
+		if len(before) > 0 && len(named[provisioner]) == 0 {
 			a.Wake(provisioner)
 		}
 	}
