@@ -44,7 +44,7 @@ require k8s.io/kube-proxy v0.36.3 // indirect
 
 require k8s.io/kube-scheduler v0.36.3
 
-require k8s.io/kubectl v0.36.3 // indirect
+require k8s.io/kubectl v0.36.3
 
 require k8s.io/kubelet v0.36.3
 
@@ -62,6 +62,7 @@ require (
 	github.com/dylibso/observe-sdk/go v0.0.0-20240819160327-2d926c5d788a // indirect
 	github.com/exponent-io/jsonpath v0.0.0-20210407135951-1de76d718b3f // indirect
 	github.com/extism/go-sdk v1.7.1 // indirect
+	github.com/fatih/camelcase v1.0.0 // indirect
 	github.com/fatih/color v1.19.0 // indirect
 	github.com/fluxcd/cli-utils v1.2.1 // indirect
 	github.com/go-gorp/gorp/v3 v3.1.0 // indirect
