@@ -60,14 +60,16 @@ func newEmptyCluster(t *testing.T) *emptyCluster {
 	return &emptyCluster{T: t, Client: c, flags: flags}
 }
 
-// apply runs `kubectl apply -f` with a file, and returns what it prints.
+// apply runs `kubectl apply -f` with a file, and returns what it prints. It does not validate: kubectl
+// reads the schema of the whole API for each kind, which takes minutes on a busy machine, and the tests
+// of config/ decode the manifests strictly.
 func (c *emptyCluster) apply(path string, flags ...string) string {
 	c.Helper()
 	var out, problems bytes.Buffer
 	cmdutil.BehaviorOnFatal(func(message string, _ int) { problems.WriteString(message) })
 	defer cmdutil.DefaultBehaviorOnFatal()
 	command := apply.NewCmdApply("kubectl", cmdutil.NewFactory(c.flags), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &problems})
-	command.SetArgs(append([]string{"-f", path}, flags...))
+	command.SetArgs(append([]string{"-f", path, "--validate=false"}, flags...))
 	if err := command.ExecuteContext(c.Context()); err != nil {
 		c.Fatal(err)
 	}
@@ -117,40 +119,66 @@ func fillIn(t *testing.T, path string, environment map[string]string) []string {
 	return variables
 }
 
-// TestKubectlApply applies the files of a release to an API server with nothing in it, in one go and
-// again, client-side and server-side.
+// TestKubectlApply applies the files of a release to an API server with nothing in it, in one go, and
+// once more, client-side and server-side. The components for clusterctl come last: they need the kinds
+// of cert-manager, which clusterctl brings.
 func TestKubectlApply(t *testing.T) {
 	directory := t.TempDir()
 	if err := release.Write("../..", directory, "registry.example.com/slipway:v1.2.3"); err != nil {
 		t.Fatal(err)
 	}
 	components := filepath.Join(directory, release.ComponentsFile)
-	if variables := fillIn(t, components, nil); len(variables) != 4 {
-		t.Errorf("clusterctl knows variables %q, want 4", variables)
+	if variables := fillIn(t, components, nil); len(variables) != 3 {
+		t.Errorf("clusterctl knows variables %q, want 3", variables)
 	}
-	for _, flags := range [][]string{nil, {"--server-side"}} {
+	for _, flags := range [][]string{{"--server-side"}, nil} {
 		c := newEmptyCluster(t)
 		for _, name := range []string{release.StandaloneFile, release.ProvisionerFile} {
 			path := filepath.Join(directory, name)
-			if content := contentOf(t, path); strings.Contains(content, "${") || strings.Contains(content, "cert-manager.io") || !strings.Contains(content, "image: registry.example.com/slipway:v1.2.3") {
-				t.Errorf("%s has variables or needs cert-manager, or has not the image of the release", name)
-			}
 			c.apply(path, flags...)
 			c.holds(path)
 		}
-		for line := range strings.Lines(c.apply(filepath.Join(directory, release.StandaloneFile), flags...)) {
+		for line := range strings.Lines(c.apply(filepath.Join(directory, release.ProvisionerFile), flags...)) {
 			if !strings.Contains(line, "unchanged") && !strings.Contains(line, "serverside-applied") {
 				t.Errorf("applied again: %s", line)
 			}
 		}
-
-		// The components for clusterctl need the kinds of cert-manager, which clusterctl brings.
-		c = newEmptyCluster(t)
 		if err := clusterctl.InstallCertManager(t.Context(), c.Client); err != nil {
 			t.Fatal(err)
 		}
 		c.apply(components, flags...)
 		c.holds(components)
+	}
+}
+
+// TestOrder holds that the Namespace and the definitions come first in each file, that the files for
+// kubectl have no variables and do not need cert-manager, and that each has the image of the release.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	if err := release.Write("../..", directory, "registry.example.com/slipway:v1.2.3"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{release.ComponentsFile, release.StandaloneFile, release.ProvisionerFile} {
+		content := contentOf(t, filepath.Join(directory, name))
+		if name != release.ComponentsFile && (strings.Contains(content, "${") || strings.Contains(content, "cert-manager.io")) {
+			t.Errorf("%s has variables or needs cert-manager", name)
+		}
+		if !strings.Contains(content, "image: registry.example.com/slipway:v1.2.3") {
+			t.Errorf("%s does not have the image of the release", name)
+		}
+		objects, err := utilyaml.ToUnstructured([]byte(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := true
+		for i := range objects {
+			definition := objects[i].GetKind() == "CustomResourceDefinition" || objects[i].GetKind() == "Namespace"
+			if definition && !first {
+				t.Errorf("%s: %s %s comes after what may need it", name, objects[i].GetKind(), objects[i].GetName())
+			}
+			first = definition
+		}
 	}
 }
 
@@ -164,7 +192,7 @@ func TestVariables(t *testing.T) {
 	path := filepath.Join(directory, release.ComponentsFile)
 	role := "arn:aws:iam::123456789012:role/slipway-manager"
 	fillIn(t, path, map[string]string{
-		"SLIPWAY_AWS_ROLE_ARN": role, "SLIPWAY_LOG_LEVEL": "4", "SLIPWAY_WATCH_FILTER": "blue", "SLIPWAY_MACHINE_POOL_MACHINES": "true",
+		"SLIPWAY_AWS_ROLE_ARN": role, "SLIPWAY_LOG_LEVEL": "4", "SLIPWAY_MACHINE_POOL_MACHINES": "true",
 	})
 	objects, err := utilyaml.ToUnstructured([]byte(contentOf(t, path)))
 	if err != nil {
@@ -179,7 +207,7 @@ func TestVariables(t *testing.T) {
 	if got := found.Annotations["eks.amazonaws.com/role-arn"]; got != role {
 		t.Errorf("the service account has role %q", got)
 	}
-	for _, argument := range []string{"--v=4", "--watch-filter=blue", "--machine-pool-machines=true"} {
+	for _, argument := range []string{"--v=4", "--machine-pool-machines=true"} {
 		if !strings.Contains(contentOf(t, path), "- "+argument+"\n") {
 			t.Errorf("the manager has no argument %s", argument)
 		}
