@@ -97,8 +97,8 @@ func addWebhooks(manager ctrl.Manager, options Webhooks) error {
 	return nil
 }
 
-// addCertificate has the manager maintain its own certificate, if it is to. Certificates are valid by
-// real time, whatever clock the controllers go by.
+// addCertificate has the manager maintain the webhook certificate, if it makes that itself. Certificates
+// are valid by real time, whatever clock the controllers go by.
 func addCertificate(manager ctrl.Manager, options Webhooks) error {
 	if !options.selfManaged() {
 		return nil

@@ -162,7 +162,7 @@ func (a *authority) suits(secret *corev1.Secret, hosts []string, now time.Time) 
 	return nil
 }
 
-// due reports whether a certificate is to be renewed, or is not valid yet.
+// due reports whether a certificate must be renewed, or is not valid yet.
 func due(certificate *x509.Certificate, now time.Time) bool {
 	left := certificate.NotAfter.Sub(certificate.NotBefore) / 3
 	return now.Before(certificate.NotBefore) || now.Add(left).After(certificate.NotAfter)
