@@ -28,7 +28,7 @@ import (
 type emptyCluster struct {
 	*testing.T
 	client.Client
-	flags *genericclioptions.ConfigFlags
+	kubeconfig string
 }
 
 func newEmptyCluster(t *testing.T) *emptyCluster {
@@ -55,9 +55,7 @@ func newEmptyCluster(t *testing.T) *emptyCluster {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := genericclioptions.NewConfigFlags(true)
-	flags.KubeConfig = &path
-	return &emptyCluster{T: t, Client: c, flags: flags}
+	return &emptyCluster{T: t, Client: c, kubeconfig: path}
 }
 
 // apply runs `kubectl apply -f` with a file, and returns what it prints. It does not validate: kubectl
@@ -66,9 +64,11 @@ func newEmptyCluster(t *testing.T) *emptyCluster {
 func (c *emptyCluster) apply(path string, flags ...string) string {
 	c.Helper()
 	var out, problems bytes.Buffer
+	cache, config := c.TempDir(), genericclioptions.NewConfigFlags(true) // as a process that has seen no kinds yet
+	config.KubeConfig, config.CacheDir = &c.kubeconfig, &cache
 	cmdutil.BehaviorOnFatal(func(message string, _ int) { problems.WriteString(message) })
 	defer cmdutil.DefaultBehaviorOnFatal()
-	command := apply.NewCmdApply("kubectl", cmdutil.NewFactory(c.flags), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &problems})
+	command := apply.NewCmdApply("kubectl", cmdutil.NewFactory(config), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &problems})
 	command.SetArgs(append([]string{"-f", path, "--validate=false"}, flags...))
 	if err := command.ExecuteContext(c.Context()); err != nil {
 		c.Fatal(err)
