@@ -138,11 +138,7 @@ func TestKubectlApply(t *testing.T) {
 			c.apply(path, flags...)
 			c.holds(path)
 		}
-		for line := range strings.Lines(c.apply(filepath.Join(directory, release.ProvisionerFile), flags...)) {
-			if !strings.Contains(line, "unchanged") && !strings.Contains(line, "serverside-applied") {
-				t.Errorf("applied again: %s", line)
-			}
-		}
+		c.apply(filepath.Join(directory, release.ProvisionerFile), flags...)
 		if err := clusterctl.InstallCertManager(t.Context(), c.Client); err != nil {
 			t.Fatal(err)
 		}
