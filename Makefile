@@ -38,7 +38,11 @@ test: packages $(BIN)/gotestsum ## Run the tests beside the code, SCHEDULES=N of
 
 .PHONY: test-all
 test-all: SCHEDULES ?= 800
-test-all: test journeys ## Run all tests: those of `make test`, and the journeys.
+test-all: test test-alerts journeys ## Run all tests: those of `make test`, the alerts, and the journeys.
+
+.PHONY: test-alerts
+test-alerts: ## Try the alerts of the charts with Prometheus's own rules. It compiles Prometheus: some minutes the first time.
+	cd alerts && go test -count=1 ./...
 
 .PHONY: journeys
 journeys: packages $(BIN)/gotestsum ## Run every journey on a real API server, a slice of the crash sweep among them. Takes half an hour on two cores.
@@ -78,8 +82,12 @@ scale: ## Hold what a thousand pools cost, and show what was counted. `-args -po
 lint-text: ## Fail if comments or guides read less like those of other projects than before (hack/linttext/limits.yaml).
 	go run ./hack/linttext
 
+.PHONY: lint-workflows
+lint-workflows: $(BIN)/actionlint ## Lint the workflows of GitHub Actions.
+	$(BIN)/actionlint
+
 .PHONY: lint
-lint: lint-text $(BIN)/golangci-lint ## Run the linter over all modules but bench/karpenter, for which it would build Karpenter and another Kubernetes first.
+lint: lint-text lint-workflows $(BIN)/golangci-lint ## Run the linter over all modules but bench/karpenter, for which it would build Karpenter and another Kubernetes first.
 	$(BIN)/golangci-lint run ./...
 	cd lab && ../$(BIN)/golangci-lint run ./...
 	cd image && ../$(BIN)/golangci-lint run ./...
@@ -154,6 +162,25 @@ $(BIN)/ko: image/go.mod image/go.sum
 release-manifests: ## Write what clusterctl needs of a release into out/. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
 	cd lab && go run ./cmd/release --image $(IMAGE) --out ../out/infrastructure-slipway/$(VERSION)
 
+# The programs of a release, for these platforms, and where its files go.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+RELEASE_OUT := out/release/$(VERSION)
+
+.PHONY: release
+release: ## Write the files of a release into out/release/: programs, manifests, charts, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
+	rm -rf $(RELEASE_OUT) && mkdir -p $(RELEASE_OUT)
+	@for platform in $(PLATFORMS); do \
+		echo "building slipway for $$platform"; \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath -buildvcs=false \
+			-ldflags "-s -w -X main.release=$(VERSION) -X main.commit=$$(git rev-parse HEAD) -X main.date=$$(git show -s --format=%cI HEAD)" \
+			-o $(RELEASE_OUT)/slipway-$${platform%/*}-$${platform#*/} ./cmd/slipway; \
+	done
+	cd lab && go run ./cmd/release --image $(IMAGE) --out ../$(RELEASE_OUT)
+	@for chart in slipway slipway-provisioner; do \
+		tar --dereference --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -czf $(RELEASE_OUT)/chart-$$chart.tgz -C charts $$chart; \
+	done
+	cd $(RELEASE_OUT) && sha256sum * >SHA256SUMS
+
 ##@ Write
 
 .PHONY: generate
@@ -176,6 +203,10 @@ $(BIN)/gotestsum: tools/go.mod tools/go.sum
 $(BIN)/golangci-lint $(BIN)/controller-gen: tools/go.mod tools/go.sum
 	cd tools && go build -o ../$(BIN)/ tool
 	@touch $(TOOLS)
+
+$(BIN)/actionlint: tools/actionlint/go.mod tools/actionlint/go.sum
+	cd tools/actionlint && go build -o ../../$(BIN)/ github.com/rhysd/actionlint/cmd/actionlint
+	@touch $@
 
 .PHONY: tools
 tools: $(TOOLS) ## Build the tools that tools/go.mod pins.

@@ -45,7 +45,9 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.options.NodeRolePath, "node-role-path", noderole.DefaultPath, "the IAM path of node roles that are created, before the cluster's name; IAM policies are bound to it")
 	set.StringVar(&f.options.NodeRoleBoundary, "node-role-permissions-boundary", "", "the ARN of the IAM policy that is the permissions boundary of every node role that is created; pools cannot choose another; none if empty")
 	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "where webhooks are served, which warn people at kubectl apply; nowhere if 0")
-	set.StringVar(&f.options.Webhooks.CertificateDirectory, "webhook-cert-dir", "", "directory with the webhooks' certificate, tls.crt and tls.key, as a mounted Secret; no webhooks if empty")
+	set.StringVar(&f.options.Webhooks.CertificateDirectory, "webhook-cert-dir", "", "directory with the webhooks' certificate, tls.crt and tls.key, as a mounted Secret; no webhooks without it and without --webhook-cert-secret")
+	set.StringVar(&f.options.Webhooks.CertificateSecret, "webhook-cert-secret", "", "NAMESPACE/NAME of an existing Secret, in which the manager keeps a webhook certificate that it makes and renews itself")
+	set.StringVar(&f.options.Webhooks.Configuration, "webhook-configuration", manager.DefaultWebhookConfiguration, "name of the ValidatingWebhookConfiguration that is made to trust the certificate of --webhook-cert-secret")
 }
 
 func (f *managerFlags) run(command *cobra.Command) error {

@@ -86,7 +86,7 @@ func TestFlagsOfTheDeployment(t *testing.T) {
 	if !flags.options.LeaderElection.Enabled || flags.options.HealthAddress != ":9440" || flags.options.MetricsAddress != ":8443" || flags.options.InsecureMetrics {
 		t.Errorf("options are %+v", flags.options)
 	}
-	if want := (manager.Webhooks{Port: manager.DefaultWebhookPort, CertificateDirectory: "/etc/slipway/webhook-certificate"}); flags.options.Webhooks != want {
+	if want := (manager.Webhooks{Port: manager.DefaultWebhookPort, CertificateDirectory: "/etc/slipway/webhook-certificate", Configuration: manager.DefaultWebhookConfiguration}); flags.options.Webhooks != want {
 		t.Errorf("webhooks are %+v, want %+v", flags.options.Webhooks, want)
 	}
 	want := manager.DefaultLeaderElection

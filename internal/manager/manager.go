@@ -34,6 +34,7 @@ import (
 	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/watches"
+	"github.com/slipway-project/slipway/internal/webhookcertificate"
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
@@ -71,7 +72,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	options.lease = options.LeaderElection.lease()
+	options.lease, options.Webhooks.served = options.LeaderElection.lease(), &webhookcertificate.Served{}
 	manager, err := newManager(options, LeaderElectionID, controllerManagerOptions(options, scheme))
 	if err != nil {
 		return err

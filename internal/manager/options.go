@@ -216,6 +216,10 @@ func (o Options) validate() error {
 	refuse(o.NodeRolePath != "" && !rolePaths.MatchString(o.NodeRolePath), "--node-role-path is %q, and must begin and end with a slash, such as %s", o.NodeRolePath, noderole.DefaultPath)
 	refuse(o.NodeRoleBoundary != "" && !policyARNs.MatchString(o.NodeRoleBoundary), "--node-role-permissions-boundary is %q, and must be the ARN of an IAM policy", o.NodeRoleBoundary)
 	refuse(o.Webhooks.Port < 0 || o.Webhooks.Port > 65535, "--webhook-port is %d, and must be a port, or 0 for none", o.Webhooks.Port)
+	refuse(o.Webhooks.CertificateDirectory != "" && o.Webhooks.CertificateSecret != "", "--webhook-cert-dir and --webhook-cert-secret are both set, and only one can be")
+	if _, valid := o.Webhooks.secret(); o.Webhooks.CertificateSecret != "" {
+		refuse(!valid, "--webhook-cert-secret is %q, and must be NAMESPACE/NAME", o.Webhooks.CertificateSecret)
+	}
 	election := o.LeaderElection
 	refuse(election.RetryPeriod <= 0, "--leader-elect-retry-period is %v, and must be positive", election.RetryPeriod)
 	refuse(election.RenewDeadline <= election.RetryPeriod*6/5, "--leader-elect-renew-deadline is %v, and must be longer than 1.2 times --leader-elect-retry-period, which is %v",

@@ -4,26 +4,52 @@ import (
 	"crypto/tls"
 	"fmt"
 	"path/filepath"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/slipway-project/slipway/internal/webhookcertificate"
 	"github.com/slipway-project/slipway/internal/webhooks"
 )
 
 // DefaultWebhookPort is where webhooks are served unless something else is said.
 const DefaultWebhookPort = 9443
 
-// Webhooks say where webhooks are served. They are off without a port or a directory.
+// DefaultWebhookConfiguration is the name of the webhook configuration in config/webhook.
+const DefaultWebhookConfiguration = "slipway-validating-webhook"
+
+// Webhooks say where webhooks are served. They are off without a port, and without a certificate.
 type Webhooks struct {
 	// Port is on all interfaces.
 	Port int
 	// CertificateDirectory has tls.crt and tls.key. They are read anew when they change, as a
 	// mounted Secret does.
 	CertificateDirectory string
+	// CertificateSecret is the NAMESPACE/NAME of a Secret, in which the manager keeps a certificate
+	// that it makes itself. It has the webhook configuration trust it.
+	CertificateSecret string
+	// Configuration is the name of the webhook configuration; DefaultWebhookConfiguration if empty.
+	Configuration string
+
+	// served is the certificate from CertificateSecret. Set by Run.
+	served *webhookcertificate.Served
 }
 
-func (w Webhooks) on() bool { return w.Port != 0 && w.CertificateDirectory != "" }
+func (w Webhooks) on() bool {
+	return w.Port != 0 && (w.CertificateDirectory != "" || w.CertificateSecret != "")
+}
+
+// selfManaged reports whether the manager makes the certificate.
+func (w Webhooks) selfManaged() bool { return w.on() && w.CertificateSecret != "" }
+
+// secret returns the namespace and name of CertificateSecret.
+func (w Webhooks) secret() (key types.NamespacedName, valid bool) {
+	key.Namespace, key.Name, valid = strings.Cut(w.CertificateSecret, "/")
+	return key, valid && key.Namespace != "" && key.Name != "" && !strings.Contains(key.Name, "/")
+}
 
 // server is what the manager serves webhooks with; nil where they are off.
 func (w Webhooks) server() webhook.Server {
@@ -33,14 +59,19 @@ func (w Webhooks) server() webhook.Server {
 	return webhook.NewServer(webhook.Options{
 		Port: w.Port, CertDir: w.CertificateDirectory,
 		// HTTP/2 off, as for metrics.
-		TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }},
+		TLSOpts: []func(*tls.Config){func(config *tls.Config) {
+			config.NextProtos = []string{"http/1.1"}
+			if w.selfManaged() {
+				config.GetCertificate = w.served.GetCertificate
+			}
+		}},
 	})
 }
 
 // check says at once what is wrong with the certificate: the server would say it after everything
 // else has started.
 func (w Webhooks) check() error {
-	if !w.on() {
+	if !w.on() || w.selfManaged() {
 		return nil
 	}
 	if _, err := tls.LoadX509KeyPair(filepath.Join(w.CertificateDirectory, "tls.crt"), filepath.Join(w.CertificateDirectory, "tls.key")); err != nil {
@@ -57,8 +88,33 @@ func addWebhooks(manager ctrl.Manager, options Webhooks) error {
 	if err := webhooks.Register(manager, manager.GetClient()); err != nil {
 		return err
 	}
+	if err := addCertificate(manager, options); err != nil {
+		return err
+	}
 	if err := manager.AddReadyzCheck("webhooks", manager.GetWebhookServer().StartedChecker()); err != nil {
 		return fmt.Errorf("adding health checks: %w", err)
+	}
+	return nil
+}
+
+// addCertificate has the manager maintain the webhook certificate, if it makes that itself. Certificates
+// are valid by real time, whatever clock the controllers go by.
+func addCertificate(manager ctrl.Manager, options Webhooks) error {
+	if !options.selfManaged() {
+		return nil
+	}
+	secret, _ := options.secret()
+	configuration := options.Configuration
+	if configuration == "" {
+		configuration = DefaultWebhookConfiguration
+	}
+	if err := manager.Add(&webhookcertificate.Maintainer{
+		Reader: manager.GetAPIReader(), Writer: manager.GetClient(), Secret: secret, Configuration: configuration,
+		Elected: manager.Elected(), Served: options.served, Clock: clock.RealClock{},
+		Lifetimes: webhookcertificate.DefaultLifetimes, Interval: webhookcertificate.DefaultInterval,
+		Log: manager.GetLogger().WithName("webhook-certificate"),
+	}); err != nil {
+		return fmt.Errorf("adding the maintainer of the webhook certificate: %w", err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ func TestWebhooksNeedPortAndCertificate(t *testing.T) {
 		{"outside a cluster nobody gives a certificate", Webhooks{Port: DefaultWebhookPort}, false},
 		{"off", Webhooks{CertificateDirectory: "/x"}, false},
 		{"on", Webhooks{Port: 1, CertificateDirectory: "/x"}, true},
+		{"on, with a certificate of the manager's own", Webhooks{Port: 1, CertificateSecret: "a/b"}, true},
 	} {
 		if served := row.webhooks.server() != nil; served != row.served {
 			t.Errorf("%s: served is %v", row.reason, served)

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers its metrics
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/events"
@@ -74,35 +76,7 @@ func TestDashboardQueriesWhatIsServed(t *testing.T) {
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			queries++
-			names := metricName.FindAllString(target.Expr, -1)
-			if len(names) == 0 {
-				t.Errorf("%s: no metric in %s", panel.Title, target.Expr)
-			}
-			labels := append([]string{}, labelsOfTargets...)
-			for _, name := range names {
-				of, is := known[name]
-				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-					if base, cut := strings.CutSuffix(name, suffix); cut && !is {
-						of, is = known[base]
-					}
-				}
-				if !is {
-					t.Errorf("%s: there is no metric %s", panel.Title, name)
-				}
-				labels = append(labels, of...)
-			}
-			var used []string
-			for _, group := range grouping.FindAllStringSubmatch(target.Expr, -1) {
-				used = append(used, strings.FieldsFunc(group[1], func(r rune) bool { return r == ',' || r == ' ' })...)
-			}
-			for _, match := range matcher.FindAllStringSubmatch(target.Expr, -1) {
-				used = append(used, match[1])
-			}
-			for _, label := range used {
-				if !strings.Contains(" "+strings.Join(labels, " ")+" ", " "+label+" ") {
-					t.Errorf("%s: no metric in %s has a label %s", panel.Title, target.Expr, label)
-				}
-			}
+			checkQuery(t, known, panel.Title, target.Expr)
 		}
 	}
 	if queries < 15 {
@@ -112,5 +86,82 @@ func TestDashboardQueriesWhatIsServed(t *testing.T) {
 		if strings.HasPrefix(name, "slipway_") && !strings.Contains(string(content), name) {
 			t.Errorf("the dashboard does not show %s", name)
 		}
+	}
+}
+
+// checkQuery fails for a metric or a label in a query that there is not.
+func checkQuery(t *testing.T, known map[string][]string, title, query string) {
+	t.Helper()
+	names := metricName.FindAllString(query, -1)
+	if len(names) == 0 {
+		t.Errorf("%s: no metric in %s", title, query)
+	}
+	labels := slices.Clone(labelsOfTargets)
+	for _, name := range names {
+		of, is := known[name]
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			if base, cut := strings.CutSuffix(name, suffix); cut && !is {
+				of, is = known[base]
+			}
+		}
+		if !is {
+			t.Errorf("%s: there is no metric %s", title, name)
+		}
+		labels = append(labels, of...)
+	}
+	var used []string
+	for _, group := range grouping.FindAllStringSubmatch(query, -1) {
+		used = append(used, strings.FieldsFunc(group[1], func(r rune) bool { return r == ',' || r == ' ' })...)
+	}
+	for _, match := range matcher.FindAllStringSubmatch(query, -1) {
+		used = append(used, match[1])
+	}
+	for _, label := range used {
+		if !slices.Contains(labels, label) {
+			t.Errorf("%s: no metric in %s has a label %s", title, query, label)
+		}
+	}
+}
+
+// placeholder matches a label in the text of an alert.
+var placeholder = regexp.MustCompile(`\$labels\.([a-z_]+)`)
+
+// TestAlertsAskForWhatIsServed holds each alert of the charts against the metrics that there are, by
+// name and by label, and its texts against the labels that its expression keeps.
+func TestAlertsAskForWhatIsServed(t *testing.T) {
+	t.Parallel()
+	known, alerts := served(t), 0
+	for _, chart := range []string{"slipway", "slipway-provisioner"} {
+		content, err := os.ReadFile("../../charts/" + chart + "/files/alerts.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rules struct {
+			Groups []struct {
+				Rules []struct {
+					Alert, Expr string
+					Annotations map[string]string
+				}
+			}
+		}
+		if err := yaml.Unmarshal(content, &rules); err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range rules.Groups {
+			for _, rule := range group.Rules {
+				alerts++
+				checkQuery(t, known, rule.Alert, rule.Expr)
+				for _, text := range rule.Annotations {
+					for _, label := range placeholder.FindAllStringSubmatch(text, -1) {
+						if kept := grouping.FindStringSubmatch(rule.Expr); kept == nil || !strings.Contains(kept[1], label[1]) {
+							t.Errorf("%s: %s is not kept by %s", rule.Alert, label[1], rule.Expr)
+						}
+					}
+				}
+			}
+		}
+	}
+	if alerts < 8 {
+		t.Errorf("there are %d alerts", alerts)
 	}
 }

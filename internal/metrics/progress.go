@@ -68,7 +68,7 @@ type edit struct {
 
 // NewProgress returns the metrics, registered nowhere.
 func NewProgress() *Progress {
-	return &Progress{
+	progress := &Progress{
 		milestones: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_milestones_total",
 			Help: "What was done or found, as events tell it, by kind of object and reason.",
@@ -89,6 +89,12 @@ func NewProgress() *Progress {
 		nodes: newNodes(), choices: newChoices(),
 		edits: map[subject]edit{}, said: map[subject]string{}, failures: map[subject]map[string]metav1.Condition{},
 	}
+	// An alert compares the counter with an earlier value, so that the first failure must not be the
+	// first value.
+	for _, outcome := range rollouts {
+		progress.rollouts.WithLabelValues(outcome)
+	}
+	return progress
 }
 
 // Read lets conditions be counted. Before it none are.

@@ -69,6 +69,8 @@ func TestMilestones(t *testing.T) {
 		"slipway_milestones_total kind=AWSMachinePool reason=InstanceRefreshStarted 2",
 		"slipway_milestones_total kind=AWSMachinePool reason=InstanceRefreshSucceeded 1",
 		"slipway_milestones_total kind=AWSMachinePool reason=InstanceRefreshSuperseded 1",
+		"slipway_rollouts_total outcome=failed 0",
+		"slipway_rollouts_total outcome=rolled_back 0",
 		"slipway_rollouts_total outcome=started 2",
 		"slipway_rollouts_total outcome=succeeded 1",
 		"slipway_rollouts_total outcome=superseded 1",

@@ -102,7 +102,7 @@ podLabels: {team: platform}
 const managersOwn = `
 watchNamespace: team
 watchFilter: blue
-webhook: {certManager: {enabled: false}, secretName: certificate, caBundle: Q0E=}
+webhook: {certificate: provided, secretName: certificate, caBundle: Q0E=}
 `
 
 // TestGolden holds what the charts render to, but for definitions, roles and the dashboard, which
@@ -112,6 +112,7 @@ func TestGolden(t *testing.T) {
 	for _, row := range []struct{ chart, file, values string }{
 		{"slipway", "slipway-default.yaml", ""},
 		{"slipway", "slipway-everything.yaml", everything + managersOwn},
+		{"slipway", "slipway-self-managed.yaml", "webhook: {certificate: self-managed}"},
 		{"slipway-provisioner", "slipway-provisioner-default.yaml", ""},
 		{"slipway-provisioner", "slipway-provisioner-everything.yaml", everything},
 	} {
@@ -180,8 +181,9 @@ func TestRefusedValues(t *testing.T) {
 		{"an argument that is no flag", "slipway", "extraArgs: [concurrency]", "extraArgs"},
 		{"a digest without its algorithm", "slipway-provisioner", "image: {digest: 0123}", "digest"},
 		{"a namespace for the provisioner, which has all pods", "slipway-provisioner", "watchNamespace: team", "watchNamespace"},
-		{"no certificate for the webhook", "slipway", "webhook: {certManager: {enabled: false}, caBundle: Q0E=}", "webhook.secretName is required"},
-		{"no authority of the webhook's certificate", "slipway", "webhook: {certManager: {enabled: false}, secretName: certificate}", "webhook.caBundle is required"},
+		{"no certificate for the webhook", "slipway", "webhook: {certificate: provided, caBundle: Q0E=}", "webhook.secretName is required"},
+		{"a certificate from nowhere", "slipway", "webhook: {certificate: none}", "certificate"},
+		{"no authority of the webhook's certificate", "slipway", "webhook: {certificate: provided, secretName: certificate}", "webhook.caBundle is required"},
 	} {
 		if _, err := render(t, row.chart, row.values); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: the error is %v, want one with %q", row.reason, err, row.says)

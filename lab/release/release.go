@@ -1,6 +1,6 @@
-// Package release writes what a release of Slipway gives to clusterctl, from the manifests that are
-// checked in: the components, built as kustomize builds them and with the image of the release, the
-// metadata, the templates of clusters, and the IAM policies that it needs.
+// Package release writes the files of a release of Slipway, from the manifests that are checked in:
+// the components for clusterctl and for kubectl, built as kustomize builds them and with the image of
+// the release, the metadata, the templates of clusters, and the IAM policies that it needs.
 package release
 
 import (
@@ -27,6 +27,14 @@ const (
 	templatePrefix = "cluster-template-"
 )
 
+// Files for kubectl, which clusterctl leaves alone.
+const (
+	// StandaloneFile has the manager without cert-manager.
+	StandaloneFile = "standalone-components.yaml"
+	// ProvisionerFile has the provisioner, for a cluster whose pending pods get nodes.
+	ProvisionerFile = "provisioner-components.yaml"
+)
+
 // policyFile is the name of the policies' files, by number: clusterctl leaves alone what it does
 // not know.
 const policyFile = "iam-policy-%d.json"
@@ -37,14 +45,17 @@ const controllerImage = "slipway"
 // Write writes a release of the sources in root into directory, which is created if need be. The
 // image is REPOSITORY:TAG.
 func Write(root, directory, image string) error {
-	components, err := Components(root, image)
-	if err != nil {
-		return err
+	files := map[string][]byte{}
+	for name, base := range map[string]string{ComponentsFile: "clusterctl", StandaloneFile: "standalone", ProvisionerFile: "provisioner"} {
+		components, err := Components(root, base, image)
+		if err != nil {
+			return err
+		}
+		files[name] = components
 	}
 	if err := os.MkdirAll(directory, 0o750); err != nil {
 		return fmt.Errorf("making the directory of the release: %w", err)
 	}
-	files := map[string][]byte{ComponentsFile: components}
 	templates, err := filepath.Glob(filepath.Join(root, "templates", templatePrefix+"*.yaml"))
 	if err != nil {
 		return fmt.Errorf("looking for templates: %w", err)
@@ -82,14 +93,16 @@ func Write(root, directory, image string) error {
 	return nil
 }
 
-// Components returns everything that a management cluster needs of Slipway, as YAML, with the given
-// image.
-func Components(root, image string) ([]byte, error) {
+// Components returns the objects of a base in config/, as YAML, with the given image. They are in the
+// order in which they can be created: the Namespace and definitions come first.
+func Components(root, base, image string) ([]byte, error) {
 	repository, tag, found := cutTag(image)
 	if !found {
 		return nil, fmt.Errorf("image %q has no tag", image)
 	}
-	return build(krusty.MakeDefaultOptions(), filepath.Join(root, "config", "default"), func(objects resmap.ResMap) error {
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy
+	return build(options, filepath.Join(root, "config", base), func(objects resmap.ResMap) error {
 		return objects.ApplyFilter(imagetag.Filter{
 			ImageTag: types.Image{Name: controllerImage, NewName: repository, NewTag: tag},
 			FsSlice:  []types.FieldSpec{{Path: "spec/template/spec/containers[]/image"}},

@@ -44,10 +44,17 @@ cluster.x-k8s.io/provider: infrastructure-slipway
 {{- with .Values.webhook -}}{{- if .enabled -}}true{{- end -}}{{- end -}}
 {{- end }}
 
+{{/* Whether the manager makes the webhook's certificate. */}}
+{{- define "slipway.selfManagedCertificate" -}}
+{{- if include "slipway.hasWebhook" . -}}{{- if eq .Values.webhook.certificate "self-managed" -}}true{{- end -}}{{- end -}}
+{{- end }}
+
 {{- define "slipway.webhookSecretName" -}}
-{{- if .Values.webhook.certManager.enabled -}}
+{{- if eq .Values.webhook.certificate "cert-manager" -}}
 {{ include "slipway.fullname" . }}-webhook-certificate
+{{- else if eq .Values.webhook.certificate "self-managed" -}}
+{{ include "slipway.fullname" . }}-webhook-authority
 {{- else -}}
-{{ required "webhook.secretName is required if webhook.certManager.enabled is false" .Values.webhook.secretName }}
+{{ required "webhook.secretName is required if webhook.certificate is provided" .Values.webhook.secretName }}
 {{- end -}}
 {{- end }}
