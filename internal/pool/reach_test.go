@@ -45,8 +45,8 @@ func reaching(t *testing.T, faults []awssim.Fault, identities ...client.Object) 
 			t.Fatal(err)
 		}
 	}
-	objects := append(identities, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
-	reader := fake.NewClientBuilder().WithScheme(known).WithObjects(objects...).Build()
+	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+	reader := fake.NewClientBuilder().WithScheme(known).WithObjects(identities...).WithObjects(team).Build()
 	resolver := &identity.Resolver{Reader: reader, Secrets: reader, SecretNamespace: "system"}
 	sessions := aws.NewSessions(awssimtest.Config(url, "us-east-1", ownAccount), aws.WithClock(clock), aws.WithLimits(nil))
 	return pool.Registry{Registry: clouds.NewRegistry(sessions, resolver, clock, observe.DefaultIntervals), Reader: reader}

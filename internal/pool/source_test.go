@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,7 +97,7 @@ func TestReadTemplate(t *testing.T) {
 // itself laid over it, and where the template cannot be followed what there is.
 func TestSource(t *testing.T) {
 	t.Parallel()
-	key := client.ObjectKey(types.NamespacedName{Namespace: "shared", Name: "web"})
+	key := client.ObjectKey{Namespace: "shared", Name: "web"}
 	original := template(nil)
 	followed := pool.ReferredTemplate{Key: key, Template: original}
 	source := followed.Source(nil, nil, nil)

@@ -107,12 +107,15 @@ func matchesAny(patterns, values []string) bool {
 // "List and filter your resources", wildcards). It takes time in proportion to both lengths,
 // whatever the pattern.
 func wildcardMatch(pattern, value string) bool {
-	for pattern != "" && !strings.ContainsRune(`*?\`, rune(pattern[0])) {
-		if value == "" || value[0] != pattern[0] {
-			return false // as most values do, at their beginning
-		}
-		pattern, value = pattern[1:], value[1:]
+	literal := pattern
+	if special := strings.IndexAny(pattern, `*?\`); special >= 0 {
+		literal = pattern[:special]
 	}
+	value, begins := strings.CutPrefix(value, literal)
+	if !begins {
+		return false // as most values do
+	}
+	pattern = pattern[len(literal):]
 	reached := make([]bool, len(value)+1) // at n: the pattern so far matches the first n characters
 	next := make([]bool, len(value)+1)
 	reached[0] = true
