@@ -33,11 +33,10 @@ JOURNEYS := adversary clusterctl cmd/lab crashsweep integration managertest prov
 
 .PHONY: test
 test: packages $(BIN)/gotestsum ## Run the tests beside the code, SCHEDULES=N of the simulation, and the quick tests of the laboratory. What failed is said once more at the end.
-	SIMULATION_SCHEDULES=$(or $(SCHEDULES),500) $(GOTESTSUM) -- $(TEST_FLAGS) ./...
+	$(if $(SCHEDULES),SIMULATION_SCHEDULES=$(SCHEDULES)) $(GOTESTSUM) -- $(TEST_FLAGS) ./...
 	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -vE '/lab/($(subst $() ,|,$(JOURNEYS)))$$')
 
 .PHONY: test-all
-test-all: SCHEDULES ?= 800
 test-all: test test-alerts journeys ## Run all tests: those of `make test`, the alerts, and the journeys.
 
 .PHONY: test-alerts

@@ -22,7 +22,7 @@ import (
 
 var (
 	seedFlag  = flag.Int64("seed", -1, "run the schedule of this seed alone, and show it")
-	seedsFlag = flag.Int("seeds", 0, "how many schedules to run; 0 for as many as SIMULATION_SCHEDULES says, or else 800")
+	seedsFlag = flag.Int("seeds", 0, "how many schedules to run; 0 for as many as SIMULATION_SCHEDULES says, or else 500")
 	firstFlag = flag.Uint64("first", 1, "the seed of the first schedule")
 )
 
@@ -69,7 +69,7 @@ func schedules(t *testing.T) int {
 	t.Helper()
 	wanted := os.Getenv("SIMULATION_SCHEDULES")
 	if *seedsFlag != 0 || wanted == "" {
-		return cmp.Or(*seedsFlag, 800)
+		return cmp.Or(*seedsFlag, 500)
 	}
 	count, err := strconv.Atoi(wanted)
 	if err != nil {
