@@ -237,7 +237,6 @@ func TestShieldIsLowered(t *testing.T) {
 			then: "record 2 instances, because what it was given changed", left: "i-2"},
 		{reason: "the refresh that is due is not to spare one", given: all(isDue, spares("i-2")),
 			then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more", left: stays},
-		{reason: "the pool is released", given: func(in *input) { in.Object.Annotations[infrav1.ReleaseAnnotation] = "true" }, then: lowersBoth, left: stays},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -327,6 +327,7 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 	released := config(func(c *infrav1.AWSLaunchConfig) {
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: infrav1.ReleasedCondition, Status: metav1.ConditionTrue, ObservedGeneration: 1})
 	})
+	shielded := func(in *input) { in.Object.Annotations[shieldAnnotation], in.Seen.Fresh = "i-1", true }
 	noConfig := func(in *input) { in.Seen.LaunchConfig.Object = nil }
 	gone := func(in *input) { in.Seen.Group = nil; in.Seen.Leftovers.ConfigRead = true }
 	adopting := func(in *input) {
@@ -341,6 +342,8 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 		{reason: "it was created again", given: all(releasing, tried(createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil)), then: "nothing", shows: []string{"Released=False/Releasing: was recreated"}},
 		{reason: "the launch config is another object's", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.OwnerReferences = nil })), then: "nothing"},
 		{reason: "the pool went back", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.Status.RolledBackFrom = "config-2" })), then: "nothing", shows: []string{"Released=False/RolledBack"}},
+		{reason: "the pool went back, and instances are protected: a refused release writes nothing", given: all(releasing, shielded, config(func(c *infrav1.AWSLaunchConfig) { c.Status.RolledBackFrom = "config-2" })), then: "nothing", shows: []string{"Released=False/RolledBack"}},
+		{reason: "nobody else knows that a protection is to be given up", given: all(releasing, marked, released, shielded), then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more"},
 		{reason: "its launch config is released first", given: releasing, then: "release AWSLaunchConfig pool, because the pool goes back to Cluster API Provider AWS"},
 		{reason: "the API server does not answer", given: all(releasing, tried(markReleased{}, errLater)), then: "nothing"},
 		{reason: "the launch template is not as CAPA wants it yet", given: all(releasing, marked), then: "nothing", shows: []string{"Released=False/Releasing"}},

@@ -24,7 +24,7 @@ func decideRelease(in input, plan *reconcile.Plan) {
 		pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
 		return
 	}
-	for _, concern := range []func(input, *reconcile.Plan) bool{releaseShield, releaseTemplate, releaseGroup, releaseConfig} {
+	for _, concern := range []func(input, *reconcile.Plan) bool{releaseTemplate, releaseShield, releaseGroup, releaseConfig} {
 		if goOn := concern(in, plan); !goOn || pending(plan) {
 			return
 		}
