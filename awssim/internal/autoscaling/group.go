@@ -49,7 +49,7 @@ type group struct {
 	balanceAt      time.Time // rebalancing failed and waits until then
 	balancing      *member   // launched to even out the zones; what it replaces goes when it is in service
 
-	wakeAt time.Time
+	wakeUp sim.WakeUp
 }
 
 // member is one instance of a group.

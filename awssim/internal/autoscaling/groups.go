@@ -78,17 +78,10 @@ func (gs *groups) change(c *sim.Call, name *string) (*group, error) {
 
 // wake has the group reconciled once d has passed, or earlier if that is already due.
 func (gs *groups) wake(g *group, d time.Duration) {
-	at := gs.kernel.Now().Add(max(d, 0))
-	if !g.wakeAt.IsZero() && !at.Before(g.wakeAt) {
-		return
-	}
-	g.wakeAt = at
-	gs.kernel.After(at.Sub(gs.kernel.Now()), func() {
-		if g.gone || !g.wakeAt.Equal(at) {
-			return
+	g.wakeUp.In(gs.kernel, d, func() {
+		if !g.gone {
+			gs.reconcile(g)
 		}
-		g.wakeAt = time.Time{}
-		gs.reconcile(g)
 	})
 }
 

@@ -123,8 +123,7 @@ func (api *accessEntryActions) list(_ *sim.Call, in *eks.ListAccessEntriesInput)
 		}
 		principals = append(principals, *e.PrincipalArn)
 	}
-	slices.Sort(principals)
-	page, next, err := paginate(principals, in.NextToken, in.MaxResults)
+	page, next, err := pageOfNames(principals, in.NextToken, in.MaxResults)
 	if err != nil {
 		return nil, err
 	}

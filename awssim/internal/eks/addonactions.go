@@ -1,7 +1,6 @@
 package eks
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -103,8 +102,7 @@ func (api *addonActions) list(_ *sim.Call, in *eks.ListAddonsInput) (*eks.ListAd
 			names = append(names, *v.AddonName)
 		}
 	}
-	slices.Sort(names)
-	page, next, err := paginate(names, in.NextToken, in.MaxResults)
+	page, next, err := pageOfNames(names, in.NextToken, in.MaxResults)
 	if err != nil {
 		return nil, err
 	}

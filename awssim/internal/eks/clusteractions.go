@@ -110,8 +110,7 @@ func (api *clusterActions) list(_ *sim.Call, in *eks.ListClustersInput) (*eks.Li
 	for _, c := range api.clusters.views.VisibleAll() {
 		names = append(names, *c.Name)
 	}
-	slices.Sort(names)
-	page, next, err := paginate(names, in.NextToken, in.MaxResults)
+	page, next, err := pageOfNames(names, in.NextToken, in.MaxResults)
 	if err != nil {
 		return nil, err
 	}

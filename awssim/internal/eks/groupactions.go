@@ -2,7 +2,6 @@ package eks
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -92,8 +91,7 @@ func (api *groupActions) list(_ *sim.Call, in *eks.ListNodegroupsInput) (*eks.Li
 			names = append(names, *v.NodegroupName)
 		}
 	}
-	slices.Sort(names)
-	page, next, err := paginate(names, in.NextToken, in.MaxResults)
+	page, next, err := pageOfNames(names, in.NextToken, in.MaxResults)
 	if err != nil {
 		return nil, err
 	}

@@ -114,17 +114,10 @@ func (gs *groups) find(clusterName, name *string) (*group, error) {
 
 // wake schedules a reconciliation of the group after d, unless an earlier one is already scheduled.
 func (gs *groups) wake(g *group, d time.Duration) {
-	at := gs.kernel.Now().Add(max(d, 0))
-	if !g.wakeAt.IsZero() && !at.Before(g.wakeAt) {
-		return
-	}
-	g.wakeAt = at
-	gs.kernel.After(at.Sub(gs.kernel.Now()), func() {
-		if g.gone || !g.wakeAt.Equal(at) {
-			return
+	g.wakeUp.In(gs.kernel, d, func() {
+		if !g.gone {
+			gs.reconcile(g)
 		}
-		g.wakeAt = time.Time{}
-		gs.reconcile(g)
 	})
 }
 

@@ -1,6 +1,16 @@
 package eks
 
-import "github.com/slipway-project/slipway/awssim/internal/sim"
+import (
+	"slices"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// pageOfNames returns a page of names, in order.
+func pageOfNames(names []string, token *string, size *int32) (page []string, next *string, err error) {
+	slices.Sort(names)
+	return paginate(names, token, size)
+}
 
 // paginate returns a page of names.
 func paginate(names []string, token *string, size *int32) (page []string, next *string, err error) {

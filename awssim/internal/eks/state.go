@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
@@ -63,7 +64,7 @@ type group struct {
 	checkAt  time.Time               // when health is checked next
 	emptied  ec2.CapacityReservation // the Capacity Block before whose expiry the group was scaled to 0
 	gone     bool
-	wakeAt   time.Time
+	wakeUp   sim.WakeUp
 }
 
 // settings are the user's settings of a group. They are never changed in place.
