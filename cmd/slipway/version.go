@@ -106,7 +106,7 @@ func newVersionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return printVersion(command.OutOrStdout(), output) },
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json for everything that is known of the program")
+	command.Flags().StringVarP(&output, "output", "o", "", "format of the output: json has all details, and empty prints one line")
 	return command
 }
 

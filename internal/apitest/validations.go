@@ -3,6 +3,7 @@ package apitest
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"sync"
 )
 
@@ -47,10 +48,7 @@ func (v *validations) once(validate func() error, input ...any) error {
 // validated returns what validation reads of an object: all of it but the metadata, of which
 // rules can read the name and the generated name alone.
 func validated(object map[string]any) map[string]any {
-	seen := make(map[string]any, len(object))
-	for name, value := range object {
-		seen[name] = value
-	}
+	seen := maps.Clone(object)
 	if metadata, is := object["metadata"].(map[string]any); is {
 		seen["metadata"] = [2]any{metadata["name"], metadata["generateName"]}
 	}

@@ -45,6 +45,9 @@ func showRefresh(in input, plan *reconcile.Plan) bool {
 		pollAgain(in, plan)
 		return true
 	}
+	if !shielding(in.Object) {
+		return true
+	}
 	if err := lowerShield(in, plan, toBeSpared(in)); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 	}
