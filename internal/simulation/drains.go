@@ -145,7 +145,7 @@ func (w *World) objectChanged(change apiserver.Change) {
 		return
 	}
 	pool := &infrav1.AWSMachinePool{}
-	if err := apiserver.Into(change.After, pool); err != nil {
+	if err := w.server.Into(change.After, pool); err != nil {
 		w.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
 		return
 	}
