@@ -23,14 +23,14 @@ const (
 // there is none of that name. CloudWatch itself is not simulated: alarms are there for instance
 // refreshes, which fail or roll back when one fires. It fails if the world has no such region, the
 // name is empty, or the state is not one of the three.
-func (s *Simulator) SetAlarm(account, region, name string, state AlarmState) error {
+func (r Region) SetAlarm(name string, state AlarmState) error {
 	if name == "" {
 		return errors.New("setting an alarm: it has no name")
 	}
 	if err := state.Check(); err != nil {
 		return fmt.Errorf("setting alarm %q: %w", name, err)
 	}
-	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { autoscaling.SetAlarm(r, name, state) }); err != nil {
+	if err := r.do(func(held *sim.Region) error { autoscaling.SetAlarm(held, name, state); return nil }); err != nil {
 		return fmt.Errorf("setting alarm %q: %w", name, err)
 	}
 	return nil
@@ -38,19 +38,19 @@ func (s *Simulator) SetAlarm(account, region, name string, state AlarmState) err
 
 // Alarms returns the alarms of an account in a region that were set, with their states. It fails if
 // the world has no such region.
-func (s *Simulator) Alarms(account, region string) (map[string]AlarmState, error) {
+func (r Region) Alarms() (map[string]AlarmState, error) {
 	var alarms map[string]AlarmState
-	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { alarms = autoscaling.Alarms(r) }); err != nil {
+	if err := r.do(func(held *sim.Region) error { alarms = autoscaling.Alarms(held); return nil }); err != nil {
 		return nil, fmt.Errorf("listing alarms: %w", err)
 	}
 	return alarms, nil
 }
 
-func (s *Simulator) getAlarms(r *http.Request) (any, error) {
-	return s.Alarms(s.place(r.URL.Query().Get("account"), r.URL.Query().Get("region")))
+func (c control) getAlarms(r *http.Request) (any, error) {
+	return c.region(r.URL.Query().Get("account"), r.URL.Query().Get("region")).Alarms()
 }
 
-func (s *Simulator) postAlarms(r *http.Request) (any, error) {
+func (c control) postAlarms(r *http.Request) (any, error) {
 	type request struct {
 		Account string     `json:"account"`
 		Region  string     `json:"region"`
@@ -61,6 +61,6 @@ func (s *Simulator) postAlarms(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(alarm.Account, alarm.Region)
-	return nil, s.SetAlarm(account, region, alarm.Name, alarm.State)
+	region := c.region(alarm.Account, alarm.Region)
+	return nil, region.SetAlarm(alarm.Name, alarm.State)
 }

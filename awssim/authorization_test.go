@@ -87,7 +87,7 @@ func newWorkplace(t *testing.T) *workplace {
 		},
 	}))
 	w.template, w.image = *made.LaunchTemplate.LaunchTemplateId, image
-	if err := w.SetCluster(account, region, awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{subnet}}); err != nil {
+	if err := w.Region(account, region).SetCluster(awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{subnet}}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -199,7 +199,7 @@ var whatCallsNeed = []struct {
 		return err
 	}, []string{"eks:CreateCluster", "eks:TagResource", "iam:PassRole", "iam:CreateServiceLinkedRole"}, "AccessDeniedException", 403},
 	{"an add-on with a role", func(ctx context.Context, w *workplace, config aws.Config) error {
-		if err := w.SetCluster(account, region, awssim.Cluster{Name: "red", Version: "1.35", Subnets: []string{subnet}}); err != nil {
+		if err := w.Region(account, region).SetCluster(awssim.Cluster{Name: "red", Version: "1.35", Subnets: []string{subnet}}); err != nil {
 			return err
 		}
 		_, err := eks.NewFromConfig(config).CreateAddon(ctx, &eks.CreateAddonInput{
@@ -208,7 +208,7 @@ var whatCallsNeed = []struct {
 		return err
 	}, []string{"eks:CreateAddon", "iam:PassRole"}, "AccessDeniedException", 403},
 	{"an access entry", func(ctx context.Context, w *workplace, config aws.Config) error {
-		if err := w.SetCluster(account, region, awssim.Cluster{Name: "red", Version: "1.35", Subnets: []string{subnet}}); err != nil {
+		if err := w.Region(account, region).SetCluster(awssim.Cluster{Name: "red", Version: "1.35", Subnets: []string{subnet}}); err != nil {
 			return err
 		}
 		_, err := eks.NewFromConfig(config).CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String("red"), PrincipalArn: aws.String("arn:aws:iam::" + account + ":role/" + operators)})

@@ -29,12 +29,8 @@ const (
 // SetCluster creates an EKS cluster of an account in a region, ACTIVE at once, or changes the one
 // of that name: its Kubernetes version, for example. It fails if the world has no such region, or
 // if the cluster has no name, no version such as 1.30, or no subnets of one VPC.
-func (s *Simulator) SetCluster(account, region string, cluster Cluster) error {
-	var err error
-	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = eks.SetCluster(r, cluster) }); inRegion != nil {
-		err = inRegion
-	}
-	if err != nil {
+func (r Region) SetCluster(cluster Cluster) error {
+	if err := r.do(func(held *sim.Region) error { return eks.SetCluster(held, cluster) }); err != nil {
 		return fmt.Errorf("setting an EKS cluster: %w", err)
 	}
 	return nil
@@ -42,8 +38,8 @@ func (s *Simulator) SetCluster(account, region string, cluster Cluster) error {
 
 // SetNode sets whether the node of an instance is Ready, and whether it is drained; nil values stay
 // as they were. It fails if the world has no such region.
-func (s *Simulator) SetNode(account, region, instance string, state NodeState) error {
-	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { eks.SetNode(r, instance, state) }); err != nil {
+func (r Region) SetNode(instance string, state NodeState) error {
+	if err := r.do(func(held *sim.Region) error { eks.SetNode(held, instance, state); return nil }); err != nil {
 		return fmt.Errorf("setting the node of instance %q: %w", instance, err)
 	}
 	return nil
@@ -55,12 +51,12 @@ type ManagedNode = eks.ManagedNode
 
 // ManagedNode returns EKS's configuration of an instance's node, as it is now and without a call,
 // and false if the instance does not belong to a managed node group.
-func (s *Simulator) ManagedNode(account, region, instance string) (node ManagedNode, ok bool) {
-	s.inRegion(account, region, func(r *sim.Region) { node, ok = eks.LookupNode(r, instance) })
+func (r Region) ManagedNode(instance string) (node ManagedNode, ok bool) {
+	r.look(func(held *sim.Region) { node, ok = eks.LookupNode(held, instance) })
 	return node, ok
 }
 
-func (s *Simulator) postClusters(r *http.Request) (any, error) {
+func (c control) postClusters(r *http.Request) (any, error) {
 	type request struct {
 		Account string `json:"account"`
 		Region  string `json:"region"`
@@ -70,11 +66,11 @@ func (s *Simulator) postClusters(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(in.Account, in.Region)
-	return nil, s.SetCluster(account, region, in.Cluster)
+	region := c.region(in.Account, in.Region)
+	return nil, region.SetCluster(in.Cluster)
 }
 
-func (s *Simulator) postNodes(r *http.Request) (any, error) {
+func (c control) postNodes(r *http.Request) (any, error) {
 	type request struct {
 		Account  string `json:"account"`
 		Region   string `json:"region"`
@@ -86,6 +82,6 @@ func (s *Simulator) postNodes(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(in.Account, in.Region)
-	return nil, s.SetNode(account, region, in.Instance, NodeState{Ready: in.Ready, Drained: in.Drained})
+	region := c.region(in.Account, in.Region)
+	return nil, region.SetNode(in.Instance, NodeState{Ready: in.Ready, Drained: in.Drained})
 }

@@ -2,6 +2,7 @@ package awssim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,12 @@ import (
 	"time"
 )
 
-// controlHandler serves /_sim/: what the Go API can do, as JSON. Errors are {"error": "…"} with
-// status 400 or 404.
-func (s *Simulator) controlHandler() http.Handler {
+// control serves /_sim/: what the Go API can do, as JSON. Errors are {"error": "…"} with status 400
+// or 404.
+type control struct{ *Simulator }
+
+// handler serves all paths below /_sim/.
+func (c control) handler() http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -21,33 +25,33 @@ func (s *Simulator) controlHandler() http.Handler {
 		})
 	}
 	handle("GET /_sim/calls", func(*http.Request) (any, error) {
-		if calls := s.Calls(); calls != nil {
+		if calls := c.Calls(); calls != nil {
 			return calls, nil
 		}
 		return []Call{}, nil
 	})
-	handle("DELETE /_sim/calls", func(*http.Request) (any, error) { s.ClearCalls(); return nil, nil })
-	handle("GET /_sim/state", s.getState)
-	handle("GET /_sim/faults", func(*http.Request) (any, error) { return faultsToJSON(s.Faults()), nil })
-	handle("POST /_sim/faults", s.postFaults)
-	handle("DELETE /_sim/faults", s.deleteFaults)
-	handle("GET /_sim/clock", func(*http.Request) (any, error) { return s.clockState(), nil })
-	handle("POST /_sim/clock", s.postClock)
-	handle("GET /_sim/behavior", func(*http.Request) (any, error) { return behaviorToJSON(s.Behavior()), nil })
-	handle("POST /_sim/behavior", s.postBehavior)
-	handle("GET /_sim/alarms", s.getAlarms)
-	handle("POST /_sim/alarms", s.postAlarms)
-	handle("POST /_sim/clusters", s.postClusters)
-	handle("POST /_sim/issuers", s.postIssuers)
-	handle("POST /_sim/nodes", s.postNodes)
-	handle("POST /_sim/interruptions", s.postInterruptions)
-	handle("POST /_sim/statuschecks", s.postStatusChecks)
-	handle("POST /_sim/reservations", s.postReservations)
-	handle("POST /_sim/crosszone", s.postCrossZone)
-	handle("POST /_sim/parameters", s.postParameters)
-	handle("GET /_sim/authorizations", func(*http.Request) (any, error) { return s.Authorizations(), nil })
-	handle("POST /_sim/policies", s.postPolicies)
-	handle("POST /_sim/reset", func(*http.Request) (any, error) { s.Reset(); return nil, nil })
+	handle("DELETE /_sim/calls", func(*http.Request) (any, error) { c.ClearCalls(); return nil, nil })
+	handle("GET /_sim/state", c.getState)
+	handle("GET /_sim/faults", func(*http.Request) (any, error) { return faultsToJSON(c.Faults()), nil })
+	handle("POST /_sim/faults", c.postFaults)
+	handle("DELETE /_sim/faults", c.deleteFaults)
+	handle("GET /_sim/clock", func(*http.Request) (any, error) { return c.clockState(), nil })
+	handle("POST /_sim/clock", c.postClock)
+	handle("GET /_sim/behavior", func(*http.Request) (any, error) { return behaviorToJSON(c.Behavior()), nil })
+	handle("POST /_sim/behavior", c.postBehavior)
+	handle("GET /_sim/alarms", c.getAlarms)
+	handle("POST /_sim/alarms", c.postAlarms)
+	handle("POST /_sim/clusters", c.postClusters)
+	handle("POST /_sim/issuers", c.postIssuers)
+	handle("POST /_sim/nodes", c.postNodes)
+	handle("POST /_sim/interruptions", c.postInterruptions)
+	handle("POST /_sim/statuschecks", c.postStatusChecks)
+	handle("POST /_sim/reservations", c.postReservations)
+	handle("POST /_sim/crosszone", c.postCrossZone)
+	handle("POST /_sim/parameters", c.postParameters)
+	handle("GET /_sim/authorizations", func(*http.Request) (any, error) { return c.Authorizations(), nil })
+	handle("POST /_sim/policies", c.postPolicies)
+	handle("POST /_sim/reset", func(*http.Request) (any, error) { c.Reset(); return nil, nil })
 	return mux
 }
 
@@ -106,23 +110,17 @@ func DecodeStrict(data []byte, v any) error {
 	return nil
 }
 
-func (s *Simulator) getState(r *http.Request) (any, error) {
-	return s.State(s.place(r.URL.Query().Get("account"), r.URL.Query().Get("region")))
+func (c control) getState(r *http.Request) (any, error) {
+	return c.region(r.URL.Query().Get("account"), r.URL.Query().Get("region")).State()
 }
 
-// place fills in the account and the region that a request leaves out: the default account, the
-// world's first region.
-func (s *Simulator) place(account, region string) (string, string) {
-	if account == "" {
-		account = DefaultAccount
-	}
-	if region == "" {
-		region = s.World().Regions[0].Name
-	}
-	return account, region
+// region returns what a request concerns. A request that leaves out the account means the default
+// one, and one that leaves out the region the world's first.
+func (c control) region(account, region string) Region {
+	return c.Region(cmp.Or(account, DefaultAccount), cmp.Or(region, c.World().Regions[0].Name))
 }
 
-func (s *Simulator) postFaults(r *http.Request) (any, error) {
+func (c control) postFaults(r *http.Request) (any, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -133,16 +131,16 @@ func (s *Simulator) postFaults(r *http.Request) (any, error) {
 	}
 	ids := make([]string, len(faults))
 	for i, f := range faults {
-		if ids[i], err = s.AddFault(f); err != nil {
+		if ids[i], err = c.AddFault(f); err != nil {
 			return nil, err
 		}
 	}
 	return map[string][]string{"ids": ids}, nil
 }
 
-func (s *Simulator) deleteFaults(r *http.Request) (any, error) {
+func (c control) deleteFaults(r *http.Request) (any, error) {
 	id := r.URL.Query().Get("id")
-	if !s.RemoveFault(id) && id != "" {
+	if !c.RemoveFault(id) && id != "" {
 		return nil, fmt.Errorf("fault %q: %w", id, errNotFound)
 	}
 	return nil, nil
@@ -154,15 +152,15 @@ type clockState struct {
 	Next *time.Time `json:"next,omitempty"` // when the earliest waiter is due
 }
 
-func (s *Simulator) clockState() clockState {
-	state := clockState{Now: s.clock.Now(), Rate: s.clock.Rate()}
-	if next, ok := s.clock.Next(); ok {
+func (c control) clockState() clockState {
+	state := clockState{Now: c.clock.Now(), Rate: c.clock.Rate()}
+	if next, ok := c.clock.Next(); ok {
 		state.Next = &next
 	}
 	return state
 }
 
-func (s *Simulator) postClock(r *http.Request) (any, error) {
+func (c control) postClock(r *http.Request) (any, error) {
 	type request struct {
 		Step *duration `json:"step"`
 		Rate *float64  `json:"rate"`
@@ -178,28 +176,28 @@ func (s *Simulator) postClock(r *http.Request) (any, error) {
 		return nil, errors.New("time does not go backward")
 	}
 	if change.Rate != nil {
-		s.clock.SetRate(*change.Rate)
+		c.clock.SetRate(*change.Rate)
 	}
 	if change.Step != nil {
-		s.clock.Step(time.Duration(*change.Step))
+		c.clock.Step(time.Duration(*change.Step))
 	}
-	return s.clockState(), nil
+	return c.clockState(), nil
 }
 
 // postBehavior changes the members that are given and leaves the rest. A list that is given takes
 // the place of the whole list.
-func (s *Simulator) postBehavior(r *http.Request) (any, error) {
+func (c control) postBehavior(r *http.Request) (any, error) {
 	change, err := readJSON[behaviorChange](r)
 	if err != nil {
 		return nil, err
 	}
-	b := behaviorToJSON(s.Behavior())
+	b := behaviorToJSON(c.Behavior())
 	change.apply(&b)
 	behavior := b.behavior()
 	if err := behavior.Check(); err != nil {
 		return nil, err
 	}
-	s.SetBehavior(behavior)
+	c.SetBehavior(behavior)
 	return behaviorToJSON(behavior), nil
 }
 

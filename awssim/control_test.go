@@ -246,7 +246,7 @@ func TestControlAlarms(t *testing.T) {
 		t.Errorf("the default account has alarms (-want +got)\n%s", diff)
 	}
 	e.Reset()
-	if got, err := e.Alarms(account, region); err != nil || len(got) != 0 {
+	if got, err := e.Region(account, region).Alarms(); err != nil || len(got) != 0 {
 		t.Errorf("after the reset there are %v, %v", got, err)
 	}
 }

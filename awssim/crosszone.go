@@ -11,14 +11,14 @@ import (
 // SetCrossZone says whether the load balancer of a target group, of an account in a region, sends
 // traffic from one zone to targets in others, as it does by default. It fails if the world has no
 // such region.
-func (s *Simulator) SetCrossZone(account, region, targetGroup string, enabled bool) error {
-	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { autoscaling.SetCrossZone(r, targetGroup, enabled) }); err != nil {
+func (r Region) SetCrossZone(targetGroup string, enabled bool) error {
+	if err := r.do(func(held *sim.Region) error { autoscaling.SetCrossZone(held, targetGroup, enabled); return nil }); err != nil {
 		return fmt.Errorf("setting cross-zone load balancing of %q: %w", targetGroup, err)
 	}
 	return nil
 }
 
-func (s *Simulator) postCrossZone(r *http.Request) (any, error) {
+func (c control) postCrossZone(r *http.Request) (any, error) {
 	type request struct {
 		Account     string `json:"account"`
 		Region      string `json:"region"`
@@ -29,6 +29,6 @@ func (s *Simulator) postCrossZone(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(in.Account, in.Region)
-	return nil, s.SetCrossZone(account, region, in.TargetGroup, in.Enabled)
+	region := c.region(in.Account, in.Region)
+	return nil, region.SetCrossZone(in.TargetGroup, in.Enabled)
 }

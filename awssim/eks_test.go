@@ -81,7 +81,7 @@ func TestClustersOfTheWorld(t *testing.T) {
 		"no name":            {Version: "1.34", Subnets: []string{"subnet-0b2000000000000aa"}},
 		"a version too long": {Name: "a", Version: "1.34.0", Subnets: []string{"subnet-0b2000000000000aa"}},
 	} {
-		if err := e.SetCluster(account, region, c); err == nil {
+		if err := e.Region(account, region).SetCluster(c); err == nil {
 			t.Errorf("%s: accepted", reason)
 		}
 	}

@@ -148,7 +148,7 @@ func TestRulesDeliverEvents(t *testing.T) {
 			e.newRule(t, "mine", row.pattern, "made")
 			spot := e.runSpot(t)
 			e.Clock().Step(time.Second)
-			if err := e.InterruptSpotInstance(account, region, spot); err != nil {
+			if err := e.Region(account, region).InterruptSpotInstance(spot); err != nil {
 				t.Fatal(err)
 			}
 			e.launchGroup(t)
@@ -187,7 +187,7 @@ func TestQueueOfTheDocumentation(t *testing.T) {
 	e.newRule(t, "slipway-events", pattern[1], "slipway-events")
 	spot := e.runSpot(t)
 	e.Clock().Step(time.Second)
-	if err := e.InterruptSpotInstance(account, region, spot); err != nil {
+	if err := e.Region(account, region).InterruptSpotInstance(spot); err != nil {
 		t.Fatal(err)
 	}
 	e.launchGroup(t)

@@ -29,7 +29,7 @@ func putParameter(t testing.TB, e *endpoint) error {
 // exists reports whether the effect of putParameter is there, without a call.
 func exists(t testing.TB, e *endpoint) bool {
 	t.Helper()
-	state := must[map[string]any](t)(e.State(account, region))
+	state := must[map[string]any](t)(e.Region(account, region).State())
 	parameters := state["ssm"].(map[string]any)["parameters"].(map[string]any)
 	_, ok := parameters["/test/name"]
 	return ok

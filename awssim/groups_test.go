@@ -36,17 +36,17 @@ func TestGroupsAndTemplatesAsTheyAre(t *testing.T) {
 	if len(described.AutoScalingGroups) != 0 {
 		t.Error("a call shows the group before the read lag is over")
 	}
-	if now := e.AutoScalingGroups(account, region); len(now) != 1 || *now[0].AutoScalingGroupName != "workers" || *now[0].LaunchTemplate.Version != "2" {
+	if now := e.Region(account, region).AutoScalingGroups(); len(now) != 1 || *now[0].AutoScalingGroupName != "workers" || *now[0].LaunchTemplate.Version != "2" {
 		t.Errorf("the groups are %+v", now)
 	}
-	if now := e.LaunchTemplates(account, region); len(now) != 1 || *now[0].LaunchTemplateId != *template || *now[0].LatestVersionNumber != 2 {
+	if now := e.Region(account, region).LaunchTemplates(); len(now) != 1 || *now[0].LaunchTemplateId != *template || *now[0].LatestVersionNumber != 2 {
 		t.Errorf("the templates are %+v", now)
 	}
-	versions := e.LaunchTemplateVersions(account, region, *template)
+	versions := e.Region(account, region).LaunchTemplateVersions(*template)
 	if len(versions) != 2 || versions[0].LaunchTemplateData.InstanceType != "m5.xlarge" || versions[1].LaunchTemplateData.InstanceType != "m5.large" {
 		t.Errorf("the versions, the newest first, are %+v", versions)
 	}
-	if none := e.LaunchTemplateVersions(account, region, "lt-0"); none != nil {
+	if none := e.Region(account, region).LaunchTemplateVersions("lt-0"); none != nil {
 		t.Errorf("a template that does not exist has versions %+v", none)
 	}
 }

@@ -11,29 +11,24 @@ import (
 // InterruptSpotInstance has EC2 take a Spot Instance of an account in a region back: EventBridge
 // gets the warning at once, and two minutes later the instance is terminated. It fails if the world
 // has no such region, or there is no such Spot Instance that is pending or running.
-func (s *Simulator) InterruptSpotInstance(account, region, instance string) error {
-	return s.toSpotInstance(account, region, instance, "interrupting", ec2.InterruptSpotInstance)
+func (r Region) InterruptSpotInstance(instance string) error {
+	return r.toSpotInstance(instance, "interrupting", ec2.InterruptSpotInstance)
 }
 
 // RecommendRebalance has EC2 say that a Spot Instance is at elevated risk of interruption; nothing
 // else happens to it. It fails like InterruptSpotInstance.
-func (s *Simulator) RecommendRebalance(account, region, instance string) error {
-	return s.toSpotInstance(account, region, instance, "recommending to rebalance", ec2.RecommendRebalance)
+func (r Region) RecommendRebalance(instance string) error {
+	return r.toSpotInstance(instance, "recommending to rebalance", ec2.RecommendRebalance)
 }
 
-func (s *Simulator) toSpotInstance(account, region, instance, what string, f func(*sim.Region, string) error) error {
-	var failure error
-	err := s.kernel.InRegion(account, region, func(r *sim.Region) { failure = f(r, instance) })
-	if err == nil {
-		err = failure
-	}
-	if err != nil {
+func (r Region) toSpotInstance(instance, what string, f func(*sim.Region, string) error) error {
+	if err := r.do(func(held *sim.Region) error { return f(held, instance) }); err != nil {
 		return fmt.Errorf("%s instance %q: %w", what, instance, err)
 	}
 	return nil
 }
 
-func (s *Simulator) postInterruptions(r *http.Request) (any, error) {
+func (c control) postInterruptions(r *http.Request) (any, error) {
 	type request struct {
 		Account   string `json:"account"`
 		Region    string `json:"region"`
@@ -44,9 +39,9 @@ func (s *Simulator) postInterruptions(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(order.Account, order.Region)
+	region := c.region(order.Account, order.Region)
 	if order.Rebalance {
-		return nil, s.RecommendRebalance(account, region, order.Instance)
+		return nil, region.RecommendRebalance(order.Instance)
 	}
-	return nil, s.InterruptSpotInstance(account, region, order.Instance)
+	return nil, region.InterruptSpotInstance(order.Instance)
 }

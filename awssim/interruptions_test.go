@@ -64,10 +64,10 @@ func TestSpotInstancesAreInterrupted(t *testing.T) {
 	e.Clock().Step(time.Second) // both run
 	q.happened()
 
-	if err := e.InterruptSpotInstance(account, region, onDemand); err == nil {
+	if err := e.Region(account, region).InterruptSpotInstance(onDemand); err == nil {
 		t.Error("an On-Demand Instance was interrupted")
 	}
-	if err := e.RecommendRebalance(account, region, spot); err != nil {
+	if err := e.Region(account, region).RecommendRebalance(spot); err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.Post(e.url+"/_sim/interruptions", "application/json", strings.NewReader(`{"account": "`+account+`", "instance": "`+spot+`"}`))
@@ -103,7 +103,7 @@ func TestSpotInstancesAreInterrupted(t *testing.T) {
 	}, q.happened()); diff != "" {
 		t.Errorf("what is told of the end:\n%s", diff)
 	}
-	if err := e.InterruptSpotInstance(account, region, spot); err == nil {
+	if err := e.Region(account, region).InterruptSpotInstance(spot); err == nil {
 		t.Error("an instance that has ended was interrupted")
 	}
 }

@@ -29,10 +29,10 @@ func (s *Simulator) SetIssuer(issuer Issuer) error {
 	return nil
 }
 
-func (s *Simulator) postIssuers(r *http.Request) (any, error) {
+func (c control) postIssuers(r *http.Request) (any, error) {
 	issuer, err := readJSON[Issuer](r)
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.SetIssuer(issuer)
+	return nil, c.SetIssuer(issuer)
 }

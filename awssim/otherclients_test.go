@@ -108,7 +108,7 @@ func TestAWSCLI(t *testing.T) {
 // eksWithCLI creates, shows, changes, and deletes a managed node group.
 func eksWithCLI(t *testing.T, e *endpoint, call func(...string) object) {
 	t.Helper()
-	if err := e.SetCluster(account, region, awssim.Cluster{Name: "cli", Version: "1.35", Subnets: []string{"subnet-0b2000000000000aa"}}); err != nil {
+	if err := e.Region(account, region).SetCluster(awssim.Cluster{Name: "cli", Version: "1.35", Subnets: []string{"subnet-0b2000000000000aa"}}); err != nil {
 		t.Fatal(err)
 	}
 	if version := call("eks", "describe-cluster", "--name", "cli")["cluster"].(object)["version"]; version != "1.35" {

@@ -11,19 +11,14 @@ import (
 // SetPublicParameter gives one of the parameters that AWS publishes another value, as it does when
 // there is a newer image. It fails if the world has no such region, or AWS publishes nothing by
 // that name.
-func (s *Simulator) SetPublicParameter(account, region, name, value string) error {
-	var err error
-	now := s.clock.Now()
-	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = ssm.Publish(r, name, value, now) }); inRegion != nil {
-		err = inRegion
-	}
-	if err != nil {
+func (r Region) SetPublicParameter(name, value string) error {
+	if err := r.do(func(held *sim.Region) error { return ssm.Publish(held, name, value, r.kernel.Now()) }); err != nil {
 		return fmt.Errorf("setting a public parameter: %w", err)
 	}
 	return nil
 }
 
-func (s *Simulator) postParameters(r *http.Request) (any, error) {
+func (c control) postParameters(r *http.Request) (any, error) {
 	type request struct {
 		Account string `json:"account"`
 		Region  string `json:"region"`
@@ -34,6 +29,6 @@ func (s *Simulator) postParameters(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(in.Account, in.Region)
-	return nil, s.SetPublicParameter(account, region, in.Name, in.Value)
+	region := c.region(in.Account, in.Region)
+	return nil, region.SetPublicParameter(in.Name, in.Value)
 }

@@ -33,7 +33,7 @@ func (s *Simulator) SetPolicies(accessKeyID string, documents ...string) error {
 // among them.
 func (s *Simulator) Authorizations() []Authorization { return s.kernel.Authorizations() }
 
-func (s *Simulator) postPolicies(r *http.Request) (any, error) {
+func (c control) postPolicies(r *http.Request) (any, error) {
 	type request struct {
 		AccessKeyID string            `json:"accessKeyID"`
 		Policies    []json.RawMessage `json:"policies"`
@@ -46,5 +46,5 @@ func (s *Simulator) postPolicies(r *http.Request) (any, error) {
 	for i, policy := range in.Policies {
 		documents[i] = string(policy)
 	}
-	return nil, s.SetPolicies(in.AccessKeyID, documents...)
+	return nil, c.SetPolicies(in.AccessKeyID, documents...)
 }

@@ -58,7 +58,7 @@ func newRecorded(t *testing.T) *recorded {
 	e := serve(t, awssim.Options{})
 	c := e.config(key)
 	r := &recorded{ec2: ec2.NewFromConfig(c), asg: autoscaling.NewFromConfig(c), eks: eks.NewFromConfig(c), iam: iam.NewFromConfig(c), sqs: sqs.NewFromConfig(c), ssm: ssm.NewFromConfig(c), sim: e.Simulator, group: "nodes"}
-	if err := e.SetCluster(account, region, awssim.Cluster{Name: "demo", Version: "1.33", Subnets: []string{recordedSubnet, "subnet-0b2000000000000ab"}}); err != nil {
+	if err := e.Region(account, region).SetCluster(awssim.Cluster{Name: "demo", Version: "1.33", Subnets: []string{recordedSubnet, "subnet-0b2000000000000ab"}}); err != nil {
 		t.Fatal(err)
 	}
 	image := must[*ssm.GetParameterOutput](t)(r.ssm.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id")}))

@@ -15,18 +15,14 @@ type CapacityReservation = ec2.CapacityReservation
 // SetCapacityReservation creates a Capacity Reservation of an account in a region, as if it had
 // been bought, or changes the one of that ID. It fails if the world has no such region, or if the
 // reservation could not be bought.
-func (s *Simulator) SetCapacityReservation(account, region string, reservation CapacityReservation) error {
-	var err error
-	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = ec2.SetCapacityReservation(r, reservation) }); inRegion != nil {
-		err = inRegion
-	}
-	if err != nil {
+func (r Region) SetCapacityReservation(reservation CapacityReservation) error {
+	if err := r.do(func(held *sim.Region) error { return ec2.SetCapacityReservation(held, reservation) }); err != nil {
 		return fmt.Errorf("setting a capacity reservation: %w", err)
 	}
 	return nil
 }
 
-func (s *Simulator) postReservations(r *http.Request) (any, error) {
+func (c control) postReservations(r *http.Request) (any, error) {
 	type request struct {
 		Account string `json:"account"`
 		Region  string `json:"region"`
@@ -36,6 +32,6 @@ func (s *Simulator) postReservations(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(in.Account, in.Region)
-	return nil, s.SetCapacityReservation(account, region, in.CapacityReservation)
+	region := c.region(in.Account, in.Region)
+	return nil, region.SetCapacityReservation(in.CapacityReservation)
 }

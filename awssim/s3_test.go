@@ -225,10 +225,10 @@ func TestExpiration(t *testing.T) {
 	if diff := cmp.Diff([]string{"node/a"}, keys(t, c, "")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if content, err := e.Object(account, region, bucketOfCAPA, "node/a"); err != nil || content != "x" {
+	if content, err := e.Region(account, region).Object(bucketOfCAPA, "node/a"); err != nil || content != "x" {
 		t.Errorf("an instance reads %q, %v", content, err)
 	}
-	if _, err := e.Object(account, region, bucketOfCAPA, "machine-pool/a"); err == nil {
+	if _, err := e.Region(account, region).Object(bucketOfCAPA, "machine-pool/a"); err == nil {
 		t.Error("an instance reads what has ended")
 	}
 }

@@ -97,12 +97,12 @@ func New(o Options) *Simulator {
 		panic("awssim: " + err.Error())
 	}
 	s.kernel = kernel
-	control, front := s.controlHandler(), &frontDoor{kernel: kernel}
+	controlled, front := control{s}.handler(), &frontDoor{kernel: kernel}
 	// A ServeMux would redirect requests whose path has empty or dotted parts, as S3's keys can
 	// have.
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/_sim/") {
-			control.ServeHTTP(w, r)
+			controlled.ServeHTTP(w, r)
 			return
 		}
 		front.ServeHTTP(w, r)
@@ -180,12 +180,6 @@ func (s *Simulator) Behavior() (b Behavior) {
 
 // SetBehavior replaces the behavior. Scheduled events keep their time.
 func (s *Simulator) SetBehavior(b Behavior) { s.kernel.SetBehavior(b) }
-
-// State returns everything that an account holds in a region, keyed by service, kind and id. Every
-// value can be marshaled to JSON, and equal worlds give equal JSON.
-func (s *Simulator) State(account, region string) (map[string]any, error) {
-	return s.kernel.State(account, region)
-}
 
 // Reset returns to the world, behavior and faults of the start; accounts, calls and pending events
 // are gone. The clock keeps its time and rate.

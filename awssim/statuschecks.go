@@ -20,19 +20,14 @@ const (
 // rebooted if its host is sound. An empty check has all of them pass. It returns an error if the
 // world has no such region, or there is no such check, or no such instance whose checks have passed
 // once.
-func (s *Simulator) FailStatusCheck(account, region, instance, check string) error {
-	var failure error
-	err := s.kernel.InRegion(account, region, func(r *sim.Region) { failure = ec2.FailStatusCheck(r, instance, check) })
-	if err == nil {
-		err = failure
-	}
-	if err != nil {
+func (r Region) FailStatusCheck(instance, check string) error {
+	if err := r.do(func(held *sim.Region) error { return ec2.FailStatusCheck(held, instance, check) }); err != nil {
 		return fmt.Errorf("failing a status check of instance %q: %w", instance, err)
 	}
 	return nil
 }
 
-func (s *Simulator) postStatusChecks(r *http.Request) (any, error) {
+func (c control) postStatusChecks(r *http.Request) (any, error) {
 	type request struct {
 		Account  string `json:"account"`
 		Region   string `json:"region"`
@@ -43,6 +38,6 @@ func (s *Simulator) postStatusChecks(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, region := s.place(order.Account, order.Region)
-	return nil, s.FailStatusCheck(account, region, order.Instance, order.Failing)
+	region := c.region(order.Account, order.Region)
+	return nil, region.FailStatusCheck(order.Instance, order.Failing)
 }

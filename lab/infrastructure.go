@@ -181,7 +181,7 @@ func (c *Cloud) setCluster(opts ClusterOptions, minor string) error {
 	for _, subnet := range c.network().spec.Subnets {
 		cluster.Subnets = append(cluster.Subnets, subnet.ID)
 	}
-	return c.AWS.SetCluster(opts.Account, c.Region(), cluster)
+	return c.AWS.Region(opts.Account, c.Region()).SetCluster(cluster)
 }
 
 // createWithStatus creates an object and then its status. The copy is what carries the status past

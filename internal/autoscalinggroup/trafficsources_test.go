@@ -61,7 +61,7 @@ func TestZonalShiftValidation(t *testing.T) {
 	for _, skip := range []bool{false, true} {
 		r := newRig(t)
 		for _, name := range []string{targetGroups[0], trafficSources[0].Identifier} {
-			if err := r.sim.SetCrossZone(awssim.DefaultAccount, "us-east-1", name, false); err != nil {
+			if err := r.sim.Region(awssim.DefaultAccount, "us-east-1").SetCrossZone(name, false); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -55,9 +55,9 @@ func item(place bootstrapstorage.Place, data, content string) bootstrapstorage.I
 func (w *world) read(item bootstrapstorage.Item) string {
 	w.Helper()
 	name := item.Location.Name(item.Owner)
-	content, err := w.sim.Object(account, region, item.Location.Bucket, name)
+	content, err := w.sim.Region(account, region).Object(item.Location.Bucket, name)
 	if item.Location.Bucket == "" {
-		content, err = w.sim.Parameter(account, region, name)
+		content, err = w.sim.Region(account, region).Parameter(name)
 	}
 	if err != nil {
 		return err.Error()

@@ -107,7 +107,7 @@ func TestEKSCluster(t *testing.T) {
 	if _, err := p.EKSCluster(t.Context(), "blue"); !notFound(err, "blue") {
 		t.Errorf("a cluster that does not exist: %v", err)
 	}
-	if err := p.sim.SetCluster(account, region, awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{"subnet-0b2000000000000aa"}}); err != nil {
+	if err := p.sim.Region(account, region).SetCluster(awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{"subnet-0b2000000000000aa"}}); err != nil {
 		t.Fatal(err)
 	}
 	p.clock.Step(time.Hour) // errors are not remembered for as long
@@ -137,7 +137,7 @@ func TestCapacityReservation(t *testing.T) {
 		{ID: "cr-00000000000000001", InstanceType: "m5.large", Zone: "us-east-1a", Count: 1},
 		{ID: "cr-00000000000000002", InstanceType: "m5.large", Zone: "us-east-1a", Count: 1, End: end},
 	} {
-		if err := p.sim.SetCapacityReservation(account, region, reservation); err != nil {
+		if err := p.sim.Region(account, region).SetCapacityReservation(reservation); err != nil {
 			t.Fatal(err)
 		}
 		found, err := p.CapacityReservation(t.Context(), reservation.ID)

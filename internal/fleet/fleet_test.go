@@ -93,7 +93,7 @@ func (p *place) launch(request fleet.Request) fleet.Launched {
 
 // running returns the instances that AWS holds and that have not terminated.
 func (p *place) running() []awssim.Instance {
-	return slices.DeleteFunc(p.sim.Instances(account, region), func(i awssim.Instance) bool {
+	return slices.DeleteFunc(p.sim.Region(account, region).Instances(), func(i awssim.Instance) bool {
 		return i.State.Name == ec2types.InstanceStateNameShuttingDown || i.State.Name == ec2types.InstanceStateNameTerminated
 	})
 }
@@ -133,7 +133,7 @@ func TestInstancesAreWhatWasAskedFor(t *testing.T) {
 			request := p.request("one", 1)
 			request.Spot = row.spot
 			launched := p.launch(request).Instances[0]
-			held, ok := p.sim.Instance(account, region, launched.ID)
+			held, ok := p.sim.Region(account, region).Instance(launched.ID)
 			if !ok {
 				t.Fatalf("AWS has no instance %s", launched.ID)
 			}

@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, version.Resolved, cmpopts.IgnoreFields(inspection.Resolved{}, "ImageID", "Gaps")); diff != "" {
 		t.Errorf("what the version comes to (-want +got):\n%s", diff)
 	}
-	if _, exists := r.sim.Image("", region, version.ImageID); !exists {
+	if _, exists := r.sim.Region("", region).Image(version.ImageID); !exists {
 		t.Errorf("the parameter leads to image %q", version.ImageID)
 	}
 	if got := inspection.Blocking(version.Gaps, inspection.AWSMachinePool); got != "" {

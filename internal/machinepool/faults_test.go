@@ -105,7 +105,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			if launched != 1 {
 				t.Errorf("%d groups were created", launched)
 			}
-			if instances := r.sim.Instances("123456789012", "us-east-1"); len(instances) != 4 {
+			if instances := r.sim.Region("123456789012", "us-east-1").Instances(); len(instances) != 4 {
 				t.Errorf("%d instances were launched by %d refreshes, want the two of each version", len(instances), started)
 			}
 		})

@@ -18,7 +18,7 @@ import (
 // upgradeCluster gives the EKS cluster another version, as its control plane's controller would.
 func (w *world) upgradeCluster(version string) {
 	w.Helper()
-	if err := w.sim.SetCluster(testAccount, testRegion, awssim.Cluster{Name: testEKSCluster, Version: version, Subnets: []string{testSubnet}}); err != nil {
+	if err := w.sim.Region(testAccount, testRegion).SetCluster(awssim.Cluster{Name: testEKSCluster, Version: version, Subnets: []string{testSubnet}}); err != nil {
 		w.Fatal(err)
 	}
 	controlPlane := &eksv1.AWSManagedControlPlane{}

@@ -78,7 +78,7 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 		set(&options)
 	}
 	sim, simulated, url := awssimtest.Start(t, time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), options)
-	if err := sim.SetCluster(testAccount, testRegion, awssim.Cluster{Name: testEKSCluster, Version: "1.34", Subnets: []string{testSubnet}}); err != nil {
+	if err := sim.Region(testAccount, testRegion).SetCluster(awssim.Cluster{Name: testEKSCluster, Version: "1.34", Subnets: []string{testSubnet}}); err != nil {
 		t.Fatal(err)
 	}
 	base := awssimtest.Config(url, testRegion, testAccount)

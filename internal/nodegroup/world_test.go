@@ -39,7 +39,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	options := awssim.Options{Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, Boot: time.Second}}}
 	sim, clock, url := awssimtest.Start(t, now, options)
-	if err := sim.SetCluster(testAccount, testRegion, awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{testSubnet}}); err != nil {
+	if err := sim.Region(testAccount, testRegion).SetCluster(awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{testSubnet}}); err != nil {
 		t.Fatal(err)
 	}
 	config := awssimtest.Config(url, testRegion, testAccount)

@@ -88,7 +88,7 @@ func newWorld(t *testing.T, managed bool) *world {
 		Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, Boot: time.Second, ShuttingDown: 10 * time.Second}},
 	})
 	w := &world{T: t, clock: clock, sim: sim, aws: awssimtest.Config(url, region, account)}
-	if err := w.sim.SetCluster(account, region, awssim.Cluster{Name: name, Version: "1.36", Subnets: []string{subnet}}); err != nil {
+	if err := w.sim.Region(account, region).SetCluster(awssim.Cluster{Name: name, Version: "1.36", Subnets: []string{subnet}}); err != nil {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
@@ -280,7 +280,7 @@ func (w *world) left() []string {
 			left = append(left, "IAM role "+*role.RoleName)
 		}
 	}
-	for _, instance := range w.sim.Instances(account, region) {
+	for _, instance := range w.sim.Region(account, region).Instances() {
 		if instance.State.Name != ec2types.InstanceStateNameTerminated {
 			left = append(left, "instance "+*instance.InstanceId)
 		}

@@ -260,7 +260,7 @@ func (w *World) fingerprint() string {
 
 // Instances returns the instances that have not terminated, by ID.
 func (w *World) Instances() []awssim.Instance {
-	return slices.DeleteFunc(w.Sim.Instances(Account, Region), func(i awssim.Instance) bool {
+	return slices.DeleteFunc(w.Sim.Region(Account, Region).Instances(), func(i awssim.Instance) bool {
 		return i.State.Name == ec2types.InstanceStateNameShuttingDown || i.State.Name == ec2types.InstanceStateNameTerminated
 	})
 }

@@ -178,7 +178,7 @@ func (w *World) join(id string) {
 
 // instanceLaunched notes an instance that a group of the pool launched, with the configuration that it has.
 func (w *World) instanceLaunched(id string) error {
-	launchedNow, exists := w.sim.Instance(account, region, id)
+	launchedNow, exists := w.sim.Region(account, region).Instance(id)
 	if !exists {
 		return errors.New("AWS does not hold it")
 	}
@@ -337,7 +337,7 @@ func (w *World) twins() {
 	if len(templates) == 0 {
 		return
 	}
-	versions := w.sim.LaunchTemplateVersions(account, region, *templates[0].LaunchTemplateId)
+	versions := w.sim.Region(account, region).LaunchTemplateVersions(*templates[0].LaunchTemplateId)
 	if len(versions) < 2 {
 		return
 	}
@@ -375,7 +375,7 @@ func (w *World) versionsInUse() {
 		}
 	}
 	for template, versions := range used {
-		for _, version := range w.sim.LaunchTemplateVersions(account, region, template) {
+		for _, version := range w.sim.Region(account, region).LaunchTemplateVersions(template) {
 			delete(versions, *version.VersionNumber)
 		}
 		for version, by := range versions {
@@ -485,7 +485,7 @@ func (w *World) unpruned(pool *infrav1.AWSMachinePool) error {
 	if len(templates) != 1 {
 		return fmt.Errorf("there are %d launch templates", len(templates))
 	}
-	versions := w.sim.LaunchTemplateVersions(account, region, *templates[0].LaunchTemplateId)
+	versions := w.sim.Region(account, region).LaunchTemplateVersions(*templates[0].LaunchTemplateId)
 	var distinct []configuration
 	allowed := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
 	for _, version := range versions {
@@ -506,7 +506,7 @@ func (w *World) unpruned(pool *infrav1.AWSMachinePool) error {
 
 // ownedGroups returns the pool's groups, except for groups that are being deleted.
 func (w *World) ownedGroups() []asgtypes.AutoScalingGroup {
-	return slices.DeleteFunc(w.sim.AutoScalingGroups(account, region), func(group asgtypes.AutoScalingGroup) bool {
+	return slices.DeleteFunc(w.sim.Region(account, region).AutoScalingGroups(), func(group asgtypes.AutoScalingGroup) bool {
 		owned := slices.ContainsFunc(group.Tags, func(tag asgtypes.TagDescription) bool {
 			return *tag.Key == infrav1.TagMachinePool && *tag.Value == owner
 		})
@@ -516,7 +516,7 @@ func (w *World) ownedGroups() []asgtypes.AutoScalingGroup {
 
 // ownedTemplates returns the pool's launch templates.
 func (w *World) ownedTemplates() []ec2types.LaunchTemplate {
-	return slices.DeleteFunc(w.sim.LaunchTemplates(account, region), func(template ec2types.LaunchTemplate) bool {
+	return slices.DeleteFunc(w.sim.Region(account, region).LaunchTemplates(), func(template ec2types.LaunchTemplate) bool {
 		return !slices.ContainsFunc(template.Tags, func(tag ec2types.Tag) bool {
 			return *tag.Key == infrav1.TagLaunchConfig && *tag.Value == owner
 		})
@@ -525,7 +525,7 @@ func (w *World) ownedTemplates() []ec2types.LaunchTemplate {
 
 // version returns a version of a launch template.
 func (w *World) version(template, number string) (ec2types.LaunchTemplateVersion, error) {
-	for _, version := range w.sim.LaunchTemplateVersions(account, region, template) {
+	for _, version := range w.sim.Region(account, region).LaunchTemplateVersions(template) {
 		if strconv.FormatInt(*version.VersionNumber, 10) == number {
 			return version, nil
 		}
@@ -535,7 +535,7 @@ func (w *World) version(template, number string) (ec2types.LaunchTemplateVersion
 
 // lifecycleState returns the state of an instance in its group, and "" if it is in none.
 func (w *World) lifecycleState(id string) string {
-	for _, group := range w.sim.AutoScalingGroups(account, region) {
+	for _, group := range w.sim.Region(account, region).AutoScalingGroups() {
 		for _, member := range group.Instances {
 			if *member.InstanceId == id {
 				return string(member.LifecycleState)

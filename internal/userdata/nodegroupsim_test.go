@@ -66,7 +66,7 @@ func nodegroupWith(t *testing.T, version string, amiType ekstypes.AMITypes, data
 	const account, region = "123456789012", "us-east-1"
 	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	subnets := []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab"}
-	if err := sim.SetCluster(account, region, awssim.Cluster{Name: "one", Version: version, Subnets: subnets}); err != nil {
+	if err := sim.Region(account, region).SetCluster(awssim.Cluster{Name: "one", Version: version, Subnets: subnets}); err != nil {
 		t.Fatal(err)
 	}
 	config := awssdk.Config{

@@ -159,7 +159,7 @@ func (a *attacker) groupARN() string {
 // instance returns the ID of a foreign instance.
 func (a *attacker) instance() string {
 	ids := slices.Clone(a.victim.instances)
-	for _, instance := range a.Cloud.AWS.Instances(a.other().account, a.Cloud.Region()) {
+	for _, instance := range a.Cloud.AWS.Region(a.other().account, a.Cloud.Region()).Instances() {
 		ids = append(ids, *instance.InstanceId)
 	}
 	slices.Sort(ids)

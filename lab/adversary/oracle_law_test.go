@@ -111,7 +111,7 @@ func (r *rig) template() string {
 func (r *rig) instance() string {
 	r.Helper()
 	for {
-		if found := r.oracle.cloud.Instances(rigAccount, "us-east-1"); len(found) > 0 {
+		if found := r.oracle.cloud.Region(rigAccount, "us-east-1").Instances(); len(found) > 0 {
 			return *found[0].InstanceId
 		}
 		r.must(r.Context().Err())

@@ -210,7 +210,7 @@ func (o *oracle) registered(r resource) (owner, bool) {
 // ofInstance attributes an instance by the launch template that it was launched from, and one of a
 // managed node group by its group.
 func (o *oracle) ofInstance(r resource) (owner, bool) {
-	instance, exists := o.cloud.Instance(r.account, o.region, r.name)
+	instance, exists := o.cloud.Region(r.account, o.region).Instance(r.name)
 	if !exists {
 		return nobody, false
 	}

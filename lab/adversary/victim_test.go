@@ -107,7 +107,7 @@ func (v *victim) createNodegroup() {
 		_, err := iam.NewFromConfig(config).AttachRolePolicy(v.Context(), &iam.AttachRolePolicyInput{RoleName: &v.role, PolicyArn: aws.String("arn:aws:iam::aws:policy/" + policy)})
 		v.must(err)
 	}
-	v.must(v.Cloud.AWS.SetCluster(v.Account, v.Cloud.Region(), awssim.Cluster{Name: v.cluster, Version: "1.34", Subnets: []string{subnet, "subnet-0b2000000000000ab"}}))
+	v.must(v.Cloud.AWS.Region(v.Account, v.Cloud.Region()).SetCluster(awssim.Cluster{Name: v.cluster, Version: "1.34", Subnets: []string{subnet, "subnet-0b2000000000000ab"}}))
 	out, err := eks.NewFromConfig(config).CreateNodegroup(v.Context(), &eks.CreateNodegroupInput{
 		ClusterName: &v.cluster, NodegroupName: &v.nodegroup, NodeRole: role.Role.Arn, Subnets: []string{subnet}, Tags: map[string]string{
 			infrav1.ClusterTagKey(v.cluster): infrav1.TagValueOwned,

@@ -103,7 +103,7 @@ func (b *bench) cost(ctx context.Context) (Launched, error) {
 		prices[kind.Name] = kind.OnDemandUSD
 	}
 	var launched Launched
-	for _, instance := range b.lab.Cloud.AWS.Instances(awssim.DefaultAccount, b.lab.Cloud.Region()) {
+	for _, instance := range b.lab.Cloud.AWS.Region(awssim.DefaultAccount, b.lab.Cloud.Region()).Instances() {
 		if instance.State.Name == "terminated" {
 			continue
 		}

@@ -183,7 +183,7 @@ func (w *world) poolOf(cluster string, pool *infrav1.AWSMachinePool) error {
 // run is nil if so many instances run, all of the type.
 func (w *world) run(instanceType ec2types.InstanceType, count int) error {
 	running := 0
-	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
 		if instance.State.Name != ec2types.InstanceStateNameRunning {
 			continue
 		}

@@ -253,7 +253,7 @@ var ignored = cmp.Options{
 func (w *world) take(c client.Client) picture {
 	w.Helper()
 	taken := picture{}
-	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
 		if instance.State.Name == ec2types.InstanceStateNameRunning {
 			taken.Instances = append(taken.Instances, *instance.InstanceId)
 		}

@@ -97,7 +97,7 @@ func haveHalf(h *harness) {
 
 func (h *harness) setAlarm(state awssim.AlarmState) {
 	h.Helper()
-	if err := h.env.Cloud.AWS.SetAlarm(h.env.Account, h.env.Cloud.Region(), alarm, state); err != nil {
+	if err := h.env.Cloud.AWS.Region(h.env.Account, h.env.Cloud.Region()).SetAlarm(alarm, state); err != nil {
 		h.Fatal(err)
 	}
 }

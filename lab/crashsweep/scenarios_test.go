@@ -272,7 +272,7 @@ func (h *harness) stored() string {
 	h.Helper()
 	var text strings.Builder
 	for name := range h.env.State()["ssm"].(map[string]any)["parameters"].(map[string]any) {
-		value, err := h.env.Cloud.AWS.Parameter(h.env.Account, h.env.Cloud.Region(), name)
+		value, err := h.env.Cloud.AWS.Region(h.env.Account, h.env.Cloud.Region()).Parameter(name)
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func (h *harness) objects() string {
 	h.Helper()
 	var text strings.Builder
 	for name := range h.env.State()["s3"].(map[string]any)["objects"].(map[string]any) {
-		content, err := h.env.Cloud.AWS.Object(h.env.Account, h.env.Cloud.Region(), bucket, strings.TrimPrefix(name, bucket+"/"))
+		content, err := h.env.Cloud.AWS.Region(h.env.Account, h.env.Cloud.Region()).Object(bucket, strings.TrimPrefix(name, bucket+"/"))
 		if err != nil {
 			h.Fatal(err)
 		}

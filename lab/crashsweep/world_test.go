@@ -180,7 +180,7 @@ func (h *harness) addNodes(world *World) {
 func (h *harness) addInstances(world *World) {
 	h.Helper()
 	api := ec2.NewFromConfig(h.env.AWSConfig())
-	for _, instance := range h.env.Cloud.AWS.Instances(h.env.Account, h.env.Cloud.Region()) {
+	for _, instance := range h.env.Cloud.AWS.Region(h.env.Account, h.env.Cloud.Region()).Instances() {
 		if instance.State.Name == ec2types.InstanceStateNameTerminated {
 			continue
 		}

@@ -98,7 +98,7 @@ func seeManaged(ctx context.Context, s *stage) (string, error) {
 // instanceTypes returns the types of all running instances.
 func (s *stage) instanceTypes() string {
 	types := map[string]bool{}
-	for _, instance := range s.lab.Cloud.AWS.Instances(awssim.DefaultAccount, s.lab.Cloud.Region()) {
+	for _, instance := range s.lab.Cloud.AWS.Region(awssim.DefaultAccount, s.lab.Cloud.Region()).Instances() {
 		if instance.State.Name == "running" {
 			types[string(instance.InstanceType)] = true
 		}

@@ -122,7 +122,7 @@ func (w *world) rest() {
 // running returns the IDs of instances that have not terminated.
 func (w *world) running() []string {
 	var ids []string
-	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
 		if instance.State.Name == ec2types.InstanceStateNameRunning || instance.State.Name == ec2types.InstanceStateNamePending {
 			ids = append(ids, *instance.InstanceId)
 		}
@@ -133,7 +133,7 @@ func (w *world) running() []string {
 
 // stopped is true for an instance that EC2 has stopped.
 func (w *world) stopped(id string) bool {
-	return slices.ContainsFunc(w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()), func(instance awssim.Instance) bool {
+	return slices.ContainsFunc(w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances(), func(instance awssim.Instance) bool {
 		return *instance.InstanceId == id && instance.State.Name == ec2types.InstanceStateNameStopped
 	})
 }
@@ -242,7 +242,7 @@ func (w *world) remains(names ...string) error {
 			return fmt.Errorf("group %s is left", *group.AutoScalingGroupName)
 		}
 	}
-	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
 		if instance.State.Name != ec2types.InstanceStateNameTerminated && !slices.Contains(names, tagOf(instance.Tags, "aws:autoscaling:groupName")) {
 			return fmt.Errorf("instance %s is left", *instance.InstanceId)
 		}

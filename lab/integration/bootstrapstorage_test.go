@@ -193,7 +193,7 @@ func TestBootstrapDataLives(t *testing.T) {
 	for _, version := range w.versions() {
 		_, key, _ := strings.Cut(string(userData(w, version.LaunchTemplateData)), "--key '")
 		key, _, _ = strings.Cut(key, "'")
-		if _, err := w.Cloud.AWS.Object(w.Account, w.Cloud.Region(), bucket, key); err != nil {
+		if _, err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Object(bucket, key); err != nil {
 			t.Errorf("version %d points to %q: %v", *version.VersionNumber, key, err)
 		}
 	}

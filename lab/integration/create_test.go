@@ -88,7 +88,7 @@ func TestCreatedInAWS(t *testing.T) {
 	if diff := cmp.Diff(groupTags, got); diff != "" {
 		t.Errorf("tags of the group (-want +got):\n%s", diff)
 	}
-	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
 		tags := tagMap(instance.Tags)
 		for key := range tags {
 			if strings.HasPrefix(key, "aws:") {
@@ -215,7 +215,7 @@ func TestManagedControlPlane(t *testing.T) {
 	w.createSecret("eks-bootstrap", map[string][]byte{"value": []byte("#!/bin/bash\n/etc/eks/bootstrap.sh capa\n")})
 	w.applyExample(bootstrapBySecret("eks-bootstrap")...)
 	w.Eventually("the pool has its two nodes", func() error { return w.settled(2) })
-	image, found := w.Cloud.AWS.Image(w.Account, w.Cloud.Region(), *w.latest().ImageId)
+	image, found := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Image(*w.latest().ImageId)
 	if !found || !strings.HasPrefix(*image.Name, "amazon-eks-node") {
 		t.Errorf("the image is %+v", image)
 	}

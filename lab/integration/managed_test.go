@@ -369,7 +369,7 @@ func (w *world) upgradeControlPlane(version string) {
 	for _, subnet := range controlPlane.Spec.NetworkSpec.Subnets {
 		cluster.Subnets = append(cluster.Subnets, subnet.ID)
 	}
-	if err := w.Cloud.AWS.SetCluster(w.Account, w.Cloud.Region(), cluster); err != nil {
+	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).SetCluster(cluster); err != nil {
 		w.Fatal(err)
 	}
 	controlPlane.Status.Version = &version

@@ -27,7 +27,7 @@ func (w *world) buyBlock(id, zone string, from, until time.Duration) {
 	w.Helper()
 	now := w.clock.Now()
 	block := awssim.CapacityReservation{ID: id, InstanceType: "p5.48xlarge", Zone: zone, Count: 2, Block: true, Start: now.Add(from), End: now.Add(until)}
-	if err := w.Cloud.AWS.SetCapacityReservation(w.Account, w.Cloud.Region(), block); err != nil {
+	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).SetCapacityReservation(block); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -35,7 +35,7 @@ func (w *world) buyBlock(id, zone string, from, until time.Duration) {
 // inBlock is nil once the pool has settled on two instances, both in the Capacity Block.
 func (w *world) inBlock(id string) error {
 	for _, instanceID := range w.running() {
-		instance, _ := w.Cloud.AWS.Instance(w.Account, w.Cloud.Region(), instanceID)
+		instance, _ := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instance(instanceID)
 		if aws.ToString(instance.CapacityReservationId) != id {
 			return fmt.Errorf("instance %s runs in %s", instanceID, aws.ToString(instance.CapacityReservationId))
 		}

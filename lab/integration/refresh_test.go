@@ -104,7 +104,7 @@ func TestRefreshOfSomebodyElse(t *testing.T) {
 			t.Errorf("refresh %s ended as %s", *refresh.InstanceRefreshId, refresh.Status)
 		}
 	}
-	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
 		if slices.Contains(w.running(), *instance.InstanceId) && instance.InstanceType != "m6i.large" {
 			t.Errorf("instance %s is a %s", *instance.InstanceId, instance.InstanceType)
 		}

@@ -79,7 +79,7 @@ func (w *world) statuses() []asgtypes.InstanceRefreshStatus {
 
 func (w *world) setAlarm(name string, state awssim.AlarmState) {
 	w.Helper()
-	if err := w.Cloud.AWS.SetAlarm(w.Account, w.Cloud.Region(), name, state); err != nil {
+	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).SetAlarm(name, state); err != nil {
 		w.Fatal(err)
 	}
 }

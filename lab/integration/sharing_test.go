@@ -64,7 +64,7 @@ func (w *world) poolIn(namespace string) *infrav1.AWSMachinePool {
 func (w *world) types() []ec2types.InstanceType {
 	var found []ec2types.InstanceType
 	for _, id := range w.running() {
-		instance, _ := w.Cloud.AWS.Instance(w.Account, w.Cloud.Region(), id)
+		instance, _ := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instance(id)
 		found = append(found, instance.InstanceType)
 	}
 	slices.Sort(found)

@@ -256,7 +256,7 @@ func (e *Env) Nodes() []corev1.Node {
 // owns reports whether a Node belongs to an instance of the test's cloud, which machine IDs name.
 func (e *Env) owns(node *corev1.Node) bool {
 	for _, account := range []string{e.Account, awssim.DefaultAccount} {
-		if _, ok := e.Cloud.AWS.Instance(account, e.Cloud.Region(), node.Status.NodeInfo.SystemUUID); ok {
+		if _, ok := e.Cloud.AWS.Region(account, e.Cloud.Region()).Instance(node.Status.NodeInfo.SystemUUID); ok {
 			return true
 		}
 	}
@@ -266,7 +266,7 @@ func (e *Env) owns(node *corev1.Node) bool {
 // State returns everything that the test's account holds in the simulated AWS.
 func (e *Env) State() map[string]any {
 	e.Helper()
-	state, err := e.Cloud.AWS.State(e.Account, e.Cloud.Region())
+	state, err := e.Cloud.AWS.Region(e.Account, e.Cloud.Region()).State()
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func (e *Env) Dump() string {
 	for _, refusal := range e.Cloud.Nodes.Refusals(e.Account) {
 		text += fmt.Sprintf("instance %s did not join: %s\n", refusal.InstanceID, refusal.Reason)
 	}
-	instances, err := json.MarshalIndent(e.Cloud.AWS.Instances(e.Account, e.Cloud.Region()), "", "  ")
+	instances, err := json.MarshalIndent(e.Cloud.AWS.Region(e.Account, e.Cloud.Region()).Instances(), "", "  ")
 	if err != nil {
 		return text + err.Error()
 	}

@@ -30,13 +30,9 @@ const workers = 8
 // Cloud is the part of the simulated AWS that the machines see; *awssim.Simulator is one.
 type Cloud interface {
 	OnChange(f func(awssim.Event)) (cancel func())
-	Instance(account, region, id string) (awssim.Instance, bool)
-	Image(account, region, id string) (ec2types.Image, bool)
-	Volume(account, region, id string) (ec2types.Volume, bool)
 	World() *world.World
-	// Parameter and Object are what an instance of the account would read.
-	Parameter(account, region, name string) (value string, err error)
-	Object(account, region, bucket, key string) (content string, err error)
+	// Region shows instances, images and volumes, and what an instance would read.
+	Region(account, region string) awssim.Region
 }
 
 // Refusal says why a booted instance did not become a Node.
@@ -135,7 +131,7 @@ func (n *Nodes) next(ctx context.Context) bool {
 
 // sync brings the Node to the state of the instance.
 func (n *Nodes) sync(ctx context.Context, m machine) error {
-	instance, ok := n.cloud.Instance(m.account, m.region, m.id)
+	instance, ok := n.cloud.Region(m.account, m.region).Instance(m.id)
 	switch {
 	case !ok || ends(instance):
 		return n.remove(ctx, m)

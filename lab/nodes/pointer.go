@@ -97,7 +97,7 @@ func (r profileReader) parameter(region, name string) ([]byte, error) {
 	if !r.hasProfile {
 		return nil, errNoProfile
 	}
-	value, err := r.cloud.Parameter(r.account, region, name)
+	value, err := r.cloud.Region(r.account, region).Parameter(name)
 	if err != nil {
 		return nil, fmt.Errorf("it can not read parameter %s: %w", name, err)
 	}
@@ -115,7 +115,7 @@ func (r profileReader) object(region, bucket, key string) ([]byte, error) {
 	if !r.hasProfile {
 		return nil, errNoProfile
 	}
-	content, err := r.cloud.Object(r.account, region, bucket, key)
+	content, err := r.cloud.Region(r.account, region).Object(bucket, key)
 	if err != nil {
 		return nil, fmt.Errorf("it can not read s3://%s/%s: %w", bucket, key, err)
 	}

@@ -122,7 +122,7 @@ func (n *Nodes) status(m machine, instance awssim.Instance) corev1.NodeStatus {
 		},
 	}
 	if instance.ImageId != nil {
-		if image, ok := n.cloud.Image(m.account, m.region, *instance.ImageId); ok && image.Name != nil {
+		if image, ok := n.cloud.Region(m.account, m.region).Image(*instance.ImageId); ok && image.Name != nil {
 			status.NodeInfo.OSImage = *image.Name
 			status.NodeInfo.KubeletVersion = kubeletVersion(*image.Name)
 		}

@@ -85,7 +85,7 @@ func (n *Nodes) rootVolume(m machine, instance awssim.Instance) int64 {
 		if device.DeviceName == nil || instance.RootDeviceName == nil || *device.DeviceName != *instance.RootDeviceName || device.Ebs == nil {
 			continue
 		}
-		if volume, ok := n.cloud.Volume(m.account, m.region, *device.Ebs.VolumeId); ok && volume.Size != nil {
+		if volume, ok := n.cloud.Region(m.account, m.region).Volume(*device.Ebs.VolumeId); ok && volume.Size != nil {
 			return int64(*volume.Size) << 30
 		}
 	}

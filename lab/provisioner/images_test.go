@@ -33,7 +33,7 @@ func (w *world) publishImage() (older, newer string) {
 // recommend has EKS name an image the newest.
 func (w *world) recommend(image string) {
 	w.Helper()
-	if err := w.Cloud.AWS.SetPublicParameter(w.Account, w.Cloud.Region(), eksParameter("1.36", "x86_64"), image); err != nil {
+	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).SetPublicParameter(eksParameter("1.36", "x86_64"), image); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -43,7 +43,7 @@ func TestSpotInterruption(t *testing.T) {
 	w.sleep("10s") // so that the next pod is not waited for to have company
 	was := w.instances()[0]
 	w.clock.SetRate(0)
-	if err := w.Cloud.AWS.InterruptSpotInstance(w.Account, w.Cloud.Region(), *was.InstanceId); err != nil {
+	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).InterruptSpotInstance(*was.InstanceId); err != nil {
 		t.Fatal(err)
 	}
 	w.told("takes Spot Instance " + *was.InstanceId)
@@ -62,7 +62,7 @@ func TestSpotInterruption(t *testing.T) {
 	if kind == string(was.InstanceType) && zone == *was.Placement.AvailabilityZone {
 		t.Errorf("another %s was bought in %s", kind, zone)
 	}
-	for _, instance := range w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()) {
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
 		if instance.StateReason != nil && strings.HasPrefix(*instance.StateReason.Code, "Server.Spot") {
 			t.Errorf("EC2 had to end %s itself: %s", *instance.InstanceId, *instance.StateReason.Code)
 		}
@@ -76,7 +76,7 @@ func TestSpotInterruptionUnheard(t *testing.T) {
 	w.provision("default", spot...)
 	w.keepReplicas(1)
 	old := w.runningOn(1)[0]
-	if err := w.Cloud.AWS.InterruptSpotInstance(w.Account, w.Cloud.Region(), *w.instances()[0].InstanceId); err != nil {
+	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).InterruptSpotInstance(*w.instances()[0].InstanceId); err != nil {
 		t.Fatal(err)
 	}
 	w.Eventually("the node is gone, and another is there", func() error {
@@ -96,7 +96,7 @@ func TestRebalanceRecommendation(t *testing.T) {
 	w.readyNodes(1)
 	was := w.provisioned()[0]
 	w.clock.SetRate(1) // the recommendation counts for three minutes
-	if err := w.Cloud.AWS.RecommendRebalance(w.Account, w.Cloud.Region(), was.Status.InstanceID); err != nil {
+	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).RecommendRebalance(was.Status.InstanceID); err != nil {
 		t.Fatal(err)
 	}
 	w.told("may take Spot Instance " + was.Status.InstanceID)

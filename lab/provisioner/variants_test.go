@@ -25,7 +25,7 @@ import (
 // by a permission of its own.
 func TestClusterEndpoints(t *testing.T) {
 	w := newWorldWith(t, options{features: []permissions.Feature{permissions.ClusterEndpoints}})
-	err := w.Cloud.AWS.SetCluster(w.Account, w.Cloud.Region(), awssim.Cluster{
+	err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).SetCluster(awssim.Cluster{
 		Name: cluster, Version: "1.36", Subnets: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab"},
 		Endpoint: "https://asked.example.com", CertificateAuthority: "YXV0aG9yaXR5",
 	})

@@ -332,7 +332,7 @@ func isTrue(node *provisioningv1.ProvisionedNode, kind string) bool {
 
 // instances returns the instances that have not terminated.
 func (w *world) instances() []awssim.Instance {
-	return slices.DeleteFunc(w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()), func(instance awssim.Instance) bool {
+	return slices.DeleteFunc(w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances(), func(instance awssim.Instance) bool {
 		return instance.State.Name == ec2types.InstanceStateNameTerminated || instance.State.Name == ec2types.InstanceStateNameShuttingDown
 	})
 }

@@ -188,7 +188,7 @@ func (c *chaos) audit() {
 // instances returns the instances that have not terminated, by group.
 func (c *chaos) instances() map[string][]awssim.Instance {
 	all := map[string][]awssim.Instance{}
-	for _, instance := range c.Cloud.AWS.Instances(c.Account, c.Cloud.Region()) {
+	for _, instance := range c.Cloud.AWS.Region(c.Account, c.Cloud.Region()).Instances() {
 		if instance.State.Name != ec2types.InstanceStateNameTerminated {
 			group := tag(instance.Tags, "aws:autoscaling:groupName")
 			all[group] = append(all[group], instance)
@@ -205,7 +205,7 @@ func (c *chaos) stored() map[string]string {
 	state := c.State()
 	for name := range state["ssm"].(map[string]any)["parameters"].(map[string]any) {
 		if strings.HasPrefix(name, "/slipway/") {
-			value, err := c.Cloud.AWS.Parameter(c.Account, c.Cloud.Region(), name)
+			value, err := c.Cloud.AWS.Region(c.Account, c.Cloud.Region()).Parameter(name)
 			c.must(err)
 			all["ssm"+name], err = unpacked(value)
 			c.must(err)
@@ -214,7 +214,7 @@ func (c *chaos) stored() map[string]string {
 	for name := range state["s3"].(map[string]any)["objects"].(map[string]any) {
 		key := strings.TrimPrefix(name, bucket+"/")
 		if strings.Contains(key, "slipway/") {
-			value, err := c.Cloud.AWS.Object(c.Account, c.Cloud.Region(), bucket, key)
+			value, err := c.Cloud.AWS.Region(c.Account, c.Cloud.Region()).Object(bucket, key)
 			c.must(err)
 			all["s3/"+key] = value
 		}

@@ -245,7 +245,7 @@ func (c *chaos) edit() {
 // terminate terminates an instance behind the controllers' backs.
 func (c *chaos) terminate() {
 	c.Helper()
-	running := slices.DeleteFunc(c.Cloud.AWS.Instances(c.Account, c.Cloud.Region()), func(instance awssim.Instance) bool {
+	running := slices.DeleteFunc(c.Cloud.AWS.Region(c.Account, c.Cloud.Region()).Instances(), func(instance awssim.Instance) bool {
 		return instance.State.Name != ec2types.InstanceStateNameRunning
 	})
 	if len(running) == 0 {

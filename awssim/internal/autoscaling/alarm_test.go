@@ -15,7 +15,7 @@ import (
 
 func (f *fixture) alarm(state awssim.AlarmState) {
 	f.t.Helper()
-	if err := f.sim.SetAlarm(awssim.DefaultAccount, "us-east-1", "errors", state); err != nil {
+	if err := f.sim.Region(awssim.DefaultAccount, "us-east-1").SetAlarm("errors", state); err != nil {
 		f.t.Fatal(err)
 	}
 }

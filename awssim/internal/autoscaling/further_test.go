@@ -142,7 +142,7 @@ func TestZonesAloneUseDefaultSubnets(t *testing.T) {
 	if diff := cmp.Diff([]string{"us-east-1a", "us-east-1c"}, f.group().AvailabilityZones); diff != "" {
 		t.Errorf("zones (-want +got):\n%s", diff)
 	}
-	for _, i := range f.sim.Instances("123456789012", "us-east-1") {
+	for _, i := range f.sim.Region("123456789012", "us-east-1").Instances() {
 		if id := *i.SubnetId; id != "subnet-0b1000000000000aa" && id != "subnet-0b1000000000000ac" {
 			t.Errorf("launched into %s, which is not a default subnet of the zones", id)
 		}

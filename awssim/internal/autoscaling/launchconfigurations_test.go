@@ -114,7 +114,7 @@ func TestLaunchConfigurationsAreDescribedByPageAndName(t *testing.T) {
 	for i := range 3 {
 		call(f, f.asg.CreateLaunchConfiguration, f.launchConfiguration(fmt.Sprint("l", i)))
 	}
-	state, err := f.sim.State("123456789012", "us-east-1")
+	state, err := f.sim.Region("123456789012", "us-east-1").State()
 	if err != nil {
 		t.Fatal(err)
 	}

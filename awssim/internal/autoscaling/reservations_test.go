@@ -28,7 +28,7 @@ func (f *fixture) reserve() {
 		{ID: reservedB, InstanceType: "t3.large", Zone: "us-east-1b", Count: 2, ResourceGroup: reservations},
 		{ID: interruptible, InstanceType: "t3.large", Zone: "us-east-1b", Count: 1, Interruptible: true, ResourceGroup: reservations},
 	} {
-		if err := f.sim.SetCapacityReservation("123456789012", "us-east-1", c); err != nil {
+		if err := f.sim.Region("123456789012", "us-east-1").SetCapacityReservation(c); err != nil {
 			f.t.Fatal(err)
 		}
 	}

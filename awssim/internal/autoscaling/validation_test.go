@@ -240,7 +240,7 @@ func TestReadLagHidesADeletion(t *testing.T) {
 	f.step(time.Hour)
 	call(f, f.asg.DeleteAutoScalingGroup, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("nodes"), ForceDelete: aws.Bool(true)})
 	f.until(2*time.Minute, "the deletion", func() bool {
-		state, err := f.sim.State(awssim.DefaultAccount, "us-east-1")
+		state, err := f.sim.Region(awssim.DefaultAccount, "us-east-1").State()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestStateIsTheSameForTheSameStory(t *testing.T) {
 		f.hook("drain", terminating)
 		f.refresh()
 		f.step(30 * time.Second)
-		state, err := f.sim.State("123456789012", "us-east-1")
+		state, err := f.sim.Region("123456789012", "us-east-1").State()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -352,7 +352,7 @@ func TestState(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	state := func() string {
-		all, err := r.sim.State(awssim.DefaultAccount, region)
+		all, err := r.sim.Region(awssim.DefaultAccount, region).State()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,7 @@ func TestCreateFleetLaunches(t *testing.T) {
 		if diff := cmp.Diff(want, i.Tags, cmpopts.IgnoreUnexported(types.Tag{})); diff != "" {
 			t.Errorf("tags of %s:\n%s", id, diff)
 		}
-		whole, _ := r.sim.Instance("123456789012", region, id)
+		whole, _ := r.sim.Region("123456789012", region).Instance(id)
 		if whole.UserData != "#!fleet" || *i.KeyName != "default" || !strings.HasSuffix(*i.IamInstanceProfile.Arn, nodeProfile) || i.MetadataOptions.HttpTokens != types.HttpTokensStateRequired {
 			t.Errorf("an override is missing: user data %q, key pair %q, profile %q, tokens %q", whole.UserData, *i.KeyName, *i.IamInstanceProfile.Arn, i.MetadataOptions.HttpTokens)
 		}
@@ -251,7 +251,7 @@ func TestCreateFleetAllocates(t *testing.T) {
 			for _, i := range out.Instances {
 				ids += len(i.InstanceIds)
 			}
-			if running := len(r.sim.Instances("123456789012", region)); running != ids {
+			if running := len(r.sim.Region("123456789012", region).Instances()); running != ids {
 				t.Errorf("%d instances are there, and the fleet told of %d", running, ids)
 			}
 		})
@@ -461,7 +461,7 @@ func TestCreateFleetRefuses(t *testing.T) {
 			wantError(t, err, row.code, row.says)
 		})
 	}
-	if left := r.sim.Instances("123456789012", region); len(left) > 0 {
+	if left := r.sim.Region("123456789012", region).Instances(); len(left) > 0 {
 		t.Errorf("%d instances were launched by what was refused", len(left))
 	}
 }
@@ -534,7 +534,7 @@ func TestCreateFleetTokens(t *testing.T) {
 	}
 	_, err = ask("one", 1)
 	wantError(t, err, "IdempotentParameterMismatch", "inconsistent")
-	if left := r.sim.Instances("123456789012", region); len(left) != 1 {
+	if left := r.sim.Region("123456789012", region).Instances(); len(left) != 1 {
 		t.Errorf("%d instances are there, want 1", len(left))
 	}
 	other, err := ask("two", 2)

@@ -124,7 +124,7 @@ func TestModifyAndReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	booted := func() bool {
-		i, _ := r.sim.Instance(awssim.DefaultAccount, region, id)
+		i, _ := r.sim.Region(awssim.DefaultAccount, region).Instance(id)
 		return i.Booted
 	}
 	if booted() {
@@ -158,7 +158,7 @@ func TestStatusChecksFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := *out.Instances[0].InstanceId
-	fail := func(check string) error { return r.sim.FailStatusCheck("123456789012", region, id, check) }
+	fail := func(check string) error { return r.sim.Region("123456789012", region).FailStatusCheck(id, check) }
 	if fail(awssim.SystemStatusCheck) == nil {
 		t.Error("a check fails of an instance that is initializing")
 	}

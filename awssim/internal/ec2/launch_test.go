@@ -223,7 +223,7 @@ func TestRunInstancesRefuses(t *testing.T) {
 			}
 		}
 	}
-	if left := r.sim.Instances(awssim.DefaultAccount, region); len(left) > 0 {
+	if left := r.sim.Region(awssim.DefaultAccount, region).Instances(); len(left) > 0 {
 		t.Errorf("refused launches left %d instances", len(left))
 	}
 }
@@ -236,7 +236,7 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 	if got := status(t, err); got != 412 {
 		t.Errorf("HTTP status is %d, want 412", got)
 	}
-	if left := r.sim.Instances(awssim.DefaultAccount, region); len(left) > 0 {
+	if left := r.sim.Region(awssim.DefaultAccount, region).Instances(); len(left) > 0 {
 		t.Errorf("a dry run made %d instances", len(left))
 	}
 }
@@ -287,7 +287,7 @@ func TestLaunchFromTemplate(t *testing.T) {
 		t.Errorf("address %s, name %s; want the first free address of the subnet", *i.PrivateIpAddress, *i.PrivateDnsName)
 	}
 	r.checkVolumes(*i.InstanceId)
-	inside, ok := r.sim.Instance(awssim.DefaultAccount, region, *i.InstanceId)
+	inside, ok := r.sim.Region(awssim.DefaultAccount, region).Instance(*i.InstanceId)
 	if !ok || inside.UserData != "#cloud-config" || !inside.Booted {
 		t.Errorf("inside of the instance: user data %q, booted %t", inside.UserData, inside.Booted)
 	}

@@ -107,7 +107,7 @@ func TestNetworkJourney(t *testing.T) {
 
 func (r *rig) dump() string {
 	r.Helper()
-	all, err := r.sim.State(awssim.DefaultAccount, region)
+	all, err := r.sim.Region(awssim.DefaultAccount, region).State()
 	if err != nil {
 		r.Fatal(err)
 	}

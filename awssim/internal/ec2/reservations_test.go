@@ -26,7 +26,7 @@ func (r *rig) withReservations() {
 		{ID: onDemandID, InstanceType: "m5.large", Zone: "us-east-1a", Count: 1},
 		{ID: blockID, InstanceType: "p5.48xlarge", Zone: "us-east-1a", Count: 2, Block: true, Start: start.Add(time.Hour), End: start.Add(25 * time.Hour)},
 	} {
-		if err := r.sim.SetCapacityReservation(awssim.DefaultAccount, region, c); err != nil {
+		if err := r.sim.Region(awssim.DefaultAccount, region).SetCapacityReservation(c); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -166,11 +166,11 @@ func TestCapacityReservationsThatNobodySells(t *testing.T) {
 	} {
 		wrong := good
 		change(&wrong)
-		if err := r.sim.SetCapacityReservation(awssim.DefaultAccount, region, wrong); err == nil {
+		if err := r.sim.Region(awssim.DefaultAccount, region).SetCapacityReservation(wrong); err == nil {
 			t.Errorf("%s: it was set", reason)
 		}
 	}
-	if err := r.sim.SetCapacityReservation(awssim.DefaultAccount, region, good); err != nil {
+	if err := r.sim.Region(awssim.DefaultAccount, region).SetCapacityReservation(good); err != nil {
 		t.Error(err)
 	}
 }
@@ -247,7 +247,7 @@ func TestFleetsInReservations(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			r.withReservations()
-			if err := r.sim.SetCapacityReservation(awssim.DefaultAccount, region, awssim.CapacityReservation{
+			if err := r.sim.Region(awssim.DefaultAccount, region).SetCapacityReservation(awssim.CapacityReservation{
 				ID: interruptibleID, InstanceType: "m5.large", Zone: "us-east-1a", Count: 2, Interruptible: true, ResourceGroup: group,
 			}); err != nil {
 				t.Fatal(err)

@@ -77,7 +77,7 @@ func TestReplaceRootVolume(t *testing.T) {
 	if got := r.rootTask(task).TaskState; got != types.ReplaceRootVolumeTaskStateInProgress {
 		t.Errorf("while the instance reboots, the task is %s", got)
 	}
-	if i, _ := r.sim.Instance(awssim.DefaultAccount, region, *id); i.Booted || i.State.Name != types.InstanceStateNameRunning {
+	if i, _ := r.sim.Region(awssim.DefaultAccount, region).Instance(*id); i.Booted || i.State.Name != types.InstanceStateNameRunning {
 		t.Errorf("while the instance reboots, it is %s, booted %t", i.State.Name, i.Booted)
 	}
 	r.clock.Step(time.Minute)
@@ -85,7 +85,7 @@ func TestReplaceRootVolume(t *testing.T) {
 		t.Errorf("the task ends as %+v", got)
 	}
 	after := r.instance(*id)
-	if i, _ := r.sim.Instance(awssim.DefaultAccount, region, *id); !i.Booted || *after.ImageId != *image {
+	if i, _ := r.sim.Region(awssim.DefaultAccount, region).Instance(*id); !i.Booted || *after.ImageId != *image {
 		t.Errorf("afterwards the instance has booted %t and has the image %s, want %s", i.Booted, *after.ImageId, *image)
 	}
 	if diff := cmp.Diff(before.NetworkInterfaces, after.NetworkInterfaces, cmp.Comparer(func(a, b types.InstanceNetworkInterface) bool {

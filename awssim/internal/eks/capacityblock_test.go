@@ -19,7 +19,7 @@ const (
 
 func (f *fixture) reserved(reservation awssim.CapacityReservation) {
 	f.t.Helper()
-	if err := f.sim.SetCapacityReservation(account, region, reservation); err != nil {
+	if err := f.sim.Region(account, region).SetCapacityReservation(reservation); err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -116,7 +116,7 @@ func TestClusterGetsAnAPIServer(t *testing.T) {
 	f := start(t)
 	call(f, f.eks.CreateCluster, newCluster())
 	given := awssim.Cluster{Name: "made", Version: "1.34", Subnets: []string{subnetA, subnetB}, Endpoint: "https://127.0.0.1:6443", CertificateAuthority: "Y2E="}
-	if err := f.sim.SetCluster(account, region, given); err != nil {
+	if err := f.sim.Region(account, region).SetCluster(given); err != nil {
 		t.Fatal(err)
 	}
 	f.step(time.Minute)

@@ -143,7 +143,7 @@ func TestCreateFromCustomImage(t *testing.T) {
 		t.Errorf("the group is %s of release %s", g.AmiType, *g.ReleaseVersion)
 	}
 	instance := call(f, f.ec2.DescribeInstances, &ec2.DescribeInstancesInput{}).Reservations[0].Instances[0]
-	seen, _ := f.sim.Instance(account, region, *instance.InstanceId)
+	seen, _ := f.sim.Region(account, region).Instance(*instance.InstanceId)
 	if *instance.ImageId != f.image || instance.InstanceType != "t3.medium" || seen.UserData != "#!/bin/sh\njoin" {
 		t.Errorf("the instance is a %s of %s with user data %q: EKS merges nothing into that of a custom image", instance.InstanceType, *instance.ImageId, seen.UserData)
 	}
@@ -156,7 +156,7 @@ func TestDeleteRemovesWhatEKSMade(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	template := f.template()
-	before, _ := f.sim.State(account, region)
+	before, _ := f.sim.Region(account, region).State()
 	f.active(newGroup(2, onTemplate(template, "1")))
 	if out := call(f, f.eks.DeleteNodegroup, &eks.DeleteNodegroupInput{ClusterName: aws.String(clusterName), NodegroupName: aws.String("nodes")}); out.Nodegroup.Status != types.NodegroupStatusDeleting {
 		t.Errorf("the group is %s", out.Nodegroup.Status)
@@ -169,7 +169,7 @@ func TestDeleteRemovesWhatEKSMade(t *testing.T) {
 	}
 	fails(f, f.eks.DescribeNodegroup, &eks.DescribeNodegroupInput{ClusterName: aws.String(clusterName), NodegroupName: aws.String("nodes")},
 		"ResourceNotFoundException", "No node group found for name: nodes.")
-	after, _ := f.sim.State(account, region)
+	after, _ := f.sim.Region(account, region).State()
 	for _, service := range []string{"eks", "iam"} {
 		if diff := cmp.Diff(before[service], after[service], cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Errorf("%s is not as it was (-before +after):\n%s", service, diff)

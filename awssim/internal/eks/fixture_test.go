@@ -109,7 +109,7 @@ func retryConnections() aws.Retryer {
 func (f *fixture) setCluster(version string) {
 	f.t.Helper()
 	cluster := awssim.Cluster{Name: clusterName, Version: version, Subnets: []string{subnetA, subnetB, subnetC}}
-	if err := f.sim.SetCluster(account, region, cluster); err != nil {
+	if err := f.sim.Region(account, region).SetCluster(cluster); err != nil {
 		f.t.Fatal(err)
 	}
 }

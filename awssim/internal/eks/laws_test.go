@@ -124,7 +124,7 @@ func (f *fixture) checkNothingLeft(t *rapid.T) {
 			left = append(left, *lt.LaunchTemplateName)
 		}
 	}
-	for _, i := range f.sim.Instances(account, region) {
+	for _, i := range f.sim.Region(account, region).Instances() {
 		if i.State.Name != ec2types.InstanceStateNameTerminated {
 			left = append(left, fmt.Sprintf("%s %s", *i.InstanceId, i.State.Name))
 		}

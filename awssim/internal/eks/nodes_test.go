@@ -45,7 +45,7 @@ func TestUserDataByFamily(t *testing.T) {
 			f.active(newGroup(1, onTemplate(template, "1"), func(in *create) {
 				in.AmiType, in.Taints = row.amiType, []types.Taint{{Key: aws.String("k"), Value: aws.String("v"), Effect: types.TaintEffectNoExecute}}
 			}))
-			got := f.sim.Instances(account, region)[0].UserData
+			got := f.sim.Region(account, region).Instances()[0].UserData
 			for _, want := range append(row.want, "eks.amazonaws.com/nodegroup") {
 				if !strings.Contains(got, want) {
 					t.Errorf("there is no %q in\n%s", want, got)
@@ -132,7 +132,7 @@ func TestManagedNode(t *testing.T) {
 	template := f.template(withImage(f.image))
 	f.active(newGroup(1, onTemplate(template, "1"), func(in *create) { in.Labels = map[string]string{"a": "1"} }))
 	instance := f.autoScalingGroup().Instances[0].InstanceId
-	node, ok := f.sim.ManagedNode(account, region, *instance)
+	node, ok := f.sim.Region(account, region).ManagedNode(*instance)
 	want := map[string]string{
 		"a": "1", "eks.amazonaws.com/nodegroup": "nodes", "eks.amazonaws.com/nodegroup-image": f.image, "eks.amazonaws.com/capacityType": "ON_DEMAND",
 		"eks.amazonaws.com/sourceLaunchTemplateId": template, "eks.amazonaws.com/sourceLaunchTemplateVersion": "1",
@@ -144,10 +144,10 @@ func TestManagedNode(t *testing.T) {
 		in.Labels = &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{"a": "2"}}
 	}))
 	f.awaitStatus(types.NodegroupStatusActive)
-	if node, _ := f.sim.ManagedNode(account, region, *instance); node.Labels["a"] != "2" {
+	if node, _ := f.sim.Region(account, region).ManagedNode(*instance); node.Labels["a"] != "2" {
 		t.Errorf("the running node has the labels %v", node.Labels)
 	}
-	if _, ok := f.sim.ManagedNode(account, region, "i-00000000000000000"); ok {
+	if _, ok := f.sim.Region(account, region).ManagedNode("i-00000000000000000"); ok {
 		t.Error("an instance that does not exist is a node")
 	}
 }

@@ -257,7 +257,7 @@ func TestNodesReport(t *testing.T) {
 	cancel := f.sim.OnChange(func(e awssim.Event) {
 		switch {
 		case e.Kind == "instance" && e.State == awssim.EventBooted:
-			if err := f.sim.SetNode(account, region, e.ID, awssim.NodeState{Ready: aws.Bool(true)}); err != nil {
+			if err := f.sim.Region(account, region).SetNode(e.ID, awssim.NodeState{Ready: aws.Bool(true)}); err != nil {
 				t.Error(err)
 			}
 		case e.Kind == "node" && e.State == awssim.EventDraining:
@@ -274,7 +274,7 @@ func TestNodesReport(t *testing.T) {
 	if len(draining) != 1 || f.group("nodes").Status != types.NodegroupStatusUpdating {
 		t.Fatalf("%v drain", draining)
 	}
-	if err := f.sim.SetNode(account, region, draining[0], awssim.NodeState{Drained: aws.Bool(true)}); err != nil {
+	if err := f.sim.Region(account, region).SetNode(draining[0], awssim.NodeState{Drained: aws.Bool(true)}); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitStatus(types.NodegroupStatusActive)
@@ -400,7 +400,7 @@ func TestKubernetesVersionGoesBack(t *testing.T) {
 			f := start(t)
 			name := "fresh"
 			set := func(version string) {
-				if err := f.sim.SetCluster(account, region, awssim.Cluster{Name: name, Version: version, Subnets: []string{subnetA, subnetB, subnetC}}); err != nil {
+				if err := f.sim.Region(account, region).SetCluster(awssim.Cluster{Name: name, Version: version, Subnets: []string{subnetA, subnetB, subnetC}}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -291,7 +291,7 @@ func TestStoppedInstance(t *testing.T) {
 func failChecks(w *provisioningtest.World, check string) string {
 	w.Helper()
 	id := w.Provisioned()[0].Status.InstanceID
-	if err := w.Sim.FailStatusCheck(provisioningtest.Account, provisioningtest.Region, id, check); err != nil {
+	if err := w.Sim.Region(provisioningtest.Account, provisioningtest.Region).FailStatusCheck(id, check); err != nil {
 		w.Fatal(err)
 	}
 	return id
@@ -360,7 +360,7 @@ func TestImpairedInstancesOfAZone(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 6)
 	for _, node := range w.Provisioned() {
-		if err := w.Sim.FailStatusCheck(provisioningtest.Account, provisioningtest.Region, node.Status.InstanceID, awssim.SystemStatusCheck); err != nil {
+		if err := w.Sim.Region(provisioningtest.Account, provisioningtest.Region).FailStatusCheck(node.Status.InstanceID, awssim.SystemStatusCheck); err != nil {
 			t.Fatal(err)
 		}
 	}

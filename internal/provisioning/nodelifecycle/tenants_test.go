@@ -44,7 +44,7 @@ func TestLaunchesAreMarked(t *testing.T) {
 		t.Errorf("the mark of the instance is %q", mark)
 	}
 	for _, device := range instances[0].BlockDeviceMappings {
-		volume, known := w.Sim.Volume(provisioningtest.Account, provisioningtest.Region, *device.Ebs.VolumeId)
+		volume, known := w.Sim.Region(provisioningtest.Account, provisioningtest.Region).Volume(*device.Ebs.VolumeId)
 		if mark := tagOf(volume.Tags, infrav1.TagClusterUID); !known || mark != uid {
 			t.Errorf("the mark of volume %s is %q", *device.Ebs.VolumeId, mark)
 		}
