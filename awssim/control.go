@@ -13,7 +13,7 @@ import (
 
 // control serves /_sim/: what the Go API can do, as JSON. Errors are {"error": "…"} with status 400
 // or 404.
-type control struct{ *Simulator }
+type control struct{ sim *Simulator }
 
 // handler serves all paths below /_sim/.
 func (c control) handler() http.Handler {
@@ -25,19 +25,19 @@ func (c control) handler() http.Handler {
 		})
 	}
 	handle("GET /_sim/calls", func(*http.Request) (any, error) {
-		if calls := c.Calls(); calls != nil {
+		if calls := c.sim.Calls(); calls != nil {
 			return calls, nil
 		}
 		return []Call{}, nil
 	})
-	handle("DELETE /_sim/calls", func(*http.Request) (any, error) { c.ClearCalls(); return nil, nil })
+	handle("DELETE /_sim/calls", func(*http.Request) (any, error) { c.sim.ClearCalls(); return nil, nil })
 	handle("GET /_sim/state", c.getState)
-	handle("GET /_sim/faults", func(*http.Request) (any, error) { return faultsToJSON(c.Faults()), nil })
+	handle("GET /_sim/faults", func(*http.Request) (any, error) { return faultsToJSON(c.sim.Faults()), nil })
 	handle("POST /_sim/faults", c.postFaults)
 	handle("DELETE /_sim/faults", c.deleteFaults)
 	handle("GET /_sim/clock", func(*http.Request) (any, error) { return c.clockState(), nil })
 	handle("POST /_sim/clock", c.postClock)
-	handle("GET /_sim/behavior", func(*http.Request) (any, error) { return behaviorToJSON(c.Behavior()), nil })
+	handle("GET /_sim/behavior", func(*http.Request) (any, error) { return behaviorToJSON(c.sim.Behavior()), nil })
 	handle("POST /_sim/behavior", c.postBehavior)
 	handle("GET /_sim/alarms", c.getAlarms)
 	handle("POST /_sim/alarms", c.postAlarms)
@@ -49,9 +49,9 @@ func (c control) handler() http.Handler {
 	handle("POST /_sim/reservations", c.postReservations)
 	handle("POST /_sim/crosszone", c.postCrossZone)
 	handle("POST /_sim/parameters", c.postParameters)
-	handle("GET /_sim/authorizations", func(*http.Request) (any, error) { return c.Authorizations(), nil })
+	handle("GET /_sim/authorizations", func(*http.Request) (any, error) { return c.sim.Authorizations(), nil })
 	handle("POST /_sim/policies", c.postPolicies)
-	handle("POST /_sim/reset", func(*http.Request) (any, error) { c.Reset(); return nil, nil })
+	handle("POST /_sim/reset", func(*http.Request) (any, error) { c.sim.Reset(); return nil, nil })
 	return mux
 }
 
@@ -117,7 +117,7 @@ func (c control) getState(r *http.Request) (any, error) {
 // region returns what a request concerns. A request that leaves out the account means the default
 // one, and one that leaves out the region the world's first.
 func (c control) region(account, region string) Region {
-	return c.Region(cmp.Or(account, DefaultAccount), cmp.Or(region, c.World().Regions[0].Name))
+	return c.sim.Region(cmp.Or(account, DefaultAccount), cmp.Or(region, c.sim.World().Regions[0].Name))
 }
 
 func (c control) postFaults(r *http.Request) (any, error) {
@@ -131,7 +131,7 @@ func (c control) postFaults(r *http.Request) (any, error) {
 	}
 	ids := make([]string, len(faults))
 	for i, f := range faults {
-		if ids[i], err = c.AddFault(f); err != nil {
+		if ids[i], err = c.sim.AddFault(f); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +140,7 @@ func (c control) postFaults(r *http.Request) (any, error) {
 
 func (c control) deleteFaults(r *http.Request) (any, error) {
 	id := r.URL.Query().Get("id")
-	if !c.RemoveFault(id) && id != "" {
+	if !c.sim.RemoveFault(id) && id != "" {
 		return nil, fmt.Errorf("fault %q: %w", id, errNotFound)
 	}
 	return nil, nil
@@ -153,8 +153,8 @@ type clockState struct {
 }
 
 func (c control) clockState() clockState {
-	state := clockState{Now: c.clock.Now(), Rate: c.clock.Rate()}
-	if next, ok := c.clock.Next(); ok {
+	state := clockState{Now: c.sim.clock.Now(), Rate: c.sim.clock.Rate()}
+	if next, ok := c.sim.clock.Next(); ok {
 		state.Next = &next
 	}
 	return state
@@ -176,10 +176,10 @@ func (c control) postClock(r *http.Request) (any, error) {
 		return nil, errors.New("time does not go backward")
 	}
 	if change.Rate != nil {
-		c.clock.SetRate(*change.Rate)
+		c.sim.clock.SetRate(*change.Rate)
 	}
 	if change.Step != nil {
-		c.clock.Step(time.Duration(*change.Step))
+		c.sim.clock.Step(time.Duration(*change.Step))
 	}
 	return c.clockState(), nil
 }
@@ -191,13 +191,13 @@ func (c control) postBehavior(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := behaviorToJSON(c.Behavior())
+	b := behaviorToJSON(c.sim.Behavior())
 	change.apply(&b)
 	behavior := b.behavior()
 	if err := behavior.Check(); err != nil {
 		return nil, err
 	}
-	c.SetBehavior(behavior)
+	c.sim.SetBehavior(behavior)
 	return behaviorToJSON(behavior), nil
 }
 

@@ -156,7 +156,7 @@ func (v *visit) admit(body []byte) error {
 	if account := wire.AccountOfRole(v.sim.Input); v.wire.Anonymous && account != "" {
 		v.sim.Account = account
 	}
-	v.faults = v.kernel.Strikes(v.sim.Service, v.sim.Action, v.sim.Principal)
+	v.faults = v.kernel.Faults.Strikes(v.sim.Service, v.sim.Action, v.sim.Principal)
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (v *visit) refuse(err error) *wire.Response {
 }
 
 // log records the call before it is answered, so that a client that has the answer finds the line.
-func (v *visit) log(status int, code string) { v.kernel.Record(v.record(status, code)) }
+func (v *visit) log(status int, code string) { v.kernel.Log.Record(v.record(status, code)) }
 
 func (v *visit) record(status int, code string) sim.CallRecord {
 	token := ""

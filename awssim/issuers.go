@@ -34,5 +34,5 @@ func (c control) postIssuers(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, c.SetIssuer(issuer)
+	return nil, c.sim.SetIssuer(issuer)
 }

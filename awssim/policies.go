@@ -25,13 +25,13 @@ func (s *Simulator) SetPolicies(accessKeyID string, documents ...string) error {
 			return fmt.Errorf("setting the policies of access key %s: %w", accessKeyID, err)
 		}
 	}
-	s.kernel.SetPolicies(accessKeyID, policies)
+	s.kernel.Callers.SetPolicies(accessKeyID, policies)
 	return nil
 }
 
 // Authorizations returns all questions that were decided, in order. Calls of administrators are not
 // among them.
-func (s *Simulator) Authorizations() []Authorization { return s.kernel.Authorizations() }
+func (s *Simulator) Authorizations() []Authorization { return s.kernel.Callers.Authorizations() }
 
 func (c control) postPolicies(r *http.Request) (any, error) {
 	type request struct {
@@ -46,5 +46,5 @@ func (c control) postPolicies(r *http.Request) (any, error) {
 	for i, policy := range in.Policies {
 		documents[i] = string(policy)
 	}
-	return nil, c.SetPolicies(in.AccessKeyID, documents...)
+	return nil, c.sim.SetPolicies(in.AccessKeyID, documents...)
 }

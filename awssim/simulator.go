@@ -158,19 +158,19 @@ func (s *Simulator) Clock() *simclock.Clock { return s.clock }
 func (s *Simulator) World() *world.World { return s.kernel.World() }
 
 // Calls returns the call log, in the order in which the calls were answered.
-func (s *Simulator) Calls() []Call { return s.kernel.Calls() }
+func (s *Simulator) Calls() []Call { return s.kernel.Log.Calls() }
 
 // ClearCalls empties the call log.
-func (s *Simulator) ClearCalls() { s.kernel.ClearCalls() }
+func (s *Simulator) ClearCalls() { s.kernel.Log.Clear() }
 
 // AddFault sets a fault and returns its id. One with the same id is replaced.
-func (s *Simulator) AddFault(f Fault) (id string, err error) { return s.kernel.AddFault(f) }
+func (s *Simulator) AddFault(f Fault) (id string, err error) { return s.kernel.Faults.Add(f) }
 
 // Faults returns the faults that are set.
-func (s *Simulator) Faults() []Fault { return s.kernel.Faults() }
+func (s *Simulator) Faults() []Fault { return s.kernel.Faults.All() }
 
 // RemoveFault takes a fault away and reports whether it was set. An empty id takes all away.
-func (s *Simulator) RemoveFault(id string) bool { return s.kernel.RemoveFault(id) }
+func (s *Simulator) RemoveFault(id string) bool { return s.kernel.Faults.Remove(id) }
 
 // Behavior returns the present behavior.
 func (s *Simulator) Behavior() (b Behavior) {

@@ -96,21 +96,6 @@ func (reg *Registry) Refuse(service string, refusal func(message string) *Error)
 	reg.refusals[service] = refusal
 }
 
-// SetPolicies holds callers with an access key to policies; with none they are the account's
-// administrator again.
-func (k *Kernel) SetPolicies(accessKeyID string, policies []iampolicy.Policy) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.policies[accessKeyID] = policies
-}
-
-// Authorizations returns all questions that were asked for callers with policies, in order.
-func (k *Kernel) Authorizations() []Authorization {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return append([]Authorization{}, k.authorizations...)
-}
-
 // authorize refuses a call that the policies of its caller do not allow.
 func (k *Kernel) authorize(h *Handler, c *Call, input any) error {
 	permissions, err := k.permissionsOf(c)
@@ -140,10 +125,10 @@ func (c *Call) administers() bool {
 }
 
 func (k *Kernel) permissionsOf(c *Call) (Permissions, error) {
-	if policies := k.policies[c.AccessKey]; len(policies) > 0 {
+	if policies := k.Callers.policiesOf(c.AccessKey); len(policies) > 0 {
 		return Permissions{Policies: policies}, nil
 	}
-	if _, session := k.sessions[c.AccessKey]; session && k.registry.ofRoles != nil {
+	if _, session := k.Callers.session(c.AccessKey); session && k.registry.ofRoles != nil {
 		return k.registry.ofRoles(c.Account, c.Principal)
 	}
 	return Permissions{}, nil
@@ -155,7 +140,7 @@ func (c *Call) ask(question Question) error {
 	if question.Granted && decision == iampolicy.ImplicitlyDenied {
 		return nil // not written down: no policy of the caller has a part in it
 	}
-	c.Kernel.authorizations = append(c.Kernel.authorizations, Authorization{
+	c.Kernel.Callers.asked(Authorization{
 		Request: question.Request, Decision: decision, Principal: c.Principal, Call: c.Service + " " + c.Action, RequestID: c.RequestID, Account: c.Account.ID,
 	})
 	switch {

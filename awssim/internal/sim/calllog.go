@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -28,24 +29,30 @@ func (k *Kernel) Begin() (requestID string, at time.Time) {
 	return requestID, at
 }
 
+// CallLog holds the calls that were answered. Its methods may be called from anywhere.
+type CallLog struct {
+	mu    sync.Mutex
+	calls []CallRecord
+}
+
 // Record adds a call to the log. Calls are logged in the order in which they took effect, or were
 // answered if they had none.
-func (k *Kernel) Record(c CallRecord) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.calls = append(k.calls, c)
+func (l *CallLog) Record(c CallRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
 }
 
 // Calls returns the log.
-func (k *Kernel) Calls() []CallRecord {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Clone(k.calls)
+func (l *CallLog) Calls() []CallRecord {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.calls)
 }
 
-// ClearCalls empties the log.
-func (k *Kernel) ClearCalls() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.calls = nil
+// Clear empties the log.
+func (l *CallLog) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = nil
 }

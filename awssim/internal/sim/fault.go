@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -96,82 +97,93 @@ func (f Fault) checkError() error {
 	return nil
 }
 
-// AddFault sets a fault and returns its ID, which is generated if it is empty. A fault with an ID
-// that is already set replaces that one and counts afresh.
-func (k *Kernel) AddFault(f Fault) (string, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.addFault(f)
+// FaultSet holds the faults that are set. Its methods may be called from anywhere.
+type FaultSet struct {
+	mu      sync.Mutex
+	faults  []*armedFault
+	seq     int
+	chances idSource // decides what of a fault is left to chance
 }
 
-func (k *Kernel) addFault(f Fault) (string, error) {
+// Add sets a fault and returns its ID, which is generated if it is empty. A fault with an ID
+// that is already set replaces that one and counts afresh.
+func (s *FaultSet) Add(f Fault) (string, error) {
 	if f.Place == "" {
 		f.Place = Before
 	}
 	if err := f.Check(); err != nil {
 		return "", err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if f.ID == "" {
-		k.faultSeq++
-		f.ID = fmt.Sprintf("fault-%d", k.faultSeq)
+		s.seq++
+		f.ID = fmt.Sprintf("fault-%d", s.seq)
 	}
 	armed := &armedFault{Fault: f}
-	if i := k.faultIndex(f.ID); i >= 0 {
-		k.faults[i] = armed
+	if i := s.index(f.ID); i >= 0 {
+		s.faults[i] = armed
 	} else {
-		k.faults = append(k.faults, armed)
+		s.faults = append(s.faults, armed)
 	}
 	return f.ID, nil
 }
 
-func (k *Kernel) faultIndex(id string) int {
-	return slices.IndexFunc(k.faults, func(f *armedFault) bool { return f.ID == id })
+func (s *FaultSet) index(id string) int {
+	return slices.IndexFunc(s.faults, func(f *armedFault) bool { return f.ID == id })
 }
 
-// Faults returns the faults that are set.
-func (k *Kernel) Faults() []Fault {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	faults := make([]Fault, len(k.faults))
-	for i, f := range k.faults {
+// All returns the faults that are set.
+func (s *FaultSet) All() []Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	faults := make([]Fault, len(s.faults))
+	for i, f := range s.faults {
 		faults[i] = f.Fault
 	}
 	return faults
 }
 
-// RemoveFault takes a fault away and reports whether it was set. RemoveFault("") takes all away.
-func (k *Kernel) RemoveFault(id string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// Remove takes a fault away and reports whether it was set. Remove("") takes all away.
+func (s *FaultSet) Remove(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if id == "" {
-		found := len(k.faults) > 0
-		k.faults = nil
+		found := len(s.faults) > 0
+		s.faults = nil
 		return found
 	}
-	i := k.faultIndex(id)
+	i := s.index(id)
 	if i < 0 {
 		return false
 	}
-	k.faults = slices.Delete(k.faults, i, i+1)
+	s.faults = slices.Delete(s.faults, i, i+1)
 	return true
 }
 
 // Strikes counts a call with every fault that matches it and returns the faults that strike it. It
 // is called once per call, at its start, so that Nth counts calls and not places.
-func (k *Kernel) Strikes(service, action, principal string) []Fault {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (s *FaultSet) Strikes(service, action, principal string) []Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var struck []Fault
-	for _, f := range k.faults {
+	for _, f := range s.faults {
 		if !f.matches(service, action, principal) {
 			continue
 		}
 		f.seen++
-		if f.strikes() && (f.Chance == 0 || k.chances.share() < f.Chance) {
+		if f.strikes() && (f.Chance == 0 || s.chances.share() < f.Chance) {
 			struck = append(struck, f.Fault)
 		}
 	}
 	return struck
+}
+
+// clear removes all faults. The seed decides what is left to chance from now on.
+func (s *FaultSet) clear(seed uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults, s.seq, s.chances = nil, 0, idSource{seed: seed, account: "chances"}
 }
 
 func (f *armedFault) matches(service, action, principal string) bool {

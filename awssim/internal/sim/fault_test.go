@@ -28,13 +28,13 @@ func TestStrikes(t *testing.T) {
 	for _, row := range rows {
 		k, _ := newKernel(t, Settings{})
 		row.fault.Code = "Oops"
-		if _, err := k.AddFault(row.fault); err != nil {
+		if _, err := k.Faults.Add(row.fault); err != nil {
 			t.Fatal(err)
 		}
 		got := ""
 		for range len(row.want) {
 			mark := "."
-			if len(k.Strikes("ec2", "Run", principal)) > 0 {
+			if len(k.Faults.Strikes("ec2", "Run", principal)) > 0 {
 				mark = "x"
 			}
 			got += mark
@@ -51,11 +51,11 @@ func TestStrikesByChance(t *testing.T) {
 	const calls = 1000
 	struck := func(seed uint64, chance float64) (nth []int) {
 		k, _ := newKernel(t, Settings{Seed: seed})
-		if _, err := k.AddFault(Fault{Chance: chance, Code: "Oops"}); err != nil {
+		if _, err := k.Faults.Add(Fault{Chance: chance, Code: "Oops"}); err != nil {
 			t.Fatal(err)
 		}
 		for i := range calls {
-			if len(k.Strikes("ec2", "Run", "arn")) > 0 {
+			if len(k.Faults.Strikes("ec2", "Run", "arn")) > 0 {
 				nth = append(nth, i)
 			}
 		}
@@ -76,23 +76,23 @@ func TestStrikesByChance(t *testing.T) {
 func TestStrikesCountFromWhenTheFaultWasSet(t *testing.T) {
 	t.Parallel()
 	k, _ := newKernel(t, Settings{})
-	struck := func() int { return len(k.Strikes("ec2", "Run", "arn")) }
+	struck := func() int { return len(k.Faults.Strikes("ec2", "Run", "arn")) }
 	struck()
 	for _, f := range []Fault{{ID: "a", Nth: 2, Code: "A"}, {ID: "b", Count: 1, Code: "B"}} {
-		if _, err := k.AddFault(f); err != nil {
+		if _, err := k.Faults.Add(f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := []int{struck(), struck(), struck()}; !slices.Equal(got, []int{1, 1, 0}) {
 		t.Errorf("struck %v times, want b's first call, then a's second, then none", got)
 	}
-	if _, err := k.AddFault(Fault{ID: "a", Nth: 1, Code: "A"}); err != nil {
+	if _, err := k.Faults.Add(Fault{ID: "a", Nth: 1, Code: "A"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := struck(); got != 1 || len(k.Faults()) != 2 {
-		t.Errorf("a replaced fault struck %d times, of %d faults", got, len(k.Faults()))
+	if got := struck(); got != 1 || len(k.Faults.All()) != 2 {
+		t.Errorf("a replaced fault struck %d times, of %d faults", got, len(k.Faults.All()))
 	}
-	if !k.RemoveFault("a") || k.RemoveFault("a") {
+	if !k.Faults.Remove("a") || k.Faults.Remove("a") {
 		t.Error("removing a fault must succeed once")
 	}
 }

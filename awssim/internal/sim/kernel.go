@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/awssim/world"
 )
@@ -34,7 +33,6 @@ type Kernel struct {
 	ids      map[string]*idSource // by account
 	taken    map[string]bool      // identifiers
 	requests idSource
-	chances  idSource // decides what of a fault is left to chance
 	accounts map[string]*Account
 	stores   map[reflect.Type]any // what no account owns, see GlobalStore
 	events   eventQueue
@@ -44,14 +42,14 @@ type Kernel struct {
 	behavior      Behavior
 	behaviorSince time.Time
 
-	faults   []*armedFault
-	faultSeq int
-	buckets  map[string]*bucket
-	calls    []CallRecord
-	sessions map[string]Session
+	buckets buckets
 
-	policies       map[string][]iampolicy.Policy // by access key id
-	authorizations []Authorization
+	// Callers holds what access keys stand for.
+	Callers Callers
+	// Faults holds the faults that are set.
+	Faults FaultSet
+	// Log holds the calls that were answered.
+	Log CallLog
 
 	notify notifier
 }
@@ -69,7 +67,7 @@ func New(clock *simclock.Clock, w *world.World, registry *Registry, settings Set
 	k := &Kernel{clock: clock, world: w, registry: registry, initial: settings}
 	k.clear()
 	for _, fault := range settings.Faults {
-		if _, err := k.addFault(fault); err != nil {
+		if _, err := k.Faults.Add(fault); err != nil {
 			return nil, err
 		}
 	}
@@ -142,7 +140,7 @@ func (k *Kernel) Reset() {
 	k.clear()
 	for _, fault := range k.initial.Faults {
 		// They were accepted by New, which used the same check.
-		if _, err := k.addFault(fault); err != nil {
+		if _, err := k.Faults.Add(fault); err != nil {
 			panic("sim: a fault that was well-formed at the start no longer is: " + err.Error())
 		}
 	}
@@ -157,18 +155,14 @@ func (k *Kernel) clear() {
 	k.ids = map[string]*idSource{}
 	k.taken = map[string]bool{}
 	k.requests = idSource{seed: ^k.initial.Seed}
-	k.chances = idSource{seed: k.initial.Seed, account: "chances"}
 	k.accounts = map[string]*Account{}
 	k.stores = map[reflect.Type]any{}
 	k.events = nil
 	k.behavior, k.behaviorSince = k.initial.Behavior.clone(), k.now
-	k.faults = nil
-	k.faultSeq = 0
-	k.buckets = map[string]*bucket{}
-	k.calls = nil
-	k.sessions = map[string]Session{}
-	k.policies = map[string][]iampolicy.Policy{}
-	k.authorizations = nil
+	k.buckets = buckets{}
+	k.Faults.clear(k.initial.Seed)
+	k.Callers.clear()
+	k.Log.Clear()
 }
 
 type event struct {

@@ -154,21 +154,21 @@ func TestResetReturnsToTheStart(t *testing.T) {
 		}
 		shelfOf(r).books.Put("second", "new")
 		k.After(time.Second, func() { t.Error("an event survived the reset") })
-		k.AddSession("ASIAX", Session{Account: "2", Expires: start.Add(time.Hour)})
+		k.Callers.AddSession("ASIAX", Session{Account: "2", Expires: start.Add(time.Hour)})
 	})
 	k.SetBehavior(Behavior{ReadLag: time.Hour})
-	k.RemoveFault("")
-	k.Record(CallRecord{})
+	k.Faults.Remove("")
+	k.Log.Record(CallRecord{})
 
 	k.Reset()
 	clock.Step(time.Minute)
 	if got := k.Accounts(); len(got) != 0 {
 		t.Errorf("accounts %v are left", got)
 	}
-	if got := k.Calls(); len(got) != 0 {
+	if got := k.Log.Calls(); len(got) != 0 {
 		t.Errorf("calls %v are left", got)
 	}
-	if got := k.Faults(); len(got) != 1 || got[0].ID != "f" {
+	if got := k.Faults.All(); len(got) != 1 || got[0].ID != "f" {
 		t.Errorf("the faults are %v, want those of the start", got)
 	}
 	if got := k.Behavior(); !got.Throttling || got.ReadLag != 0 {
@@ -217,7 +217,7 @@ func TestCaller(t *testing.T) {
 	t.Parallel()
 	k, clock := newKernel(t, Settings{})
 	k.Locked(func() {
-		k.AddSession("ASIASESSION123456789012", Session{Account: "555555555555", Principal: "arn:role", Expires: start.Add(time.Hour)})
+		k.Callers.AddSession("ASIASESSION123456789012", Session{Account: "555555555555", Principal: "arn:role", Expires: start.Add(time.Hour)})
 	})
 	rows := []struct{ reason, key, account, principal, code string }{
 		{"a key that ends in twelve digits", "AKIA111122223333", "111122223333", "arn:aws:iam::111122223333:user/AKIA111122223333", ""},

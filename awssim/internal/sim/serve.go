@@ -36,7 +36,7 @@ func (k *Kernel) Do(req Request) (any, error) {
 	k.Locked(func() {
 		k.on(req.Account, func() { out, err = k.serve(h, req) })
 		if err == nil && req.Record != nil {
-			k.calls = append(k.calls, *req.Record)
+			k.Log.Record(*req.Record)
 		}
 	})
 	var wait *NotYetError
@@ -56,7 +56,7 @@ func (k *Kernel) serve(h *Handler, req Request) (any, error) {
 		return nil, err
 	}
 	if k.behavior.Throttling && !req.Resumed {
-		if err := k.takeTokens(req); err != nil {
+		if err := k.buckets.takeTokens(req, k.now); err != nil {
 			return nil, err
 		}
 	}
@@ -122,32 +122,12 @@ func (k *Kernel) State(accountID, regionName string) (map[string]any, error) {
 	return state, nil
 }
 
-// Session holds what temporary credentials stand for.
-type Session struct {
-	Account         string
-	Principal       string // ARN of the assumed role
-	SecretAccessKey string
-	SessionToken    string
-	Expires         time.Time
-}
-
-// AddSession has an access key ID stand for a session. Only for code under the lock.
-func (k *Kernel) AddSession(accessKeyID string, s Session) { k.sessions[accessKeyID] = s }
-
-// AccountOf returns the account that an access key id belongs to. Only for code under the lock.
-func (k *Kernel) AccountOf(accessKeyID string) string {
-	if s, ok := k.sessions[accessKeyID]; ok {
-		return s.Account
-	}
-	return AccountOfKey(accessKeyID)
-}
-
 // Caller returns the account and the ARN of the principal that an access key id stands for.
 // Temporary credentials that have expired answer ExpiredToken, unknown ones InvalidClientTokenId.
 // Long-term keys need not be registered: any is good, see AccountOfKey.
 func (k *Kernel) Caller(accessKeyID string) (account, principal string, err error) {
 	k.Locked(func() {
-		s, ok := k.sessions[accessKeyID]
+		s, ok := k.Callers.session(accessKeyID)
 		switch {
 		case ok && !k.now.Before(s.Expires):
 			err = Errorf("ExpiredToken", "The security token included in the request is expired")

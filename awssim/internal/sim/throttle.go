@@ -74,31 +74,34 @@ func (b *bucket) take(l limit, now time.Time, n float64) bool {
 	return true
 }
 
+// buckets are the token buckets of all accounts and regions, by what they bound.
+type buckets map[string]*bucket
+
 // takeTokens charges a request to its buckets, or answers that there are no tokens left.
-func (k *Kernel) takeTokens(req Request) error {
+func (b buckets) takeTokens(req Request, now time.Time) error {
 	name, l := requestLimit(req)
-	if !k.take(req, name, l, 1) {
+	if !b.take(req, name, l, now, 1) {
 		return throttled(req.Service)
 	}
 	if req.Service != "ec2" {
 		return nil
 	}
 	if l, ok := ec2Resources[req.Action]; ok {
-		if !k.take(req, req.Action+"/instances", l, resources(req.Input)) {
+		if !b.take(req, req.Action+"/instances", l, now, resources(req.Input)) {
 			return throttled(req.Service)
 		}
 	}
 	return nil
 }
 
-func (k *Kernel) take(req Request, name string, l limit, n float64) bool {
+func (b buckets) take(req Request, name string, l limit, now time.Time, n float64) bool {
 	key := strings.Join([]string{req.Account, req.Region, req.Service, name}, "/")
-	b := k.buckets[key]
-	if b == nil {
-		b = &bucket{tokens: l.size, at: k.now}
-		k.buckets[key] = b
+	one := b[key]
+	if one == nil {
+		one = &bucket{tokens: l.size, at: now}
+		b[key] = one
 	}
-	return b.take(l, k.now, n)
+	return one.take(l, now, n)
 }
 
 func requestLimit(req Request) (bucket string, l limit) {

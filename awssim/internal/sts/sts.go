@@ -36,7 +36,7 @@ func getCallerIdentity(c *sim.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCall
 }
 
 func getAccessKeyInfo(c *sim.Call, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {
-	account := c.Kernel.AccountOf(*in.AccessKeyId)
+	account := c.Kernel.Callers.AccountOf(*in.AccessKeyId)
 	return &sts.GetAccessKeyInfoOutput{Account: &account}, nil
 }
 
@@ -125,7 +125,7 @@ func newSession(c *sim.Call, account *sim.Account, role iam.Role, name string, d
 	secret, token := c.Kernel.NewID("", 40), c.Kernel.NewID("", 128)
 	arn := "arn:aws:sts::" + account.ID + ":assumed-role/" + role.Name + "/" + name
 	expires := c.Now.Add(d)
-	c.Kernel.AddSession(key, sim.Session{
+	c.Kernel.Callers.AddSession(key, sim.Session{
 		Account: account.ID, Principal: arn, SecretAccessKey: secret, SessionToken: token, Expires: expires,
 	})
 	id := role.ID + ":" + name
