@@ -71,13 +71,13 @@ func launchOf(node *provisioningv1.ProvisionedNode) (launched, failing string) {
 // tellComing reports, on pods that have a place on a node, that the node is on its way, or that its
 // launch fails: once, and again if that changes. Without it the pods would wait for minutes while
 // nothing in the cluster explains why.
-func (r *Reconciler) tellComing(ctx context.Context, p *pass) reconciling.Outcome {
+func (e *podEvents) tellComing(ctx context.Context, p *pass) reconciling.Outcome {
 	all := comingOf(p.cluster)
 	p.failing = len(all.failing)
-	r.launched.keep(all.launched, nil)
-	r.failing.keep(all.failing, nil)
-	failed := r.report(&r.failing, all.failing, func(one packing.Unplaced) { r.warnUnplaced(ctx, one) })
-	launched := r.report(&r.launched, all.launched, func(one packing.Unplaced) { r.Report.Done(ctx, one.Pod, launchedReason, "%s", one.Reason) })
+	e.launched.keep(all.launched, nil)
+	e.failing.keep(all.failing, nil)
+	failed := e.write(&e.failing, all.failing, func(one packing.Unplaced) { e.warnUnplaced(ctx, one) })
+	launched := e.write(&e.launched, all.launched, func(one packing.Unplaced) { e.report.Done(ctx, one.Pod, launchedReason, "%s", one.Reason) })
 	switch wait := max(failed, launched); {
 	case wait > 0:
 		return reconciling.ContinueAndComeBack(wait, "further pods are to be told of their nodes")

@@ -88,17 +88,9 @@ type Reconciler struct {
 	ready   readySince
 	created created
 	movers  movers
-	told    told
-	tied    told
 	unkept  unkept
 	pending pending
-	// launched are pods that have an event that their node is on its way, failing the pods with an
-	// event that its launch fails, toldStuck the pods with an event that they wait for a volume.
-	launched, failing, toldStuck told
-	// stuck are the pods that wait for a volume.
-	stuck stuck
-	// events bounds how many events are written.
-	events *launcher.Budget
+	events  *podEvents
 
 	nominations nominations
 }
@@ -157,13 +149,16 @@ var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: "cluster"}
 //  8. write them down
 //  9. report which pods find no place, and why
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if r.events == nil {
+		r.events = newPodEvents(r.Report, r.Clock)
+	}
 	return reconciling.Run(ctx, &pass{}, []reconciling.Step[*pass]{
 		{Name: "learning what was launched before", Run: r.begin},
 		{Name: "reading the cluster", Run: r.read},
 		{Name: "nominating Nodes for pods", Run: r.nominate},
-		{Name: "telling of pods that are tied to a Node", Run: r.tellTied},
-		{Name: "telling of pods that wait for a volume", Run: r.tellStuck},
-		{Name: "telling pods of their nodes", Run: r.tellComing},
+		{Name: "telling of pods that are tied to a Node", Run: r.events.tellTied},
+		{Name: "telling of pods that wait for a volume", Run: r.events.tellStuck},
+		{Name: "telling pods of their nodes", Run: r.events.tellComing},
 		{Name: "collecting pods", Run: r.collect},
 		{Name: "learning what can be launched", Run: r.learnRegion},
 		{Name: "reading launch templates", Run: r.readTemplates},
@@ -180,7 +175,7 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	waiting := p.cluster.Waiting()
 	if len(waiting) == 0 {
 		r.Asked.Set(nil)
-		r.told.keep(nil, nil)
+		r.events.told.keep(nil, nil)
 		r.pending.keep(nil, r.Clock.Now())
 		r.Report.Progress.PodsPending(p.withTied(map[string]int{}))
 		if p.cluster.Preempting() {
@@ -196,7 +191,7 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 		}
 	}
 	if fresh == 0 {
-		r.told.keep(nil, nil)
+		r.events.told.keep(nil, nil)
 		r.Report.Progress.PodsPending(p.withTied(p.placed(len(waiting))))
 		return reconciling.ComeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
 	}
@@ -239,7 +234,7 @@ func (r *Reconciler) pack(problem *packing.Problem, expected []packing.Pod) *pac
 
 // isNew reports whether no pass has considered a pod yet.
 func (r *Reconciler) isNew(pod *corev1.Pod) bool {
-	_, told := r.told[pod.UID]
+	_, told := r.events.told[pod.UID]
 	return !told
 }
 

@@ -52,7 +52,7 @@ func (r *Reconciler) learnRegion(ctx context.Context, p *pass) reconciling.Outco
 	}
 	var err error
 	if p.facts, err = r.Region.Facts(ctx, objects); err != nil {
-		r.tellUnknown(ctx, p, err)
+		r.events.tellUnknown(ctx, p, err)
 		return pool.RetryOutcome(err)
 	}
 	if p.facts.Spot, err = r.Region.Discovery.SpotPrices(ctx); err != nil {

@@ -38,11 +38,11 @@ func (s *stuck) lasting(pods []packing.Unplaced, now time.Time) []packing.Unplac
 }
 
 // tellStuck reports pods that no node helps, because of a volume: once, and again if the reason is another.
-func (r *Reconciler) tellStuck(ctx context.Context, p *pass) reconciling.Outcome {
+func (e *podEvents) tellStuck(ctx context.Context, p *pass) reconciling.Outcome {
 	p.stuck = p.cluster.Stuck()
-	lasting := r.stuck.lasting(p.stuck, r.Clock.Now())
-	r.toldStuck.keep(lasting, nil)
-	silent := r.report(&r.toldStuck, lasting, func(one packing.Unplaced) { r.warnUnplaced(ctx, one) })
+	lasting := e.stuck.lasting(p.stuck, e.clock.Now())
+	e.toldStuck.keep(lasting, nil)
+	silent := e.write(&e.toldStuck, lasting, func(one packing.Unplaced) { e.warnUnplaced(ctx, one) })
 	switch {
 	case len(p.stuck) == 0:
 		return reconciling.Continue()

@@ -9,12 +9,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/provisioning/launcher"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // unplacedReason is the reason of events on pods that no node is launched for.
@@ -84,40 +86,55 @@ func (t *told) silent(unplaced []packing.Unplaced) int {
 	return count
 }
 
-// mayTell returns on how many pods the pass may report now.
-func (r *Reconciler) mayTell() int {
-	if r.events == nil {
-		r.events = launcher.NewBudget(r.Clock, mostEvents)
-	}
-	return min(r.events.Left(), mostTold)
+// podEvents writes the events on pods that wait, no more than the API server bears.
+type podEvents struct {
+	report report.Reporter
+	clock  clock.PassiveClock
+	// budget bounds how many events are written.
+	budget *launcher.Budget
+	// told are the pods with an event that no node is launched for them, and tied those with one that
+	// they wait for one Node alone.
+	told, tied told
+	// launched are pods that have an event that their node is on its way, failing the pods with an
+	// event that its launch fails, toldStuck the pods with an event that they wait for a volume.
+	launched, failing, toldStuck told
+	// stuck are the pods that wait for a volume.
+	stuck stuck
 }
 
-// report writes the events that are due on pods, and returns when to go on if some are left for
+func newPodEvents(to report.Reporter, clk clock.PassiveClock) *podEvents {
+	return &podEvents{report: to, clock: clk, budget: launcher.NewBudget(clk, mostEvents)}
+}
+
+// left returns on how many pods the pass may report now.
+func (e *podEvents) left() int { return min(e.budget.Left(), mostTold) }
+
+// write writes the events that are due on pods, and returns when to go on if some are left for
 // another pass; zero if none are.
-func (r *Reconciler) report(already *told, pods []packing.Unplaced, write func(packing.Unplaced)) time.Duration {
-	due := already.next(pods, r.mayTell())
+func (e *podEvents) write(already *told, pods []packing.Unplaced, write func(packing.Unplaced)) time.Duration {
+	due := already.next(pods, e.left())
 	for i := range due {
 		write(due[i])
 	}
-	r.events.Spend(len(due))
+	e.budget.Spend(len(due))
 	switch {
 	case already.silent(pods) == 0:
 		return 0
-	case r.events.Left() == 0:
-		return max(r.events.Next(), tellAgain)
+	case e.budget.Left() == 0:
+		return max(e.budget.Next(), tellAgain)
 	}
 	return tellAgain
 }
 
 // tell reports why pods find no place: once, and again when the reason changes.
 func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
-	r.told.keep(p.result.Unplaced, p.result.Deferred)
+	r.events.told.keep(p.result.Unplaced, p.result.Deferred)
 	r.Report.Progress.PodsPending(p.withTied(p.counts()))
-	silent := r.report(&r.told, p.result.Unplaced, func(one packing.Unplaced) { r.warnUnplaced(ctx, one) })
+	silent := r.events.write(&r.events.told, p.result.Unplaced, func(one packing.Unplaced) { r.events.warnUnplaced(ctx, one) })
 	places := r.existing(p)
 	maps.DeleteFunc(places, func(_ types.UID, node string) bool { return !r.ready.known(node) })
-	for pod, node := range r.unkept.next(places, p.cluster.Waiting(), r.Clock.Now(), r.mayTell()) {
-		r.events.Spend(1)
+	for pod, node := range r.unkept.next(places, p.cluster.Waiting(), r.Clock.Now(), r.events.left()) {
+		r.events.budget.Spend(1)
 		r.Report.Warn(ctx, pod, unboundReason, "Node %s is ready and has a place for the pod, and the scheduler does not put it there: "+
 			"the pod's condition PodScheduled says why. No other node is launched for it.", node)
 	}
@@ -136,7 +153,7 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 
 // tellUnknown reports why no nodes are chosen: EC2 does not list its instances. Throttled calls are
 // left out: they are answered within seconds.
-func (r *Reconciler) tellUnknown(ctx context.Context, p *pass, err error) {
+func (e *podEvents) tellUnknown(ctx context.Context, p *pass, err error) {
 	if aws.IsThrottled(err) || aws.IsHeldBack(err) {
 		return
 	}
@@ -147,27 +164,27 @@ func (r *Reconciler) tellUnknown(ctx context.Context, p *pass, err error) {
 			p.result.Unplaced = append(p.result.Unplaced, packing.Unplaced{Pod: pod, Reason: reason, Cause: packing.CauseLaunch})
 		}
 	}
-	r.told.keep(p.result.Unplaced, nil)
-	r.Report.Progress.PodsPending(p.withTied(p.counts()))
-	r.report(&r.told, p.result.Unplaced, func(one packing.Unplaced) { r.warnUnplaced(ctx, one) })
+	e.told.keep(p.result.Unplaced, nil)
+	e.report.Progress.PodsPending(p.withTied(p.counts()))
+	e.write(&e.told, p.result.Unplaced, func(one packing.Unplaced) { e.warnUnplaced(ctx, one) })
 }
 
 // warnUnplaced writes the event on a pod that no node is launched for.
-func (r *Reconciler) warnUnplaced(ctx context.Context, one packing.Unplaced) {
+func (e *podEvents) warnUnplaced(ctx context.Context, one packing.Unplaced) {
 	// Messages of AWS may or may not have a full stop.
-	r.Report.Warn(ctx, one.Pod, unplacedReason, "The pod %s.", strings.TrimRight(one.Reason, "."))
+	e.report.Warn(ctx, one.Pod, unplacedReason, "The pod %s.", strings.TrimRight(one.Reason, "."))
 }
 
 // tellTied reports pods that can run on one Node alone: once, and again when that Node is gone.
 // Without it nothing in the cluster explains why such a pod gets no node.
-func (r *Reconciler) tellTied(ctx context.Context, p *pass) reconciling.Outcome {
+func (e *podEvents) tellTied(ctx context.Context, p *pass) reconciling.Outcome {
 	p.tied = p.cluster.Tied()
 	unplaced := make([]packing.Unplaced, 0, len(p.tied))
 	for i := range p.tied {
 		unplaced = append(unplaced, packing.Unplaced{Pod: p.tied[i].Pod, Reason: p.tied[i].Explain()})
 	}
-	r.tied.keep(unplaced, nil)
-	silent := r.report(&r.tied, unplaced, func(one packing.Unplaced) { r.Report.Warn(ctx, one.Pod, tiedReason, "%s", one.Reason) })
+	e.tied.keep(unplaced, nil)
+	silent := e.write(&e.tied, unplaced, func(one packing.Unplaced) { e.report.Warn(ctx, one.Pod, tiedReason, "%s", one.Reason) })
 	if len(p.tied) == 0 {
 		return reconciling.Continue()
 	}

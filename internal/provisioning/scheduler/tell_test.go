@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/report"
 )
 
 // TestTold holds that a pass reports no more pods than the most and none twice for one reason; that
@@ -78,7 +79,7 @@ func TestTold(t *testing.T) {
 func TestReportsAreBounded(t *testing.T) {
 	t.Parallel()
 	clk := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	r := &Reconciler{Clock: clk}
+	events := newPodEvents(report.Reporter{}, clk)
 	unplaced := make([]packing.Unplaced, 20_000)
 	for i := range unplaced {
 		unplaced[i] = packing.Unplaced{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}, Reason: "is large"}
@@ -87,7 +88,7 @@ func TestReportsAreBounded(t *testing.T) {
 	var written []time.Time
 	began := clk.Now()
 	for {
-		again := r.report(&all, unplaced, func(packing.Unplaced) { written = append(written, clk.Now()) })
+		again := events.write(&all, unplaced, func(packing.Unplaced) { written = append(written, clk.Now()) })
 		if again == 0 {
 			break
 		}
@@ -108,7 +109,7 @@ func TestReportsAreBounded(t *testing.T) {
 		unplaced[i].Reason = "is larger"
 	}
 	clk.Step(time.Minute)
-	if again := r.report(&all, unplaced, func(packing.Unplaced) {}); again != 0 {
+	if again := events.write(&all, unplaced, func(packing.Unplaced) {}); again != 0 {
 		t.Errorf("reasons have changed, and the next pass comes after %s", again)
 	}
 }
