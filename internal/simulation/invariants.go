@@ -106,6 +106,9 @@ type instance struct {
 	// excused is set if the user terminated the instance, or deleted its group.
 	excused bool
 	ended   bool
+	// released is set once a process has completed the instance's drain hook, and late if its node
+	// joined after that.
+	released, late bool
 }
 
 func newFacts(clk clock.PassiveClock) facts {
@@ -156,7 +159,7 @@ func (w *World) instanceChanged(ctx context.Context, event awssim.Event) {
 		}
 	case "booted":
 		if booted := w.facts.instances[event.ID]; booted != nil && !booted.ended {
-			w.clock.AfterFunc(w.joinAfter, func() { w.join(ctx, event.ID) })
+			w.clock.AfterFunc(w.joinAfter, func() { w.join(event.ID) })
 		}
 	case "shutting-down", "terminated":
 		if ended := w.facts.instances[event.ID]; ended != nil && !ended.ended {
@@ -169,20 +172,17 @@ func (w *World) instanceChanged(ctx context.Context, event awssim.Event) {
 	}
 }
 
-// join has the node of an instance join the workload cluster. If AWS has been allowed to go on
-// terminating an instance, it shuts down before its node joins: the node could no longer be
-// drained.
-func (w *World) join(ctx context.Context, id string) {
-	state, err := w.lifecycleState(ctx, id)
-	if err != nil {
-		w.violate(NoPanic, "%w", err)
+// join has the node of an instance join the workload cluster. The kubelet of an instance that AWS
+// terminates joins until the instance shuts down, which is some time after its hook was completed. A
+// process that completed the hook of an instance without a node cannot drain a node that joins then.
+func (w *World) join(id string) {
+	one := w.facts.instances[id]
+	if one.ended {
 		return
 	}
-	// The instance may have terminated while it was described.
-	if state != "Terminating:Proceed" && !w.facts.instances[id].ended {
-		w.trace.detail("node %s joins", id)
-		w.workload.join(id)
-	}
+	one.late = one.released
+	w.trace.detail("node %s joins", id)
+	w.workload.join(id)
 }
 
 // instanceLaunched notes an instance that a group of the pool launched, with the configuration that it has.
