@@ -271,7 +271,7 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 		}
 	}
 	announce(in, plan)
-	if !ensureHooks(in, plan) || pending(plan) {
+	if !ensureHooks(in, plan) || pending(plan) || !refreshesKnown(in, plan) {
 		return true
 	}
 	desired, group := desiredGroup(in), *in.Seen.Group
