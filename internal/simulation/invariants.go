@@ -531,39 +531,6 @@ func (w *World) oldToken(ctx context.Context, source *asgtypes.LaunchTemplateSpe
 	return nil
 }
 
-// unpruned says that more configurations are kept than the spec asks for.
-func (w *World) unpruned(ctx context.Context, pool *infrav1.AWSMachinePool) error {
-	templates, err := w.ownedTemplates(ctx)
-	if err != nil {
-		return err
-	}
-	if len(templates) != 1 {
-		return fmt.Errorf("there are %d launch templates", len(templates))
-	}
-	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: templates[0].LaunchTemplateId})
-	if err != nil {
-		return fmt.Errorf("describing versions: %w", err)
-	}
-	versions := found.LaunchTemplateVersions
-	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
-	var distinct []configuration
-	allowed := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
-	for _, version := range versions {
-		if configuration := configurationIn(version.LaunchTemplateData); !slices.Contains(distinct, configuration) {
-			distinct = append(distinct, configuration)
-		}
-	}
-	// The newest configurations are kept, and the wanted one, which may be older than all of them.
-	// The newest version is never deleted, so that its number is not given again.
-	if slices.Index(distinct, configurationOf(pool)) >= allowed {
-		allowed++
-	}
-	if len(distinct) > allowed {
-		return fmt.Errorf("versions with %d configurations are kept, and %d are to be", len(distinct), allowed)
-	}
-	return nil
-}
-
 // ownedGroups returns the pool's groups, except for groups that are being deleted.
 func (w *World) ownedGroups(ctx context.Context) ([]asgtypes.AutoScalingGroup, error) {
 	found, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
