@@ -153,14 +153,24 @@ func protectionFailure(in input, protect bool) error {
 // match what the group launched before the refresh started (AWS: API_RefreshPreferences). An instance
 // that was launched from the present version after the shield was decided has no shield, and must
 // still match. AWS usually starts a refresh within seconds (AWS: check-status-instance-refresh).
-func tokenWaits(in input) bool {
-	if !latest(recorded(in.Object)).Pending() || !tokenRotated(in) {
-		return false
+func tokenWaits(in input) bool { return tokenWait(in) > 0 }
+
+// tokenWait returns for how long the group keeps its version at most.
+func tokenWait(in input) time.Duration {
+	history := recorded(in.Object)
+	if in.Seen.Refreshes.Read {
+		history = in.Seen.Refreshes.List
 	}
-	target := wanted(in).Version
-	return slices.ContainsFunc(launchable(in).Status.Versions, func(version infrav1.LaunchTemplateVersionStatus) bool {
-		return version.Number == target && in.Now.Sub(version.Created.Time) < tokenWaitsAtMost
-	})
+	if !latest(history).Pending() || !tokenRotated(in) {
+		return 0
+	}
+	config := launchable(in)
+	for _, version := range config.Status.Versions {
+		if version.Number == config.Status.Version {
+			return tokenWaitsAtMost - in.Now.Sub(version.Created.Time)
+		}
+	}
+	return 0
 }
 
 // tokenRotated reports whether the group launches the wanted configuration from another version than
@@ -174,6 +184,9 @@ func tokenRotated(in input) bool {
 // not show.
 func refreshesKnown(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Refreshes.Read || in.Seen.Refreshes.Err != nil || !tokenRotated(in) || len(sources(in)) == 0 {
+		if wait := tokenWait(in); wait > 0 {
+			plan.LookAgain(wait)
+		}
 		return true
 	}
 	plan.Need(needRefreshes)

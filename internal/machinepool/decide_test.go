@@ -586,6 +586,11 @@ func TestDecideRollout(t *testing.T) {
 			in.Seen.LaunchConfig.Object.Status.Versions[0].Created = metav1.NewTime(noon.Add(-tokenWaitsAtMost))
 			in.Seen.Refreshes = history(pending)
 		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
+		{reason: "the refresh was of a group that is gone", given: func(in *input) {
+			rotated(in)
+			recorded(in)
+			in.Object.Status.Rollout.Status, in.Seen.Refreshes = "Pending", history()
+		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
 		{reason: "a process that crashed may have started it: refreshes are read first", given: rotated, then: "needs instance refreshes"},
 		{reason: "AWS does not list them: the new join token is not kept back", given: func(in *input) { rotated(in); in.Seen.Refreshes.Err = errRefused },
 			then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
