@@ -73,7 +73,9 @@ type Resource struct {
 
 	// definition is the definition that the resource was built from.
 	definition *apiextensionsv1.JSONSchemaProps
-	mu         sync.Mutex
+	// aside names the fields of the whole object that no rule of it reads.
+	aside map[string]bool
+	mu    sync.Mutex
 	// fields validate single fields of spec and of status, by path. One that is nil cannot be
 	// validated without the others.
 	fields map[string]*Resource
@@ -125,11 +127,16 @@ func newResource(schema *apiextensionsv1.JSONSchemaProps) (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a schema validator: %w", err)
 	}
+	aside := map[string]bool{}
+	for _, name := range []string{"apiVersion", "kind", "metadata", "spec", "status"} {
+		aside[name] = independent(name, *schema)
+	}
 	return &Resource{
 		Structural: structural,
 		schema:     validator,
 		cel:        schemacel.NewValidator(structural, true, celconfig.PerCallLimit),
 		definition: schema,
+		aside:      aside,
 		fields:     map[string]*Resource{},
 	}, nil
 }

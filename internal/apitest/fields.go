@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,19 +16,37 @@ import (
 func (r *Resource) ValidateChange(ctx context.Context, old, stored map[string]any, part string) error {
 	before, _ := old[part].(map[string]any)
 	after, is := stored[part].(map[string]any)
-	if is && r.validFields(ctx, part, before, after) {
+	if !is {
+		return r.ValidateUpdate(ctx, old, stored)
+	}
+	if r.validFields(ctx, part, before, after) {
 		return nil
 	}
-	input := []any{part, before, stored[part]}
-	if !bare(*r.definition) {
-		input = []any{part, validated(old), validated(stored)}
-	}
-	return r.valid.once(func() error { return r.ValidateUpdate(ctx, old, stored) }, input...)
+	before, after = r.together(part, before, after)
+	return r.valid.once(func() error { return r.ValidateUpdate(ctx, old, stored) },
+		part, r.relevant(part, old, before), r.relevant(part, stored, after))
 }
 
-// bare reports whether a schema says nothing about its fields together.
-func bare(schema apiextensionsv1.JSONSchemaProps) bool {
-	return len(schema.XValidations)+len(schema.AllOf)+len(schema.AnyOf)+len(schema.OneOf) == 0 && schema.Not == nil
+// together returns the fields of a part, before and after a change, that have to be validated
+// together: all but fields that stayed, and in whose value no other field has a say.
+func (r *Resource) together(part string, before, after map[string]any) (was, is map[string]any) {
+	was, is = maps.Clone(before), maps.Clone(after)
+	for name, value := range after {
+		if former, had := before[name]; had && reflect.DeepEqual(former, value) && r.field(part, name) != nil {
+			delete(was, name)
+			delete(is, name)
+		}
+	}
+	return was, is
+}
+
+// relevant returns what the validation of a part of an object depends on: the given fields of the
+// part, and what of the rest a rule of the whole object reads.
+func (r *Resource) relevant(part string, object, fields map[string]any) map[string]any {
+	seen := validated(object)
+	maps.DeleteFunc(seen, func(name string, _ any) bool { return name != part && r.aside[name] })
+	seen[part] = fields
+	return seen
 }
 
 // validFields reports whether the fields of a part that changed are valid by themselves, and

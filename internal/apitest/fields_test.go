@@ -64,3 +64,45 @@ func TestValidateChange(t *testing.T) {
 		}
 	}
 }
+
+// TestValidateChangeOfOther holds that a change which one object may make is refused for another
+// one, if what a rule of the whole object reads differs: what was found valid is remembered.
+func TestValidateChangeOfOther(t *testing.T) {
+	t.Parallel()
+	texts := func(names ...string) apiextensionsv1.JSONSchemaProps {
+		schema := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
+		for _, name := range names {
+			schema.Properties[name] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		}
+		return schema
+	}
+	spec := texts("ruled", "other", "free")
+	spec.XValidations = apiextensionsv1.ValidationRules{{Rule: "self.ruled != self.other"}}
+	resource, err := newResource(&apiextensionsv1.JSONSchemaProps{
+		Type:         "object",
+		Properties:   map[string]apiextensionsv1.JSONSchemaProps{"spec": spec, "status": texts("phase")},
+		XValidations: apiextensionsv1.ValidationRules{{Rule: "self.status.phase != self.spec.ruled"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		reason             string
+		other, phase, free string
+		valid              bool
+	}{
+		{"nothing is against it", "a", "a", "a", true},
+		{"a field that no rule reads differs", "a", "a", "b", true},
+		{"a field of the part differs", "b", "a", "a", false},
+		{"a field of another part differs", "a", "b", "a", false},
+	} {
+		object := func(ruled string) map[string]any {
+			return map[string]any{
+				"spec": map[string]any{"ruled": ruled, "other": row.other, "free": row.free}, "status": map[string]any{"phase": row.phase},
+			}
+		}
+		if err := resource.ValidateChange(t.Context(), object("c"), object("b"), "spec"); (err == nil) != row.valid {
+			t.Errorf("%s: %v", row.reason, err)
+		}
+	}
+}

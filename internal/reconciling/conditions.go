@@ -39,17 +39,21 @@ func set(object Conditioned, conditionType string, status metav1.ConditionStatus
 		Type: conditionType, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: object.GetGeneration(),
 	}
+	present := object.GetConditions()
+	place := slices.IndexFunc(present, func(one metav1.Condition) bool { return one.Type == conditionType })
+	if place >= 0 && present[place].Status == status {
+		condition.LastTransitionTime = present[place].LastTransitionTime
+	}
+	if place >= 0 && present[place] == condition {
+		return // as in most passes
+	}
 	// A copy, because the object may share its conditions with its stored self.
-	conditions := slices.Clone(object.GetConditions())
-	place := slices.IndexFunc(conditions, func(present metav1.Condition) bool { return present.Type == conditionType })
+	conditions := slices.Clone(present)
 	if place < 0 {
-		object.SetConditions(append(conditions, condition))
-		return
+		conditions = append(conditions, condition)
+	} else {
+		conditions[place] = condition
 	}
-	if conditions[place].Status == status {
-		condition.LastTransitionTime = conditions[place].LastTransitionTime
-	}
-	conditions[place] = condition
 	object.SetConditions(conditions)
 }
 
@@ -66,6 +70,9 @@ func Stamp(object Conditioned, now time.Time) {
 
 // Remove removes a condition that no longer applies.
 func Remove(object Conditioned, conditionType string) {
+	if meta.FindStatusCondition(object.GetConditions(), conditionType) == nil {
+		return // as in most passes
+	}
 	conditions := slices.Clone(object.GetConditions())
 	meta.RemoveStatusCondition(&conditions, conditionType)
 	object.SetConditions(conditions)

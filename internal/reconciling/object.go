@@ -1,8 +1,10 @@
 package reconciling
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -23,13 +25,17 @@ func PatchStatus(ctx context.Context, c client.Client, object, before client.Obj
 	if reflect.DeepEqual(object, before) {
 		return nil // as most passes end, at a tenth of what it takes to find that out of JSON
 	}
-	status, err := statusOf(object)
+	now, err := statusOf(object)
 	if err != nil {
 		return err
 	}
-	former, err := statusOf(before)
-	if err != nil || reflect.DeepEqual(status, former) {
+	was, err := statusOf(before)
+	if err != nil || bytes.Equal(now, was) {
 		return err
+	}
+	var status, former map[string]any
+	if err := errors.Join(json.Unmarshal(now, &status), json.Unmarshal(was, &former)); err != nil {
+		return fmt.Errorf("computing the status patch: %w", err)
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
@@ -50,22 +56,18 @@ func PatchStatus(ctx context.Context, c client.Client, object, before client.Obj
 	return nil
 }
 
-// statusOf returns the status of an object as it is written, without members if there is none.
-func statusOf(object client.Object) (map[string]any, error) {
-	document, err := json.Marshal(object)
+// statusOf returns the status of an object as it is written. The object is a pointer to a struct
+// with the field Status, as every type of the Kubernetes API with a status is.
+func statusOf(object client.Object) ([]byte, error) {
+	status := reflect.ValueOf(object).Elem().FieldByName("Status")
+	if !status.IsValid() {
+		return nil, fmt.Errorf("computing the status patch: %T has no status", object)
+	}
+	document, err := json.Marshal(status.Interface())
 	if err != nil {
 		return nil, fmt.Errorf("computing the status patch: %w", err)
 	}
-	var members struct {
-		Status map[string]any `json:"status"`
-	}
-	if err := json.Unmarshal(document, &members); err != nil {
-		return nil, fmt.Errorf("computing the status patch: %w", err)
-	}
-	if members.Status == nil {
-		members.Status = map[string]any{}
-	}
-	return members.Status, nil
+	return document, nil
 }
 
 // withRemovals returns a merge patch that turns former into value: value, and null for each member

@@ -1,13 +1,10 @@
 package simulation
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/machinepool"
@@ -34,31 +31,14 @@ const (
 )
 
 // cordoned checks a node that a process cordons.
-func (w *World) cordoned(ctx context.Context, id string) {
+func (w *World) cordoned(id string) {
 	w.drainBegan(id, w.clock.Now())
 	if w.facts.deleting {
 		return
 	}
-	state, err := w.lifecycleState(ctx, id)
-	if err != nil {
-		w.violate(NoPanic, "%w", err)
-		return
-	}
-	if state == "InService" {
+	if w.lifecycleState(id) == "InService" {
 		w.violate(OnlyLeaving, "the node of instance %s is cordoned, and the instance is in service", id)
 	}
-}
-
-// lifecycleState returns the state of an instance in its group, and "" if it is in none.
-func (w *World) lifecycleState(ctx context.Context, id string) (string, error) {
-	found, err := w.person.groups.DescribeAutoScalingInstances(ctx, &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{id}})
-	if err != nil {
-		return "", fmt.Errorf("describing instance %s: %w", id, err)
-	}
-	if len(found.AutoScalingInstances) == 0 {
-		return "", nil
-	}
-	return *found.AutoScalingInstances[0].LifecycleState, nil
 }
 
 // drainBegan notes when the drain of an instance's node began, or was recorded to have begun.
@@ -152,7 +132,7 @@ func (w *World) objectChanged(change apiserver.Change) {
 		return
 	}
 	pool := &infrav1.AWSMachinePool{}
-	if err := apiserver.Into(change.After, pool); err != nil {
+	if err := w.server.Into(change.After, pool); err != nil {
 		w.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
 		return
 	}

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -12,9 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -148,13 +145,13 @@ func configurationOf(pool *infrav1.AWSMachinePool) configuration {
 }
 
 // instanceChanged keeps count of instances, and checks each that ends.
-func (w *World) instanceChanged(ctx context.Context, event awssim.Event) {
+func (w *World) instanceChanged(event awssim.Event) {
 	if event.Kind != "instance" {
 		return
 	}
 	switch event.State {
 	case "pending":
-		if err := w.instanceLaunched(ctx, event.ID); err != nil {
+		if err := w.instanceLaunched(event.ID); err != nil {
 			w.violate(NoPanic, "observing the launch of %s: %w", event.ID, err)
 		}
 	case "booted":
@@ -186,13 +183,13 @@ func (w *World) join(id string) {
 }
 
 // instanceLaunched notes an instance that a group of the pool launched, with the configuration that it has.
-func (w *World) instanceLaunched(ctx context.Context, id string) error {
-	described, err := w.person.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	if err != nil {
-		return err
+func (w *World) instanceLaunched(id string) error {
+	launchedNow, exists := w.sim.Instance(account, region, id)
+	if !exists {
+		return errors.New("AWS does not hold it")
 	}
 	tags := map[string]string{}
-	for _, tag := range described.Reservations[0].Instances[0].Tags {
+	for _, tag := range launchedNow.Tags {
 		tags[*tag.Key] = *tag.Value
 	}
 	if tags[infrav1.TagMachinePool] == "" && tags["aws:autoscaling:groupName"] == poolName && w.facts.foreign == "" && len(w.facts.asked) == 0 {
@@ -203,7 +200,7 @@ func (w *World) instanceLaunched(ctx context.Context, id string) error {
 		return err
 	}
 	launched := &instance{template: tags["aws:ec2launchtemplate:id"], version: number, launched: w.clock.Now()}
-	launched.configuration, err = w.configurationOfVersion(ctx, launched.template, strconv.FormatInt(number, 10))
+	launched.configuration, err = w.configurationOfVersion(launched.template, tags["aws:ec2launchtemplate:version"])
 	if err != nil {
 		return err
 	}
@@ -212,23 +209,19 @@ func (w *World) instanceLaunched(ctx context.Context, id string) error {
 	return nil
 }
 
-// configurationOfVersion returns the configuration that a version of a template launches. AWS is
-// asked once for a version that is named by its number: it never changes.
-func (w *World) configurationOfVersion(ctx context.Context, template, version string) (configuration, error) {
-	at := [2]string{template, version}
+// configurationOfVersion returns the configuration that a version of a template launches. A version
+// that was seen once is not looked up again: it never changes.
+func (w *World) configurationOfVersion(template, number string) (configuration, error) {
+	at := [2]string{template, number}
 	if known, is := w.facts.versions[at]; is {
 		return known, nil
 	}
-	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: &template, Versions: []string{version},
-	})
+	version, err := w.version(template, number)
 	if err != nil {
-		return configuration{}, fmt.Errorf("describing version %s of %s: %w", version, template, err)
+		return configuration{}, err
 	}
-	launches := configurationIn(found.LaunchTemplateVersions[0].LaunchTemplateData)
-	if _, err := strconv.Atoi(version); err == nil {
-		w.facts.versions[at] = launches
-	}
+	launches := configurationIn(version.LaunchTemplateData)
+	w.facts.versions[at] = launches
 	return launches, nil
 }
 
@@ -285,45 +278,44 @@ func (w *World) answered(action string, status int, code string) {
 	if status >= 300 || !changesAWS(action) || w.violation != nil {
 		return
 	}
-	w.afterCall(w.process.ctx, action)
+	w.afterCall(action)
 }
 
 // afterCall checks the invariants that a call may have broken.
-func (w *World) afterCall(ctx context.Context, action string) {
-	var err error
+func (w *World) afterCall(action string) {
 	switch action {
 	case "CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateOrUpdateTags", "CreateTags":
-		err = errors.Join(w.atMostOne(ctx), w.versionsInUse(ctx))
+		w.atMostOne()
+		w.versionsInUse()
 	case "CreateLaunchTemplateVersion":
-		err = w.twins(ctx)
+		w.twins()
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
-		err = w.versionsInUse(ctx)
+		w.versionsInUse()
 	case "UpdateAutoScalingGroup", "StartInstanceRefresh":
-		err = errors.Join(w.versionsInUse(ctx), w.noteSpared(ctx, action == "StartInstanceRefresh"))
-	}
-	if err != nil && ctx.Err() == nil {
-		w.violate(NoPanic, "checking after %s: %w", action, err)
+		w.versionsInUse()
+		w.noteSpared(action == "StartInstanceRefresh")
 	}
 }
 
 // noteSpared notes which instances a refresh must spare: the instances that run what the group
 // launches when it is started. The refresh replaces them all the same once the group launches
 // something else.
-func (w *World) noteSpared(ctx context.Context, started bool) error {
-	groups, err := w.ownedGroups(ctx)
-	if err != nil || len(groups) == 0 || groups[0].LaunchTemplate == nil || w.violation != nil {
-		return err
+func (w *World) noteSpared(started bool) {
+	groups := w.ownedGroups()
+	if len(groups) == 0 || groups[0].LaunchTemplate == nil || w.violation != nil {
+		return
 	}
 	source := groups[0].LaunchTemplate
-	now, err := w.configurationOfVersion(ctx, *source.LaunchTemplateId, *source.Version)
+	now, err := w.configurationOfVersion(*source.LaunchTemplateId, *source.Version)
 	if err != nil {
-		return fmt.Errorf("describing what the group launches: %w", err)
+		w.violate(NoPanic, "looking up what the group launches: %w", err)
+		return
 	}
 	if now != w.facts.launches {
 		w.facts.launches, w.facts.spared = now, nil
 	}
 	if !started {
-		return nil
+		return
 	}
 	w.facts.spared = map[string]bool{}
 	for _, member := range groups[0].Instances {
@@ -332,59 +324,39 @@ func (w *World) noteSpared(ctx context.Context, started bool) error {
 			w.facts.spared[*member.InstanceId] = true
 		}
 	}
-	return nil
 }
 
 // atMostOne checks that there is one group and one template for the pool at most.
-func (w *World) atMostOne(ctx context.Context) error {
-	groups, err := w.ownedGroups(ctx)
-	if err != nil {
-		return err
-	}
-	templates, err := w.ownedTemplates(ctx)
-	if err != nil {
-		return err
-	}
-	if len(groups) > 1 {
+func (w *World) atMostOne() {
+	if groups := w.ownedGroups(); len(groups) > 1 {
 		w.violate(OneEach, "there are %d Auto Scaling groups for one pool", len(groups))
 	}
-	if len(templates) > 1 {
+	if templates := w.ownedTemplates(); len(templates) > 1 {
 		w.violate(OneEach, "there are %d launch templates for one pool", len(templates))
 	}
-	return nil
 }
 
 // twins checks that the newest version of the pool's template differs from the one before, in what
 // the user or the bootstrap provider changes, and in the description, which has its fingerprints.
-func (w *World) twins(ctx context.Context) error {
-	templates, err := w.ownedTemplates(ctx)
-	if err != nil || len(templates) == 0 {
-		return err
+func (w *World) twins() {
+	templates := w.ownedTemplates()
+	if len(templates) == 0 {
+		return
 	}
-	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: templates[0].LaunchTemplateId})
-	if err != nil {
-		return fmt.Errorf("describing versions: %w", err)
-	}
-	versions := found.LaunchTemplateVersions
-	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
+	versions := w.sim.LaunchTemplateVersions(account, region, *templates[0].LaunchTemplateId)
 	if len(versions) < 2 {
-		return nil
+		return
 	}
 	newest, before := versions[0].LaunchTemplateData, versions[1].LaunchTemplateData
 	if ptr.Deref(versions[0].VersionDescription, "") == ptr.Deref(versions[1].VersionDescription, "") ||
 		configurationIn(newest) == configurationIn(before) && ptr.Deref(newest.UserData, "") == ptr.Deref(before.UserData, "") {
 		w.violate(NoVersionInVain, "versions %d and %d of the launch template are the same", *versions[1].VersionNumber, *versions[0].VersionNumber)
 	}
-	return nil
 }
 
 // versionsInUse checks that what runs can still be launched: the version of the group, and the
 // version of each instance unless the user deleted the pool.
-func (w *World) versionsInUse(ctx context.Context) error {
-	groups, err := w.ownedGroups(ctx)
-	if err != nil {
-		return err
-	}
+func (w *World) versionsInUse() {
 	used := map[string]map[int64]string{}
 	use := func(template string, version int64, by string) {
 		if used[template] == nil {
@@ -392,14 +364,14 @@ func (w *World) versionsInUse(ctx context.Context) error {
 		}
 		used[template][version] = by
 	}
-	for _, group := range groups {
+	for _, group := range w.ownedGroups() {
 		if group.LaunchTemplate == nil {
 			continue
 		}
 		number, err := strconv.ParseInt(*group.LaunchTemplate.Version, 10, 64)
 		if err != nil {
 			w.violate(VersionsInUseStay, "the group names version %q of its template instead of a number", *group.LaunchTemplate.Version)
-			return nil
+			return
 		}
 		use(*group.LaunchTemplate.LaunchTemplateId, number, "the group")
 	}
@@ -409,19 +381,13 @@ func (w *World) versionsInUse(ctx context.Context) error {
 		}
 	}
 	for template, versions := range used {
-		found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &template})
-		if err != nil {
-			w.violate(VersionsInUseStay, "template %s was deleted though %s uses it: %v", template, slices.Collect(maps.Values(versions))[0], err)
-			return nil
-		}
-		for _, version := range found.LaunchTemplateVersions {
+		for _, version := range w.sim.LaunchTemplateVersions(account, region, template) {
 			delete(versions, *version.VersionNumber)
 		}
 		for version, by := range versions {
-			w.violate(VersionsInUseStay, "version %d was deleted though %s uses it", version, by)
+			w.violate(VersionsInUseStay, "version %d of template %s was deleted though %s uses it", version, template, by)
 		}
 	}
-	return nil
 }
 
 // foreignUnchanged checks the foreign resources.
@@ -455,14 +421,7 @@ func (w *World) unsettled(ctx context.Context) error {
 
 // unsettledDeletion says what is left of a pool that is gone.
 func (w *World) unsettledDeletion(ctx context.Context) error {
-	groups, err := w.ownedGroups(ctx)
-	if err != nil {
-		return err
-	}
-	templates, err := w.ownedTemplates(ctx)
-	if err != nil {
-		return err
-	}
+	groups, templates := w.ownedGroups(), w.ownedTemplates()
 	configs := &infrav1.AWSLaunchConfigList{}
 	if err := w.user.List(ctx, configs); err != nil {
 		return err
@@ -486,10 +445,7 @@ func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool)
 	if ready := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ReadyCondition); ready == nil || ready.Status != metav1.ConditionTrue {
 		return fmt.Errorf("the pool is not ready: %+v", ready)
 	}
-	groups, err := w.ownedGroups(ctx)
-	if err != nil {
-		return err
-	}
+	groups := w.ownedGroups()
 	if len(groups) != 1 {
 		return fmt.Errorf("there are %d groups", len(groups))
 	}
@@ -507,21 +463,19 @@ func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool)
 			return fmt.Errorf("instance %s runs %+v, and the spec asks for %+v", id, is, wanted)
 		}
 	}
-	if err := errors.Join(w.oldToken(ctx, groups[0].LaunchTemplate), w.workload.unsettled(running)); err != nil {
+	if err := errors.Join(w.oldToken(groups[0].LaunchTemplate), w.workload.unsettled(running)); err != nil {
 		return err
 	}
-	return w.unpruned(ctx, pool)
+	return w.unpruned(pool)
 }
 
 // oldToken says that the group launches instances with another join token than the present one.
-func (w *World) oldToken(ctx context.Context, source *asgtypes.LaunchTemplateSpecification) error {
-	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: source.LaunchTemplateId, Versions: []string{*source.Version},
-	})
+func (w *World) oldToken(source *asgtypes.LaunchTemplateSpecification) error {
+	version, err := w.version(*source.LaunchTemplateId, *source.Version)
 	if err != nil {
-		return fmt.Errorf("describing the group's version: %w", err)
+		return err
 	}
-	text, err := base64.StdEncoding.DecodeString(ptr.Deref(found.LaunchTemplateVersions[0].LaunchTemplateData.UserData, ""))
+	text, err := base64.StdEncoding.DecodeString(ptr.Deref(version.LaunchTemplateData.UserData, ""))
 	if err != nil {
 		return fmt.Errorf("reading the user data of the group's version: %w", err)
 	}
@@ -532,24 +486,44 @@ func (w *World) oldToken(ctx context.Context, source *asgtypes.LaunchTemplateSpe
 }
 
 // ownedGroups returns the pool's groups, except for groups that are being deleted.
-func (w *World) ownedGroups(ctx context.Context) ([]asgtypes.AutoScalingGroup, error) {
-	found, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
-		Filters: []asgtypes.Filter{{Name: ptr.To("tag:" + infrav1.TagMachinePool), Values: []string{owner}}},
+func (w *World) ownedGroups() []asgtypes.AutoScalingGroup {
+	return slices.DeleteFunc(w.sim.AutoScalingGroups(account, region), func(group asgtypes.AutoScalingGroup) bool {
+		owned := slices.ContainsFunc(group.Tags, func(tag asgtypes.TagDescription) bool {
+			return *tag.Key == infrav1.TagMachinePool && *tag.Value == owner
+		})
+		return !owned || group.Status != nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("describing the pool's groups: %w", err)
-	}
-	return slices.DeleteFunc(found.AutoScalingGroups, func(group asgtypes.AutoScalingGroup) bool { return group.Status != nil }), nil
 }
 
-func (w *World) ownedTemplates(ctx context.Context) ([]ec2types.LaunchTemplate, error) {
-	found, err := w.person.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{
-		Filters: []ec2types.Filter{{Name: ptr.To("tag:" + infrav1.TagLaunchConfig), Values: []string{owner}}},
+// ownedTemplates returns the pool's launch templates.
+func (w *World) ownedTemplates() []ec2types.LaunchTemplate {
+	return slices.DeleteFunc(w.sim.LaunchTemplates(account, region), func(template ec2types.LaunchTemplate) bool {
+		return !slices.ContainsFunc(template.Tags, func(tag ec2types.Tag) bool {
+			return *tag.Key == infrav1.TagLaunchConfig && *tag.Value == owner
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("describing the pool's templates: %w", err)
+}
+
+// version returns a version of a launch template.
+func (w *World) version(template, number string) (ec2types.LaunchTemplateVersion, error) {
+	for _, version := range w.sim.LaunchTemplateVersions(account, region, template) {
+		if strconv.FormatInt(*version.VersionNumber, 10) == number {
+			return version, nil
+		}
 	}
-	return found.LaunchTemplates, nil
+	return ec2types.LaunchTemplateVersion{}, fmt.Errorf("template %s has no version %s", template, number)
+}
+
+// lifecycleState returns the state of an instance in its group, and "" if it is in none.
+func (w *World) lifecycleState(id string) string {
+	for _, group := range w.sim.AutoScalingGroups(account, region) {
+		for _, member := range group.Instances {
+			if *member.InstanceId == id {
+				return string(member.LifecycleState)
+			}
+		}
+	}
+	return ""
 }
 
 // owner is the value of the ownership tags of the pool's resources.

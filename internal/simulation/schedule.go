@@ -21,7 +21,7 @@ const (
 	// in status what they could not know before.
 	rest     = 10 * time.Minute
 	patience = 4 * time.Hour
-	quiet    = 30 * time.Minute
+	quiet    = 20 * time.Minute
 	// tooMany bounds how often something may be reconciled while no time passes.
 	tooMany = 1000
 )

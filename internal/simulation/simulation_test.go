@@ -40,7 +40,7 @@ var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 
 // TestMain has garbage collected rarely: a schedule produces much of it, and needs little memory.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800)
+	debug.SetGCPercent(1600)
 	m.Run()
 }
 

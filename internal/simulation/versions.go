@@ -1,37 +1,26 @@
 package simulation
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// unpruned returns how many versions too many are kept.
-func (w *World) unpruned(ctx context.Context, pool *infrav1.AWSMachinePool) error {
-	templates, err := w.ownedTemplates(ctx)
-	if err != nil {
-		return err
-	}
+// unpruned returns which versions are kept that should be deleted.
+func (w *World) unpruned(pool *infrav1.AWSMachinePool) error {
+	templates := w.ownedTemplates()
 	if len(templates) != 1 {
 		return fmt.Errorf("there are %d launch templates", len(templates))
 	}
-	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: templates[0].LaunchTemplateId})
-	if err != nil {
-		return fmt.Errorf("describing versions: %w", err)
-	}
-	return w.tooMany(pool, found.LaunchTemplateVersions)
+	return w.tooMany(pool, w.sim.LaunchTemplateVersions(account, region, *templates[0].LaunchTemplateId))
 }
 
-// tooMany returns how many of the versions of a pool's launch template should be deleted.
+// tooMany returns which versions of a pool's launch template, the newest first, should be deleted.
 func (w *World) tooMany(pool *infrav1.AWSMachinePool, versions []ec2types.LaunchTemplateVersion) error {
-	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
 	var distinct []configuration
 	var duplicates []int64
 	keep := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,7 @@ func TestTooManyVersions(t *testing.T) {
 				LaunchTemplateData: &ec2types.ResponseLaunchTemplateData{InstanceType: ec2types.InstanceType(instanceType)},
 			})
 		}
+		slices.Reverse(versions)
 		w := &World{facts: facts{instances: map[string]*instance{"i-1": {template: "lt-1", version: row.runs}}}}
 		err := w.tooMany(pool, versions)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {

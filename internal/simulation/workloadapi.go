@@ -75,7 +75,7 @@ func (w workloads) Cordon(ctx context.Context, name string) error {
 		}
 		node.Spec.Unschedulable = true
 		node.Annotations = map[string]string{drain.CordonedAnnotation: "true"}
-		w.gate.world.cordoned(ctx, name)
+		w.gate.world.cordoned(name)
 		return nil
 	})
 }

@@ -110,7 +110,7 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 	w.workload = newWorkloadCluster(w.clock, 3, pick(w.chance, 1, 1, 1, 0), pick(w.chance, 0, 10*time.Minute, 10*time.Minute, 40*time.Minute))
 	w.joinAfter = pick(w.chance, 5*time.Second, 30*time.Second)
 	w.server.OnChange(w.objectChanged)
-	w.sim.OnChange(func(event awssim.Event) { w.instanceChanged(ctx, event) })
+	w.sim.OnChange(func(event awssim.Event) { w.instanceChanged(event) })
 	if w.chance.happens(0.5) {
 		if err := w.createForeign(ctx); err != nil {
 			return nil, err

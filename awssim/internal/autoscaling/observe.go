@@ -29,6 +29,21 @@ func LookupGroup(r *sim.Region, name string) (Group, bool) {
 	if g == nil {
 		return Group{}, false
 	}
+	return gs.now(g), true
+}
+
+// Groups returns all groups as they are now, in the order of their creation, like LookupGroup.
+func Groups(r *sim.Region) []Group {
+	gs := regional(r).groups
+	all := make([]Group, len(gs.order))
+	for i, g := range gs.order {
+		all[i] = gs.now(g)
+	}
+	return all
+}
+
+// now returns a group as it is now.
+func (gs *groups) now(g *group) Group {
 	found := Group{AutoScalingGroup: gs.describe(g), Refreshing: g.refresh != nil, Failure: g.failure, FailureMessage: g.failureMessage}
 	for _, m := range g.members {
 		if m.warmed() {
@@ -37,7 +52,7 @@ func LookupGroup(r *sim.Region, name string) (Group, bool) {
 			found.Instances = append(found.Instances, gs.describeInstance(m))
 		}
 	}
-	return found, true
+	return found
 }
 
 // OnGroupChange makes f hear of every group that has changed, or may have, by name. f runs under

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -260,4 +261,28 @@ func (t template) highestVersion() int64 {
 		highest = max(highest, v.number)
 	}
 	return highest
+}
+
+// LaunchTemplates returns all launch templates as they are now, in the order of their creation.
+func LaunchTemplates(r *sim.Region) []types.LaunchTemplate {
+	var all []types.LaunchTemplate
+	for _, t := range stateOf(r).templates.All() {
+		all = append(all, t.describe())
+	}
+	return all
+}
+
+// LaunchTemplateVersions returns the versions of a launch template as they are now, the newest
+// first; none if there is no such template.
+func LaunchTemplateVersions(r *sim.Region, id string) []types.LaunchTemplateVersion {
+	t, exists := stateOf(r).templates.Get(id)
+	if !exists {
+		return nil
+	}
+	var all []types.LaunchTemplateVersion
+	for _, v := range t.versions.All() {
+		all = append(all, t.describeVersion(v))
+	}
+	slices.SortFunc(all, func(a, b types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
+	return all
 }

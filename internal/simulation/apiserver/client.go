@@ -48,7 +48,7 @@ func (c *directClient) Get(_ context.Context, name client.ObjectKey, object clie
 	if err != nil {
 		return err
 	}
-	return Into(stored, object)
+	return c.server.Into(stored, object)
 }
 
 func (c *directClient) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -69,7 +69,7 @@ func (c *directClient) List(_ context.Context, list client.ObjectList, options .
 		if !matches {
 			continue
 		}
-		item, err := typed(c.Scheme(), list, gvk, one)
+		item, err := c.server.typed(list, gvk, one)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (c *directClient) Create(ctx context.Context, object client.Object, options
 	if err != nil {
 		return err
 	}
-	return Into(answer, object)
+	return c.server.Into(answer, object)
 }
 
 func (c *directClient) Update(ctx context.Context, object client.Object, _ ...client.UpdateOption) error {
@@ -127,7 +127,7 @@ func (c *directClient) update(ctx context.Context, object client.Object, part su
 	if err != nil {
 		return err
 	}
-	return Into(answer, object)
+	return c.server.Into(answer, object)
 }
 
 func (c *directClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
@@ -154,7 +154,7 @@ func (c *directClient) patch(ctx context.Context, object client.Object, patch cl
 	if err != nil {
 		return err
 	}
-	return Into(answer, object)
+	return c.server.Into(answer, object)
 }
 
 // patched returns the stored object with the patch applied. A patch that names no resource version

@@ -46,6 +46,8 @@ type Server struct {
 	// garbage is what Garbage listed when the server was at garbageAt.
 	garbage   []*Object
 	garbageAt uint64
+
+	decodings decodings
 }
 
 // Change is one write.

@@ -242,7 +242,7 @@ func (c *Cache) start(at stream) (*informer, error) {
 		return one, nil
 	}
 	listed, events := c.server.WatchFrom(at.gvk, c.from)
-	one := &informer{stream: at, scheme: c.scheme, watch: events, objects: map[types.NamespacedName]client.Object{}}
+	one := &informer{stream: at, server: c.server, scheme: c.scheme, watch: events, objects: map[types.NamespacedName]client.Object{}}
 	for _, stored := range listed {
 		object, err := one.decode(stored)
 		if err != nil {
@@ -257,6 +257,7 @@ func (c *Cache) start(at stream) (*informer, error) {
 // informer holds one kind, and notifies handlers of deliveries.
 type informer struct {
 	stream
+	server *apiserver.Server
 	scheme *runtime.Scheme
 	watch  *apiserver.Watch
 
@@ -274,7 +275,7 @@ func (i *informer) decode(stored *apiserver.Object) (client.Object, error) {
 		}
 		object = made.(client.Object)
 	}
-	if err := apiserver.Into(stored, object); err != nil {
+	if err := i.server.Into(stored, object); err != nil {
 		return nil, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(i.gvk)
