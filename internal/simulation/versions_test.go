@@ -11,8 +11,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestTooManyVersions holds which versions are too many once everything is as it must be: those that
-// Slipway deletes sooner or later.
+// TestTooManyVersions holds which versions are too many once everything is as it must be. Slipway
+// deletes them sooner or later.
 func TestTooManyVersions(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
