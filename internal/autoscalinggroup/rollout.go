@@ -40,6 +40,11 @@ func (r *Refresh) Active() bool {
 	return r != nil && !terminal[asgtypes.InstanceRefreshStatus(r.Status)]
 }
 
+// Pending reports whether AWS has accepted a refresh and not started it.
+func (r *Refresh) Pending() bool {
+	return r != nil && r.Status == string(asgtypes.InstanceRefreshStatusPending)
+}
+
 // Succeeded reports whether a refresh replaced all that it set out to replace.
 func (r *Refresh) Succeeded() bool {
 	return r != nil && r.Status == string(asgtypes.InstanceRefreshStatusSuccessful)

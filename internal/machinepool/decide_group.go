@@ -39,7 +39,7 @@ func ensureGroup(in input, plan *reconcile.Plan) bool {
 		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the group waits for its launch template to be taken over")
 		return true
 	}
-	if blocked(in, plan) {
+	if blocked(in, plan) || !refreshesKnown(in, plan) {
 		return true // what runs is still reported, whatever is wrong with what is wanted
 	}
 	if group == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -25,6 +26,10 @@ const (
 	// runs. They were not protected before.
 	shieldAnnotation = infrav1.TagSlipwayPrefix + "shielded"
 )
+
+// tokenWaitsAtMost is for how long a version with another join token is kept from the group: a
+// fraction of the 7.5 minutes for which a kubeadm token is valid after Cluster API has rotated it.
+const tokenWaitsAtMost = 4 * time.Minute
 
 // noRefresh stands in an announcement for the id of a refresh, where the group had none before.
 const noRefresh = "-"
@@ -141,6 +146,51 @@ func protectionFailure(in input, protect bool) error {
 		}
 	}
 	return nil
+}
+
+// tokenWaits reports whether the group keeps its version, though only the join token of the wanted
+// version is another, because AWS has not started the refresh under way. AWS skips instances that
+// match what the group launched before the refresh started (AWS: API_RefreshPreferences). An instance
+// that was launched from the present version after the shield was decided has no shield, and must
+// still match. AWS usually starts a refresh within seconds (AWS: check-status-instance-refresh).
+func tokenWaits(in input) bool { return tokenWait(in) > 0 }
+
+// tokenWait returns for how long the group keeps its version at most.
+func tokenWait(in input) time.Duration {
+	history := recorded(in.Object)
+	if in.Seen.Refreshes.Read {
+		history = in.Seen.Refreshes.List
+	}
+	if !latest(history).Pending() || !tokenRotated(in) {
+		return 0
+	}
+	config := launchable(in)
+	for _, version := range config.Status.Versions {
+		if version.Number == config.Status.Version {
+			return tokenWaitsAtMost - in.Now.Sub(version.Created.Time)
+		}
+	}
+	return 0
+}
+
+// tokenRotated reports whether the group launches the wanted configuration from another version than
+// the wanted one.
+func tokenRotated(in input) bool {
+	return launchable(in) != nil && in.Seen.Group != nil && !pointed(in) && wanted(in).Launches(*in.Seen.Group)
+}
+
+// refreshesKnown has refreshes read before a version with another join token reaches the group of a
+// pool that is being rolled out. A process that crashed may have started a refresh that status does
+// not show.
+func refreshesKnown(in input, plan *reconcile.Plan) bool {
+	if in.Seen.Refreshes.Read || in.Seen.Refreshes.Err != nil || !tokenRotated(in) || len(sources(in)) == 0 {
+		if wait := tokenWait(in); wait > 0 {
+			plan.LookAgain(wait)
+		}
+		return true
+	}
+	plan.Need(needRefreshes)
+	return false
 }
 
 // pollAgain has the refresh under way checked when AWS may be asked again.

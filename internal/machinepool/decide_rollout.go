@@ -212,12 +212,18 @@ func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh)
 	plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: cause(in)}, "%s", because(cause(in), "a newer configuration is wanted"))
 }
 
-// startIfStillDue starts a refresh if it is still due by what AWS says now: what a sweep saw may be
-// old, and a refresh cannot be undone.
+// startIfStillDue starts a refresh if it is still due by what AWS and the API server say now: what a
+// sweep or the cache shows may be old, and a refresh cannot be undone.
 func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.Decision) {
 	switch {
 	case !in.Seen.Fresh:
 		plan.Need(needFreshGroup)
+		return
+	case !in.Seen.ConfigChecked:
+		plan.Need(needConfigCheck)
+		return
+	case in.Seen.ConfigBehind:
+		plan.LookAgain(lookAgain) // the pool is woken once the cache shows it
 		return
 	case in.Seen.Refreshes.UnderWay:
 		// The announcement must not be taken for that of another's refresh.

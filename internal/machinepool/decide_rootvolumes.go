@@ -64,9 +64,10 @@ func replacedBecause(in input, desired autoscalinggroup.Desired) string {
 	return ""
 }
 
-// holdsConfiguration reports whether a refresh is under way that holds what the group launches: AWS
-// refuses to change that until it has ended.
+// holdsConfiguration reports whether the group keeps what it launches because of a refresh: AWS
+// refuses to change it until a replacement of root volumes has ended, and a version with another
+// join token waits until a refresh has started.
 func holdsConfiguration(in input) bool {
 	newest := latest(recorded(in.Object))
-	return newest.Active() && newest.InPlace()
+	return newest.Active() && newest.InPlace() || tokenWaits(in)
 }

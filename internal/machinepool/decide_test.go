@@ -241,7 +241,7 @@ var (
 // due has an instance refresh be due, and all be known that it takes to start it.
 func due(in *input) {
 	pointAt(in, 2)
-	in.Seen.Fresh, in.Seen.Hooks, in.Seen.Refreshes = true, Hooks{Read: true, List: wantedHooks(*in)}, Refreshes{Read: true}
+	in.Seen.Fresh, in.Seen.ConfigChecked, in.Seen.Hooks, in.Seen.Refreshes = true, true, Hooks{Read: true, List: wantedHooks(*in)}, Refreshes{Read: true}
 }
 
 // wantVersion has the launch config ask for another version since long ago.
@@ -490,6 +490,18 @@ func TestDecideRollout(t *testing.T) {
 	recorded := func(in *input) {
 		in.Object.Status.Rollout = &infrav1.RolloutStatus{RefreshID: "r-1", Status: "InProgress", StartedID: "r-1", StartedFor: "config-2", StartedTemplateID: "lt-1", AttemptsFor: "config-2@lt-1"}
 	}
+	pending := active
+	pending.Status = "Pending"
+	// rotated has a roll-out to version 2 go on, and the join token be rotated just now.
+	rotated := func(in *input) {
+		pointAt(in, 3)
+		changeGroup(in, func(group *autoscalinggroup.Group) { group.Version, group.Instances[0].Version = "2", 2 })
+		config := in.Seen.LaunchConfig.Object
+		config.Status.CurrentVersions, config.Status.ConfigFingerprint = []int64{3, 2}, "config-2"
+		config.Status.Versions[0].ConfigFingerprint, config.Status.Versions[0].Created = "config-2", metav1.NewTime(noon)
+		in.Object.Status.WantedConfig = "config-2"
+		in.Seen.Hooks = Hooks{Read: true, List: wantedHooks(*in)}
+	}
 	const startNow = "start an instance refresh of Auto Scaling group pool, because instance type m5.large → m6i.large; 2 of 2 instances run version 1"
 	specify(t, []row{
 		{reason: "another configuration is wanted since just now", given: func(in *input) { wantVersion(in, 2); in.Object.Status.WantedSince = ptr.To(metav1.NewTime(noon)) }, then: "nothing",
@@ -509,6 +521,12 @@ func TestDecideRollout(t *testing.T) {
 		{reason: "AWS does not list them", given: func(in *input) { pointAt(in, 2); in.Seen.Refreshes.Err = errRefused; did(in, recordInstances{}, nil) }, then: "nothing",
 			shows: []string{"RolledOut=False/RefreshStartFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "a refresh cannot be undone: the group is described first", given: func(in *input) { pointAt(in, 2); in.Seen.Refreshes = history() }, then: "needs the Auto Scaling group as it is now"},
+		{reason: "and the launch config is read past the cache", given: func(in *input) { due(in); in.Seen.ConfigChecked = false }, then: "needs whether the cache shows the present launch config"},
+		{reason: "the cache shows an earlier launch config", given: func(in *input) {
+			due(in)
+			in.Seen.ConfigBehind = true
+			did(in, recordInstances{}, nil)
+		}, then: "nothing", again: lookAgain},
 		{reason: "and hooks are checked", given: func(in *input) { due(in); in.Seen.Hooks = Hooks{} }, then: "needs lifecycle hooks"},
 		{reason: "a refresh is due", given: due, then: startNow},
 		{reason: "only a token rotated", given: func(in *input) {
@@ -550,6 +568,38 @@ func TestDecideRollout(t *testing.T) {
 			did(in, recordInstances{}, nil)
 		}, then: "nothing",
 			shows: []string{"RolledOut=False/RollingOut: instance refresh r-1 is InProgress; 2 of 2 instances run version 1"}, again: 15 * time.Second},
+		{reason: "AWS has not started it: the group keeps the version that matching instances run", given: func(in *input) {
+			rotated(in)
+			recorded(in)
+			in.Seen.Refreshes, in.Seen.InMotion = history(pending), true
+			did(in, recordInstances{}, nil)
+		}, then: "nothing",
+			shows: []string{"RolledOut=False/RollingOut: instance refresh r-1 is Pending; 1 of 2 instances run version 1"}, again: 15 * time.Second},
+		{reason: "AWS has started it: new instances get the new join token", given: func(in *input) {
+			rotated(in)
+			recorded(in)
+			in.Seen.Refreshes = history(active)
+		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
+		{reason: "AWS does not start it: the new join token is not kept back for long", given: func(in *input) {
+			rotated(in)
+			recorded(in)
+			in.Seen.LaunchConfig.Object.Status.Versions[0].Created = metav1.NewTime(noon.Add(-tokenWaitsAtMost))
+			in.Seen.Refreshes = history(pending)
+		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
+		{reason: "the refresh was of a group that is gone", given: func(in *input) {
+			rotated(in)
+			recorded(in)
+			in.Object.Status.Rollout.Status, in.Seen.Refreshes = "Pending", history()
+		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
+		{reason: "a process that crashed may have started it: refreshes are read first", given: rotated, then: "needs instance refreshes"},
+		{reason: "AWS does not list them: the new join token is not kept back", given: func(in *input) { rotated(in); in.Seen.Refreshes.Err = errRefused },
+			then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
+		{reason: "another configuration is wanted before AWS has started it: the refresh is to bring that", given: func(in *input) {
+			pointAt(in, 2)
+			wantVersion(in, 3)
+			recorded(in)
+			in.Seen.Hooks, in.Seen.Refreshes = Hooks{Read: true, List: wantedHooks(*in)}, history(pending)
+		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
 		{reason: "another configuration is wanted meanwhile, and its instances are there: AWS is asked again", given: func(in *input) {
 			pointAt(in, 3)
 			recorded(in)

@@ -59,6 +59,9 @@ type Observed struct {
 
 	// LaunchConfig is the one that the pool launches from.
 	LaunchConfig pool.LaunchConfig
+	// ConfigChecked is true if the launch config was read past the cache in this pass, and
+	// ConfigBehind if the cache shows an earlier one.
+	ConfigChecked, ConfigBehind bool
 	// Shape is what a node of the pool has and is.
 	Shape Shape
 	// Subnets are those that instances are launched into, as AWS knows them.
@@ -212,5 +215,6 @@ const (
 	needDifferences  reconcile.Need = "differences of launch template versions"
 	needFailedLaunch reconcile.Need = "failed launches"
 	needConfig       reconcile.Need = "the launch config past the cache"
+	needConfigCheck  reconcile.Need = "whether the cache shows the present launch config"
 	needTemplates    reconcile.Need = "launch templates without a launch config"
 )

@@ -58,10 +58,17 @@ func (w *World) evicted(one *pod, before int) {
 	}
 }
 
+// released notes that a process completed the drain hook of an instance.
+func (w *World) released(id string) {
+	if one := w.facts.instances[id]; one != nil {
+		one.released = true
+	}
+}
+
 // undrained checks the node of an instance that ends.
 func (w *World) undrained(id string, ended *instance) {
 	limit := w.workload.timeout
-	if ended.excused || limit == 0 {
+	if ended.excused || ended.late || limit == 0 {
 		return
 	}
 	now, pods := w.clock.Now(), w.workload.on(id)

@@ -103,6 +103,9 @@ type instance struct {
 	// excused is set if the user terminated the instance, or deleted its group.
 	excused bool
 	ended   bool
+	// released is set once a process has completed the instance's drain hook, and late if its node
+	// joined after that.
+	released, late bool
 }
 
 func newFacts(clk clock.PassiveClock) facts {
@@ -166,14 +169,17 @@ func (w *World) instanceChanged(event awssim.Event) {
 	}
 }
 
-// join has the node of an instance join the workload cluster. If AWS has been allowed to go on
-// terminating an instance, it shuts down before its node joins: the node could no longer be
-// drained.
+// join has the node of an instance join the workload cluster. The kubelet of an instance that AWS
+// terminates joins until the instance shuts down, which is some time after its hook was completed. A
+// process that completed the hook of an instance without a node cannot drain a node that joins then.
 func (w *World) join(id string) {
-	if w.lifecycleState(id) != "Terminating:Proceed" && !w.facts.instances[id].ended {
-		w.trace.detail("node %s joins", id)
-		w.workload.join(id)
+	one := w.facts.instances[id]
+	if one.ended {
+		return
 	}
+	one.late = one.released
+	w.trace.detail("node %s joins", id)
+	w.workload.join(id)
 }
 
 // instanceLaunched notes an instance that a group of the pool launched, with the configuration that it has.
@@ -475,31 +481,6 @@ func (w *World) oldToken(source *asgtypes.LaunchTemplateSpecification) error {
 	}
 	if token := tokenText(w.facts.tokens); !bytes.Contains(text, []byte(token)) {
 		return fmt.Errorf("version %s, which the group launches, does not have the present join token %s", *source.Version, token)
-	}
-	return nil
-}
-
-// unpruned says that more configurations are kept than the spec asks for.
-func (w *World) unpruned(pool *infrav1.AWSMachinePool) error {
-	templates := w.ownedTemplates()
-	if len(templates) != 1 {
-		return fmt.Errorf("there are %d launch templates", len(templates))
-	}
-	versions := w.sim.Region(account, region).LaunchTemplateVersions(*templates[0].LaunchTemplateId)
-	var distinct []configuration
-	allowed := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
-	for _, version := range versions {
-		if configuration := configurationIn(version.LaunchTemplateData); !slices.Contains(distinct, configuration) {
-			distinct = append(distinct, configuration)
-		}
-	}
-	// The newest configurations are kept, and the wanted one, which may be older than all of them.
-	// The newest version is never deleted, so that its number is not given again.
-	if slices.Index(distinct, configurationOf(pool)) >= allowed {
-		allowed++
-	}
-	if len(distinct) > allowed {
-		return fmt.Errorf("versions with %d configurations are kept, and %d are to be", len(distinct), allowed)
 	}
 	return nil
 }

@@ -1,9 +1,13 @@
 package simulation
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 
 	"github.com/slipway-project/slipway/awssim"
@@ -42,6 +46,10 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	completed, err := completedFor(action, request)
+	if err != nil {
+		return nil, err
+	}
 	var response *http.Response
 	err = t.gate.call(action, changesAWS(action), func() error {
 		var err error
@@ -49,6 +57,9 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 		if calls := t.sim.Calls(); err == nil && len(calls) > 0 {
 			last := calls[len(calls)-1]
 			t.sim.ClearCalls()
+			if completed != "" && last.Status < 300 {
+				t.gate.world.released(completed)
+			}
 			t.seen(action, last.Status, last.Code)
 		}
 		return err
@@ -66,6 +77,24 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return response, nil
+}
+
+// completedFor returns the instance whose lifecycle hook a request completes, and "" for any other
+// request. The request can be sent afterwards.
+func completedFor(action string, request *http.Request) (string, error) {
+	if action != "CompleteLifecycleAction" {
+		return "", nil
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return "", fmt.Errorf("reading a request: %w", err)
+	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return "", fmt.Errorf("reading a request: %w", err)
+	}
+	return form.Get("InstanceId"), nil
 }
 
 // serve has the simulated AWS answer a request.

@@ -1,0 +1,57 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// unpruned returns which versions are kept that should be deleted.
+func (w *World) unpruned(pool *infrav1.AWSMachinePool) error {
+	templates := w.ownedTemplates()
+	if len(templates) != 1 {
+		return fmt.Errorf("there are %d launch templates", len(templates))
+	}
+	return w.tooMany(pool, w.sim.Region(account, region).LaunchTemplateVersions(*templates[0].LaunchTemplateId))
+}
+
+// tooMany returns which versions of a pool's launch template, the newest first, should be deleted.
+func (w *World) tooMany(pool *infrav1.AWSMachinePool, versions []ec2types.LaunchTemplateVersion) error {
+	var distinct []configuration
+	var duplicates []int64
+	keep := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
+	for _, version := range versions {
+		switch configuration := configurationIn(version.LaunchTemplateData); {
+		case !slices.Contains(distinct, configuration):
+			distinct = append(distinct, configuration)
+		case !*version.DefaultVersion && !w.facts.runs(*version.LaunchTemplateId, *version.VersionNumber):
+			duplicates = append(duplicates, *version.VersionNumber)
+		}
+	}
+	// The newest configurations are kept, and the wanted one, which may be older than all of them.
+	// The newest version is never deleted, so that its number is not given again.
+	allowed := keep
+	if slices.Index(distinct, configurationOf(pool)) >= keep {
+		allowed++
+	}
+	if len(distinct) > allowed {
+		return fmt.Errorf("versions with %d configurations are kept, and %d are to be", len(distinct), allowed)
+	}
+	// Older versions of a kept configuration are deleted together with configurations that are too
+	// many. Alone they stay, until they are many.
+	if len(distinct) > keep && len(duplicates) > 0 {
+		return fmt.Errorf("versions %v are kept, whose configuration a newer version has", duplicates)
+	}
+	return nil
+}
+
+// runs reports whether an instance runs a version of a launch template.
+func (f *facts) runs(template string, version int64) bool {
+	return slices.ContainsFunc(f.running(), func(id string) bool {
+		return f.instances[id].template == template && f.instances[id].version == version
+	})
+}
