@@ -31,84 +31,84 @@ const (
 )
 
 // cordoned checks a node that a process cordons.
-func (w *World) cordoned(id string) {
-	w.drainBegan(id, w.clock.Now())
-	if w.facts.deleting {
+func (o *observer) cordoned(id string) {
+	o.drainBegan(id, o.clock.Now())
+	if o.facts.deleting {
 		return
 	}
-	if w.lifecycleState(id) == "InService" {
-		w.violate(OnlyLeaving, "the node of instance %s is cordoned, and the instance is in service", id)
+	if o.aws.lifecycleState(id) == "InService" {
+		o.violate(OnlyLeaving, "the node of instance %s is cordoned, and the instance is in service", id)
 	}
 }
 
 // drainBegan notes when the drain of an instance's node began, or was recorded to have begun.
-func (w *World) drainBegan(id string, at time.Time) {
-	if known, is := w.facts.drains[id]; !is || at.Before(known) {
-		w.facts.drains[id] = at
+func (o *observer) drainBegan(id string, at time.Time) {
+	if known, is := o.facts.drains[id]; !is || at.Before(known) {
+		o.facts.drains[id] = at
 	}
 }
 
 // evicted checks an eviction. Before is how many pods were missing before it.
-func (w *World) evicted(one *pod, before int) {
-	if missing := w.workload.missing(); missing > max(before, w.workload.spare) {
-		w.violate(BudgetRespected, "pod %s was evicted, after which %d pods are missing, and the budget allows %d", one.Name, missing, w.workload.spare)
+func (o *observer) evicted(one *pod, before int) {
+	if missing := o.workload.missing(); missing > max(before, o.workload.spare) {
+		o.violate(BudgetRespected, "pod %s was evicted, after which %d pods are missing, and the budget allows %d", one.Name, missing, o.workload.spare)
 	}
-	if node := w.workload.nodes[one.Spec.NodeName]; node != nil && !node.Spec.Unschedulable {
-		w.violate(CordonedFirst, "pod %s was evicted from node %s, which is not cordoned", one.Name, node.Name)
+	if node := o.workload.nodes[one.Spec.NodeName]; node != nil && !node.Spec.Unschedulable {
+		o.violate(CordonedFirst, "pod %s was evicted from node %s, which is not cordoned", one.Name, node.Name)
 	}
 }
 
 // released notes that a process completed the drain hook of an instance.
-func (w *World) released(id string) {
-	if one := w.facts.instances[id]; one != nil {
+func (o *observer) released(id string) {
+	if one := o.facts.instances[id]; one != nil {
 		one.released = true
 	}
 }
 
 // undrained checks the node of an instance that ends.
-func (w *World) undrained(id string, ended *instance) {
-	limit := w.workload.timeout
+func (o *observer) undrained(id string, ended *instance) {
+	limit := o.workload.timeout
 	if ended.excused || ended.late || limit == 0 {
 		return
 	}
-	now, pods := w.clock.Now(), w.workload.on(id)
-	began, draining := w.facts.drains[id]
+	now, pods := o.clock.Now(), o.workload.on(id)
+	began, draining := o.facts.drains[id]
 	if len(pods) > 0 && (!draining || now.Before(began.Add(limit-sinceWhole))) {
-		w.violate(DrainedFirst, "instance %s ended with %d pods on its node", id, len(pods))
+		o.violate(DrainedFirst, "instance %s ended with %d pods on its node", id, len(pods))
 	}
-	if over := w.overdue(id); draining && over > 0 {
-		w.violate(DrainsEnd, "instance %s ended %s after the time limit of its drain", id, over)
+	if over := o.overdue(id); draining && over > 0 {
+		o.violate(DrainsEnd, "instance %s ended %s after the time limit of its drain", id, over)
 	}
 }
 
 // overdue returns for how long the drain of an instance's node has been overdue, without faults.
-func (w *World) overdue(id string) time.Duration {
-	if w.faultless.IsZero() {
+func (o *observer) overdue(id string) time.Duration {
+	if o.faultless.IsZero() {
 		return 0
 	}
-	until := w.facts.drains[id].Add(w.workload.timeout)
-	if until.Before(w.faultless) {
-		until = w.faultless
+	until := o.facts.drains[id].Add(o.workload.timeout)
+	if until.Before(o.faultless) {
+		until = o.faultless
 	}
-	return w.clock.Since(until.Add(drainSlack))
+	return o.clock.Since(until.Add(drainSlack))
 }
 
 // drainsRecorded notes the drains that a pool records.
-func (w *World) drainsRecorded(pool *infrav1.AWSMachinePool) {
+func (o *observer) drainsRecorded(pool *infrav1.AWSMachinePool) {
 	var since map[string]time.Time
 	if text := pool.Annotations[machinepool.DrainingAnnotation]; text != "" && json.Unmarshal([]byte(text), &since) != nil {
-		w.violate(NoPanic, "annotation %s cannot be read: %s", machinepool.DrainingAnnotation, text)
+		o.violate(NoPanic, "annotation %s cannot be read: %s", machinepool.DrainingAnnotation, text)
 	}
 	for id, at := range since {
-		if _, known := w.facts.drains[id]; !known && w.clock.Since(at) > sinceWhole {
-			w.violate(DrainedFirst, "the drain of instance %s is recorded to have begun %s ago", id, w.clock.Since(at))
+		if _, known := o.facts.drains[id]; !known && o.clock.Since(at) > sinceWhole {
+			o.violate(DrainedFirst, "the drain of instance %s is recorded to have begun %s ago", id, o.clock.Since(at))
 		}
-		w.drainBegan(id, at)
+		o.drainBegan(id, at)
 	}
 }
 
 // countsLeaving checks how many instances a pool reports.
-func (w *World) countsLeaving(pool *infrav1.AWSMachinePool) {
+func (o *observer) countsLeaving(pool *infrav1.AWSMachinePool) {
 	var inService, staying int32
 	for _, one := range pool.Status.Instances {
 		if one.LifecycleState == "InService" {
@@ -119,24 +119,24 @@ func (w *World) countsLeaving(pool *infrav1.AWSMachinePool) {
 		}
 	}
 	if ready := pool.Status.ReadyReplicas; ready != nil && *ready > inService {
-		w.violate(ReadyAreInGroup, "status counts %d instances as ready, and shows %d in service", *ready, inService)
+		o.violate(ReadyAreInGroup, "status counts %d instances as ready, and shows %d in service", *ready, inService)
 	}
 	if pool.Status.Replicas > staying {
-		w.violate(ReadyAreInGroup, "status counts %d instances, and shows %d that stay", pool.Status.Replicas, staying)
+		o.violate(ReadyAreInGroup, "status counts %d instances, and shows %d that stay", pool.Status.Replicas, staying)
 	}
 }
 
 // objectChanged notes what a change of an object says.
-func (w *World) objectChanged(change apiserver.Change) {
+func (o *observer) objectChanged(change apiserver.Change) {
 	if change.After == nil || change.After.GetKind() != "AWSMachinePool" {
 		return
 	}
 	pool := &infrav1.AWSMachinePool{}
-	if err := w.server.Into(change.After, pool); err != nil {
-		w.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
+	if err := o.server.Into(change.After, pool); err != nil {
+		o.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
 		return
 	}
-	w.facts.specChanged(pool)
-	w.drainsRecorded(pool)
-	w.countsLeaving(pool)
+	o.facts.specChanged(pool)
+	o.drainsRecorded(pool)
+	o.countsLeaving(pool)
 }

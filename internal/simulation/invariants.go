@@ -145,26 +145,26 @@ func configurationOf(pool *infrav1.AWSMachinePool) configuration {
 }
 
 // instanceChanged keeps count of instances, and checks each that ends.
-func (w *World) instanceChanged(event awssim.Event) {
+func (o *observer) instanceChanged(event awssim.Event) {
 	if event.Kind != "instance" {
 		return
 	}
 	switch event.State {
 	case "pending":
-		if err := w.instanceLaunched(event.ID); err != nil {
-			w.violate(NoPanic, "observing the launch of %s: %w", event.ID, err)
+		if err := o.instanceLaunched(event.ID); err != nil {
+			o.violate(NoPanic, "observing the launch of %s: %w", event.ID, err)
 		}
 	case "booted":
-		if booted := w.facts.instances[event.ID]; booted != nil && !booted.ended {
-			w.clock.AfterFunc(w.joinAfter, func() { w.join(event.ID) })
+		if booted := o.facts.instances[event.ID]; booted != nil && !booted.ended {
+			o.clock.AfterFunc(o.joinAfter, func() { o.join(event.ID) })
 		}
 	case "shutting-down", "terminated":
-		if ended := w.facts.instances[event.ID]; ended != nil && !ended.ended {
+		if ended := o.facts.instances[event.ID]; ended != nil && !ended.ended {
 			ended.ended = true
-			w.trace.detail("instance %s ends", event.ID)
-			w.replacedForNothing(event.ID, ended)
-			w.undrained(event.ID, ended)
-			w.workload.leave(event.ID)
+			o.trace.detail("instance %s ends", event.ID)
+			o.replacedForNothing(event.ID, ended)
+			o.undrained(event.ID, ended)
+			o.workload.leave(event.ID)
 		}
 	}
 }
@@ -172,19 +172,19 @@ func (w *World) instanceChanged(event awssim.Event) {
 // join has the node of an instance join the workload cluster. The kubelet of an instance that AWS
 // terminates joins until the instance shuts down, which is some time after its hook was completed. A
 // process that completed the hook of an instance without a node cannot drain a node that joins then.
-func (w *World) join(id string) {
-	one := w.facts.instances[id]
+func (o *observer) join(id string) {
+	one := o.facts.instances[id]
 	if one.ended {
 		return
 	}
 	one.late = one.released
-	w.trace.detail("node %s joins", id)
-	w.workload.join(id)
+	o.trace.detail("node %s joins", id)
+	o.workload.join(id)
 }
 
 // instanceLaunched notes an instance that a group of the pool launched, with the configuration that it has.
-func (w *World) instanceLaunched(id string) error {
-	launchedNow, exists := w.sim.Region(account, region).Instance(id)
+func (o *observer) instanceLaunched(id string) error {
+	launchedNow, exists := o.aws.Instance(id)
 	if !exists {
 		return errors.New("AWS does not hold it")
 	}
@@ -192,36 +192,36 @@ func (w *World) instanceLaunched(id string) error {
 	for _, tag := range launchedNow.Tags {
 		tags[*tag.Key] = *tag.Value
 	}
-	if tags[infrav1.TagMachinePool] == "" && tags["aws:autoscaling:groupName"] == poolName && w.facts.foreign == "" && len(w.facts.asked) == 0 {
+	if tags[infrav1.TagMachinePool] == "" && tags["aws:autoscaling:groupName"] == poolName && o.facts.foreign == "" && len(o.facts.asked) == 0 {
 		return nil // a foreign one, before the pool exists
 	}
 	number, err := strconv.ParseInt(tags["aws:ec2launchtemplate:version"], 10, 64)
 	if err != nil {
 		return err
 	}
-	launched := &instance{template: tags["aws:ec2launchtemplate:id"], version: number, launched: w.clock.Now()}
-	launched.configuration, err = w.configurationOfVersion(launched.template, tags["aws:ec2launchtemplate:version"])
+	launched := &instance{template: tags["aws:ec2launchtemplate:id"], version: number, launched: o.clock.Now()}
+	launched.configuration, err = o.configurationOfVersion(launched.template, tags["aws:ec2launchtemplate:version"])
 	if err != nil {
 		return err
 	}
-	w.facts.instances[id] = launched
-	w.trace.detail("instance %s begins, from version %d: %s, %d GB", id, number, launched.instanceType, launched.volumeSize)
+	o.facts.instances[id] = launched
+	o.trace.detail("instance %s begins, from version %d: %s, %d GB", id, number, launched.instanceType, launched.volumeSize)
 	return nil
 }
 
 // configurationOfVersion returns the configuration that a version of a template launches. A version
 // that was seen once is not looked up again: it never changes.
-func (w *World) configurationOfVersion(template, number string) (configuration, error) {
+func (o *observer) configurationOfVersion(template, number string) (configuration, error) {
 	at := [2]string{template, number}
-	if known, is := w.facts.versions[at]; is {
+	if known, is := o.facts.versions[at]; is {
 		return known, nil
 	}
-	version, err := w.version(template, number)
+	version, err := o.aws.version(template, number)
 	if err != nil {
 		return configuration{}, err
 	}
 	launches := configurationIn(version.LaunchTemplateData)
-	w.facts.versions[at] = launches
+	o.facts.versions[at] = launches
 	return launches, nil
 }
 
@@ -239,23 +239,23 @@ func configurationIn(data *ec2types.ResponseLaunchTemplateData) configuration {
 // replacedForNothing checks an instance that terminates: the user terminated it, the pool shrinks,
 // or the spec has asked for something else since it began. Even then, a refresh must spare an
 // instance that ran what the group launches.
-func (w *World) replacedForNothing(id string, ended *instance) {
-	if ended.excused || w.facts.deleting {
+func (o *observer) replacedForNothing(id string, ended *instance) {
+	if ended.excused || o.facts.deleting {
 		return
 	}
-	spared := w.facts.spared[id]
-	if w.facts.otherAsked(ended) && !spared {
+	spared := o.facts.spared[id]
+	if o.facts.otherAsked(ended) && !spared {
 		return
 	}
-	if w.facts.surplus > 0 {
-		w.facts.surplus--
+	if o.facts.surplus > 0 {
+		o.facts.surplus--
 		return
 	}
 	if spared {
-		w.violate(NothingInVain, "instance %s was replaced, though it ran what the group launches (%s, %d GB) when the refresh was started", id, ended.instanceType, ended.volumeSize)
+		o.violate(NothingInVain, "instance %s was replaced, though it ran what the group launches (%s, %d GB) when the refresh was started", id, ended.instanceType, ended.volumeSize)
 		return
 	}
-	w.violate(NothingInVain, "instance %s was replaced, though nothing else than what it runs (%s, %d GB) was asked for since it was launched", id, ended.instanceType, ended.volumeSize)
+	o.violate(NothingInVain, "instance %s was replaced, though nothing else than what it runs (%s, %d GB) was asked for since it was launched", id, ended.instanceType, ended.volumeSize)
 }
 
 // otherAsked reports whether the spec has asked for a configuration other than the instance's since
@@ -271,92 +271,92 @@ func (f *facts) otherAsked(one *instance) bool {
 }
 
 // answered checks what a call of the process did.
-func (w *World) answered(action string, status int, code string) {
+func (o *observer) answered(action string, status int, code string) {
 	if code != "" || changesAWS(action) {
-		w.trace.detail("%s: %d %s", action, status, code)
+		o.trace.detail("%s: %d %s", action, status, code)
 	}
-	if status >= 300 || !changesAWS(action) || w.violation != nil {
+	if status >= 300 || !changesAWS(action) || o.violation != nil {
 		return
 	}
-	w.afterCall(action)
+	o.afterCall(action)
 }
 
 // afterCall checks the invariants that a call may have broken.
-func (w *World) afterCall(action string) {
+func (o *observer) afterCall(action string) {
 	switch action {
 	case "CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateOrUpdateTags", "CreateTags":
-		w.atMostOne()
-		w.versionsInUse()
+		o.atMostOne()
+		o.versionsInUse()
 	case "CreateLaunchTemplateVersion":
-		w.twins()
+		o.twins()
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
-		w.versionsInUse()
+		o.versionsInUse()
 	case "UpdateAutoScalingGroup", "StartInstanceRefresh":
-		w.versionsInUse()
-		w.noteSpared(action == "StartInstanceRefresh")
+		o.versionsInUse()
+		o.noteSpared(action == "StartInstanceRefresh")
 	}
 }
 
 // noteSpared notes which instances a refresh must spare: the instances that run what the group
 // launches when it is started. The refresh replaces them all the same once the group launches
 // something else.
-func (w *World) noteSpared(started bool) {
-	groups := w.ownedGroups()
-	if len(groups) == 0 || groups[0].LaunchTemplate == nil || w.violation != nil {
+func (o *observer) noteSpared(started bool) {
+	groups := o.aws.ownedGroups()
+	if len(groups) == 0 || groups[0].LaunchTemplate == nil || o.violation != nil {
 		return
 	}
 	source := groups[0].LaunchTemplate
-	now, err := w.configurationOfVersion(*source.LaunchTemplateId, *source.Version)
+	now, err := o.configurationOfVersion(*source.LaunchTemplateId, *source.Version)
 	if err != nil {
-		w.violate(NoPanic, "looking up what the group launches: %w", err)
+		o.violate(NoPanic, "looking up what the group launches: %w", err)
 		return
 	}
-	if now != w.facts.launches {
-		w.facts.launches, w.facts.spared = now, nil
+	if now != o.facts.launches {
+		o.facts.launches, o.facts.spared = now, nil
 	}
 	if !started {
 		return
 	}
-	w.facts.spared = map[string]bool{}
+	o.facts.spared = map[string]bool{}
 	for _, member := range groups[0].Instances {
-		one := w.facts.instances[*member.InstanceId]
-		if one != nil && one.configuration == w.facts.launches && member.LifecycleState == asgtypes.LifecycleStateInService {
-			w.facts.spared[*member.InstanceId] = true
+		one := o.facts.instances[*member.InstanceId]
+		if one != nil && one.configuration == o.facts.launches && member.LifecycleState == asgtypes.LifecycleStateInService {
+			o.facts.spared[*member.InstanceId] = true
 		}
 	}
 }
 
 // atMostOne checks that there is one group and one template for the pool at most.
-func (w *World) atMostOne() {
-	if groups := w.ownedGroups(); len(groups) > 1 {
-		w.violate(OneEach, "there are %d Auto Scaling groups for one pool", len(groups))
+func (o *observer) atMostOne() {
+	if groups := o.aws.ownedGroups(); len(groups) > 1 {
+		o.violate(OneEach, "there are %d Auto Scaling groups for one pool", len(groups))
 	}
-	if templates := w.ownedTemplates(); len(templates) > 1 {
-		w.violate(OneEach, "there are %d launch templates for one pool", len(templates))
+	if templates := o.aws.ownedTemplates(); len(templates) > 1 {
+		o.violate(OneEach, "there are %d launch templates for one pool", len(templates))
 	}
 }
 
 // twins checks that the newest version of the pool's template differs from the one before, in what
 // the user or the bootstrap provider changes, and in the description, which has its fingerprints.
-func (w *World) twins() {
-	templates := w.ownedTemplates()
+func (o *observer) twins() {
+	templates := o.aws.ownedTemplates()
 	if len(templates) == 0 {
 		return
 	}
-	versions := w.sim.Region(account, region).LaunchTemplateVersions(*templates[0].LaunchTemplateId)
+	versions := o.aws.LaunchTemplateVersions(*templates[0].LaunchTemplateId)
 	if len(versions) < 2 {
 		return
 	}
 	newest, before := versions[0].LaunchTemplateData, versions[1].LaunchTemplateData
 	if ptr.Deref(versions[0].VersionDescription, "") == ptr.Deref(versions[1].VersionDescription, "") ||
 		configurationIn(newest) == configurationIn(before) && ptr.Deref(newest.UserData, "") == ptr.Deref(before.UserData, "") {
-		w.violate(NoVersionInVain, "versions %d and %d of the launch template are the same", *versions[1].VersionNumber, *versions[0].VersionNumber)
+		o.violate(NoVersionInVain, "versions %d and %d of the launch template are the same", *versions[1].VersionNumber, *versions[0].VersionNumber)
 	}
 }
 
 // versionsInUse checks that what runs can still be launched: the version of the group, and the
 // version of each instance unless the user deleted the pool.
-func (w *World) versionsInUse() {
+func (o *observer) versionsInUse() {
 	used := map[string]map[int64]string{}
 	use := func(template string, version int64, by string) {
 		if used[template] == nil {
@@ -364,51 +364,38 @@ func (w *World) versionsInUse() {
 		}
 		used[template][version] = by
 	}
-	for _, group := range w.ownedGroups() {
+	for _, group := range o.aws.ownedGroups() {
 		if group.LaunchTemplate == nil {
 			continue
 		}
 		number, err := strconv.ParseInt(*group.LaunchTemplate.Version, 10, 64)
 		if err != nil {
-			w.violate(VersionsInUseStay, "the group names version %q of its template instead of a number", *group.LaunchTemplate.Version)
+			o.violate(VersionsInUseStay, "the group names version %q of its template instead of a number", *group.LaunchTemplate.Version)
 			return
 		}
 		use(*group.LaunchTemplate.LaunchTemplateId, number, "the group")
 	}
-	for _, id := range w.facts.running() {
-		if one := w.facts.instances[id]; !one.excused && !w.facts.deleting {
+	for _, id := range o.facts.running() {
+		if one := o.facts.instances[id]; !one.excused && !o.facts.deleting {
 			use(one.template, one.version, "instance "+id)
 		}
 	}
 	for template, versions := range used {
-		for _, version := range w.sim.Region(account, region).LaunchTemplateVersions(template) {
+		for _, version := range o.aws.LaunchTemplateVersions(template) {
 			delete(versions, *version.VersionNumber)
 		}
 		for version, by := range versions {
-			w.violate(VersionsInUseStay, "version %d of template %s was deleted though %s uses it", version, template, by)
+			o.violate(VersionsInUseStay, "version %d of template %s was deleted though %s uses it", version, template, by)
 		}
-	}
-}
-
-// foreignUnchanged checks the foreign resources.
-func (w *World) foreignUnchanged(ctx context.Context) {
-	if w.facts.foreign == "" {
-		return
-	}
-	now, err := w.describeForeign(ctx)
-	if err != nil {
-		w.violate(ForeignUnchanged, "what belongs to somebody else is gone: %w", err)
-	} else if now != w.facts.foreign {
-		w.violate(ForeignUnchanged, "what belongs to somebody else was changed\nfrom %s\nto %s", w.facts.foreign, now)
 	}
 }
 
 // unsettled says what is not as it must be once faults have stopped.
-func (w *World) unsettled(ctx context.Context) error {
+func (o *observer) unsettled(ctx context.Context) error {
 	pool := &infrav1.AWSMachinePool{}
-	err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, pool)
+	err := o.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, pool)
 	if apierrors.IsNotFound(err) {
-		return w.unsettledDeletion(ctx)
+		return o.unsettledDeletion(ctx)
 	}
 	if err != nil {
 		return err
@@ -416,27 +403,27 @@ func (w *World) unsettled(ctx context.Context) error {
 	if pool.DeletionTimestamp != nil {
 		return errors.New("the pool is still being deleted")
 	}
-	return w.unsettledPool(ctx, pool)
+	return o.unsettledPool(ctx, pool)
 }
 
 // unsettledDeletion says what is left of a pool that is gone.
-func (w *World) unsettledDeletion(ctx context.Context) error {
-	groups, templates := w.ownedGroups(), w.ownedTemplates()
+func (o *observer) unsettledDeletion(ctx context.Context) error {
+	groups, templates := o.aws.ownedGroups(), o.aws.ownedTemplates()
 	configs := &infrav1.AWSLaunchConfigList{}
-	if err := w.user.List(ctx, configs); err != nil {
+	if err := o.user.List(ctx, configs); err != nil {
 		return err
 	}
-	if left := len(groups) + len(templates) + len(configs.Items) + len(w.facts.running()); left > 0 {
+	if left := len(groups) + len(templates) + len(configs.Items) + len(o.facts.running()); left > 0 {
 		return fmt.Errorf("the pool is gone, and %d groups, %d templates, %d launch configs and %d instances are left",
-			len(groups), len(templates), len(configs.Items), len(w.facts.running()))
+			len(groups), len(templates), len(configs.Items), len(o.facts.running()))
 	}
 	return nil
 }
 
 // unsettledPool returns how a pool differs from its spec.
-func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool) error {
+func (o *observer) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool) error {
 	machinePool := &clusterv1.MachinePool{}
-	if err := w.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
+	if err := o.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
 		return err
 	}
 	if pool.Status.ObservedGeneration != pool.Generation {
@@ -445,12 +432,12 @@ func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool)
 	if ready := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ReadyCondition); ready == nil || ready.Status != metav1.ConditionTrue {
 		return fmt.Errorf("the pool is not ready: %+v", ready)
 	}
-	groups := w.ownedGroups()
+	groups := o.aws.ownedGroups()
 	if len(groups) != 1 {
 		return fmt.Errorf("there are %d groups", len(groups))
 	}
 	replicas := int(*machinePool.Spec.Replicas)
-	running := w.facts.running()
+	running := o.facts.running()
 	if len(running) != replicas || len(groups[0].Instances) != replicas || int(*groups[0].DesiredCapacity) != replicas {
 		return fmt.Errorf("%d replicas are asked for, %d desired, %d in the group, and %d run", replicas, *groups[0].DesiredCapacity, len(groups[0].Instances), len(running))
 	}
@@ -459,19 +446,19 @@ func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool)
 	}
 	wanted := configurationOf(pool)
 	for _, id := range running {
-		if is := w.facts.instances[id].configuration; is != wanted {
+		if is := o.facts.instances[id].configuration; is != wanted {
 			return fmt.Errorf("instance %s runs %+v, and the spec asks for %+v", id, is, wanted)
 		}
 	}
-	if err := errors.Join(w.oldToken(groups[0].LaunchTemplate), w.workload.unsettled(running)); err != nil {
+	if err := errors.Join(o.oldToken(groups[0].LaunchTemplate), o.workload.unsettled(running)); err != nil {
 		return err
 	}
-	return w.unpruned(pool)
+	return o.unpruned(pool)
 }
 
 // oldToken says that the group launches instances with another join token than the present one.
-func (w *World) oldToken(source *asgtypes.LaunchTemplateSpecification) error {
-	version, err := w.version(*source.LaunchTemplateId, *source.Version)
+func (o *observer) oldToken(source *asgtypes.LaunchTemplateSpecification) error {
+	version, err := o.aws.version(*source.LaunchTemplateId, *source.Version)
 	if err != nil {
 		return err
 	}
@@ -479,51 +466,10 @@ func (w *World) oldToken(source *asgtypes.LaunchTemplateSpecification) error {
 	if err != nil {
 		return fmt.Errorf("reading the user data of the group's version: %w", err)
 	}
-	if token := tokenText(w.facts.tokens); !bytes.Contains(text, []byte(token)) {
+	if token := tokenText(o.facts.tokens); !bytes.Contains(text, []byte(token)) {
 		return fmt.Errorf("version %s, which the group launches, does not have the present join token %s", *source.Version, token)
 	}
 	return nil
-}
-
-// ownedGroups returns the pool's groups, except for groups that are being deleted.
-func (w *World) ownedGroups() []asgtypes.AutoScalingGroup {
-	return slices.DeleteFunc(w.sim.Region(account, region).AutoScalingGroups(), func(group asgtypes.AutoScalingGroup) bool {
-		owned := slices.ContainsFunc(group.Tags, func(tag asgtypes.TagDescription) bool {
-			return *tag.Key == infrav1.TagMachinePool && *tag.Value == owner
-		})
-		return !owned || group.Status != nil
-	})
-}
-
-// ownedTemplates returns the pool's launch templates.
-func (w *World) ownedTemplates() []ec2types.LaunchTemplate {
-	return slices.DeleteFunc(w.sim.Region(account, region).LaunchTemplates(), func(template ec2types.LaunchTemplate) bool {
-		return !slices.ContainsFunc(template.Tags, func(tag ec2types.Tag) bool {
-			return *tag.Key == infrav1.TagLaunchConfig && *tag.Value == owner
-		})
-	})
-}
-
-// version returns a version of a launch template.
-func (w *World) version(template, number string) (ec2types.LaunchTemplateVersion, error) {
-	for _, version := range w.sim.Region(account, region).LaunchTemplateVersions(template) {
-		if strconv.FormatInt(*version.VersionNumber, 10) == number {
-			return version, nil
-		}
-	}
-	return ec2types.LaunchTemplateVersion{}, fmt.Errorf("template %s has no version %s", template, number)
-}
-
-// lifecycleState returns the state of an instance in its group, and "" if it is in none.
-func (w *World) lifecycleState(id string) string {
-	for _, group := range w.sim.Region(account, region).AutoScalingGroups() {
-		for _, member := range group.Instances {
-			if *member.InstanceId == id {
-				return string(member.LifecycleState)
-			}
-		}
-	}
-	return ""
 }
 
 // owner is the value of the ownership tags of the pool's resources.

@@ -76,7 +76,7 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 	p.manager = &stillManager{client: cached, live: live, cached: p.cache, clock: w.clock, recorder: recorder{w}}
 
 	sessions := aws.NewSessions(awssdk.Config{
-		Region: region, HTTPClient: &transport{sim: w.sim, gate: gate, seen: w.answered},
+		Region: region, HTTPClient: &transport{sim: w.sim, gate: gate, seen: w.observer.answered},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIASLIPWAY0"+account, "secret", ""),
 	}, aws.WithClock(w.clock), aws.WithBackoff(time.Nanosecond))
 	principals := &identity.Resolver{Reader: cached, Secrets: live, SecretNamespace: identity.DefaultSecretNamespace}
@@ -198,7 +198,7 @@ const sweepAnyway = 5 * time.Minute
 // nothing. While faults happen, it might fail.
 func (p *process) sawAll() bool {
 	w, lag := p.world, p.world.sim.Behavior().ReadLag
-	if w.faultless.IsZero() || w.clock.Since(p.swept) >= sweepAnyway {
+	if w.observer.faultless.IsZero() || w.clock.Since(p.swept) >= sweepAnyway {
 		return false
 	}
 	return p.swept.After(p.changed.Add(lag)) && p.swept.After(w.lastWrite.Add(lag))

@@ -70,8 +70,8 @@ func label(ctx context.Context, w *World) (string, error) {
 
 // changeAndTakeBack changes the instance type, and changes it back before the process can learn about either.
 func changeAndTakeBack(ctx context.Context, w *World) (string, error) {
-	w.facts.unsettled = true
-	defer func() { w.facts.unsettled = false }()
+	w.observer.facts.unsettled = true
+	defer func() { w.observer.facts.unsettled = false }()
 	var before string
 	err := w.edit(ctx, func(pool *infrav1.AWSMachinePool) {
 		before = pool.Spec.AWSLaunchTemplate.InstanceType
@@ -93,7 +93,7 @@ func changeReplicas(ctx context.Context, w *World) (string, error) {
 	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, machinePool); err != nil {
 		return "", err
 	}
-	w.facts.surplus += int(max(0, *machinePool.Spec.Replicas-wanted))
+	w.observer.facts.surplus += int(max(0, *machinePool.Spec.Replicas-wanted))
 	machinePool.Spec.Replicas = &wanted
 	return fmt.Sprintf("the user sets replicas %d", wanted), w.user.Update(ctx, machinePool)
 }
@@ -103,8 +103,8 @@ func rotateToken(ctx context.Context, w *World) (string, error) {
 	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: secretName}, secret); err != nil {
 		return "", err
 	}
-	w.facts.tokens++
-	secret.Data = bootstrapData(w.facts.tokens)
+	w.observer.facts.tokens++
+	secret.Data = bootstrapData(w.observer.facts.tokens)
 	return "the bootstrap provider rotates the join token", w.user.Update(ctx, secret)
 }
 
@@ -126,22 +126,22 @@ func deletePool(ctx context.Context, w *World) (string, error) {
 }
 
 func terminateInstance(ctx context.Context, w *World) (string, error) {
-	running := w.facts.running()
+	running := w.observer.facts.running()
 	if len(running) == 0 {
 		return "", nil
 	}
 	id := pick(w.chance, running...)
-	w.facts.instances[id].excused = true
+	w.observer.facts.instances[id].excused = true
 	_, err := w.person.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
 	return "somebody terminates " + id, err
 }
 
 func deleteGroup(ctx context.Context, w *World) (string, error) {
-	owned := w.ownedGroups()
+	owned := w.observer.aws.ownedGroups()
 	if len(owned) == 0 {
 		return "", nil
 	}
-	for _, instance := range w.facts.instances {
+	for _, instance := range w.observer.facts.instances {
 		instance.excused = true
 	}
 	_, err := w.person.groups.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{
@@ -174,7 +174,7 @@ func (w *World) createForeign(ctx context.Context) error {
 		return fmt.Errorf("creating somebody else's group: %w", err)
 	}
 	w.clock.Step(instanceStart)
-	w.facts.foreign, err = w.describeForeign(ctx)
+	w.observer.facts.foreign, err = w.describeForeign(ctx)
 	return err
 }
 
@@ -202,4 +202,17 @@ func (w *World) describeForeign(ctx context.Context) (string, error) {
 		fmt.Fprintf(&described, "\n%s %d %t", *version.LaunchTemplateId, *version.VersionNumber, *version.DefaultVersion)
 	}
 	return described.String(), nil
+}
+
+// foreignUnchanged checks the foreign resources.
+func (w *World) foreignUnchanged(ctx context.Context) {
+	if w.observer.facts.foreign == "" {
+		return
+	}
+	now, err := w.describeForeign(ctx)
+	if err != nil {
+		w.observer.violate(ForeignUnchanged, "what belongs to somebody else is gone: %w", err)
+	} else if now != w.observer.facts.foreign {
+		w.observer.violate(ForeignUnchanged, "what belongs to somebody else was changed\nfrom %s\nto %s", w.observer.facts.foreign, now)
+	}
 }

@@ -11,16 +11,16 @@ import (
 )
 
 // unpruned returns which versions are kept that should be deleted.
-func (w *World) unpruned(pool *infrav1.AWSMachinePool) error {
-	templates := w.ownedTemplates()
+func (o *observer) unpruned(pool *infrav1.AWSMachinePool) error {
+	templates := o.aws.ownedTemplates()
 	if len(templates) != 1 {
 		return fmt.Errorf("there are %d launch templates", len(templates))
 	}
-	return w.tooMany(pool, w.sim.Region(account, region).LaunchTemplateVersions(*templates[0].LaunchTemplateId))
+	return o.tooMany(pool, o.aws.LaunchTemplateVersions(*templates[0].LaunchTemplateId))
 }
 
 // tooMany returns which versions of a pool's launch template, the newest first, should be deleted.
-func (w *World) tooMany(pool *infrav1.AWSMachinePool, versions []ec2types.LaunchTemplateVersion) error {
+func (o *observer) tooMany(pool *infrav1.AWSMachinePool, versions []ec2types.LaunchTemplateVersion) error {
 	var distinct []configuration
 	var duplicates []int64
 	keep := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
@@ -28,7 +28,7 @@ func (w *World) tooMany(pool *infrav1.AWSMachinePool, versions []ec2types.Launch
 		switch configuration := configurationIn(version.LaunchTemplateData); {
 		case !slices.Contains(distinct, configuration):
 			distinct = append(distinct, configuration)
-		case !*version.DefaultVersion && !w.facts.runs(*version.LaunchTemplateId, *version.VersionNumber):
+		case !*version.DefaultVersion && !o.facts.runs(*version.LaunchTemplateId, *version.VersionNumber):
 			duplicates = append(duplicates, *version.VersionNumber)
 		}
 	}

@@ -46,8 +46,8 @@ func TestTooManyVersions(t *testing.T) {
 			})
 		}
 		slices.Reverse(versions)
-		w := &World{facts: facts{instances: map[string]*instance{"i-1": {template: "lt-1", version: row.runs}}}}
-		err := w.tooMany(pool, versions)
+		o := &observer{facts: facts{instances: map[string]*instance{"i-1": {template: "lt-1", version: row.runs}}}}
+		err := o.tooMany(pool, versions)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", row.reason, err, row.want)
 		}

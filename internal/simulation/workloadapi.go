@@ -75,7 +75,7 @@ func (w workloads) Cordon(ctx context.Context, name string) error {
 		}
 		node.Spec.Unschedulable = true
 		node.Annotations = map[string]string{drain.CordonedAnnotation: "true"}
-		w.gate.world.cordoned(name)
+		w.gate.world.observer.cordoned(name)
 		return nil
 	})
 }
@@ -132,7 +132,7 @@ func (w workloads) Evict(_ context.Context, eviction *policyv1.Eviction) error {
 		} else if err := w.cluster.evict(eviction.Name, uid); err != nil {
 			return err
 		}
-		w.gate.world.evicted(one, before)
+		w.gate.world.observer.evicted(one, before)
 		return nil
 	})
 }

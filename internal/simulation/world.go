@@ -63,9 +63,9 @@ type World struct {
 	user   client.Client
 	person *person
 
-	// workload is the cluster that the instances join, so long after they have booted.
-	workload  *workloadCluster
-	joinAfter time.Duration
+	// workload is the cluster that the instances join.
+	workload *workloadCluster
+	observer *observer
 
 	process *process
 	// prepared is the number of the last write before the first process started.
@@ -74,12 +74,6 @@ type World struct {
 	// was sent.
 	writes    int
 	lastWrite time.Time
-
-	facts facts
-	// faultless is the time since when faults no longer occur.
-	faultless time.Time
-	// violation is the first invariant that did not hold.
-	violation error
 }
 
 // person calls AWS with credentials of its own.
@@ -106,11 +100,13 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 		Credentials: credentials.NewStaticCredentialsProvider("AKIAPERSON00"+account, "secret", ""),
 	}
 	w.person = &person{ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config)}
-	w.facts = newFacts(w.clock)
 	w.workload = newWorkloadCluster(w.clock, 3, pick(w.chance, 1, 1, 1, 0), pick(w.chance, 0, 10*time.Minute, 10*time.Minute, 40*time.Minute))
-	w.joinAfter = pick(w.chance, 5*time.Second, 30*time.Second)
-	w.server.OnChange(w.objectChanged)
-	w.sim.OnChange(func(event awssim.Event) { w.instanceChanged(event) })
+	w.observer = &observer{
+		clock: w.clock, trace: w.trace, server: w.server, user: w.user, aws: holdings{w.sim.Region(account, region)},
+		workload: w.workload, joinAfter: pick(w.chance, 5*time.Second, 30*time.Second), facts: newFacts(w.clock),
+	}
+	w.server.OnChange(w.observer.objectChanged)
+	w.sim.OnChange(w.observer.instanceChanged)
 	if w.chance.happens(0.5) {
 		if err := w.createForeign(ctx); err != nil {
 			return nil, err
@@ -200,7 +196,7 @@ func bootstrapData(token int) map[string][]byte {
 func (w *World) restart(ctx context.Context) error {
 	w.process.stop()
 	version := w.server.Version()
-	if w.faultless.IsZero() && w.chance.happens(staleStart) {
+	if w.observer.faultless.IsZero() && w.chance.happens(staleStart) {
 		behind := min(version-w.prepared, 1+w.chance.Uint64N(staleBy))
 		version -= behind
 		w.trace.detail("its API server lags %d writes behind", behind)
@@ -241,13 +237,5 @@ func (w *World) show(ctx context.Context) {
 		if err != nil {
 			w.trace.detail("showing objects: %v", err)
 		}
-	}
-}
-
-// violate records that an invariant does not hold.
-func (w *World) violate(invariant, format string, values ...any) {
-	if w.violation == nil {
-		w.violation = &ViolationError{Invariant: invariant, Cause: fmt.Errorf(format, values...)}
-		w.trace.detail("VIOLATION: %v", w.violation)
 	}
 }
