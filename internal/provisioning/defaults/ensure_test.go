@@ -456,6 +456,14 @@ func TestPrune(t *testing.T) {
 	if diff := cmp.Diff([]int64{3, 5, 6, 7}, r.versions(made.ID)); diff != "" {
 		t.Errorf("the remaining versions once the node is gone (-want +got):\n%s", diff)
 	}
+	if _, err := r.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{*group.Instances[0].InstanceId}}); err != nil {
+		t.Fatal(err)
+	}
+	r.sim.Clock().Step(time.Hour)
+	prune(none)
+	if diff := cmp.Diff([]int64{5, 6, 7}, r.versions(made.ID)); diff != "" || templates.PruneDue(edited(7), "amd64") {
+		t.Errorf("the remaining versions once the instance is gone (-want +got):\n%s", diff)
+	}
 }
 
 // TestNames holds that names are what EC2 takes, and that two provisioners never share all of
