@@ -219,9 +219,15 @@ func TestFailuresOfRegions(t *testing.T) {
 			_, err := p.MissingSecurityGroups(ctx, []string{groupA})
 			return err
 		},
-		"DescribeCapacityReservations": func(ctx context.Context) error { _, err := p.CapacityReservation(ctx, "cr-00000000000000000"); return err },
-		"DescribeImages":               func(ctx context.Context) error { _, err := p.ImageByID(ctx, "ami-00000000000000000"); return err },
-		"DescribeLaunchTemplates":      func(ctx context.Context) error { _, err := p.LaunchTemplate(ctx, "lt-00000000000000000", ""); return err },
+		"DescribeCapacityReservations": func(ctx context.Context) error {
+			_, err := p.CapacityReservation(ctx, "cr-00000000000000000")
+			return err
+		},
+		"DescribeImages": func(ctx context.Context) error { _, err := p.ImageByID(ctx, "ami-00000000000000000"); return err },
+		"DescribeLaunchTemplates": func(ctx context.Context) error {
+			_, err := p.LaunchTemplate(ctx, "lt-00000000000000000", "")
+			return err
+		},
 	} {
 		fault, err := p.sim.AddFault(awssim.Fault{Service: "ec2", Action: action, Code: "UnauthorizedOperation", Message: "not now", Status: 403})
 		if err != nil {

@@ -65,8 +65,7 @@ func TestIntersectIsALattice(t *testing.T) {
 	})
 }
 
-// TestSetsNameValues holds when a set says what a label must be, and that its values are those that
-// it has.
+// TestSetsNameValues holds when a set says what a label must be, and which values it names.
 func TestSetsNameValues(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

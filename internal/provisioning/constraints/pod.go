@@ -80,8 +80,8 @@ func requiredTerms(pod *corev1.PodSpec, selected Requirements) ([]Requirements, 
 	return terms, first
 }
 
-// preferredTerms returns the preferences, the heaviest first, without those that nothing satisfies.
-// Tenants choose how many there are, so that there is a bound.
+// preferredTerms returns the heaviest preferences, at most maxAlternatives, without any that nothing
+// satisfies. Tenants choose how many there are.
 func preferredTerms(pod *corev1.PodSpec) []Requirements {
 	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil {
 		return nil

@@ -149,12 +149,18 @@ func TestEnsureWhileAWSIsAway(t *testing.T) {
 	}{
 		{"nothing changed", false, func(*provisioningv1.Provisioner) {}, true},
 		{"an edit of something else", false, func(p *provisioningv1.Provisioner) { p.Generation, p.Spec.Zones = 2, []string{"us-east-1a"} }, true},
-		{"an edit of the endpoint", false, func(p *provisioningv1.Provisioner) { p.Generation, p.Spec.Cluster.Endpoint = 2, "https://other.example.com" }, false},
+		{"an edit of the endpoint", false, func(p *provisioningv1.Provisioner) {
+			p.Generation, p.Spec.Cluster.Endpoint = 2, "https://other.example.com"
+		}, false},
 		{"an edit of the security groups", false, func(p *provisioningv1.Provisioner) { p.Generation, p.Spec.SecurityGroups = 2, nil }, false},
 		{"a restart", true, func(*provisioningv1.Provisioner) {}, true},
 		{"a restart and an edit of something else", true, func(p *provisioningv1.Provisioner) { p.Generation, p.Spec.Zones = 2, []string{"us-east-1a"} }, true},
-		{"a restart and an edit of the endpoint", true, func(p *provisioningv1.Provisioner) { p.Generation, p.Spec.Cluster.Endpoint = 2, "https://other.example.com" }, false},
-		{"a restart, and the status names another variant", true, func(p *provisioningv1.Provisioner) { p.Status.LaunchTemplates[0].Architecture = provisioningv1.ArchitectureARM64 }, false},
+		{"a restart and an edit of the endpoint", true, func(p *provisioningv1.Provisioner) {
+			p.Generation, p.Spec.Cluster.Endpoint = 2, "https://other.example.com"
+		}, false},
+		{"a restart, and the status names another variant", true, func(p *provisioningv1.Provisioner) {
+			p.Status.LaunchTemplates[0].Architecture = provisioningv1.ArchitectureARM64
+		}, false},
 		{"a restart, and the status names no version", true, func(p *provisioningv1.Provisioner) { p.Status.LaunchTemplates[0].Version = 0 }, false},
 		{"a restart, and what the status names was not generated", true, func(p *provisioningv1.Provisioner) { p.Status.LaunchTemplates[0].Generated = false }, false},
 	} {
@@ -405,7 +411,7 @@ func (unknown) ServiceCIDR(context.Context) (string, error) {
 }
 
 // TestPrune holds that versions which nothing is launched from are deleted once there are too many,
-// and that those stay which nodes use, whether the cluster knows them or only EC2 does.
+// and that versions of nodes stay, whether the cluster knows them or only EC2 does.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -445,7 +451,9 @@ func TestPrune(t *testing.T) {
 	if _, err := templates.Prune(t.Context(), provisioner("1"), "amd64", func(context.Context, string) (map[int64]bool, error) { return nil, errors.New("no list") }); err == nil {
 		t.Error("versions are deleted although it is not known which are used")
 	}
-	if message := prune(func(_ context.Context, id string) (map[int64]bool, error) { return map[int64]bool{2: id == made.ID}, nil }); message != "" {
+	if message := prune(func(_ context.Context, id string) (map[int64]bool, error) {
+		return map[int64]bool{2: id == made.ID}, nil
+	}); message != "" {
 		t.Errorf("EC2 refuses to delete: %s", message)
 	}
 	// 2 is a node's that is under way, 3 an instance's, and 5 to 7 are the newest.

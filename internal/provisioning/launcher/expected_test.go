@@ -41,7 +41,7 @@ func TestExpectedPodsAreNoPods(t *testing.T) {
 		split := rapid.IntRange(0, len(problem.Pods)).Draw(t, "expected")
 		expected := problem.Pods[:split]
 		problem.Pods = problem.Pods[split:]
-		problem.MaxPods = rapid.SampledFrom([]int{0, 5}).Draw(t, "bound")
+		problem.MaxPods = rapid.SampledFrom([]int{0, 5, len(problem.Pods) + 2}).Draw(t, "bound")
 		without := packing.Pack(problem)
 		result := launcher.Pack(problem, expected, isNew)
 		accounted := map[string]int{}
@@ -108,6 +108,13 @@ func TestRoomForExpectedPods(t *testing.T) {
 	t.Parallel()
 	small := packtest.Asks("cpu", "500m", "memory", "500Mi")
 	bound := func(p *packing.Provisioner) { p.Limits.CPU = packtest.Quantity(2) }
+	volumes := func(edit func(*packing.Pod)) []packing.Pod {
+		pods := pending("e", 5, small)
+		for i := range pods {
+			edit(&pods[i])
+		}
+		return pods
+	}
 	for _, row := range []struct {
 		reason      string
 		provisioner func(*packing.Provisioner)
@@ -121,7 +128,8 @@ func TestRoomForExpectedPods(t *testing.T) {
 		{"they bind a port of the node", nil, 0, nil, pending("e", 5, small, packtest.OnPort(80)), "c5.large"},
 		{"they keep apart", nil, 0, nil, pending("e", 5, small, packtest.Apart(corev1.LabelHostname, packtest.Selector("app", "a"))), "c5.large"},
 		{"they are spread", nil, 0, nil, pending("e", 5, small, packtest.Spread(corev1.LabelHostname, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))), "c5.large"},
-		{"they have volumes", nil, 0, nil, []packing.Pod{{Pod: packtest.Pod("e", small).Pod, Zones: packtest.Zones[:1]}, {Pod: packtest.Pod("f", small).Pod, Volumes: map[string]int64{packtest.Driver: 1}}}, "c5.large"},
+		{"they have volumes in a zone", nil, 0, nil, volumes(func(p *packing.Pod) { p.Zones = packtest.Zones }), "c5.large"},
+		{"they attach volumes", nil, 0, nil, volumes(func(p *packing.Pod) { p.Volumes = map[string]int64{packtest.Driver: 1} }), "c5.large"},
 		{"they are for another architecture", nil, 0, nil, pending("e", 5, small, packtest.Selects(corev1.LabelArchStable, "arm64")), "c5.large"},
 		{"the limits leave no more", bound, 0, nil, pending("e", 5, small), "c5.large"},
 		{"pods are deferred", nil, 1, nil, pending("e", 5, small), "c5.large"},
