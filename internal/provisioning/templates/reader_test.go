@@ -149,7 +149,7 @@ func TestReadContents(t *testing.T) {
 	}
 	refused := constraints.Refused{{InstanceType: "m5.large"}: "no"}
 	layer := got.Layer(refused)
-	want.Template.FixesSubnet, want.Template.Refused = true, refused
+	want.Template.FixesSubnet, want.Refused = true, refused
 	if diff := cmp.Diff(want.Template, layer); diff != "" || got.Template.FixesSubnet {
 		t.Errorf("its layer (-want +got), and what was read is changed: %v:\n%s", got.Template.FixesSubnet, diff)
 	}
