@@ -15,7 +15,12 @@ const noTemplate = "it does not exist in this region, or was deleted"
 // LaunchTemplate describes a launch template by its id, or else by its name. If it does not exist
 // the error is a *NotFoundError.
 func (d *Discovery) LaunchTemplate(ctx context.Context, id, name string) (launchtemplate.Template, error) {
-	return d.launchTemplates.get(ctx, cmp.Or(id, name), func(ctx context.Context) (launchtemplate.Template, error) {
+	// One launch template may have the ID of another as its name.
+	question := "id:" + id
+	if id == "" {
+		question = "name:" + name
+	}
+	return d.launchTemplates.get(ctx, question, func(ctx context.Context) (launchtemplate.Template, error) {
 		template, err := d.templates.One(ctx, id, name)
 		if err != nil {
 			return launchtemplate.Template{}, err

@@ -74,11 +74,11 @@ func (p *Provisioner) Unsatisfiable() string {
 }
 
 // beyond returns which limit keeps the provisioner from serving the pod, with the pod as the
-// subject, or "" if none does.
+// subject, or "" if none does. A limit that admits nothing is no matter of the pod: Unsatisfiable.
 func (p *Provisioner) beyond(pod Requirements) string {
 	for _, limit := range p.limits() {
 		asked := pod.Get(limit.key)
-		if asked.Intersect(limit.set).Empty() {
+		if !limit.set.Empty() && asked.Intersect(limit.set).Empty() {
 			return fmt.Sprintf("asks for %s: %s, and %s of provisioner %s allows only %s", limit.key, asked.brief(), limit.field, p.Name, limit.set.brief())
 		}
 	}

@@ -3,6 +3,7 @@ package constraints
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ const maxAlternatives = 64
 // its subject.
 //
 // There are at most maxAlternatives ways with preferences, so that a pod with very many of them
-// gives up several at once in the end.
+// gives up several at once in the end. Of more preferences than that, the lightest do not count.
 func PodRequirements(pod *corev1.PodSpec) ([]Requirements, string) {
 	selected := Requirements{}
 	for key, value := range pod.NodeSelector {
@@ -32,12 +33,14 @@ func PodRequirements(pod *corev1.PodSpec) ([]Requirements, string) {
 	seen := map[string]bool{}
 	for kept := len(preferred); kept >= 0; kept-- {
 		for _, term := range required {
-			with := preferring(term, preferred[:kept])
-			if seen[with.String()] || kept > 0 && len(alternatives)+len(required) >= maxAlternatives {
+			if kept > 0 && len(alternatives)+len(required) >= maxAlternatives {
 				continue
 			}
-			seen[with.String()] = true
-			alternatives = append(alternatives, with)
+			with := preferring(term, preferred[:kept])
+			if described := with.String(); !seen[described] {
+				seen[described] = true
+				alternatives = append(alternatives, with)
+			}
 		}
 	}
 	return alternatives, ""
@@ -45,12 +48,13 @@ func PodRequirements(pod *corev1.PodSpec) ([]Requirements, string) {
 
 // preferring adds those preferences that do not contradict what is there already.
 func preferring(term Requirements, preferences []Requirements) Requirements {
+	with := maps.Clone(term)
 	for _, preference := range preferences {
-		if with := term.And(preference); !with.contradictory() {
-			term = with
+		if !with.contradict(preference) {
+			with.narrowAll(preference)
 		}
 	}
-	return term
+	return with
 }
 
 func requiredTerms(pod *corev1.PodSpec, selected Requirements) ([]Requirements, string) {
@@ -76,8 +80,8 @@ func requiredTerms(pod *corev1.PodSpec, selected Requirements) ([]Requirements, 
 	return terms, first
 }
 
-// preferredTerms returns the preferences, the heaviest first. A preference that nothing satisfies
-// is left out.
+// preferredTerms returns the heaviest preferences, at most maxAlternatives, without any that nothing
+// satisfies. Tenants choose how many there are.
 func preferredTerms(pod *corev1.PodSpec) []Requirements {
 	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil {
 		return nil
@@ -86,7 +90,7 @@ func preferredTerms(pod *corev1.PodSpec) []Requirements {
 	slices.SortStableFunc(weighted, func(a, b corev1.PreferredSchedulingTerm) int { return cmp.Compare(b.Weight, a.Weight) })
 	var terms []Requirements
 	for _, term := range weighted {
-		if requirements, reason := ofTerm(term.Preference); reason == "" {
+		if requirements, reason := ofTerm(term.Preference); reason == "" && len(terms) < maxAlternatives {
 			terms = append(terms, requirements)
 		}
 	}

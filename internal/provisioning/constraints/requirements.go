@@ -29,10 +29,25 @@ func (r Requirements) And(other Requirements) Requirements {
 	if both == nil {
 		both = Requirements{}
 	}
-	for key, set := range other {
-		both.Narrow(key, set)
-	}
+	both.narrowAll(other)
 	return both
+}
+
+// narrowAll restricts the labels to what the other requirements admit too.
+func (r Requirements) narrowAll(other Requirements) {
+	for key, set := range other {
+		r.Narrow(key, set)
+	}
+}
+
+// contradict reports whether nothing can satisfy one of the other requirements in addition.
+func (r Requirements) contradict(other Requirements) bool {
+	for key, set := range other {
+		if r.Get(key).Intersect(set).Empty() {
+			return true
+		}
+	}
+	return false
 }
 
 // Empty returns the first label, in alphabetical order, that nothing can satisfy, if there is one.
@@ -43,11 +58,6 @@ func (r Requirements) Empty() (string, bool) {
 		}
 	}
 	return "", false
-}
-
-func (r Requirements) contradictory() bool {
-	_, empty := r.Empty()
-	return empty
 }
 
 // Admit reports whether a node with the labels satisfies all requirements.

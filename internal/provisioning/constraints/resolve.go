@@ -144,6 +144,10 @@ func AddAliases(labels map[string]string) {
 	}
 }
 
+// mostNamedTemplates bounds how many versions of launch templates one pod may name. A node affinity
+// of a few kilobytes could otherwise name many millions.
+const mostNamedTemplates = 100
+
 // namedTemplates returns the launch templates that the pod itself names, in the order in which they
 // are tried; nil if it leaves that to the provisioner.
 func namedTemplates(pod Requirements) ([]Reference, string) {
@@ -168,6 +172,9 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 	}
 	if name.HasAbsence() {
 		return []Reference{{}}, ""
+	}
+	if len(name.values)*len(versions) > mostNamedTemplates {
+		return nil, fmt.Sprintf("names %d launch templates in %d versions: name at most %d together", len(name.values), len(versions), mostNamedTemplates)
 	}
 	var named []Reference
 	for _, template := range name.values {

@@ -29,7 +29,7 @@ func expect(pods, expected []packing.Pod) []packing.Pod {
 		pod := &corev1.Pod{Spec: expected[i].Spec}
 		pod.Namespace, pod.Name, pod.UID = expected[i].Namespace, name, types.UID(name)
 		// behind all others where the number is bounded
-		all = append(all, packing.Pod{Pod: pod, Tried: true})
+		all = append(all, packing.Pod{Pod: pod, Tried: true, Expected: true})
 	}
 	return all
 }

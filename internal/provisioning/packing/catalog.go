@@ -175,15 +175,15 @@ func (b *budget) begin() {
 	p := b.Provisioner
 	b.left, b.nodes = amounts{unbounded, unbounded}, unbounded
 	if p.Limits.CPU != nil {
-		b.bounded, b.left[cpu] = true, p.Limits.CPU.MilliValue()
+		b.bounded, b.left[cpu] = true, amountOf(corev1.ResourceCPU, p.Limits.CPU)
 		if p.Used.CPU != nil {
-			b.left[cpu] -= p.Used.CPU.MilliValue()
+			b.left[cpu] -= amountOf(corev1.ResourceCPU, p.Used.CPU)
 		}
 	}
 	if p.Limits.Memory != nil {
-		b.bounded, b.left[memory] = true, p.Limits.Memory.Value()
+		b.bounded, b.left[memory] = true, amountOf(corev1.ResourceMemory, p.Limits.Memory)
 		if p.Used.Memory != nil {
-			b.left[memory] -= p.Used.Memory.Value()
+			b.left[memory] -= amountOf(corev1.ResourceMemory, p.Used.Memory)
 		}
 	}
 	if p.Limits.Nodes != nil {

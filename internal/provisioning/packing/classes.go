@@ -131,7 +131,10 @@ func (k *classifier) classes(all []Pod, limited bool) []*class {
 	for i := range read {
 		d := &read[i]
 		request := k.resources.extended(d.request)
-		counts := k.countsOf(d.pod.Pod)
+		var counts []int32
+		if !d.pod.Expected {
+			counts = k.countsOf(d.pod.Pod)
+		}
 		key := k.classKey(d, request, counts, limited)
 		c := byKey[string(key)]
 		if c == nil {

@@ -148,6 +148,10 @@ type Pod struct {
 	// Tried reports that the pod was considered before, without success: where there is a bound,
 	// others come first.
 	Tried bool
+
+	// Expected reports that the pod is not there yet, and may never come. It takes room, and no
+	// spread or affinity counts it.
+	Expected bool
 }
 
 // Result holds what to launch, and where every pod goes.

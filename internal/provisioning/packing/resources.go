@@ -76,16 +76,27 @@ func (x *resourceIndex) extended(a amounts) amounts {
 func (x *resourceIndex) of(list corev1.ResourceList) amounts {
 	a := make(amounts, len(x.names))
 	for name, quantity := range list {
-		place, known := x.place[name]
-		switch {
-		case !known:
-		case name == corev1.ResourceCPU:
-			a[place] = quantity.MilliValue()
-		default:
-			a[place] = quantity.Value()
+		if place, known := x.place[name]; known {
+			a[place] = amountOf(name, &quantity)
 		}
 	}
 	return a
+}
+
+// amountOf returns a quantity of a resource as an amount, at most unbounded. The API server accepts
+// quantities of more than 64 bits, for which Value and MilliValue return 0 or a negative number.
+func amountOf(name corev1.ResourceName, quantity *resource.Quantity) int64 {
+	scale, most := resource.Scale(0), float64(unbounded)
+	if name == corev1.ResourceCPU {
+		scale, most = resource.Milli, most/1000
+	}
+	switch approximately := quantity.AsApproximateFloat64(); {
+	case approximately >= most:
+		return unbounded
+	case approximately <= -most:
+		return -unbounded
+	}
+	return quantity.ScaledValue(scale)
 }
 
 // attachableVolumes is the prefix that Kubernetes once used for the volumes of a CSI driver that a
@@ -135,9 +146,17 @@ func times(free, used, request amounts, bound int64) int64 {
 	return bound
 }
 
+// add adds so many times the other amounts. No sum is more than unbounded.
 func (a amounts) add(of amounts, count int64) {
 	for i := range of {
-		a[i] += of[i] * count
+		switch approximately := float64(a[i]) + float64(of[i])*float64(count); {
+		case approximately >= unbounded:
+			a[i] = unbounded
+		case approximately <= -unbounded:
+			a[i] = -unbounded
+		default:
+			a[i] += of[i] * count
+		}
 	}
 }
 
@@ -162,6 +181,9 @@ func holds(free, used amounts) bool {
 // quantity returns an amount of a resource with its unit, such as "1.5 CPU", "15.9 GB of memory",
 // or "2 nvidia.com/gpu".
 func (x *resourceIndex) quantity(place int, amount int64) string {
+	if amount >= unbounded {
+		return "at least " + x.quantity(place, unbounded-1)
+	}
 	switch name := x.names[place]; name {
 	case corev1.ResourceCPU:
 		return decimal(float64(amount)/1000, 3) + " CPU"
