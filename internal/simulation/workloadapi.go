@@ -64,7 +64,7 @@ func (w workloads) Node(_ context.Context, name string) (found *corev1.Node, err
 }
 
 // Cordon implements drain.API.
-func (w workloads) Cordon(ctx context.Context, name string) error {
+func (w workloads) Cordon(_ context.Context, name string) error {
 	if w.gate.world.flaw.NoCordons {
 		return nil
 	}
