@@ -334,7 +334,9 @@ func TestManagerOptions(t *testing.T) {
 			_, is := uncached[0].(*corev1.Secret)
 			return is && len(uncached) == 1
 		}},
-		{"without leader election everything may be written", nil, func(o Options) bool { return o.LeaderElection.lease() == nil && o.LeaderElection.lease().Check() == nil }},
+		{"without leader election everything may be written", nil, func(o Options) bool {
+			return o.LeaderElection.lease() == nil && o.LeaderElection.lease().Check() == nil
+		}},
 		{"with it nothing may be written before the lease is held", func(o *Options) { o.LeaderElection.Enabled = true }, func(o Options) bool {
 			return o.LeaderElection.lease().Check() != nil
 		}},
