@@ -248,7 +248,11 @@ func TestLostGroupIsReportedOnce(t *testing.T) {
 	if _, err := r.asg.DeleteAutoScalingGroup(t.Context(), &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: awssdk.String("pool"), ForceDelete: awssdk.Bool(true)}); err != nil {
 		t.Fatal(err)
 	}
-	r.until("the group is gone", func() bool { return r.group().AutoScalingGroupName == nil || r.group().Status == nil })
+	r.struck("autoscaling", "CreateAutoScalingGroup", denied, 3)
+	r.sim.ClearCalls()
+	r.until("creating another was tried more than once", func() bool {
+		return len(slices.DeleteFunc(r.sim.Calls(), func(call awssim.Call) bool { return call.Action != "CreateAutoScalingGroup" })) > 1
+	})
 	r.settled(1)
 	lost := r.told("")
 	if count := len(slices.DeleteFunc(slices.Clone(lost), func(note string) bool { return !strings.Contains(note, infrav1.ASGLostEvent) })); count != 1 {
