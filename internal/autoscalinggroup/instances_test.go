@@ -31,8 +31,8 @@ func stateOf(instance Instance) string {
 	return strings.Join(meanings, ", ")
 }
 
-// TestLifecycleStates holds what each lifecycle state of AWS means, and that one that AWS may add later
-// means nothing: such an instance is neither replaced nor let go.
+// TestLifecycleStates holds what each lifecycle state of AWS means, and that one that AWS may add
+// later means nothing: such an instance is neither replaced nor let go.
 func TestLifecycleStates(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{
@@ -78,8 +78,8 @@ func TestShrinks(t *testing.T) {
 	}
 }
 
-// TestGroupsAreListedByTag holds that the sweeps list the groups of pools, and those of EKS, and none
-// of others.
+// TestGroupsAreListedByTag holds that the sweeps list the groups of pools and the groups of EKS,
+// and no others.
 func TestGroupsAreListedByTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -154,8 +154,8 @@ func TestReleasedGroupKeepsItsConfiguration(t *testing.T) {
 	}
 }
 
-// TestTerminatedInstance holds that the group replaces an instance that is terminated, or shrinks by it,
-// and that one of no group is an error that names it.
+// TestTerminatedInstance holds that the group replaces an instance that is terminated, or shrinks
+// by it, and that one of no group is an error that names it.
 func TestTerminatedInstance(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -181,8 +181,8 @@ func TestTerminatedInstance(t *testing.T) {
 	}
 }
 
-// TestRetainedInstances holds that an instance whose termination is abandoned stays if the group retains
-// such instances, counts for none of its size, and goes when it is terminated.
+// TestRetainedInstances holds that an instance whose termination is abandoned stays if the group
+// retains such instances, counts for none of its size, and goes when it is terminated.
 func TestRetainedInstances(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -122,8 +122,8 @@ func TestPoolIsTakenOverAndGivenBack(t *testing.T) {
 	}
 }
 
-// TestReplicasFollowAnAutoscaler holds that the MachinePool gets the size that an external autoscaler
-// gave the group, and that Slipway leaves that size alone.
+// TestReplicasFollowAnAutoscaler holds that the MachinePool gets the size that an external
+// autoscaler gave the group, and that Slipway leaves that size alone.
 func TestReplicasFollowAnAutoscaler(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -153,8 +153,8 @@ func TestReplicasFollowAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestShortageIsExplained holds that a pool shows why instances do not come, that AWS is asked for that
-// the more rarely the longer it lasts, and that the condition goes with the shortage.
+// TestShortageIsExplained holds that a pool shows why instances do not come, that AWS is asked for
+// that the more rarely the longer it lasts, and that the condition goes with the shortage.
 func TestShortageIsExplained(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -195,8 +195,8 @@ func TestShortageIsExplained(t *testing.T) {
 	}
 }
 
-// TestOthersChangesAreTakenBack holds that what somebody else changes of a group is set back, and that
-// an event says so, in contrast to what the pool's user changes.
+// TestOthersChangesAreTakenBack holds that what somebody else changes of a group is set back, and
+// that an event says so, in contrast to what the pool's user changes.
 func TestOthersChangesAreTakenBack(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, func(pool *infrav1.AWSMachinePool) { pool.Spec.AdditionalTags = infrav1.Tags{"team": "blue"} })
@@ -237,8 +237,8 @@ func TestOthersChangesAreTakenBack(t *testing.T) {
 	}
 }
 
-// TestLostGroupIsReportedOnce holds that a group that was deleted outside Slipway is made again, and
-// that one event says so however often that is tried.
+// TestLostGroupIsReportedOnce holds that a group that was deleted outside Slipway is made again,
+// and that one event says so however often that is tried.
 func TestLostGroupIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -260,8 +260,8 @@ func TestLostGroupIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestPausedPoolIsLeftAlone holds that nothing in AWS is called for a paused pool, by its own annotation
-// or by its Cluster, and that what was asked for meanwhile is done afterwards.
+// TestPausedPoolIsLeftAlone holds that nothing in AWS is called for a paused pool, by its own
+// annotation or by its Cluster, and that what was asked for meanwhile is done afterwards.
 func TestPausedPoolIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -307,8 +307,8 @@ func TestPausedPoolIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestActionsOnObjects does actions on the objects of the management cluster, and again: each can be
-// repeated after a crash.
+// TestActionsOnObjects does actions on the objects of the management cluster, and again: each can
+// be repeated after a crash.
 func TestActionsOnObjects(t *testing.T) {
 	t.Parallel()
 	machine := &infrav1.AWSMachinePoolMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: machineName("pool", "i-1")}}

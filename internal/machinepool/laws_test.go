@@ -23,12 +23,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// model is a pool, and its group in an AWS in which every call succeeds and a refresh takes no time.
+// model is a pool, and its group in an AWS in which every call succeeds and a refresh takes no
+// time.
 type model struct {
 	in *input
-	// hooks are those of the group.
+	// hooks are the lifecycle hooks of the group.
 	hooks []autoscalinggroup.Hook
-	// refreshes are those of the group, newest first.
+	// refreshes are the instance refreshes of the group, newest first.
 	refreshes []autoscalinggroup.Refresh
 	// writes are the actions that were done.
 	writes []string
@@ -211,7 +212,8 @@ func (m *model) refresh() error {
 	return nil
 }
 
-// restart has a new manager find the pool as the API server stores it, which drops parts of seconds.
+// restart has a new manager find the pool as the API server stores it, which drops parts of
+// seconds.
 func (m *model) restart() error {
 	text, err := json.Marshal(m.in.Object)
 	if err != nil {
@@ -247,8 +249,8 @@ func (m *model) rest(restarts []bool) error {
 	return fmt.Errorf("no rest: %v", m.writes)
 }
 
-// disturbance is something that users, other programs and other controllers do to a pool. It changes
-// the node's configuration if it replaces nodes.
+// disturbance is something that users, other programs and other controllers do to a pool. It
+// changes the node's configuration if it replaces nodes.
 type disturbance struct {
 	what     string
 	replaces bool
@@ -314,10 +316,10 @@ func (m *model) outcome() map[string]any {
 	}
 }
 
-// TestDecisionsComeToRest holds three laws, whatever was done to a pool: what is planned is done once,
-// and then nothing is planned; no instance is replaced unless another configuration is wanted; and it
-// makes no difference whether managers were restarted in between, so that nothing is decided from more
-// than what the API server and AWS have.
+// TestDecisionsComeToRest holds three laws, whatever was done to a pool: what is planned is done
+// once, and then nothing is planned; no instance is replaced unless another configuration is
+// wanted; and it makes no difference whether managers were restarted in between, so that nothing is
+// decided from more than what the API server and AWS have.
 func TestDecisionsComeToRest(t *testing.T) {
 	t.Parallel()
 	rest := *atRest(t)
@@ -358,9 +360,9 @@ func TestDecisionsComeToRest(t *testing.T) {
 	})
 }
 
-// TestNothingIsPlannedBlindly holds that nothing in AWS is changed for a pool without an owner, without
-// access to AWS, or whose group is not known to be its own, whatever else was done to it, and also when
-// it is deleted or released.
+// TestNothingIsPlannedBlindly holds that nothing in AWS is changed for a pool without an owner,
+// without access to AWS, or whose group is not known to be its own, whatever else was done to it,
+// and also when it is deleted or released.
 func TestNothingIsPlannedBlindly(t *testing.T) {
 	t.Parallel()
 	rest := *atRest(t)

@@ -45,14 +45,15 @@ func (w *world) hooks(asg *autoscaling.Client, name string) []string {
 	return names
 }
 
-// autoscaling returns a client of Auto Scaling that reaches the same simulated AWS as the other clients.
+// autoscaling returns a client of Auto Scaling that reaches the same simulated AWS as the other
+// clients.
 func (w *world) autoscaling() *autoscaling.Client {
 	options := w.eks.Options()
 	return autoscaling.New(autoscaling.Options{Region: options.Region, Credentials: options.Credentials, BaseEndpoint: options.BaseEndpoint, HTTPClient: options.HTTPClient})
 }
 
-// TestHooksOfANodegroup holds that the hooks that a pool asks for are put on the Auto Scaling group of
-// its node group, that EKS's own stay, and that those that are no longer asked for go.
+// TestHooksOfANodegroup holds that the hooks that a pool asks for are put on the Auto Scaling group
+// of its node group, that EKS's own hooks stay, and that a hook goes that is no longer asked for.
 func TestHooksOfANodegroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,8 +76,8 @@ func TestHooksOfANodegroup(t *testing.T) {
 	}
 }
 
-// TestReplicasFollowAnAutoscaler holds that the MachinePool gets the size that an external autoscaler
-// gave the group, and that EKS is not asked for another.
+// TestReplicasFollowAnAutoscaler holds that the MachinePool gets the size that an external
+// autoscaler gave the group, and that EKS is not asked for another.
 func TestReplicasFollowAnAutoscaler(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,8 +135,8 @@ func TestRoleIsHandedOver(t *testing.T) {
 	w.expectNodegroups(w.pool("heir").Status.Nodegroup.Name)
 }
 
-// TestSubnetsAreFound holds that a pool that names no subnets gets those of its cluster, and that one
-// whose subnets do not exist waits for its user.
+// TestSubnetsAreFound holds that a pool that names no subnets gets the subnets of its cluster, and
+// that one whose subnets do not exist waits for its user.
 func TestSubnetsAreFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,8 +159,8 @@ func TestSubnetsAreFound(t *testing.T) {
 	w.expectNodegroups(w.pool("pool").Status.Nodegroup.Name)
 }
 
-// TestPausedPoolIsLeftAlone holds that AWS is not called for a paused pool, not even to delete it, and
-// that what was asked for meanwhile is done afterwards.
+// TestPausedPoolIsLeftAlone holds that AWS is not called for a paused pool, not even to delete it,
+// and that what was asked for meanwhile is done afterwards.
 func TestPausedPoolIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -251,8 +252,8 @@ func TestActionsOnObjects(t *testing.T) {
 	}
 }
 
-// TestNodegroupsOfOthersAreNotActedOn holds that an action on a node group or a role that was not seen
-// to be the pool's is refused, before AWS is called.
+// TestNodegroupsOfOthersAreNotActedOn holds that an action on a node group or a role that was not
+// seen to be the pool's is refused, before AWS is called.
 func TestNodegroupsOfOthersAreNotActedOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -304,8 +305,9 @@ func TestTagsAfterACall(t *testing.T) {
 	}
 }
 
-// TestNothingIsPlannedBlindly holds that nothing in AWS is changed for a pool without an owner, without
-// access to AWS, or whose node group is not known to be its own, whatever else is the matter with it.
+// TestNothingIsPlannedBlindly holds that nothing in AWS is changed for a pool without an owner,
+// without access to AWS, or whose node group is not known to be its own, whatever else is the
+// matter with it.
 func TestNothingIsPlannedBlindly(t *testing.T) {
 	t.Parallel()
 	disturbances := map[string]edit{
@@ -348,8 +350,8 @@ func TestNothingIsPlannedBlindly(t *testing.T) {
 	}
 }
 
-// TestDecisionSurvivesTheAPIServer holds that a decision from what the API server stores, which has no
-// parts of seconds, is the one that is made from what a process has.
+// TestDecisionSurvivesTheAPIServer holds that a decision from what the API server stores, which has
+// no parts of seconds, is the one that is made from what a process has.
 func TestDecisionSurvivesTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for since := range 14 {

@@ -17,8 +17,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// world is an API server with kinds of which there are no objects, but for namespace kube-system and
-// the leases that are written to it. It records the requests.
+// world is an API server with kinds of which there are no objects, but for namespace kube-system
+// and the leases that are written to it. It records the requests.
 type world struct {
 	*testing.T
 	url string
@@ -33,7 +33,7 @@ type world struct {
 	done chan struct{}
 }
 
-// clusterWide are kinds whose objects are in no namespace. Those of identities are others.
+// clusterWide are kinds whose objects are in no namespace. The identities of CAPA are others.
 var clusterWide = sets.New("Node", "Namespace", "Provisioner", "ProvisionedNode")
 
 // resourceOf returns the name of a kind in paths.

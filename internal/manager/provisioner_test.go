@@ -44,8 +44,8 @@ func provisionerFor(t *testing.T, w *world) (ProvisionerOptions, *awssim.Simulat
 	return options, sim
 }
 
-// TestProvisionerWatches holds that a provisioner of a cluster without Provisioners reads pods, nodes
-// and its own kinds, launches nothing, and writes nothing.
+// TestProvisionerWatches holds that a provisioner of a cluster without Provisioners reads pods,
+// nodes and its own kinds, launches nothing, and writes nothing.
 func TestProvisionerWatches(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, namespace, pods string }{
@@ -172,7 +172,8 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	}
 }
 
-// TestClusterAsItKnowsItself reads what nodes of default launch templates are told about the cluster.
+// TestClusterAsItKnowsItself reads what nodes of default launch templates are told about the
+// cluster.
 func TestClusterAsItKnowsItself(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -252,7 +253,8 @@ func TestConfigsAreReadByName(t *testing.T) {
 	}
 }
 
-// TestShortagesAreMeasured holds that metrics describe what AWS had none of, until that is forgotten.
+// TestShortagesAreMeasured holds that metrics describe what AWS had none of, until that is
+// forgotten.
 func TestShortagesAreMeasured(t *testing.T) {
 	t.Parallel()
 	_, clock, _ := awssimtest.Start(t, time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), awssim.Options{})

@@ -44,7 +44,7 @@ func managed(without ...string) []schema.GroupVersionKind {
 	return kinds
 }
 
-// optionsFor are those of a manager of a cluster.
+// optionsFor returns the options of a manager of a cluster.
 func optionsFor(w *world) Options {
 	return Options{
 		RESTConfig: &rest.Config{Host: w.url, QPS: -1}, AWS: credentials(nil), Log: logr.Discard(), Traces: noop.NewTracerProvider(),
@@ -92,8 +92,8 @@ func watched() []string {
 	}
 }
 
-// TestManagerWatches holds what a manager reads: every kind that it needs once, those of CAPA only
-// where they are installed, and never all Secrets.
+// TestManagerWatches holds what a manager reads: every kind that it needs once, the kinds of CAPA
+// only where they are installed, and never all Secrets.
 func TestManagerWatches(t *testing.T) {
 	t.Parallel()
 	inNamespace := func(paths []string) []string {
@@ -151,8 +151,8 @@ func TestManagerWatches(t *testing.T) {
 	}
 }
 
-// TestKindsThatCannotBeFound holds that a manager does not take an API server that does not answer for
-// one without CAPA: it would leave the clusters without their network for as long as it runs.
+// TestKindsThatCannotBeFound holds that a manager does not take an API server that does not answer
+// for one without CAPA: it would leave the clusters without their network for as long as it runs.
 func TestKindsThatCannotBeFound(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -175,8 +175,8 @@ func TestKindsThatCannotBeFound(t *testing.T) {
 	}
 }
 
-// TestLeadership holds that a manager takes the lease before it works, gives it back when it ends, and
-// does not touch one that another manager holds.
+// TestLeadership holds that a manager takes the lease before it works, gives it back when it ends,
+// and does not touch one that another manager holds.
 func TestLeadership(t *testing.T) {
 	t.Parallel()
 	w := serve(t, managed()...)
@@ -196,8 +196,8 @@ func TestLeadership(t *testing.T) {
 	}
 }
 
-// TestAnotherLeads holds that a manager neither takes the lease of another manager nor writes anything
-// while it waits.
+// TestAnotherLeads holds that a manager neither takes the lease of another manager nor writes
+// anything while it waits.
 func TestAnotherLeads(t *testing.T) {
 	t.Parallel()
 	w := serve(t, managed()...)
@@ -229,8 +229,8 @@ func TestAnotherLeads(t *testing.T) {
 	}
 }
 
-// TestProfilesOfTheProvisioner holds that instance profiles are limited only where an identity of CAPA
-// can say so, and that an API server that does not answer is no permission.
+// TestProfilesOfTheProvisioner holds that instance profiles are limited only where an identity of
+// CAPA can say so, and that an API server that does not answer is no permission.
 func TestProfilesOfTheProvisioner(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
-// TestMetricsAreOptional calls every method of a Progress that there is none of, as a manager without
-// metrics does: each does nothing.
+// TestMetricsAreOptional calls every method of a Progress that there is none of, as a manager
+// without metrics does: each does nothing.
 func TestMetricsAreOptional(t *testing.T) {
 	t.Parallel()
 	var none *metrics.Progress
@@ -53,8 +53,8 @@ func TestMetricsAreOptional(t *testing.T) {
 	}
 }
 
-// TestFailureIsNewsOnce holds what is remembered of failures that were warned about: for each object and
-// type of condition the last one, until the condition is True or the object is gone.
+// TestFailureIsNewsOnce holds what is remembered of failures that were warned about: for each
+// object and type of condition the last one, until the condition is True or the object is gone.
 func TestFailureIsNewsOnce(t *testing.T) {
 	t.Parallel()
 	progress := metrics.NewProgress()
@@ -93,8 +93,8 @@ func TestFailureIsNewsOnce(t *testing.T) {
 	}
 }
 
-// TestForgottenNodesCountAgain holds that what is counted once for a node is forgotten with it, so that
-// a later node of its name counts, and memory does not grow.
+// TestForgottenNodesCountAgain holds that what is counted once for a node is forgotten with it, so
+// that a later node of its name counts, and memory does not grow.
 func TestForgottenNodesCountAgain(t *testing.T) {
 	t.Parallel()
 	progress, node := metrics.NewProgress(), provisioned("one", "a")
@@ -113,8 +113,8 @@ func TestForgottenNodesCountAgain(t *testing.T) {
 	}
 }
 
-// TestClocksThatDisagree holds that no time is measured that is negative: AWS's clock, the API server's
-// and the manager's may differ.
+// TestClocksThatDisagree holds that no time is measured that is negative: AWS's clock, the API
+// server's and the manager's may differ.
 func TestClocksThatDisagree(t *testing.T) {
 	t.Parallel()
 	progress, node := metrics.NewProgress(), provisioned("one", "a")

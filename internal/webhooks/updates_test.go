@@ -45,8 +45,8 @@ var idleHops = infrav1.AWSLaunchTemplate{
 	InstanceMetadataOptions: &infrav1.InstanceMetadataOptions{HTTPEndpoint: infrav1.InstanceMetadataDisabled, HTTPPutResponseHopLimit: 2},
 }
 
-// validators are the answers of each kind to the creation of an object that is warned of, to an update
-// that changes what a user writes, and to updates that do not.
+// validators are the answers of each kind to the creation of an object that is warned of, to an
+// update that changes what a user writes, and to updates that do not.
 func validators(t *testing.T, reader client.Reader) map[string]func(change string) (admission.Warnings, error) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: "blue", Name: "workers"}
@@ -125,8 +125,9 @@ func validators(t *testing.T, reader client.Reader) map[string]func(change strin
 	}
 }
 
-// TestOnlyUsersAreWarned holds that each kind is warned of when a user creates or edits it, and not by
-// the writes of controllers, while it is deleted, or when it is gone. That reads fail changes nothing.
+// TestOnlyUsersAreWarned holds that each kind is warned of when a user creates or edits it, and not
+// by the writes of controllers, while it is deleted, or when it is gone. That reads fail changes
+// nothing.
 func TestOnlyUsersAreWarned(t *testing.T) {
 	t.Parallel()
 	for _, fails := range []error{nil, errors.New("the API server does not answer")} {
@@ -171,8 +172,9 @@ func TestMachinePoolsThatAreNotWarnedOf(t *testing.T) {
 	}
 }
 
-// TestApprovalThatCannotBeChecked holds that an approval is checked with the launch config that the pool
-// refers to, and is admitted where that cannot be read: the controller ignores a wrong one too.
+// TestApprovalThatCannotBeChecked holds that an approval is checked with the launch config that the
+// pool refers to, and is admitted where that cannot be read: the controller ignores a wrong one
+// too.
 func TestApprovalThatCannotBeChecked(t *testing.T) {
 	t.Parallel()
 	shared := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "shared"}}

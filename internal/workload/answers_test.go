@@ -52,8 +52,8 @@ func describePod(pod corev1.Pod) string {
 	return text
 }
 
-// TestWhatIsReadOfPods holds what draining learns from a list of pods: the fields that it goes by, and
-// of hostile or broken answers an error that says what is wrong with the API server.
+// TestWhatIsReadOfPods holds what draining learns from a list of pods: the fields that it goes by,
+// and of hostile or broken answers an error that says what is wrong with the API server.
 func TestWhatIsReadOfPods(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", longestText+1)
@@ -156,8 +156,8 @@ func TestWhatIsReadOfNodes(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded holds that what is kept of an answer has a bound, whatever JSON a tenant's API
-// server sends, and that every answer is read or refused.
+// TestAnswersAreBounded holds that what is kept of an answer has a bound, whatever JSON a tenant's
+// API server sends, and that every answer is read or refused.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	text := rapid.OneOf(rapid.StringN(0, 20, -1), rapid.SampledFrom([]string{
@@ -193,8 +193,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// TestMessagesAreShortened holds that what a tenant's API server says of an error takes a bounded place
-// in conditions, and is cut between characters.
+// TestMessagesAreShortened holds that what a tenant's API server says of an error takes a bounded
+// place in conditions, and is cut between characters.
 func TestMessagesAreShortened(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{"", "short", strings.Repeat("é", longestMessage), strings.Repeat("é", longestMessage+1), strings.Repeat("\xff", 3*longestMessage)} {
@@ -238,7 +238,8 @@ func TestNodeThatWasNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestUncordonSendsThePatch holds that a Node is made schedulable by exactly the patch that was decided.
+// TestUncordonSendsThePatch holds that a Node is made schedulable by exactly the patch that was
+// decided.
 func TestUncordonSendsThePatch(t *testing.T) {
 	t.Parallel()
 	var got string

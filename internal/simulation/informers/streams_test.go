@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestMetadataIsAStreamOfItsOwn holds that a kind and its metadata are watched apart, as in a manager:
-// each is as stale as its own deliveries.
+// TestMetadataIsAStreamOfItsOwn holds that a kind and its metadata are watched apart, as in a
+// manager: each is as stale as its own deliveries.
 func TestMetadataIsAStreamOfItsOwn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -41,8 +41,8 @@ func TestMetadataIsAStreamOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestListsAreSelected holds that lists are selected by namespace and labels, are sorted, and are the
-// reader's unless it asks for the cache's own objects.
+// TestListsAreSelected holds that lists are selected by namespace and labels, are sorted, and are
+// the reader's unless it asks for the cache's own objects.
 func TestListsAreSelected(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -62,8 +62,8 @@ func TestListsAreSelected(t *testing.T) {
 	f.expect("a change of what was listed changes no cache", f.names(client.MatchingLabels{"color": "changed"}))
 }
 
-// TestProcessThatEnds holds that nothing is delivered to a process that has ended, and that a new one
-// lists anew.
+// TestProcessThatEnds holds that nothing is delivered to a process that has ended, and that a new
+// one lists anew.
 func TestProcessThatEnds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -77,7 +77,8 @@ func TestProcessThatEnds(t *testing.T) {
 	}
 }
 
-// TestMistakesOfASimulation holds that what a simulation cannot do is an error, and not done silently.
+// TestMistakesOfASimulation holds that what a simulation cannot do is an error, and not done
+// silently.
 func TestMistakesOfASimulation(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
