@@ -73,10 +73,12 @@ func running(t *testing.T, run func(context.Context) error) (stop func()) {
 			t.Errorf("it ends with %v", err)
 		}
 	}()
-	return func() {
+	stop = func() {
 		cancel()
 		<-ended
 	}
+	t.Cleanup(stop) // also if the test ends early
+	return stop
 }
 
 const infra, core = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/", "/apis/cluster.x-k8s.io/v1beta2/"
