@@ -45,7 +45,7 @@ func TestLifecycleStates(t *testing.T) {
 		"Warmed:Terminating": "leaving, warm", "Warmed:Terminating:Wait": "held, leaving, warm", "Warmed:Terminating:Proceed": "leaving, warm", "Warmed:Terminated": "leaving, warm",
 		"ReplacingRootVolume": "replaces its root", "ReplacingRootVolume:Wait": "held, replaces its root", "ReplacingRootVolume:Proceed": "replaces its root",
 		"RootVolumeReplaced": "replaces its root",
-		"":                   "", "SomethingNew": "", "inservice": "", "InService ": "",
+		"":                   "", "SomethingNew": "", "inservice": "", "in service": "",
 	} {
 		if got := stateOf(Instance{LifecycleState: state}); got != want {
 			t.Errorf("%s is %q, want %q", state, got, want)

@@ -280,7 +280,7 @@ func TestEventsBeforeThereIsAManager(t *testing.T) {
 	t.Parallel()
 	later, recorder, lease := &laterRecorder{}, record.NewFakeRecorder(10), &corev1.ConfigMap{}
 	report := func() {
-		var provider record.EventRecorder = later.GetEventRecorderFor("leader election")
+		provider := later.GetEventRecorderFor("leader election")
 		provider.Event(lease, "Normal", "LeaderElection", "a became leader")
 		provider.Eventf(lease, "Normal", "LeaderElection", "%s became %s", "b", "leader")
 		provider.AnnotatedEventf(lease, map[string]string{"a": "b"}, "Warning", "LeaderElection", "%d%%", 100)
