@@ -91,7 +91,7 @@ func warmPoolDeletion(desired Desired, _ Given, group Group) []Change {
 }
 
 func updates(desired Desired, _ Given, group Group) []Change {
-	reasons := UpdateReasons(desired, group)
+	reasons := updateReasons(desired, group)
 	if len(reasons) == 0 {
 		return nil
 	}

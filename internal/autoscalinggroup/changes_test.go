@@ -64,34 +64,6 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestHookChanges holds that hooks of others stay, and that ours come and go.
-func TestHookChanges(t *testing.T) {
-	t.Parallel()
-	ours, theirs, other := hook("ours"), hook("theirs"), hook("ours")
-	other.Heartbeat = 60
-	for _, row := range []struct {
-		reason  string
-		wanted  []Hook
-		retired []string
-		present []Hook
-		want    []string
-	}{
-		{"none", nil, nil, []Hook{theirs}, nil},
-		{"as wanted", []Hook{ours}, []string{"ours"}, []Hook{ours, theirs}, nil},
-		{"missing", []Hook{ours}, []string{"ours"}, []Hook{theirs}, []string{"put lifecycle hook ours"}},
-		{"changed outside", []Hook{ours}, []string{"ours"}, []Hook{other}, []string{"put lifecycle hook ours"}},
-		{"retired", nil, []string{"ours", "gone"}, []Hook{ours, theirs}, []string{"deleted lifecycle hook ours"}},
-	} {
-		var got []string
-		for _, change := range HookChanges(row.wanted, row.retired, row.present) {
-			got = append(got, change.Effect())
-		}
-		if difference := cmp.Diff(row.want, got); difference != "" {
-			t.Errorf("%s (-want +got):\n%s", row.reason, difference)
-		}
-	}
-}
-
 // TestTagChanges holds which tags are set and removed.
 func TestTagChanges(t *testing.T) {
 	t.Parallel()

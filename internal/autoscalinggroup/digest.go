@@ -1,16 +1,12 @@
 package autoscalinggroup
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-)
+import "github.com/slipway-project/slipway/internal/digest"
 
 // Digests returns two digests that are equal for the same group, hooks apart, and for no other: one
 // of what it launches, "" if that is not known, and one of the rest.
 func (d Desired) Digests() (settings, launches string) {
 	if d.launches() {
-		launches = digestOf(struct {
+		launches = digest.Of(struct {
 			Template string
 			Version  int64
 			Policy   any
@@ -18,14 +14,5 @@ func (d Desired) Digests() (settings, launches string) {
 	}
 	d.LaunchTemplateID, d.Version, d.MixedInstancesPolicy = "", 0, nil
 	d.Names, d.Hooks, d.RetiredTags = nil, nil, nil
-	return digestOf(d), launches
-}
-
-func digestOf(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // strings, numbers and maps of strings: there is nothing that JSON cannot write
-	}
-	digest := sha256.Sum256(text)
-	return hex.EncodeToString(digest[:])[:16]
+	return digest.Of(d), launches
 }

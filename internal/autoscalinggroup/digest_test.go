@@ -1,6 +1,10 @@
 package autoscalinggroup
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
+)
 
 // TestDigests holds which edits change the digests of a group, and which do not.
 func TestDigests(t *testing.T) {
@@ -19,7 +23,7 @@ func TestDigests(t *testing.T) {
 	}{
 		{reason: "nothing", edit: func(*Desired) {}},
 		{reason: "what the group may be called", edit: func(d *Desired) { d.Names = nil }},
-		{reason: "hooks, which have a digest of their own", edit: func(d *Desired) { d.Hooks = []Hook{{Name: "x"}} }},
+		{reason: "hooks, which have a digest of their own", edit: func(d *Desired) { d.Hooks = []lifecyclehook.Hook{{Name: "x"}} }},
 		{reason: "retired tags, which are gone in the end", edit: func(d *Desired) { d.RetiredTags = []string{"x"} }},
 		{reason: "a bound", edit: func(d *Desired) { d.MaxSize = 4 }, otherSettings: true},
 		{reason: "a tag", edit: func(d *Desired) { d.Tags["a"] = "c" }, otherSettings: true},

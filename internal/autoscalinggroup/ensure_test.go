@@ -17,10 +17,11 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 )
 
-func hook(name string) Hook {
-	return HooksOf([]infrav1.AWSLifecycleHook{{Name: name, LifecycleTransition: infrav1.LifecycleTransitionInstanceTerminating}})[0]
+func hook(name string) lifecyclehook.Hook {
+	return lifecyclehook.Of([]infrav1.AWSLifecycleHook{{Name: name, LifecycleTransition: infrav1.LifecycleTransitionInstanceTerminating}})[0]
 }
 
 func (r *rig) hooks() []string {
@@ -69,7 +70,7 @@ func TestEnsureHooks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	desired := r.here(plain())
-	desired.Hooks = []Hook{hook("ours")}
+	desired.Hooks = []lifecyclehook.Hook{hook("ours")}
 	r.create(desired)
 	if _, err := r.asg.PutLifecycleHook(t.Context(), &autoscaling.PutLifecycleHookInput{
 		AutoScalingGroupName: awssdk.String("pool"), LifecycleHookName: awssdk.String("theirs"), LifecycleTransition: awssdk.String("autoscaling:EC2_INSTANCE_LAUNCHING"),
@@ -81,20 +82,20 @@ func TestEnsureHooks(t *testing.T) {
 	untold := hook("told")
 	for _, row := range []struct {
 		reason  string
-		wanted  []Hook
+		wanted  []lifecyclehook.Hook
 		retired []string
 		calls   []string
 		want    []string
 	}{
-		{"made with the group", []Hook{hook("ours")}, []string{"ours"}, nil, []string{"ours", "theirs"}},
-		{"one more", []Hook{hook("ours"), told}, []string{"ours"}, []string{"PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
-		{"as it is", []Hook{hook("ours"), told}, []string{"ours", "told"}, nil, []string{"ours", "theirs", "told"}},
-		{"metadata cannot be taken away", []Hook{hook("ours"), untold}, []string{"ours", "told"}, []string{"DeleteLifecycleHook", "PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
-		{"one goes", []Hook{untold}, []string{"ours", "told", "never put"}, []string{"DeleteLifecycleHook"}, []string{"theirs", "told"}},
+		{"made with the group", []lifecyclehook.Hook{hook("ours")}, []string{"ours"}, nil, []string{"ours", "theirs"}},
+		{"one more", []lifecyclehook.Hook{hook("ours"), told}, []string{"ours"}, []string{"PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
+		{"as it is", []lifecyclehook.Hook{hook("ours"), told}, []string{"ours", "told"}, nil, []string{"ours", "theirs", "told"}},
+		{"metadata cannot be taken away", []lifecyclehook.Hook{hook("ours"), untold}, []string{"ours", "told"}, []string{"DeleteLifecycleHook", "PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
+		{"one goes", []lifecyclehook.Hook{untold}, []string{"ours", "told", "never put"}, []string{"DeleteLifecycleHook"}, []string{"theirs", "told"}},
 		{"all go", nil, []string{"told"}, []string{"DeleteLifecycleHook"}, []string{"theirs"}},
 	} {
 		r.sim.ClearCalls()
-		done, err := r.groups.EnsureHooks(t.Context(), "pool", row.wanted, row.retired)
+		done, err := r.groups.Hooks.Ensure(t.Context(), "pool", row.wanted, row.retired)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,26 +106,6 @@ func TestEnsureHooks(t *testing.T) {
 		if got := r.hooks(); !slices.Equal(got, row.want) {
 			t.Errorf("%s: hooks %q, want %q", row.reason, got, row.want)
 		}
-	}
-}
-
-func TestHooksWithGroup(t *testing.T) {
-	t.Parallel()
-	leaving, coming, told := hook("a"), hook("b"), hook("c")
-	coming.Transition = "autoscaling:EC2_INSTANCE_LAUNCHING"
-	told.TargetARN, told.Transition = "arn:aws:sqs:us-east-1:111122223333:one", coming.Transition
-	for reason, row := range map[string]struct{ hooks, want []Hook }{
-		"none":                         {},
-		"alike in whom they tell":      {[]Hook{leaving, coming}, []Hook{leaving, coming}},
-		"those of launches come first": {[]Hook{leaving, told}, []Hook{told}},
-		"the first of launches":        {[]Hook{coming, leaving, told}, []Hook{coming, leaving}},
-	} {
-		if difference := cmp.Diff(row.want, HooksWithGroup(row.hooks)); difference != "" {
-			t.Errorf("%s:\n%s", reason, difference)
-		}
-	}
-	if HooksDigest([]Hook{leaving}) == HooksDigest([]Hook{coming}) || HooksDigest([]Hook{leaving}) != HooksDigest([]Hook{hook("a")}) {
-		t.Error("a digest is that of its hooks, and of no others")
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 )
 
 // Desired is the group that a pool asks for.
@@ -44,7 +46,7 @@ type Desired struct {
 	Settings  Settings
 	// Hooks are sorted by name. They come from the pool's list, and from whatever of ours holds
 	// instances (draining).
-	Hooks []Hook
+	Hooks []lifecyclehook.Hook
 	// TargetGroupARNs and Suspended processes are sorted.
 	TargetGroupARNs, Suspended []string
 	// TrafficSources are sorted by identifier.

@@ -13,21 +13,21 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// Reader has the calls of Auto Scaling that describe groups.
-type Reader interface {
+// reader has the calls of Auto Scaling that describe groups.
+type reader interface {
 	autoscaling.DescribeAutoScalingGroupsAPIClient
 	autoscaling.DescribeInstanceRefreshesAPIClient
 	autoscaling.DescribeScalingActivitiesAPIClient
 	autoscaling.DescribeWarmPoolAPIClient
-	DescribeLifecycleHooks(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
 }
 
-// Writer has the calls of Auto Scaling that create, update, and delete groups.
-type Writer interface {
+// writer has the calls of Auto Scaling that create, update, and delete groups.
+type writer interface {
 	CreateAutoScalingGroup(context.Context, *autoscaling.CreateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.CreateAutoScalingGroupOutput, error)
 	UpdateAutoScalingGroup(context.Context, *autoscaling.UpdateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.UpdateAutoScalingGroupOutput, error)
 	DeleteAutoScalingGroup(context.Context, *autoscaling.DeleteAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteAutoScalingGroupOutput, error)
@@ -35,12 +35,10 @@ type Writer interface {
 	DeleteTags(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
 }
 
-// Attacher has the calls of Auto Scaling for parts of a group that have calls of their own.
-type Attacher interface {
+// attacher has the calls of Auto Scaling for parts of a group that have calls of their own.
+type attacher interface {
 	SuspendProcesses(context.Context, *autoscaling.SuspendProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.SuspendProcessesOutput, error)
 	ResumeProcesses(context.Context, *autoscaling.ResumeProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.ResumeProcessesOutput, error)
-	PutLifecycleHook(context.Context, *autoscaling.PutLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.PutLifecycleHookOutput, error)
-	DeleteLifecycleHook(context.Context, *autoscaling.DeleteLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteLifecycleHookOutput, error)
 	PutWarmPool(context.Context, *autoscaling.PutWarmPoolInput, ...func(*autoscaling.Options)) (*autoscaling.PutWarmPoolOutput, error)
 	DeleteWarmPool(context.Context, *autoscaling.DeleteWarmPoolInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteWarmPoolOutput, error)
 	AttachLoadBalancerTargetGroups(context.Context, *autoscaling.AttachLoadBalancerTargetGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error)
@@ -51,18 +49,24 @@ type Attacher interface {
 
 // AutoScaling is all of Auto Scaling that this package calls.
 type AutoScaling interface {
-	Reader
-	Writer
-	Attacher
-	LifecycleActions
-	Refresher
+	reader
+	writer
+	attacher
+	lifecycleActions
+	refresher
+	lifecyclehook.API
 }
 
 // Groups keeps Auto Scaling groups in one account and region.
-type Groups struct{ api AutoScaling }
+type Groups struct {
+	// Hooks keeps their lifecycle hooks.
+	Hooks *lifecyclehook.Client
+
+	api AutoScaling
+}
 
 // NewGroups returns the groups that a client reaches.
-func NewGroups(api AutoScaling) *Groups { return &Groups{api: api} }
+func NewGroups(api AutoScaling) *Groups { return &Groups{api: api, Hooks: lifecyclehook.New(api)} }
 
 // DescribeBatch is the number of groups that one call describes by name (AWS:
 // API_DescribeAutoScalingGroups, MaxRecords).
@@ -85,13 +89,13 @@ func (g *Groups) List(ctx context.Context) (map[string]Group, error) {
 	return g.tagged(ctx, infrav1.TagMachinePool)
 }
 
-// TagNodegroup is the key of the tag by which EKS marks the groups that it creates for node groups
+// tagNodegroup is the key of the tag by which EKS marks the groups that it creates for node groups
 // (AWS: EKS user guide, managed-node-groups).
-const TagNodegroup = "eks:nodegroup-name"
+const tagNodegroup = "eks:nodegroup-name"
 
 // ListManaged returns all groups that EKS created for node groups, by name.
 func (g *Groups) ListManaged(ctx context.Context) (map[string]Group, error) {
-	return g.tagged(ctx, TagNodegroup)
+	return g.tagged(ctx, tagNodegroup)
 }
 
 func (g *Groups) tagged(ctx context.Context, key string) (map[string]Group, error) {
@@ -160,7 +164,7 @@ func (g *Groups) Create(ctx context.Context, desired Desired, name string) error
 	return nil
 }
 
-// Update brings a group with UpdateReasons to the desired state. If AWS refuses the request as it
+// Update brings a group with updateReasons to the desired state. If AWS refuses the request as it
 // is, and it changes sizes among other things, only the sizes are changed: a launch template or a
 // setting that AWS does not accept must not keep a pool from growing or shrinking.
 func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error {
@@ -171,7 +175,7 @@ func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error
 	err = fmt.Errorf("updating Auto Scaling group %q: %w", group.Name, err)
 	sizes := differences(sizeChecks, desired, group)
 	refused := aws.FateOf(err).Kind == aws.WaitForUser || aws.IsLaunchTemplateNotFound(err)
-	if !refused || len(sizes) == 0 || len(sizes) == len(UpdateReasons(desired, group)) {
+	if !refused || len(sizes) == 0 || len(sizes) == len(updateReasons(desired, group)) {
 		return err
 	}
 	if _, failed := g.api.UpdateAutoScalingGroup(ctx, sizesInput(desired, group)); failed != nil {

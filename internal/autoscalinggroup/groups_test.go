@@ -25,6 +25,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/awssimtest"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
@@ -199,7 +200,7 @@ func (r *rig) make(t *rapid.T, desired Desired, name string) {
 	if changed, err := r.groups.EnsureTags(r.Context(), desired, group); len(changed) > 0 || err != nil {
 		t.Fatalf("the new group's tags: changed %q, error %v", changed, err)
 	}
-	if reasons := UpdateReasons(desired, group); len(reasons) > 0 && !slices.Contains(desired.Suspended, ProcessLaunch) {
+	if reasons := updateReasons(desired, group); len(reasons) > 0 && !slices.Contains(desired.Suspended, ProcessLaunch) {
 		t.Fatalf("the new group is not as desired: %q", reasons)
 	}
 	if err := r.bring(desired, Desired{}, &group); err != nil {
@@ -211,7 +212,7 @@ func (r *rig) make(t *rapid.T, desired Desired, name string) {
 // bring brings a group from an earlier to the desired state.
 func (r *rig) bring(desired, before Desired, group *Group) error {
 	ctx := r.Context()
-	if _, err := r.groups.EnsureHooks(ctx, group.Name, desired.Hooks, HookNames(before.Hooks)); err != nil {
+	if _, err := r.groups.Hooks.Ensure(ctx, group.Name, desired.Hooks, lifecyclehook.Names(before.Hooks)); err != nil {
 		return err
 	}
 	given := Given{Processes: before.Suspended, TargetGroups: before.TargetGroupARNs, TrafficSources: Identifiers(before.TrafficSources)}
@@ -229,7 +230,7 @@ func (r *rig) bring(desired, before Desired, group *Group) error {
 
 // isAsDesired holds that nothing is left to do.
 func (r *rig) isAsDesired(t *rapid.T, what string, desired Desired, group Group) {
-	if reasons := UpdateReasons(desired, group); len(reasons) > 0 {
+	if reasons := updateReasons(desired, group); len(reasons) > 0 {
 		t.Fatalf("%s is not as desired: %q", what, reasons)
 	}
 	r.sim.ClearCalls()

@@ -84,7 +84,7 @@ func TestGroupsAreListedByTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for name, tags := range map[string]map[string]string{
-		"pool": {infrav1.TagMachinePool: "team/blue/pool"}, "eks-nodes": {TagNodegroup: "nodes"}, "theirs": {"team": infrav1.TagMachinePool}, "untagged": nil,
+		"pool": {infrav1.TagMachinePool: "team/blue/pool"}, "eks-nodes": {tagNodegroup: "nodes"}, "theirs": {"team": infrav1.TagMachinePool}, "untagged": nil,
 	} {
 		desired := r.here(plain())
 		desired.Tags = tags

@@ -21,9 +21,9 @@ var (
 	launchChecks = []check{templateDiffers, policyDiffers, overridesDiffer, distributionDiffers}
 )
 
-// UpdateReasons says what would change, an entry for each thing that differs; none means that the
+// updateReasons says what would change, an entry for each thing that differs; none means that the
 // group is as desired.
-func UpdateReasons(desired Desired, group Group) []string {
+func updateReasons(desired Desired, group Group) []string {
 	reasons := slices.Concat(differences(sizeChecks, desired, group), differences([]check{subnetsDiffer}, desired, group))
 	if desired.launches() {
 		reasons = append(reasons, differences(launchChecks, desired, group)...)

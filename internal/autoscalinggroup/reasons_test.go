@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
@@ -101,11 +102,11 @@ func TestUpdateReasons(t *testing.T) {
 			t.Parallel()
 			desired, group := row.from, groupAs(row.from)
 			row.change(&desired, &group)
-			if difference := cmp.Diff(row.want, UpdateReasons(desired, group)); difference != "" {
+			if difference := cmp.Diff(row.want, updateReasons(desired, group)); difference != "" {
 				t.Errorf("reasons (-want +got):\n%s", difference)
 			}
 			Apply(desired, &group)
-			if left := UpdateReasons(desired, group); len(left) > 0 {
+			if left := updateReasons(desired, group); len(left) > 0 {
 				t.Errorf("after the update: %q", left)
 			}
 		})
@@ -130,7 +131,7 @@ var anyDesired = rapid.Custom(func(t *rapid.T) Desired {
 	if len(desired.SubnetIDs) == 1 && !attributeBased(desired.MixedInstancesPolicy) {
 		desired.Settings.PlacementGroup = rapid.SampledFrom([]string{"", placementGroup}).Draw(t, "placement group")
 	}
-	desired.Hooks = HooksOf(anyHooks.Draw(t, "hooks"))
+	desired.Hooks = lifecyclehook.Of(anyHooks.Draw(t, "hooks"))
 	desired.TargetGroupARNs = sorted(rapid.SliceOfNDistinct(rapid.SampledFrom(targetGroups), 0, 2, rapid.ID[string]).Draw(t, "target groups"))
 	desired.TrafficSources = rapid.SampledFrom([][]TrafficSource{nil, trafficSources[:1], trafficSources}).Draw(t, "traffic sources")
 	if attributeBased(desired.MixedInstancesPolicy) {
@@ -157,7 +158,7 @@ func TestNoReasonsAfterApply(t *testing.T) {
 		before, desired := anyDesired.Draw(t, "before"), anyDesired.Draw(t, "desired")
 		group := groupAs(before)
 		Apply(desired, &group)
-		if left := UpdateReasons(desired, group); len(left) > 0 {
+		if left := updateReasons(desired, group); len(left) > 0 {
 			t.Errorf("left to update: %q", left)
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 )
 
 // createInput says what differs from AWS's defaults. A group whose launches are suspended begins
@@ -29,7 +31,7 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 		VPCZoneIdentifier:    awssdk.String(strings.Join(desired.SubnetIDs, ",")),
 		Tags:                 groupTags(desired.Tags, name),
 
-		LifecycleHookSpecificationList: hookSpecifications(HooksWithGroup(desired.Hooks)),
+		LifecycleHookSpecificationList: lifecyclehook.Specifications(lifecyclehook.WithGroup(desired.Hooks)),
 		TargetGroupARNs:                desired.TargetGroupARNs,
 		TrafficSources:                 trafficSourcesWithGroup(desired),
 

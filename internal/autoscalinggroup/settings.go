@@ -351,3 +351,10 @@ func sorted(list []string) []string {
 	slices.Sort(list)
 	return list
 }
+
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

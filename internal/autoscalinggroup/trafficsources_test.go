@@ -78,7 +78,7 @@ func TestZonalShiftValidation(t *testing.T) {
 			continue
 		}
 		updated := r.see("pool")
-		if reasons := UpdateReasons(shifted, updated); len(reasons) > 0 {
+		if reasons := updateReasons(shifted, updated); len(reasons) > 0 {
 			t.Errorf("AWS does not keep what was skipped, and the group is to be updated again: %q", reasons)
 		}
 		r.change(shifted, Given{}, &updated, trafficSourceChanges)

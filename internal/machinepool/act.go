@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -119,7 +120,7 @@ func (t tagGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 }
 
 func (c changeHooks) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
-	done, err := a.groups().ChangeHooks(ctx, a.group().Name, c.Changes)
+	done, err := a.groups().Hooks.Apply(ctx, a.group().Name, c.Changes)
 	var told []reconcile.Event
 	switch {
 	case len(done) > 0 && c.Outside:
@@ -131,7 +132,7 @@ func (c changeHooks) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 		return told, err
 	}
 	for _, change := range c.Changes {
-		a.Seen.Hooks.List = slices.DeleteFunc(slices.Clone(a.Seen.Hooks.List), func(hook autoscalinggroup.Hook) bool { return hook.Name == change.Hook.Name })
+		a.Seen.Hooks.List = slices.DeleteFunc(slices.Clone(a.Seen.Hooks.List), func(hook lifecyclehook.Hook) bool { return hook.Name == change.Hook.Name })
 		if !change.Delete {
 			a.Seen.Hooks.List = append(a.Seen.Hooks.List, change.Hook)
 		}
@@ -158,7 +159,7 @@ func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	defer a.invalidate()
 	err := a.groups().FollowLatest(ctx, *a.group())
 	if err == nil && len(d.RetiredHooks) > 0 { // hooks that are not the spec's would be answered by nobody
-		_, err = a.groups().EnsureHooks(ctx, d.Group, d.Hooks, d.RetiredHooks)
+		_, err = a.groups().Hooks.Ensure(ctx, d.Group, d.Hooks, d.RetiredHooks)
 	}
 	if err == nil {
 		err = a.groups().Disown(ctx, *a.group())

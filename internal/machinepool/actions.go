@@ -8,6 +8,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
@@ -44,7 +45,7 @@ type (
 		Outside bool
 	}
 	changeHooks struct {
-		Changes []autoscalinggroup.HookChange
+		Changes []lifecyclehook.Change
 		Outside bool
 	}
 	adoptGroup struct {
@@ -54,7 +55,7 @@ type (
 	}
 	disownGroup struct {
 		Group        string
-		Hooks        []autoscalinggroup.Hook
+		Hooks        []lifecyclehook.Hook
 		RetiredHooks []string
 	}
 	// watchInstances has the group observed more or less often. It changes nothing in AWS.

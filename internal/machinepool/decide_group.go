@@ -13,6 +13,8 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/nodetemplate"
 	"github.com/slipway-project/slipway/internal/aws"
 
 	"github.com/slipway-project/slipway/internal/discovery"
@@ -196,7 +198,7 @@ func askedTags(in input) map[string]string {
 		present = in.Seen.Group.Tags
 	}
 	for _, tags := range []map[string]string{
-		autoscalinggroup.NodeTemplateTags(in.Seen.MachinePool.Annotations), autoscalinggroup.DerivedTags(in.Object.Status.Capacity, in.Object.Status.NodeInfo, present),
+		nodetemplate.Tags(in.Seen.MachinePool.Annotations), nodetemplate.DerivedTags(in.Object.Status.Capacity, in.Object.Status.NodeInfo, present),
 	} {
 		for key, value := range tags {
 			asked[key] = cmp.Or(asked[key], value)
@@ -336,8 +338,8 @@ func announce(in input, plan *reconcile.Plan) {
 func announceGiven(in input, pool *infrav1.AWSMachinePool) {
 	ownership.AnnounceTags(pool, askedTags(in))
 	applied, hooks := ownership.AppliedOf(pool), wantedHooks(in)
-	applied.Hooks = ownership.Union(applied.Hooks, autoscalinggroup.HookNames(hooks))
-	if len(hooks) == 0 || applied.HooksDigest != autoscalinggroup.HooksDigest(hooks) {
+	applied.Hooks = ownership.Union(applied.Hooks, lifecyclehook.Names(hooks))
+	if len(hooks) == 0 || applied.HooksDigest != lifecyclehook.Digest(hooks) {
 		applied.HooksDigest = ""
 	}
 	applied.TargetGroups = ownership.Union(applied.TargetGroups, pool.Spec.TargetGroupARNs)
@@ -351,9 +353,9 @@ func announceGiven(in input, pool *infrav1.AWSMachinePool) {
 func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
 	applied, desired := ownership.AppliedOf(pool), desiredGroup(in)
 	if hooksConfirmed(in) {
-		applied.Hooks, applied.HooksDigest = autoscalinggroup.HookNames(desired.Hooks), ""
+		applied.Hooks, applied.HooksDigest = lifecyclehook.Names(desired.Hooks), ""
 		if len(desired.Hooks) > 0 {
-			applied.HooksDigest = autoscalinggroup.HooksDigest(desired.Hooks)
+			applied.HooksDigest = lifecyclehook.Digest(desired.Hooks)
 		}
 	}
 	if isAsDesired(in) {

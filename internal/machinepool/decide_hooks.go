@@ -7,19 +7,20 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
 // wantedHooks returns the hooks that the pool's group shall have: those of the spec, and Slipway's own.
-func wantedHooks(in input) []autoscalinggroup.Hook {
-	return autoscalinggroup.SortHooks(append(autoscalinggroup.HooksOf(in.Object.Spec.LifecycleHooks), drainHooks(in)...))
+func wantedHooks(in input) []lifecyclehook.Hook {
+	return lifecyclehook.Sort(append(lifecyclehook.Of(in.Object.Spec.LifecycleHooks), drainHooks(in)...))
 }
 
 // drainHooks returns the lifecycle hooks that draining needs: one that holds instances on their way
 // out. Without a manager it lets them go in the end, or has them retained if the pool says so.
-func drainHooks(in input) []autoscalinggroup.Hook {
+func drainHooks(in input) []lifecyclehook.Hook {
 	if !drainWanted(in) {
 		return nil
 	}
@@ -27,7 +28,7 @@ func drainHooks(in input) []autoscalinggroup.Hook {
 	if retains(in) { // no manager drained an instance that no manager spoke for
 		result = infrav1.LifecycleHookDefaultResultAbandon
 	}
-	return []autoscalinggroup.Hook{{
+	return []lifecyclehook.Hook{{
 		Name: autoscalinggroup.DrainHook, Transition: string(infrav1.LifecycleTransitionInstanceTerminating),
 		Heartbeat: int32(autoscalinggroup.DrainHeartbeat / time.Second), Result: string(result),
 	}}
@@ -84,11 +85,11 @@ func checkHooks(in input, plan *reconcile.Plan) bool {
 }
 
 // hookChanges returns how the hooks that were described differ from those that are wanted.
-func hookChanges(in input) []autoscalinggroup.HookChange {
+func hookChanges(in input) []lifecyclehook.Change {
 	if !in.Seen.Hooks.Read {
 		return nil
 	}
-	return autoscalinggroup.HookChanges(wantedHooks(in), ownership.AppliedOf(in.Object).Hooks, in.Seen.Hooks.List)
+	return lifecyclehook.Changes(wantedHooks(in), ownership.AppliedOf(in.Object).Hooks, in.Seen.Hooks.List)
 }
 
 // hasHooks reports whether the group is to have hooks of the pool, or was given some.
@@ -99,7 +100,7 @@ func hasHooks(in input) bool {
 // hooksApplied reports whether the group was given exactly the wanted hooks last.
 func hooksApplied(in input) bool {
 	hooks := wantedHooks(in)
-	return len(hooks) > 0 && ownership.AppliedOf(in.Object).HooksDigest == autoscalinggroup.HooksDigest(hooks)
+	return len(hooks) > 0 && ownership.AppliedOf(in.Object).HooksDigest == lifecyclehook.Digest(hooks)
 }
 
 // hooksConfirmed reports whether the group is known to have its hooks, by what AWS said in this pass.
@@ -113,7 +114,7 @@ func hooksConfirmed(in input) bool {
 // createdWithHooks reports whether the group was created in this pass with all its hooks.
 func createdWithHooks(in input) bool {
 	hooks := wantedHooks(in)
-	return reconcile.Succeeded[createGroup](in.Done) && len(autoscalinggroup.HooksWithGroup(hooks)) == len(hooks)
+	return reconcile.Succeeded[createGroup](in.Done) && len(lifecyclehook.WithGroup(hooks)) == len(hooks)
 }
 
 // hooksDue reports whether hooks are described in this pass: if they were edited, if something else

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -126,7 +126,7 @@ func releaseGroup(in input, plan *reconcile.Plan) bool {
 		}
 	})
 	plan.Do(disownGroup{
-		Group: in.Seen.Group.Name, Hooks: autoscalinggroup.SortHooks(autoscalinggroup.HooksOf(in.Object.Spec.LifecycleHooks)), RetiredHooks: applied.Hooks,
+		Group: in.Seen.Group.Name, Hooks: lifecyclehook.Sort(lifecyclehook.Of(in.Object.Spec.LifecycleHooks)), RetiredHooks: applied.Hooks,
 	}, "the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it")
 	return true
 }

@@ -219,10 +219,10 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	case !in.Seen.Fresh:
 		plan.Need(needFreshGroup)
 		return
-	case !in.Seen.ConfigChecked:
-		plan.Need(needConfigCheck)
+	case !in.Seen.LaunchConfig.Checked:
+		plan.Need(pool.NeedConfigCheck)
 		return
-	case in.Seen.ConfigBehind:
+	case in.Seen.LaunchConfig.Behind:
 		plan.LookAgain(lookAgain) // the pool is woken once the cache shows it
 		return
 	case in.Seen.Refreshes.UnderWay:

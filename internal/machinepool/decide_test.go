@@ -241,7 +241,7 @@ var (
 // due has an instance refresh be due, and all be known that it takes to start it.
 func due(in *input) {
 	pointAt(in, 2)
-	in.Seen.Fresh, in.Seen.ConfigChecked, in.Seen.Hooks, in.Seen.Refreshes = true, true, Hooks{Read: true, List: wantedHooks(*in)}, Refreshes{Read: true}
+	in.Seen.Fresh, in.Seen.LaunchConfig.Checked, in.Seen.Hooks, in.Seen.Refreshes = true, true, Hooks{Read: true, List: wantedHooks(*in)}, Refreshes{Read: true}
 }
 
 // wantVersion has the launch config ask for another version since long ago.
@@ -521,10 +521,10 @@ func TestDecideRollout(t *testing.T) {
 		{reason: "AWS does not list them", given: func(in *input) { pointAt(in, 2); in.Seen.Refreshes.Err = errRefused; did(in, recordInstances{}, nil) }, then: "nothing",
 			shows: []string{"RolledOut=False/RefreshStartFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "a refresh cannot be undone: the group is described first", given: func(in *input) { pointAt(in, 2); in.Seen.Refreshes = history() }, then: "needs the Auto Scaling group as it is now"},
-		{reason: "and the launch config is read past the cache", given: func(in *input) { due(in); in.Seen.ConfigChecked = false }, then: "needs whether the cache shows the present launch config"},
+		{reason: "and the launch config is read past the cache", given: func(in *input) { due(in); in.Seen.LaunchConfig.Checked = false }, then: "needs whether the cache shows the present launch config"},
 		{reason: "the cache shows an earlier launch config", given: func(in *input) {
 			due(in)
-			in.Seen.ConfigBehind = true
+			in.Seen.LaunchConfig.Behind = true
 			did(in, recordInstances{}, nil)
 		}, then: "nothing", again: lookAgain},
 		{reason: "and hooks are checked", given: func(in *input) { due(in); in.Seen.Hooks = Hooks{} }, then: "needs lifecycle hooks"},

@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -28,7 +29,7 @@ import (
 type model struct {
 	in *input
 	// hooks are the lifecycle hooks of the group.
-	hooks []autoscalinggroup.Hook
+	hooks []lifecyclehook.Hook
 	// refreshes are the instance refreshes of the group, newest first.
 	refreshes []autoscalinggroup.Refresh
 	// writes are the actions that were done.
@@ -55,6 +56,7 @@ func (m *model) change(change func(group *autoscalinggroup.Group)) {
 func (m *model) pass() (writes []string, err error) {
 	in := m.in
 	in.Done, in.Seen.Hooks, in.Seen.Refreshes, in.Seen.Fresh, in.Seen.Earlier = nil, Hooks{}, Refreshes{}, false, nil
+	in.Seen.LaunchConfig.Checked = false
 	in.Seen.Differences, in.Seen.Overrides, in.Seen.OverridesRead = nil, nil, false
 	for range 50 {
 		decided := *in
@@ -101,6 +103,8 @@ func (m *model) observe(need reconcile.Need) {
 		seen.Refreshes = Refreshes{Read: true, List: m.refreshes}
 	case needHooks:
 		seen.Hooks = Hooks{Read: true, List: slices.Clone(m.hooks)}
+	case pool.NeedConfigCheck:
+		seen.LaunchConfig.Checked = true
 	case pool.NeedTemplate:
 		seen.LaunchConfig.TemplateID = seen.LaunchConfig.Object.Status.LaunchTemplateID
 	case needDifferences:
@@ -152,7 +156,7 @@ func (m *model) act(action reconcile.Action) error {
 		})
 	case changeHooks:
 		for _, change := range action.Changes {
-			m.hooks = slices.DeleteFunc(m.hooks, func(hook autoscalinggroup.Hook) bool { return hook.Name == change.Hook.Name })
+			m.hooks = slices.DeleteFunc(m.hooks, func(hook lifecyclehook.Hook) bool { return hook.Name == change.Hook.Name })
 			if !change.Delete {
 				m.hooks = append(m.hooks, change.Hook)
 			}
@@ -311,7 +315,7 @@ func (m *model) outcome() map[string]any {
 	}
 	return map[string]any{
 		"versions": versions, "capacity": group.Capacity, "bounds": []int32{group.MinSize, group.MaxSize}, "launches": group.Version, "tags": group.Tags,
-		"hooks": autoscalinggroup.HookNames(m.hooks), "suspended": group.Suspended, "refreshes": len(m.refreshes), "listed": len(m.in.Object.Spec.ProviderIDList),
+		"hooks": lifecyclehook.Names(m.hooks), "suspended": group.Suspended, "refreshes": len(m.refreshes), "listed": len(m.in.Object.Spec.ProviderIDList),
 		"last good": m.in.Object.Status.LastGood,
 	}
 }

@@ -196,8 +196,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		o.findFailedLaunch(ctx)
 	case needConfig:
 		return o.Seen.Leftovers.ReadConfig(ctx, o.Live, o.Object)
-	case needConfigCheck:
-		return o.checkConfig(ctx)
+	case pool.NeedConfigCheck:
+		return o.Seen.LaunchConfig.Check(ctx, o.Live)
 	case needTemplates:
 		return o.Seen.Leftovers.FindTemplates(ctx, o.Live, o.Memory.cloud, o.Object, &infrav1.AWSManagedMachinePool{}, ownerTag(o.input()))
 	}
@@ -385,18 +385,6 @@ func (o observer) readConfig(ctx context.Context) (err error) {
 	return err
 }
 
-// checkConfig compares the launch config of the cache with the one that the API server has. The cache
-// of a process that has just started may be behind what the process before it acted on.
-func (o observer) checkConfig(ctx context.Context) error {
-	cached, live := o.Seen.LaunchConfig.Object, &infrav1.AWSLaunchConfig{}
-	err := o.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading AWSLaunchConfig %q: %w", cached.Name, err)
-	}
-	o.Seen.ConfigChecked, o.Seen.ConfigBehind = true, err != nil || live.UID != cached.UID || live.ResourceVersion != cached.ResourceVersion
-	return nil
-}
-
 // readRefreshes shows the group's refreshes as they were seen shortly before if one is under way,
 // else as AWS lists them. Refreshes have no batched describe, so the more are under way, the more
 // rarely each is described, however often its pool is woken.
@@ -435,7 +423,7 @@ func (o observer) forgetPoll() {
 }
 
 func (o observer) describeHooks(ctx context.Context) {
-	list, err := o.Memory.cloud.Groups.Hooks(ctx, o.Seen.Group.Name)
+	list, err := o.Memory.cloud.Groups.Hooks.List(ctx, o.Seen.Group.Name)
 	o.Seen.Hooks = Hooks{Read: err == nil, List: list, Err: err}
 	if err == nil {
 		o.Memory.hooksAt = o.Clock.Now()

@@ -8,6 +8,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -59,9 +60,6 @@ type Observed struct {
 
 	// LaunchConfig is the one that the pool launches from.
 	LaunchConfig pool.LaunchConfig
-	// ConfigChecked is true if the launch config was read past the cache in this pass, and
-	// ConfigBehind if the cache shows an earlier one.
-	ConfigChecked, ConfigBehind bool
 	// Shape is what a node of the pool has and is.
 	Shape Shape
 	// Subnets are those that instances are launched into, as AWS knows them.
@@ -142,7 +140,7 @@ type Override struct {
 // Hooks are lifecycle hooks.
 type Hooks struct {
 	Read bool
-	List []autoscalinggroup.Hook
+	List []lifecyclehook.Hook
 	Err  error
 }
 
@@ -215,6 +213,5 @@ const (
 	needDifferences  reconcile.Need = "differences of launch template versions"
 	needFailedLaunch reconcile.Need = "failed launches"
 	needConfig       reconcile.Need = "the launch config past the cache"
-	needConfigCheck  reconcile.Need = "whether the cache shows the present launch config"
 	needTemplates    reconcile.Need = "launch templates without a launch config"
 )

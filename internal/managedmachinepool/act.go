@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -159,7 +160,7 @@ func (t tagGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 }
 
 func (c changeHooks) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
-	done, err := a.groups().ChangeHooks(ctx, c.Group, c.Changes)
+	done, err := a.groups().Hooks.Apply(ctx, c.Group, c.Changes)
 	var told []reconcile.Event
 	if len(done) > 0 {
 		told = eventsOf(reconcile.Eventf(infrav1.ASGHooksChangedEvent, "Changed Auto Scaling group %s: %s", c.Group, strings.Join(done, "; ")))
@@ -169,7 +170,7 @@ func (c changeHooks) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 		return told, err
 	}
 	for _, change := range c.Changes {
-		a.Seen.Hooks.List = slices.DeleteFunc(slices.Clone(a.Seen.Hooks.List), func(hook autoscalinggroup.Hook) bool { return hook.Name == change.Hook.Name })
+		a.Seen.Hooks.List = slices.DeleteFunc(slices.Clone(a.Seen.Hooks.List), func(hook lifecyclehook.Hook) bool { return hook.Name == change.Hook.Name })
 		if !change.Delete {
 			a.Seen.Hooks.List = append(a.Seen.Hooks.List, change.Hook)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
@@ -70,7 +70,7 @@ type (
 	}
 	changeHooks struct {
 		Group   string
-		Changes []autoscalinggroup.HookChange
+		Changes []lifecyclehook.Change
 	}
 	// watchInstances has the groups observed more or less often. It changes nothing in AWS.
 	watchInstances struct{ Closely bool }

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/ownership"
@@ -198,13 +199,13 @@ func TestDecideTags(t *testing.T) {
 	hooked := func(in *input) {
 		in.Object.Spec.AWSLifecycleHooks = []infrav1.AWSLifecycleHook{{Name: "drain", LifecycleTransition: infrav1.LifecycleTransitionInstanceTerminating}}
 	}
-	wanted := func(in *input) []autoscalinggroup.Hook {
-		return autoscalinggroup.HooksOf(in.Object.Spec.AWSLifecycleHooks)
+	wanted := func(in *input) []lifecyclehook.Hook {
+		return lifecyclehook.Of(in.Object.Spec.AWSLifecycleHooks)
 	}
 	applied := func(in *input) {
 		in.Seen.Hooks = Hooks{Read: true, Group: "eks-pool", List: wanted(in)}
 		record := ownership.AppliedOf(in.Object)
-		record.Hooks, record.HooksDigest = []string{"drain"}, autoscalinggroup.HooksDigest(wanted(in))+"/eks-pool"
+		record.Hooks, record.HooksDigest = []string{"drain"}, lifecyclehook.Digest(wanted(in))+"/eks-pool"
 		record.Record(in.Object)
 	}
 	specify(t, []row{

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -74,7 +74,7 @@ func tagChanges(wanted map[string]string, retired []string, seen map[string]stri
 // ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group when they change, and
 // otherwise checks now and then whether they still are as they were put.
 func ensureHooks(in input, plan *reconcile.Plan) bool {
-	wanted, applied := autoscalinggroup.HooksOf(in.Object.Spec.AWSLifecycleHooks), ownership.AppliedOf(in.Object)
+	wanted, applied := lifecyclehook.Of(in.Object.Spec.AWSLifecycleHooks), ownership.AppliedOf(in.Object)
 	if !tagsCanBeSet(in) || in.Seen.Members == nil || failedTags(in) != nil || len(wanted)+len(applied.Hooks) == 0 {
 		return true
 	}
@@ -91,8 +91,8 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 		plan.Need(needHooks)
 		return true
 	}
-	names := autoscalinggroup.HookNames(wanted)
-	if changes := autoscalinggroup.HookChanges(wanted, applied.Hooks, hooks.List); len(changes) > 0 && !reconcile.Succeeded[changeHooks](in.Done) {
+	names := lifecyclehook.Names(wanted)
+	if changes := lifecyclehook.Changes(wanted, applied.Hooks, hooks.List); len(changes) > 0 && !reconcile.Succeeded[changeHooks](in.Done) {
 		recordHooks(in, plan, ownership.Union(applied.Hooks, names), "")
 		plan.Do(changeHooks{Group: in.Seen.Members.Name, Changes: changes}, "%s", hooksDiffer(changes))
 		return true
@@ -103,11 +103,11 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 }
 
 // hooksDigest returns a text that is the same for the same hooks of the same group, empty for none.
-func hooksDigest(in input, hooks []autoscalinggroup.Hook) string {
+func hooksDigest(in input, hooks []lifecyclehook.Hook) string {
 	if len(hooks) == 0 {
 		return ""
 	}
-	return autoscalinggroup.HooksDigest(hooks) + "/" + in.Seen.Members.Name
+	return lifecyclehook.Digest(hooks) + "/" + in.Seen.Members.Name
 }
 
 // recordHooks records which hooks the group has, or is about to have if the digest is empty.
@@ -120,7 +120,7 @@ func recordHooks(in input, plan *reconcile.Plan, names []string, digest string) 
 }
 
 // hooksDiffer lists the hooks that are to be changed.
-func hooksDiffer(changes []autoscalinggroup.HookChange) string {
+func hooksDiffer(changes []lifecyclehook.Change) string {
 	names := make([]string, 0, len(changes))
 	for _, change := range changes {
 		names = append(names, change.Hook.Name)

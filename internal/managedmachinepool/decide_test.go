@@ -244,8 +244,8 @@ func group(in *input, change func(*nodegroup.Nodegroup)) {
 	in.Seen.Group = &copied
 }
 
-// fresh has EKS asked in the pass.
-func fresh(in *input) { in.Seen.Fresh = true }
+// fresh has EKS asked in the pass, and the launch config be read past the cache.
+func fresh(in *input) { in.Seen.Fresh, in.Seen.LaunchConfig.Checked = true, true }
 
 // gone takes the node group away, which EKS has none of by any name.
 func gone(in *input) {
@@ -326,6 +326,9 @@ func TestDecideUpdate(t *testing.T) {
 		{reason: "another version is wanted, and its differences are not read", given: func(in *input) { wantVersion(in, 2); in.Seen.Differences = nil }, then: "needs differences of launch template versions"},
 		{reason: "another version is wanted", given: func(in *input) { wantVersion(in, 2) }, then: "needs the node groups as they are now"},
 		{reason: "another version is wanted, and EKS was asked", given: func(in *input) { wantVersion(in, 2); fresh(in) }, then: update},
+		{reason: "and the launch config is read past the cache", given: func(in *input) { wantVersion(in, 2); fresh(in); in.Seen.LaunchConfig.Checked = false },
+			then: "needs whether the cache shows the present launch config"},
+		{reason: "the cache shows an earlier launch config", given: func(in *input) { wantVersion(in, 2); fresh(in); in.Seen.LaunchConfig.Behind = true }, then: "nothing", again: lookAgain},
 		{reason: "EKS cannot be asked", given: func(in *input) { wantVersion(in, 2); in.Seen.FreshErr = errRefused }, then: "nothing", again: refusedAgain,
 			shows: []string{ready + "=False/EKSNodegroupReconciliationFailed", roll + "=False/WaitingForUpdate: instance type"}},
 		{reason: "the spec changed just now", given: func(in *input) { wantVersion(in, 2); in.Object.Status.WantedConfig = "another" }, then: "nothing", again: 10 * time.Second,

@@ -148,6 +148,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		seen.Running = Update{Read: err == nil, Update: update, Err: err}
 	case pool.NeedTemplate:
 		seen.LaunchConfig.ReadTemplate(ctx, cloud)
+	case pool.NeedConfigCheck:
+		return seen.LaunchConfig.Check(ctx, o.Live)
 	case needShape:
 		shape := &seen.Shape
 		shape.Capacity, shape.NodeInfo, shape.Err = nodeShape(o.input()).Describe(ctx, cloud.Discovery)
@@ -218,7 +220,7 @@ func (o observer) findSubnets(ctx context.Context) {
 }
 
 func (o observer) describeHooks(ctx context.Context) {
-	list, err := o.Memory.cloud.Groups.Hooks(ctx, o.Seen.Members.Name)
+	list, err := o.Memory.cloud.Groups.Hooks.List(ctx, o.Seen.Members.Name)
 	o.Seen.Hooks = Hooks{Read: err == nil, Group: o.Seen.Members.Name, List: list, Err: err}
 	if err == nil {
 		o.Memory.hooksDue = reconciling.NextTurn(o.Clock.Now(), hookCheck, o.key())

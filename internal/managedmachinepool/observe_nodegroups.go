@@ -110,7 +110,7 @@ func spread(object types.NamespacedName, within time.Duration) time.Duration {
 // look asks EKS about every name that a node group of the pool may have.
 func (o observer) look(ctx context.Context) error {
 	found := Nodegroups{At: o.Clock.Now(), Asked: ownership.NodegroupNames(o.Object, o.Seen.ClusterName)}
-	if err := (chooser{observer: o, found: &found}).choose(ctx); err != nil {
+	if err := (chooser{pool: o, found: &found}).choose(ctx); err != nil {
 		return err
 	}
 	o.Seen.Nodegroups, o.Seen.Fresh = found, true
@@ -184,12 +184,12 @@ func (o observer) findStrays(ctx context.Context) error {
 // one of the pool's names, or the name for a new one. A node group is the pool's by its owner tag alone:
 // a user of the namespace can write every name that is recorded.
 type chooser struct {
-	observer
+	pool  observer
 	found *Nodegroups
 }
 
 func (c chooser) choose(ctx context.Context) error {
-	if wanted, leaving, replaced := ownership.ReplacedNodegroups(c.Object); replaced {
+	if wanted, leaving, replaced := ownership.ReplacedNodegroups(c.pool.Object); replaced {
 		c.found.Successor, c.found.Predecessor = wanted, leaving
 		var taken *namesTakenError
 		if err := c.chooseFrom(ctx, []string{wanted}); !errors.As(err, &taken) {
@@ -198,18 +198,18 @@ func (c chooser) choose(ctx context.Context) error {
 		// a user wrote the record: a replacement begins with a name that no node group has
 		c.found.Successor, c.found.Predecessor = "", ""
 	}
-	return c.chooseFrom(ctx, append([]string{ownership.RecordedNodegroup(c.Object)},
-		ownership.Names(ownership.NodegroupName(c.Object), c.Seen.ClusterName, c.Object, 1, longestNodegroupName)...))
+	return c.chooseFrom(ctx, append([]string{ownership.RecordedNodegroup(c.pool.Object)},
+		ownership.Names(ownership.NodegroupName(c.pool.Object), c.pool.Seen.ClusterName, c.pool.Object, 1, longestNodegroupName)...))
 }
 
 // describe returns a node group of a name, nil if there is none.
 func (c chooser) describe(ctx context.Context, name string) (*nodegroup.Nodegroup, error) {
-	return c.Memory.cloud.Nodegroups.Describe(ctx, c.Seen.EKSCluster, name)
+	return c.pool.Memory.cloud.Nodegroups.Describe(ctx, c.pool.Seen.EKSCluster, name)
 }
 
 // chooseFrom does what choose does, where a new node group may have one of the creatable names.
 func (c chooser) chooseFrom(ctx context.Context, creatable []string) error {
-	in, found := c.input(), c.found
+	in, found := c.pool.input(), c.found
 	var adoptable *nodegroup.Nodegroup
 	var untagged error
 	for _, name := range found.Asked {
@@ -228,7 +228,7 @@ func (c chooser) chooseFrom(ctx context.Context, creatable []string) error {
 			return c.seeRetiring(ctx)
 		case found.Successor == "" && mayBeCAPAs(in, group):
 			adoptable = group
-		case recorded(c.Object.Status.Nodegroup, group):
+		case recorded(c.pool.Object.Status.Nodegroup, group):
 			untagged = &ownerTagMissingError{group: group, wanted: ownerTag(in)}
 		}
 	}
@@ -258,14 +258,14 @@ func (c chooser) seeRetiring(ctx context.Context) error {
 		return nil
 	}
 	group, err := c.describe(ctx, c.found.Predecessor)
-	owner := ownerTag(c.input())
+	owner := ownerTag(c.pool.input())
 	switch {
 	case err != nil:
 		return err
 	case group == nil:
 	case group.OwnedBy(owner):
 		c.found.Retiring = group
-	case recorded(c.Object.Status.Retiring, group):
+	case recorded(c.pool.Object.Status.Retiring, group):
 		return &ownerTagMissingError{group: group, wanted: owner}
 	}
 	return nil
@@ -274,15 +274,15 @@ func (c chooser) seeRetiring(ctx context.Context) error {
 // mayAdopt returns an error unless it is proven that a node group which CAPA created is this
 // pool's. One of a pool that is being deleted is not adopted, and needs no proof.
 func (c chooser) mayAdopt(ctx context.Context, group *nodegroup.Nodegroup) error {
-	if c.Object.DeletionTimestamp != nil {
+	if c.pool.Object.DeletionTimestamp != nil {
 		return nil
 	}
 	adoption := adoption.Adoption{
-		Live: c.Live, Registry: c.Clouds, Cloud: c.Memory.cloud, Facts: c.Seen.Access.Facts,
-		Pool: c.Object, Kind: "AWSManagedMachinePool", Resource: "node group " + group.Name,
+		Live: c.pool.Live, Registry: c.pool.Clouds, Cloud: c.pool.Memory.cloud, Facts: c.pool.Seen.Access.Facts,
+		Pool: c.pool.Object, Kind: "AWSManagedMachinePool", Resource: "node group " + group.Name,
 	}
 	if group.AutoScalingGroup != "" {
-		found, err := c.Memory.cloud.Groups.Describe(ctx, []string{group.AutoScalingGroup})
+		found, err := c.pool.Memory.cloud.Groups.Describe(ctx, []string{group.AutoScalingGroup})
 		if err != nil {
 			return err
 		}

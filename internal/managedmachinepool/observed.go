@@ -7,6 +7,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/pool"
@@ -165,7 +166,7 @@ type RoleUsers struct {
 type Hooks struct {
 	Read  bool
 	Group string
-	List  []autoscalinggroup.Hook
+	List  []lifecyclehook.Hook
 	Err   error
 }
 

@@ -32,6 +32,24 @@ type LaunchConfig struct {
 	TemplateID  string
 	Template    *launchtemplate.Template
 	TemplateErr error
+	// Checked is true if Object was compared with the API server's in this pass, and Behind if the
+	// cache shows an earlier one.
+	Checked, Behind bool
+}
+
+// NeedConfigCheck is the observation of whether the cache shows the present launch config.
+const NeedConfigCheck reconcile.Need = "whether the cache shows the present launch config"
+
+// Check compares the launch config of the cache with the API server's. The cache of a process that
+// has just started may be behind what the process before it acted on.
+func (c *LaunchConfig) Check(ctx context.Context, live client.Reader) error {
+	now := &infrav1.AWSLaunchConfig{}
+	err := live.Get(ctx, client.ObjectKeyFromObject(c.Object), now)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading AWSLaunchConfig %q: %w", c.Object.Name, err)
+	}
+	c.Checked, c.Behind = true, err != nil || now.UID != c.Object.UID || now.ResourceVersion != c.Object.ResourceVersion
+	return nil
 }
 
 // NeedTemplate is the observation of whose the launch template is that a launch config names.

@@ -1,4 +1,4 @@
-package autoscalinggroup
+package nodetemplate
 
 import (
 	"strings"
@@ -33,7 +33,7 @@ func TestDerivedTags(t *testing.T) {
 	}
 }
 
-func TestNodeTemplateTags(t *testing.T) {
+func TestTags(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason      string
@@ -61,7 +61,7 @@ func TestNodeTemplateTags(t *testing.T) {
 			"capacity.cluster-autoscaler.kubernetes.io/labels": strings.Repeat("x", 100) + "=y,broken",
 		}, map[string]string{}},
 	} {
-		if diff := cmp.Diff(row.want, NodeTemplateTags(row.annotations)); diff != "" {
+		if diff := cmp.Diff(row.want, Tags(row.annotations)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}

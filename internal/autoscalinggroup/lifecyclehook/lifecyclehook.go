@@ -1,4 +1,6 @@
-package autoscalinggroup
+// Package lifecyclehook owns lifecycle hooks of Auto Scaling groups: what a pool lists, what a group has, and
+// what it takes to make the two equal.
+package lifecyclehook
 
 import (
 	"cmp"
@@ -13,6 +15,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/digest"
 )
 
 // AWS's defaults of a hook (AWS: API_PutLifecycleHook).
@@ -34,8 +37,8 @@ type Hook struct {
 	TargetARN, RoleARN string
 }
 
-// HooksOf returns the hooks that a pool lists, sorted by name.
-func HooksOf(listed []infrav1.AWSLifecycleHook) []Hook {
+// Of returns the hooks that a pool lists, sorted by name.
+func Of(listed []infrav1.AWSLifecycleHook) []Hook {
 	hooks := make([]Hook, 0, len(listed))
 	for i := range listed {
 		hook := Hook{
@@ -43,26 +46,28 @@ func HooksOf(listed []infrav1.AWSLifecycleHook) []Hook {
 			Metadata:  awssdk.ToString(listed[i].NotificationMetadata),
 			TargetARN: awssdk.ToString(listed[i].NotificationTargetARN), RoleARN: awssdk.ToString(listed[i].RoleARN),
 		}
-		setSeconds(&hook.Heartbeat, listed[i].HeartbeatTimeout)
+		if timeout := listed[i].HeartbeatTimeout; timeout != nil {
+			hook.Heartbeat = int32(timeout.Seconds())
+		}
 		if listed[i].DefaultResult != nil {
 			hook.Result = string(*listed[i].DefaultResult)
 		}
 		hooks = append(hooks, hook)
 	}
-	return SortHooks(hooks)
+	return Sort(hooks)
 }
 
-// SortHooks sorts by name, in place.
-func SortHooks(hooks []Hook) []Hook {
+// Sort sorts by name, in place.
+func Sort(hooks []Hook) []Hook {
 	slices.SortFunc(hooks, func(a, b Hook) int { return cmp.Compare(a.Name, b.Name) })
 	return hooks
 }
 
-// HooksDigest returns a digest that is the same for the same hooks, and for no others.
-func HooksDigest(hooks []Hook) string { return digestOf(hooks) }
+// Digest returns a digest that is the same for the same hooks, and for no others.
+func Digest(hooks []Hook) string { return digest.Of(hooks) }
 
-// HookNames returns the names of hooks.
-func HookNames(hooks []Hook) []string {
+// Names returns the names of hooks.
+func Names(hooks []Hook) []string {
 	names := make([]string, 0, len(hooks))
 	for _, hook := range hooks {
 		names = append(names, hook.Name)
@@ -70,11 +75,11 @@ func HookNames(hooks []Hook) []string {
 	return names
 }
 
-// HooksWithGroup returns the hooks that are created together with the group, so that no instance
+// WithGroup returns the hooks that are created together with the group, so that no instance
 // comes in past them. AWS accepts only hooks that notify the same target with the same role (AWS:
 // lifecycle-hooks, "Considerations"); hooks of launching instances take precedence. The others are
 // added after it.
-func HooksWithGroup(hooks []Hook) []Hook {
+func WithGroup(hooks []Hook) []Hook {
 	if len(hooks) == 0 {
 		return nil
 	}
@@ -89,7 +94,8 @@ func launching(hook Hook) bool {
 	return hook.Transition == string(infrav1.LifecycleTransitionInstanceLaunching)
 }
 
-func hookSpecifications(hooks []Hook) []asgtypes.LifecycleHookSpecification {
+// Specifications returns the hooks as the request that creates a group has them.
+func Specifications(hooks []Hook) []asgtypes.LifecycleHookSpecification {
 	var list []asgtypes.LifecycleHookSpecification
 	for _, hook := range hooks {
 		specification := asgtypes.LifecycleHookSpecification{
@@ -112,10 +118,23 @@ func given(text string) *string {
 	return &text
 }
 
-// Hooks returns the lifecycle hooks of a group, including hooks that others added. There is no call
+// API has the calls of Auto Scaling that read and change the hooks of a group.
+type API interface {
+	DescribeLifecycleHooks(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
+	PutLifecycleHook(context.Context, *autoscaling.PutLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.PutLifecycleHookOutput, error)
+	DeleteLifecycleHook(context.Context, *autoscaling.DeleteLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteLifecycleHookOutput, error)
+}
+
+// Client reads and changes the hooks of groups.
+type Client struct{ api API }
+
+// New returns a client.
+func New(api API) *Client { return &Client{api: api} }
+
+// List returns the lifecycle hooks of a group, including hooks that others added. There is no call
 // for the hooks of many groups.
-func (g *Groups) Hooks(ctx context.Context, group string) ([]Hook, error) {
-	output, err := g.api.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
+func (c *Client) List(ctx context.Context, group string) ([]Hook, error) {
+	output, err := c.api.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 	if err != nil {
 		return nil, fmt.Errorf("describing the lifecycle hooks of Auto Scaling group %q: %w", group, err)
 	}
@@ -126,8 +145,8 @@ func (g *Groups) Hooks(ctx context.Context, group string) ([]Hook, error) {
 	return hooks, nil
 }
 
-// HookChange puts a hook, or deletes it.
-type HookChange struct {
+// Change puts a hook, or deletes it.
+type Change struct {
 	Hook Hook
 	// Present is the hook of this name that the group has, or the zero Hook.
 	Present Hook
@@ -135,45 +154,45 @@ type HookChange struct {
 }
 
 // Effect describes what the change does.
-func (c HookChange) Effect() string {
+func (c Change) Effect() string {
 	if c.Delete {
 		return "deleted lifecycle hook " + c.Hook.Name
 	}
 	return "put lifecycle hook " + c.Hook.Name
 }
 
-// HookChanges returns the changes that bring a group's hooks to the wanted state: retired hooks
+// Changes returns the changes that bring a group's hooks to the wanted state: retired hooks
 // that the group still has are deleted, and hooks that the group lacks, or has otherwise, are put.
 // Hooks that others added stay.
-func HookChanges(wanted []Hook, retired []string, present []Hook) []HookChange {
+func Changes(wanted []Hook, retired []string, present []Hook) []Change {
 	seen := make(map[string]Hook, len(present))
 	for _, hook := range present {
 		seen[hook.Name] = hook
 	}
-	var changes []HookChange
+	var changes []Change
 	for _, name := range retired {
 		hook, exists := seen[name]
 		if exists && !slices.ContainsFunc(wanted, func(hook Hook) bool { return hook.Name == name }) {
-			changes = append(changes, HookChange{Hook: hook, Present: hook, Delete: true})
+			changes = append(changes, Change{Hook: hook, Present: hook, Delete: true})
 		}
 	}
 	for _, hook := range wanted {
 		if present, exists := seen[hook.Name]; !exists || present != hook {
-			changes = append(changes, HookChange{Hook: hook, Present: present})
+			changes = append(changes, Change{Hook: hook, Present: present})
 		}
 	}
 	return changes
 }
 
-// ChangeHooks applies changes in order, and returns the effects of the ones that succeeded.
-func (g *Groups) ChangeHooks(ctx context.Context, group string, changes []HookChange) ([]string, error) {
+// Apply applies changes in order, and returns the effects of the ones that succeeded.
+func (c *Client) Apply(ctx context.Context, group string, changes []Change) ([]string, error) {
 	var done []string
 	for _, change := range changes {
 		var err error
 		if change.Delete {
-			err = g.deleteHook(ctx, group, change.Hook.Name)
+			err = c.delete(ctx, group, change.Hook.Name)
 		} else {
-			err = g.putHook(ctx, group, change.Hook, change.Present)
+			err = c.put(ctx, group, change.Hook, change.Present)
 		}
 		if err != nil {
 			return done, err
@@ -183,27 +202,27 @@ func (g *Groups) ChangeHooks(ctx context.Context, group string, changes []HookCh
 	return done, nil
 }
 
-// EnsureHooks brings the hooks of a group to the wanted state, as HookChanges does, and returns
+// Ensure brings the hooks of a group to the wanted state, as Changes does, and returns
 // what it did.
-func (g *Groups) EnsureHooks(ctx context.Context, group string, wanted []Hook, retired []string) ([]string, error) {
-	present, err := g.Hooks(ctx, group)
+func (c *Client) Ensure(ctx context.Context, group string, wanted []Hook, retired []string) ([]string, error) {
+	present, err := c.List(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	return g.ChangeHooks(ctx, group, HookChanges(wanted, retired, present))
+	return c.Apply(ctx, group, Changes(wanted, retired, present))
 }
 
-// putHook sets all fields of a hook. Metadata can be replaced but not removed (AWS:
+// put sets all fields of a hook. Metadata can be replaced but not removed (AWS:
 // API_PutLifecycleHook, whose pattern wants a character), so a hook that loses its metadata is
 // recreated.
-func (g *Groups) putHook(ctx context.Context, group string, hook, present Hook) error {
+func (c *Client) put(ctx context.Context, group string, hook, present Hook) error {
 	if present.Metadata != "" && hook.Metadata == "" {
-		if err := g.deleteHook(ctx, group, hook.Name); err != nil {
+		if err := c.delete(ctx, group, hook.Name); err != nil {
 			return err
 		}
 		present = Hook{}
 	}
-	if _, err := g.api.PutLifecycleHook(ctx, hookInput(group, hook, present)); err != nil {
+	if _, err := c.api.PutLifecycleHook(ctx, hookInput(group, hook, present)); err != nil {
 		return fmt.Errorf("putting lifecycle hook %q of Auto Scaling group %q: %w", hook.Name, group, err)
 	}
 	return nil
@@ -224,8 +243,8 @@ func hookInput(group string, hook, present Hook) *autoscaling.PutLifecycleHookIn
 	return input
 }
 
-func (g *Groups) deleteHook(ctx context.Context, group, name string) error {
-	_, err := g.api.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name})
+func (c *Client) delete(ctx context.Context, group, name string) error {
+	_, err := c.api.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name})
 	if err != nil && !hookNotFound(err) {
 		return fmt.Errorf("deleting lifecycle hook %q of Auto Scaling group %q: %w", name, group, err)
 	}

@@ -1,4 +1,6 @@
-package autoscalinggroup
+// Package nodetemplate owns the tags of an Auto Scaling group by which cluster-autoscaler knows what a
+// node of an empty pool would be.
+package nodetemplate
 
 import (
 	"cmp"
@@ -56,10 +58,10 @@ func DerivedTags(capacity infrav1.NodeCapacity, info *infrav1.NodeInfo, present 
 
 const linux = "linux"
 
-// NodeTemplateTags returns the tags that give cluster-autoscaler's aws provider the information
+// Tags returns the tags that give cluster-autoscaler's aws provider the information
 // that the annotations of a MachinePool give its clusterapi provider. It leaves out entries that
 // are not written as that provider reads them, or are longer than a tag may be.
-func NodeTemplateTags(annotations map[string]string) map[string]string {
+func Tags(annotations map[string]string) map[string]string {
 	tags := map[string]string{}
 	put := func(kind, name, value string) {
 		if key := nodeTemplatePrefix + kind + "/" + name; name != "" && value != "" && len(key) <= longestTagKey && len(value) <= longestTagValue {

@@ -1,0 +1,42 @@
+package digest
+
+import "testing"
+
+// TestOf holds which values have the same digest. Digests are stored, so that one must not change.
+func TestOf(t *testing.T) {
+	t.Parallel()
+	type value struct {
+		Name string
+		Tags map[string]string
+	}
+	one := value{"pool", map[string]string{"a": "b", "c": "d"}}
+	for _, row := range []struct {
+		reason string
+		other  any
+		same   bool
+	}{
+		{"an equal value", value{"pool", map[string]string{"c": "d", "a": "b"}}, true},
+		{"another name", value{"Pool", one.Tags}, false},
+		{"another tag", value{"pool", map[string]string{"a": "b", "c": "e"}}, false},
+		{"no tags", value{Name: "pool"}, false},
+		{"nothing", nil, false},
+	} {
+		if same := Of(row.other) == Of(one); same != row.same {
+			t.Errorf("%s: the same digest: %t", row.reason, same)
+		}
+	}
+	if got, want := Of("pool"), "3db423566d658b31"; got != want {
+		t.Errorf("the digest of a text is %s, and was %s", got, want)
+	}
+}
+
+// TestOfWhatIsNoJSON holds that a value that JSON cannot hold has no digest.
+func TestOfWhatIsNoJSON(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("a function has a digest")
+		}
+	}()
+	Of(func() {})
+}
