@@ -66,7 +66,7 @@ simulate: ## Run the controllers through SEEDS=N simulated schedules, from SEED=
 	go test -count=1 -timeout 0 -v -run 'TestSimulation$$' ./internal/simulation -seeds $(or $(SEEDS),10000) -first $(or $(SEED),1)
 
 .PHONY: mutants
-mutants: ## Break the product on purpose, in each way that the simulation must notice within SCHEDULES=N, and write the table in docs/simulation.md. Takes an hour.
+mutants: ## Break the product on purpose, in each way that the simulation must notice within SCHEDULES=N, and write the table in docs/simulation.md. Takes some fifteen minutes.
 	go test -count=1 -timeout 0 -v -run 'TestMutants$$|TestFlaws$$' ./internal/simulation -mutants $(or $(SCHEDULES),2000) -flaws $(or $(SCHEDULES),2000) -table $(CURDIR)/docs/simulation.md
 
 .PHONY: adversary
