@@ -16,8 +16,8 @@ const (
 	BudgetRespected = "no eviction leaves more pods missing than the PodDisruptionBudget allows"
 	CordonedFirst   = "pods are evicted from cordoned nodes only"
 	OnlyLeaving     = "a node is drained only if its instance is on its way out"
-	DrainedFirst    = "an instance ends only once its node is drained, or the time limit has passed"
-	DrainsEnd       = "once faults stop, a drain ends within its time limit"
+	DrainedFirst    = "an instance terminates only once its node is drained, or the time limit has passed"
+	DrainsEnd       = "once faults stop, a drain finishes within its time limit"
 	ReadyAreInGroup = "an instance on its way out counts neither as a replica nor as ready"
 )
 

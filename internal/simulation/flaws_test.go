@@ -139,7 +139,7 @@ var flaws = []struct {
 	{"do not say since when nodes are drained", "what must survive a restart is recorded", patched("AWSMachinePool", false, unannotated(machinepool.DrainingAnnotation))},
 	{"delete pods instead of evicting them", "PodDisruptionBudgets are respected", simulation.Flaw{Deletes: true}},
 	{"do not cordon nodes", "no pod comes to a node that is drained", simulation.Flaw{NoCordons: true}},
-	{"complete another hook", "an instance ends once its node is drained", form("CompleteLifecycleAction", with("LifecycleHookName", "another"))},
+	{"complete another hook", "an instance terminates once its node is drained", form("CompleteLifecycleAction", with("LifecycleHookName", "another"))},
 	{"extend the hold of another hook", "an instance is held until its node is drained", form("RecordLifecycleActionHeartbeat", with("LifecycleHookName", "another"))},
 	{"decide from groups as they were", "decisions follow from what AWS holds, not from memory", simulation.Flaw{Remembers: "DescribeAutoScalingGroups"}},
 	{"decide from templates as they were", "decisions follow from what AWS holds, not from memory", simulation.Flaw{Remembers: "DescribeLaunchTemplates"}},

@@ -69,19 +69,19 @@ var mutants = []mutant{
 	{"do not wake a pool when its launch config is ready", "every change wakes the objects that it concerns", []edit{{
 		"internal/machinepool/controller.go", "		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(users.OfConfig)).\n", "		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(users.OfTemplate)).\n",
 	}}},
-	{"complete the hook at once", "a node is drained before its instance ends", []edit{{
+	{"complete the hook at once", "a node is drained before its instance terminates", []edit{{
 		"internal/machinepool/decide_drain.go", "return d.empty || d.expired }", "return d.empty || d.expired || d.node != \"\" }",
 	}}},
-	{"take a workload cluster that does not answer for one without the node", "a node is drained before its instance ends", []edit{{
+	{"take a workload cluster that does not answer for one without the node", "a node is drained before its instance terminates", []edit{{
 		"internal/machinepool/decide_drain.go", "if node.Name == \"\" && node.Failure == \"\" {", "if node.Name == \"\" {",
 	}}},
-	{"delete the group before its nodes are drained", "a node is drained before its instance ends", []edit{{
+	{"delete the group before its nodes are drained", "a node is drained before its instance terminates", []edit{{
 		"internal/machinepool/decide_delete.go", "respectProtection, emptyGroup, emptyProtected", "respectProtection, emptyProtected",
 	}}},
 	{"drain the nodes of all instances", "a node is drained only if its instance is on its way out", []edit{{
 		"internal/machinepool/decide_drain.go", "return !instance.Held() && !retainedHere(in, instance)", "return !instance.Held() && !instance.InService()",
 	}}},
-	{"give drains no time limit", "a drain ends", []edit{{
+	{"give drains no time limit", "a drain finishes", []edit{{
 		"internal/machinepool/decide_drain.go", "expired: !in.Now.Before(until) && !unlimited", "expired: !in.Now.Before(until) && unlimited",
 	}}},
 	{"forget since when a node is drained", "what must survive a restart is recorded", []edit{{
