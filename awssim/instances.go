@@ -23,8 +23,7 @@ func (r Region) Instance(id string) (instance Instance, ok bool) {
 	return instance, ok
 }
 
-// Instances returns all instances, in the order of their launch, like
-// Instance.
+// Instances returns all instances, in the order of their launch, like Instance.
 func (r Region) Instances() (instances []Instance) {
 	r.look(func(held *sim.Region) { instances = ec2.Instances(held) })
 	return instances

@@ -17,14 +17,8 @@ func (gs *groups) publish(g *group) {
 	if g.gone {
 		return
 	}
-	v := &groupView{group: gs.describe(g)}
-	for _, m := range g.members {
-		if m.warmed() {
-			v.warm = append(v.warm, gs.describeInstance(m))
-		} else {
-			v.group.Instances = append(v.group.Instances, gs.describeInstance(m))
-		}
-	}
+	now := gs.now(g)
+	v := &groupView{group: now.AutoScalingGroup, warm: now.Warm}
 	if g.warm != nil {
 		v.group.WarmPoolConfiguration = g.warm.describe()
 		v.group.WarmPoolSize = number(len(v.warm))

@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -279,10 +278,13 @@ func LaunchTemplateVersions(r *sim.Region, id string) []types.LaunchTemplateVers
 	if !exists {
 		return nil
 	}
-	var all []types.LaunchTemplateVersion
+	var found []versionOf
 	for _, v := range t.versions.All() {
-		all = append(all, t.describeVersion(v))
+		found = append(found, versionOf{t, v})
 	}
-	slices.SortFunc(all, func(a, b types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
+	var all []types.LaunchTemplateVersion
+	for _, f := range newestFirst(found) {
+		all = append(all, f.template.describeVersion(f.version))
+	}
 	return all
 }
