@@ -41,13 +41,9 @@ func (f Flaw) request(action string, request *http.Request) (*http.Request, erro
 	if f.Request == nil || request.Body == nil {
 		return request, nil
 	}
-	body, err := io.ReadAll(request.Body)
+	form, err := formOf(request)
 	if err != nil {
-		return nil, fmt.Errorf("reading a request: %w", err)
-	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, fmt.Errorf("reading a request: %w", err)
+		return nil, err
 	}
 	f.Request(action, form)
 	changed := request.Clone(request.Context())
@@ -110,11 +106,10 @@ func (f Flaw) remembered(answers map[string]answer, action string, request *http
 	if f.Remembers == "" || f.Remembers != action {
 		return serve(request)
 	}
-	asked, err := io.ReadAll(request.Body)
+	asked, err := bodyOf(request)
 	if err != nil {
-		return nil, fmt.Errorf("reading a request: %w", err)
+		return nil, err
 	}
-	request.Body = io.NopCloser(bytes.NewReader(asked))
 	if before, known := answers[string(asked)]; known {
 		return before.response(request), nil
 	}

@@ -85,16 +85,31 @@ func completedFor(action string, request *http.Request) (string, error) {
 	if action != "CompleteLifecycleAction" {
 		return "", nil
 	}
-	body, err := io.ReadAll(request.Body)
+	form, err := formOf(request)
+	return form.Get("InstanceId"), err
+}
+
+// formOf returns the members of a request, which can be sent afterwards.
+func formOf(request *http.Request) (url.Values, error) {
+	body, err := bodyOf(request)
 	if err != nil {
-		return "", fmt.Errorf("reading a request: %w", err)
+		return nil, err
 	}
-	request.Body = io.NopCloser(bytes.NewReader(body))
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return "", fmt.Errorf("reading a request: %w", err)
+		return nil, fmt.Errorf("reading a request: %w", err)
 	}
-	return form.Get("InstanceId"), nil
+	return form, nil
+}
+
+// bodyOf returns the body of a request, which can be sent afterwards.
+func bodyOf(request *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading a request: %w", err)
+	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	return body, nil
 }
 
 // serve has the simulated AWS answer a request.
