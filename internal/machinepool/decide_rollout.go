@@ -219,11 +219,7 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	case !in.Seen.Fresh:
 		plan.Need(needFreshGroup)
 		return
-	case !in.Seen.LaunchConfig.Checked:
-		plan.Need(pool.NeedConfigCheck)
-		return
-	case in.Seen.LaunchConfig.Behind:
-		plan.LookAgain(lookAgain) // the pool is woken once the cache shows it
+	case !in.Seen.LaunchConfig.Current(plan):
 		return
 	case in.Seen.Refreshes.UnderWay:
 		// The announcement must not be taken for that of another's refresh.

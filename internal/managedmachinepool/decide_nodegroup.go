@@ -76,7 +76,7 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 			return
 		}
 	}
-	if step.Version != nil && launchable(in) != nil && !configCurrent(in, plan) {
+	if step.Version != nil && launchable(in) != nil && !in.Seen.LaunchConfig.Current(plan) {
 		return
 	}
 	if needsBlock(in) {
@@ -103,20 +103,6 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	case step.After > 0:
 		plan.LookAgain(step.After) // an update that failed, or that EKS refused, is tried again
 	}
-}
-
-// configCurrent reports whether the cache shows the present launch config, and has that found out if
-// it is not known: an update to an earlier version would replace all nodes twice.
-func configCurrent(in input, plan *reconcile.Plan) bool {
-	switch {
-	case !in.Seen.LaunchConfig.Checked:
-		plan.Need(pool.NeedConfigCheck)
-		return false
-	case in.Seen.LaunchConfig.Behind:
-		plan.LookAgain(lookAgain) // the pool is woken once the cache shows it
-		return false
-	}
-	return true
 }
 
 func causeOf(reasons []string) string { return report.Shortened(strings.Join(reasons, "; ")) }

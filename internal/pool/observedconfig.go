@@ -43,13 +43,38 @@ const NeedConfigCheck reconcile.Need = "whether the cache shows the present laun
 // Check compares the launch config of the cache with the API server's. The cache of a process that
 // has just started may be behind what the process before it acted on.
 func (c *LaunchConfig) Check(ctx context.Context, live client.Reader) error {
-	now := &infrav1.AWSLaunchConfig{}
-	err := live.Get(ctx, client.ObjectKeyFromObject(c.Object), now)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading AWSLaunchConfig %q: %w", c.Object.Name, err)
+	now, err := liveConfig(ctx, live, c.Object)
+	if err != nil {
+		return err
 	}
-	c.Checked, c.Behind = true, err != nil || now.UID != c.Object.UID || now.ResourceVersion != c.Object.ResourceVersion
+	c.Checked, c.Behind = true, now == nil || now.UID != c.Object.UID || now.ResourceVersion != c.Object.ResourceVersion
 	return nil
+}
+
+// Current reports whether the cache shows the present launch config, and has that found out if it is
+// not known. To replace nodes for an earlier one would replace them twice.
+func (c *LaunchConfig) Current(plan *reconcile.Plan) bool {
+	switch {
+	case !c.Checked:
+		plan.Need(NeedConfigCheck)
+	case c.Behind:
+		plan.LookAgain(CacheBehind) // the pool is woken once the cache shows it
+	}
+	return c.Checked && !c.Behind
+}
+
+// liveConfig reads the launch config that has the name of an object past the cache, nil if there is
+// none.
+func liveConfig(ctx context.Context, live client.Reader, object client.Object) (*infrav1.AWSLaunchConfig, error) {
+	config := &infrav1.AWSLaunchConfig{}
+	err := live.Get(ctx, client.ObjectKeyFromObject(object), config)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading AWSLaunchConfig %q: %w", object.GetName(), err)
+	}
+	return config, nil
 }
 
 // NeedTemplate is the observation of whose the launch template is that a launch config names.
@@ -209,13 +234,12 @@ func (l Leftovers) ShowDeletion(object reconciling.Conditioned, reason string) {
 // ReadConfig reads a pool's own launch config past the cache, which may not know yet of one that was
 // just created.
 func (l *Leftovers) ReadConfig(ctx context.Context, live client.Reader, object client.Object) error {
-	config := &infrav1.AWSLaunchConfig{}
-	err := live.Get(ctx, client.ObjectKeyFromObject(object), config)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading AWSLaunchConfig %q: %w", object.GetName(), err)
+	config, err := liveConfig(ctx, live, object)
+	if err != nil {
+		return err
 	}
 	l.ConfigRead = true
-	if err == nil && metav1.IsControlledBy(config, object) {
+	if config != nil && metav1.IsControlledBy(config, object) {
 		l.Config = config
 	}
 	return nil
