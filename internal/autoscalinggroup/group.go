@@ -20,7 +20,6 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-
 	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 )
 

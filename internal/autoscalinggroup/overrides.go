@@ -13,13 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 func overrides(wanted []infrav1.Overrides) []asgtypes.LaunchTemplateOverrides {
 	list := make([]asgtypes.LaunchTemplateOverrides, 0, len(wanted))
 	for i := range wanted {
 		override := asgtypes.LaunchTemplateOverrides{
-			InstanceType: given(wanted[i].InstanceType), ImageId: given(wanted[i].ImageID),
+			InstanceType: optional.Text(wanted[i].InstanceType), ImageId: optional.Text(wanted[i].ImageID),
 			InstanceRequirements: requirements(wanted[i].InstanceRequirements),
 		}
 		if weight := wanted[i].WeightedCapacity; weight != nil {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 // AWS's defaults of a group's settings (AWS: API_CreateAutoScalingGroup).
@@ -220,7 +221,7 @@ var plainSettings = []setting{
 		}},
 	{"service-linked role", func(s Settings) string { return orNone(s.ServiceLinkedRole) },
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
-			in.ServiceLinkedRoleARN = given(s.ServiceLinkedRole)
+			in.ServiceLinkedRoleARN = optional.Text(s.ServiceLinkedRole)
 		}},
 	{"scale-in protection of new instances", func(s Settings) string { return strconv.FormatBool(s.ProtectNew) },
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
@@ -350,11 +351,4 @@ func sorted(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return list
-}
-
-func given(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

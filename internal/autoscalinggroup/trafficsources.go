@@ -8,6 +8,7 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 // TrafficSource is a target group or a Classic Load Balancer that instances are registered with.
@@ -50,7 +51,7 @@ func trafficSourcesWithGroup(desired Desired) []asgtypes.TrafficSourceIdentifier
 func sourceIdentifiers(sources []TrafficSource) []asgtypes.TrafficSourceIdentifier {
 	var list []asgtypes.TrafficSourceIdentifier
 	for i := range sources {
-		list = append(list, asgtypes.TrafficSourceIdentifier{Identifier: &sources[i].Identifier, Type: given(sources[i].Type)})
+		list = append(list, asgtypes.TrafficSourceIdentifier{Identifier: &sources[i].Identifier, Type: optional.Text(sources[i].Type)})
 	}
 	return list
 }

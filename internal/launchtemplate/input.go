@@ -11,6 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/optional"
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
@@ -87,7 +88,7 @@ func newInput(data *ec2types.RequestLaunchTemplateData, resolved Resolved) (Inpu
 
 func requestData(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) *ec2types.RequestLaunchTemplateData {
 	data := &ec2types.RequestLaunchTemplateData{
-		ImageId:                          stringOrNil(resolved.ImageID),
+		ImageId:                          optional.Text(resolved.ImageID),
 		InstanceType:                     ec2types.InstanceType(spec.InstanceType),
 		IamInstanceProfile:               instanceProfile(spec.IamInstanceProfile),
 		SecurityGroupIds:                 sortedUnique(resolved.SecurityGroupIDs),
@@ -109,7 +110,7 @@ func requestData(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) *ec2types
 	setOptions(data, &spec.LaunchConfigData)
 	// An empty key name asks for no key, as in CAPA.
 	if spec.SSHKeyName != nil {
-		data.KeyName = stringOrNil(*spec.SSHKeyName)
+		data.KeyName = optional.Text(*spec.SSHKeyName)
 	}
 	if spec.EnclaveOptions != nil && spec.EnclaveOptions.Enabled != nil {
 		data.EnclaveOptions = &ec2types.LaunchTemplateEnclaveOptionsRequest{Enabled: spec.EnclaveOptions.Enabled}
@@ -173,13 +174,6 @@ func plainUserData(encoded string) ([]byte, error) {
 		return plain, nil
 	}
 	return data, nil
-}
-
-func stringOrNil(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // int32Or returns nil for 0, which none of these fields allows. The API's schema keeps values

@@ -8,6 +8,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 func blockDevices(spec *infrav1.AWSLaunchConfigSpec, rootDeviceName string) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
@@ -38,7 +39,7 @@ func blockDevice(volume *infrav1.Volume, deviceName string) ec2types.LaunchTempl
 		VolumeType:          ec2types.VolumeType(volume.Type),
 		Iops:                int32Or(volume.IOPS),
 		Encrypted:           volume.Encrypted,
-		KmsKeyId:            stringOrNil(volume.EncryptionKey),
+		KmsKeyId:            optional.Text(volume.EncryptionKey),
 	}
 	if volume.Throughput != nil {
 		device.Throughput = int32Or(*volume.Throughput)
@@ -50,7 +51,7 @@ func blockDevice(volume *infrav1.Volume, deviceName string) ec2types.LaunchTempl
 }
 
 func blockDeviceMapping(mapping *infrav1.BlockDeviceMapping) ec2types.LaunchTemplateBlockDeviceMappingRequest {
-	request := ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: &mapping.DeviceName, VirtualName: stringOrNil(mapping.VirtualName)}
+	request := ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: &mapping.DeviceName, VirtualName: optional.Text(mapping.VirtualName)}
 	if awssdk.ToBool(mapping.NoDevice) {
 		// AWS: API_LaunchTemplateBlockDeviceMappingRequest, NoDevice: "specify an empty string"
 		request.NoDevice = awssdk.String("")
@@ -63,8 +64,8 @@ func blockDeviceMapping(mapping *infrav1.BlockDeviceMapping) ec2types.LaunchTemp
 			EbsCardIndex:        ebs.EBSCardIndex,
 			Encrypted:           ebs.Encrypted,
 			Iops:                ebs.IOPS,
-			KmsKeyId:            stringOrNil(ebs.KMSKeyID),
-			SnapshotId:          stringOrNil(ebs.SnapshotID),
+			KmsKeyId:            optional.Text(ebs.KMSKeyID),
+			SnapshotId:          optional.Text(ebs.SnapshotID),
 			Throughput:          ebs.Throughput,
 			VolumeSize:          ebs.VolumeSize,
 			VolumeType:          ec2types.VolumeType(ebs.VolumeType),

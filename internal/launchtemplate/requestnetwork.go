@@ -8,6 +8,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 // networkInterfaces returns the interfaces in the order of their network cards and device indexes,
@@ -20,7 +21,7 @@ func networkInterfaces(interfaces []infrav1.NetworkInterface, resolved Resolved)
 			found = resolved.Interfaces[i]
 		}
 		request := networkInterface(&interfaces[i])
-		request.SubnetId, request.Groups = stringOrNil(found.SubnetID), sortedUnique(found.GroupIDs)
+		request.SubnetId, request.Groups = optional.Text(found.SubnetID), sortedUnique(found.GroupIDs)
 		if len(request.Groups) == 0 && request.NetworkInterfaceId == nil {
 			request.Groups = sortedUnique(resolved.SecurityGroupIDs)
 		}
@@ -37,17 +38,17 @@ func networkInterface(spec *infrav1.NetworkInterface) ec2types.LaunchTemplateIns
 		AssociateCarrierIpAddress:      spec.AssociateCarrierIPAddress,
 		AssociatePublicIpAddress:       spec.AssociatePublicIPAddress,
 		DeleteOnTermination:            spec.DeleteOnTermination,
-		Description:                    stringOrNil(spec.Description),
+		Description:                    optional.Text(spec.Description),
 		DeviceIndex:                    &spec.DeviceIndex,
 		EnaQueueCount:                  spec.ENAQueueCount,
-		InterfaceType:                  stringOrNil(spec.InterfaceType),
+		InterfaceType:                  optional.Text(spec.InterfaceType),
 		Ipv4PrefixCount:                spec.IPv4PrefixCount,
 		Ipv6AddressCount:               spec.IPv6AddressCount,
 		Ipv6PrefixCount:                spec.IPv6PrefixCount,
 		NetworkCardIndex:               spec.NetworkCardIndex,
-		NetworkInterfaceId:             stringOrNil(spec.NetworkInterfaceID),
+		NetworkInterfaceId:             optional.Text(spec.NetworkInterfaceID),
 		PrimaryIpv6:                    spec.PrimaryIPv6,
-		PrivateIpAddress:               stringOrNil(spec.PrivateIPAddress),
+		PrivateIpAddress:               optional.Text(spec.PrivateIPAddress),
 		SecondaryPrivateIpAddressCount: spec.SecondaryPrivateIPAddressCount,
 	}
 	for i := range spec.IPv4Prefixes {
@@ -85,7 +86,7 @@ func secondaryInterfaces(interfaces []infrav1.SecondaryInterface) []ec2types.Lau
 		spec := &interfaces[i]
 		request := ec2types.LaunchTemplateInstanceSecondaryInterfaceSpecificationRequest{
 			DeleteOnTermination: spec.DeleteOnTermination, DeviceIndex: spec.DeviceIndex, InterfaceType: ec2types.SecondaryInterfaceType(spec.InterfaceType),
-			NetworkCardIndex: spec.NetworkCardIndex, PrivateIpAddressCount: spec.PrivateIPAddressCount, SecondarySubnetId: stringOrNil(spec.SecondarySubnetID),
+			NetworkCardIndex: spec.NetworkCardIndex, PrivateIpAddressCount: spec.PrivateIPAddressCount, SecondarySubnetId: optional.Text(spec.SecondarySubnetID),
 		}
 		for n := range spec.PrivateIPAddresses {
 			request.PrivateIpAddresses = append(request.PrivateIpAddresses,

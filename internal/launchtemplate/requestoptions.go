@@ -10,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 // metadataOptions returns the metadata options in EC2's form, or those in CAPA's form. If the spec
@@ -67,7 +68,7 @@ func spotOptions(options *infrav1.SpotOptions) *ec2types.LaunchTemplateSpotMarke
 	}
 	request := &ec2types.LaunchTemplateSpotMarketOptionsRequest{
 		InstanceInterruptionBehavior: ec2types.InstanceInterruptionBehavior(options.InstanceInterruptionBehavior),
-		MaxPrice:                     stringOrNil(options.MaxPrice),
+		MaxPrice:                     optional.Text(options.MaxPrice),
 		SpotInstanceType:             ec2types.SpotInstanceType(options.SpotInstanceType),
 	}
 	if options.ValidUntil != nil {
@@ -82,8 +83,8 @@ func capacityReservation(spec *infrav1.AWSLaunchConfigSpec) *ec2types.LaunchTemp
 		infrav1.CapacityReservationPreferenceOnly: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
 		infrav1.CapacityReservationPreferenceOpen: ec2types.CapacityReservationPreferenceOpen,
 	}[spec.CapacityReservationPreference]
-	id := stringOrNil(awssdk.ToString(spec.CapacityReservationID))
-	group := stringOrNil(spec.CapacityReservationResourceGroupARN)
+	id := optional.Text(awssdk.ToString(spec.CapacityReservationID))
+	group := optional.Text(spec.CapacityReservationResourceGroupARN)
 	if preference == "" && id == nil && group == nil {
 		return nil
 	}
@@ -114,7 +115,7 @@ func privateDNSName(options *infrav1.PrivateDNSName) *ec2types.LaunchTemplatePri
 func setOptions(data *ec2types.RequestLaunchTemplateData, spec *infrav1.LaunchConfigData) {
 	data.DisableApiStop, data.DisableApiTermination, data.EbsOptimized = spec.DisableAPIStop, spec.DisableAPITermination, spec.EBSOptimized
 	data.InstanceInitiatedShutdownBehavior = ec2types.ShutdownBehavior(spec.InstanceInitiatedShutdownBehavior)
-	data.KernelId, data.RamDiskId = stringOrNil(spec.KernelID), stringOrNil(spec.RAMDiskID)
+	data.KernelId, data.RamDiskId = optional.Text(spec.KernelID), optional.Text(spec.RAMDiskID)
 	if options := spec.CPUOptions; options != nil {
 		data.CpuOptions = &ec2types.LaunchTemplateCpuOptionsRequest{
 			AmdSevSnp: ec2types.AmdSevSnpSpecification(options.AMDSEVSNP), CoreCount: options.CoreCount, ThreadsPerCore: options.ThreadsPerCore,
@@ -158,10 +159,10 @@ func placement(spec *infrav1.Placement) *ec2types.LaunchTemplatePlacementRequest
 		return nil
 	}
 	return &ec2types.LaunchTemplatePlacementRequest{
-		Affinity:         stringOrNil(spec.Affinity),
-		AvailabilityZone: stringOrNil(spec.AvailabilityZone), AvailabilityZoneId: stringOrNil(spec.AvailabilityZoneID),
-		GroupId: stringOrNil(spec.GroupID), GroupName: stringOrNil(spec.GroupName),
-		HostId: stringOrNil(spec.HostID), HostResourceGroupArn: stringOrNil(spec.HostResourceGroupARN),
+		Affinity:         optional.Text(spec.Affinity),
+		AvailabilityZone: optional.Text(spec.AvailabilityZone), AvailabilityZoneId: optional.Text(spec.AvailabilityZoneID),
+		GroupId: optional.Text(spec.GroupID), GroupName: optional.Text(spec.GroupName),
+		HostId: optional.Text(spec.HostID), HostResourceGroupArn: optional.Text(spec.HostResourceGroupARN),
 		PartitionNumber: spec.PartitionNumber, Tenancy: ec2types.Tenancy(spec.Tenancy),
 	}
 }

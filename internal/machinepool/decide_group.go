@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup/nodetemplate"
 	"github.com/slipway-project/slipway/internal/aws"
-
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/pool"

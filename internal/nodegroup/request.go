@@ -8,6 +8,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 // tokenLength is the length of client request tokens.
@@ -41,7 +43,7 @@ func createInput(desired Desired, name, lost string) *eks.CreateNodegroupInput {
 		input.LaunchTemplate = specification(desired.Template.ID, desired.Template.Version)
 	}
 	if !desired.OwnImage {
-		input.Version, input.ReleaseVersion = optional(Minor(desired.KubernetesVersion)), optional(desired.ReleaseVersion)
+		input.Version, input.ReleaseVersion = optional.Text(Minor(desired.KubernetesVersion)), optional.Text(desired.ReleaseVersion)
 	}
 	input.ClientRequestToken = awssdk.String(digest(tokenLength, "create", desired.Owner, desired.UID, lost, text(input)))
 	return input
@@ -99,7 +101,7 @@ func configInput(change ConfigChange, seen Nodegroup) *eks.UpdateNodegroupConfig
 func versionInput(change VersionChange, seen Nodegroup) *eks.UpdateNodegroupVersionInput {
 	input := &eks.UpdateNodegroupVersionInput{
 		ClusterName: &seen.Cluster, NodegroupName: &seen.Name, Force: change.Force,
-		Version: optional(change.KubernetesVersion), ReleaseVersion: optional(change.ReleaseVersion),
+		Version: optional.Text(change.KubernetesVersion), ReleaseVersion: optional.Text(change.ReleaseVersion),
 	}
 	if change.TemplateID != "" {
 		input.LaunchTemplate = specification(change.TemplateID, change.TemplateVersion)
@@ -117,13 +119,6 @@ func updateToken(seen Nodegroup, attempt, request string) string {
 
 func specification(id string, version int64) *ekstypes.LaunchTemplateSpecification {
 	return &ekstypes.LaunchTemplateSpecification{Id: &id, Version: awssdk.String(strconv.FormatInt(version, 10))}
-}
-
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 func labelsInput(wanted, seen map[string]string) *ekstypes.UpdateLabelsPayload {

@@ -1,5 +1,5 @@
-// Package lifecyclehook owns lifecycle hooks of Auto Scaling groups: what a pool lists, what a group has, and
-// what it takes to make the two equal.
+// Package lifecyclehook owns lifecycle hooks of Auto Scaling groups: what a pool lists, what a group
+// has, and what it takes to make the two equal.
 package lifecyclehook
 
 import (
@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/digest"
+	"github.com/slipway-project/slipway/internal/optional"
 )
 
 // AWS's defaults of a hook (AWS: API_PutLifecycleHook).
@@ -101,21 +102,14 @@ func Specifications(hooks []Hook) []asgtypes.LifecycleHookSpecification {
 		specification := asgtypes.LifecycleHookSpecification{
 			LifecycleHookName: awssdk.String(hook.Name), LifecycleTransition: awssdk.String(hook.Transition),
 			DefaultResult: awssdk.String(hook.Result), HeartbeatTimeout: awssdk.Int32(hook.Heartbeat),
-			NotificationMetadata: given(hook.Metadata),
+			NotificationMetadata: optional.Text(hook.Metadata),
 		}
 		if hook.TargetARN != "" {
-			specification.NotificationTargetARN, specification.RoleARN = given(hook.TargetARN), given(hook.RoleARN)
+			specification.NotificationTargetARN, specification.RoleARN = optional.Text(hook.TargetARN), optional.Text(hook.RoleARN)
 		}
 		list = append(list, specification)
 	}
 	return list
-}
-
-func given(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // API has the calls of Auto Scaling that read and change the hooks of a group.
@@ -232,11 +226,11 @@ func (c *Client) put(ctx context.Context, group string, hook, present Hook) erro
 func hookInput(group string, hook, present Hook) *autoscaling.PutLifecycleHookInput {
 	input := &autoscaling.PutLifecycleHookInput{
 		AutoScalingGroupName: &group, LifecycleHookName: &hook.Name, LifecycleTransition: &hook.Transition,
-		DefaultResult: &hook.Result, HeartbeatTimeout: &hook.Heartbeat, NotificationMetadata: given(hook.Metadata),
+		DefaultResult: &hook.Result, HeartbeatTimeout: &hook.Heartbeat, NotificationMetadata: optional.Text(hook.Metadata),
 	}
 	switch {
 	case hook.TargetARN != "":
-		input.NotificationTargetARN, input.RoleARN = &hook.TargetARN, given(hook.RoleARN)
+		input.NotificationTargetARN, input.RoleARN = &hook.TargetARN, optional.Text(hook.RoleARN)
 	case present.TargetARN != "":
 		input.NotificationTargetARN = awssdk.String("")
 	}

@@ -90,7 +90,10 @@ func preferredTerms(pod *corev1.PodSpec) []Requirements {
 	slices.SortStableFunc(weighted, func(a, b corev1.PreferredSchedulingTerm) int { return cmp.Compare(b.Weight, a.Weight) })
 	var terms []Requirements
 	for _, term := range weighted {
-		if requirements, reason := ofTerm(term.Preference); reason == "" && len(terms) < maxAlternatives {
+		if len(terms) == maxAlternatives {
+			break
+		}
+		if requirements, reason := ofTerm(term.Preference); reason == "" {
 			terms = append(terms, requirements)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +27,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/digest"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -198,12 +198,7 @@ func (t *Templates) setAside(provisioner *provisioningv1.Provisioner, variant st
 // the spec may change while AWS does not answer, and nodes are launched all the same.
 func (t *Templates) digest(provisioner *provisioningv1.Provisioner) string {
 	spec := &provisioner.Spec
-	text, err := json.Marshal([]any{spec.Cluster, securityGroups(provisioner), t.InstanceProfile})
-	if err != nil {
-		panic(err) // text, and nothing else
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])[:16]
+	return digest.Of([]any{spec.Cluster, securityGroups(provisioner), t.InstanceProfile})
 }
 
 func (t *Templates) lookup(key string) (ensured, bool) {
