@@ -143,7 +143,7 @@ func (c *Controller) Register(manager ctrl.Manager, settings watches.Settings, n
 	reader := c.kind.Client
 	dependents := settings.PoolsOf(reader, &infrav1.AWSManagedMachinePoolList{})
 	changes := builder.WithPredicates(watches.ClusterChanges())
-	users := watches.Users{List: c.referring}
+	users := watches.Users{Reader: reader, Pools: &infrav1.AWSManagedMachinePoolList{}}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSManagedMachinePool{}, builder.WithPredicates(settings.Watched())).
@@ -160,18 +160,4 @@ func (c *Controller) Register(manager ctrl.Manager, settings watches.Settings, n
 		return fmt.Errorf("registering controller %s: %w", Name, err)
 	}
 	return nil
-}
-
-// referring returns the pools of a namespace, of all if it is empty.
-func (c *Controller) referring(ctx context.Context, namespace string) ([]watches.Referring, error) {
-	pools := &infrav1.AWSManagedMachinePoolList{}
-	if err := c.kind.Client.List(ctx, pools, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing pools: %w", err)
-	}
-	referring := make([]watches.Referring, len(pools.Items))
-	for i := range pools.Items {
-		pool := &pools.Items[i]
-		referring[i] = watches.Referring{Object: pool, Config: pool.Spec.LaunchConfigRef, Template: pool.Spec.LaunchConfigTemplateRef}
-	}
-	return referring, nil
 }

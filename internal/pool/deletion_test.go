@@ -27,7 +27,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -44,6 +43,8 @@ import (
 	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/report"
+	"github.com/slipway-project/slipway/internal/watches"
+	"github.com/slipway-project/slipway/internal/watches/watchestest"
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
@@ -99,7 +100,7 @@ func newWorld(t *testing.T, managed bool) *world {
 			t.Fatal(err)
 		}
 	}
-	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objectsOf(managed)...).
+	w.Client = watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).WithObjects(objectsOf(managed)...).
 		WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -175,7 +176,24 @@ func (c *Controller[T, S, M]) Reconcile(ctx context.Context, request ctrl.Reques
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	known.held = held{}
-	defer func(read string) { known.written.note(object, read, c.Clock) }(object.GetResourceVersion())
+	read := object.GetResourceVersion()
+	plan, err := c.unlessPaused(ctx, object, known)
+	known.written.note(object, read, c.Clock)
+	if c.outdates(err, object) {
+		known.written.outdated(object, c.Clock)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if plan.Held && plan.Again > 0 {
+		known.held = held{version: object.GetResourceVersion(), until: c.Clock.Now().Add(plan.Again)}
+	}
+	return ctrl.Result{RequeueAfter: plan.Again}, nil
+}
+
+// unlessPaused runs a pass over an object that is not paused. It returns the last plan, which is
+// empty for one that is.
+func (c *Controller[T, S, M]) unlessPaused(ctx context.Context, object T, known *known[M]) (Plan, error) {
 	if c.Paused != nil {
 		shown := object.DeepCopyObject().(T)
 		paused, err := c.Paused(ctx, shown)
@@ -184,18 +202,23 @@ func (c *Controller[T, S, M]) Reconcile(ctx context.Context, request ctrl.Reques
 			object.SetResourceVersion(shown.GetResourceVersion())
 		}
 		if paused || err != nil {
-			return ctrl.Result{}, err
+			return Plan{}, err
 		}
 	}
-	pass := Pass[T, S, M]{Object: object, Seen: new(S), Memory: &known.memory}
-	plan, err := c.pass(ctx, pass)
-	if err != nil {
-		return ctrl.Result{}, err
+	return c.pass(ctx, Pass[T, S, M]{Object: object, Seen: new(S), Memory: &known.memory})
+}
+
+// outdates reports whether err says that the object was changed since it was read. A conflict over
+// another object says nothing about this one.
+func (c *Controller[T, S, M]) outdates(err error, object T) bool {
+	var refusal apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &refusal) || refusal.Status().Details == nil {
+		return false
 	}
-	if plan.Held && plan.Again > 0 {
-		known.held = held{version: object.GetResourceVersion(), until: c.Clock.Now().Add(plan.Again)}
-	}
-	return ctrl.Result{RequeueAfter: plan.Again}, nil
+	kind, unknown := c.Client.GroupVersionKindFor(object)
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	details := refusal.Status().Details
+	return unknown == nil && details.Name == object.GetName() && details.Kind == resource.Resource && details.Group == resource.Group
 }
 
 // pass observes, and then decides and acts until nothing is left to do. It returns the last plan.

@@ -404,6 +404,56 @@ func TestOwnWritesAreAwaited(t *testing.T) {
 	}
 }
 
+// TestConflictsAwaitTheCache begins no pass with an object that a conflict has shown to be outdated,
+// which would end in another conflict, and waits for nothing after a conflict over another object.
+func TestConflictsAwaitTheCache(t *testing.T) {
+	t.Parallel()
+	conflict := func(resource, name string) error {
+		return apierrors.NewConflict(infrav1.GroupVersion.WithResource(resource).GroupResource(), name, errors.New("the object has been modified"))
+	}
+	for _, row := range []struct {
+		reason string
+		// conflict is what an action fails with; without one, the pass writes the status.
+		conflict error
+		passes   int
+	}{
+		{reason: "the object was edited after the cache's last event", passes: 1},
+		{reason: "an action found that the object was edited", conflict: conflict("awslaunchconfigs", "web"), passes: 1},
+		{reason: "an action found that an object of another kind was edited", conflict: conflict("awsmachinepools", "web"), passes: 2},
+		{reason: "an action found that another object of the kind was edited", conflict: conflict("awslaunchconfigs", "api"), passes: 2},
+	} {
+		r := newRig(t, func(in reconcile.Input[object, facts]) reconcile.Plan {
+			in.Object.Status.Version++
+			if row.conflict != nil {
+				return planned(do{Name: "fail", Err: row.conflict})
+			}
+			return reconcile.Plan{}
+		})
+		r.controller.Finalizer = ""
+		cached, edited := r.stored(), r.stored()
+		edited.Labels = map[string]string{"edited": "by a user"}
+		if err := r.client.Update(t.Context(), edited); err != nil {
+			t.Fatal(err)
+		}
+		r.controller.Client = stale{Client: r.client, object: cached}
+		for pass := range 2 {
+			if _, err := r.reconcile(); apierrors.IsConflict(err) != (pass < row.passes) {
+				t.Errorf("%s: pass %d ends with %v", row.reason, pass+1, err)
+			}
+		}
+		if got := len(r.kind.passes); got != row.passes {
+			t.Errorf("%s: %d passes while the cache has the old object, want %d", row.reason, got, row.passes)
+		}
+		r.controller.Client = r.client
+		if _, err := r.reconcile(); err != nil && row.conflict == nil {
+			t.Errorf("%s: the pass over the new object ends with %v", row.reason, err)
+		}
+		if got := len(r.kind.passes); got != row.passes+1 {
+			t.Errorf("%s: the object that the cache has learned of waits", row.reason)
+		}
+	}
+}
+
 // TestAnotherObjectOfTheName remembers nothing of an object whose name another one has taken, though
 // the queue brought no pass in between in which it was gone.
 func TestAnotherObjectOfTheName(t *testing.T) {

@@ -49,18 +49,21 @@ func (o *objects[M]) drop(object types.NamespacedName) {
 	delete(o.known, object)
 }
 
-// unseenAtMost is how long a write of ours is waited for that the cache does not show yet. As a
-// rule it takes milliseconds; after a restore of etcd from a backup it never comes.
+// unseenAtMost is how long a write is waited for that the cache does not show yet. As a rule it takes
+// milliseconds, and seconds while the API server is busy; after a restore of etcd from a backup it
+// never comes.
 const unseenAtMost = 5 * time.Second
 
-// written is our last write to an object. A pass that begins with the object as it was before would
-// decide from what is not so any more, and end in a conflict.
+// written is the last write to an object that is known of: the last one of this process, or one that
+// a conflict revealed. A pass that begins with the object as it was before would decide from what is
+// not so any more, and end in a conflict.
 type written struct {
+	// version is the version of the object after that write, or the least that it can be.
 	version uint64
 	at      time.Time
 }
 
-// unseen returns for how long our last write to the object is still waited for, if the object, as the
+// unseen returns for how long the last write to the object is still waited for, if the object, as the
 // cache has it, is older than that write. It returns zero or less if it is not waited for.
 func (w *written) unseen(object client.Object, clk clock.PassiveClock) time.Duration {
 	version, comparable := versionOf(object.GetResourceVersion())
@@ -75,6 +78,13 @@ func (w *written) note(object client.Object, read string, clk clock.PassiveClock
 	version, comparable := versionOf(object.GetResourceVersion())
 	if comparable && object.GetResourceVersion() != read {
 		*w = written{version: version, at: clk.Now()}
+	}
+}
+
+// outdated remembers that the API server has a newer version of the object than the given one.
+func (w *written) outdated(object client.Object, clk clock.PassiveClock) {
+	if version, comparable := versionOf(object.GetResourceVersion()); comparable {
+		*w = written{version: version + 1, at: clk.Now()}
 	}
 }
 

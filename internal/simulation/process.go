@@ -99,7 +99,8 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 	}, report.Reporter{Recorder: recorder{w}})
 	settings := watches.Settings{Clock: w.clock, Concurrency: 1}
 	networks := []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}}
-	err := errors.Join(configs.Register(p.manager, settings, p.secrets, networks), pools.Register(p.manager, settings, networks))
+	err := errors.Join(watches.AddIndexes(p.ctx, p.cache, watches.PoolIndexes()),
+		configs.Register(p.manager, settings, p.secrets, networks), pools.Register(p.manager, settings, networks))
 	if err != nil {
 		return nil, fmt.Errorf("starting a process: %w", err)
 	}
