@@ -64,7 +64,7 @@ type Phase struct {
 	// Anonymous is the part of Memory that is not the program's file.
 	Anonymous int64
 	// Answered is the time until the result that users wait for, where that is not the whole phase:
-	// the slowest edit, the last answer after a start.
+	// the last pool that is ready, the slowest edit, the last version, the last answer after a start.
 	Answered time.Duration
 	// Note says more.
 	Note string
