@@ -181,8 +181,10 @@ type promise struct {
 // left returns how many requests are still reserved.
 func (p promise) left() int { return max(0, p.requests-p.spent) }
 
-// kept is for how long a promise is kept for a caller that does not return at its time.
-const kept = 2 * time.Second
+// kept is for how long a promise is kept for a caller that does not return at its time. A process
+// with a thousand objects returns seconds late, and one whose place is lost waits, and reads all that
+// it needs, once more.
+const kept = 10 * time.Second
 
 // take spends a token and returns zero, or returns how long to wait until so many requests are left
 // for the caller. A caller that returns before its time, because something else woke it, keeps its

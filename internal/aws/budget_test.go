@@ -134,6 +134,33 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	}
 }
 
+// TestBudgetKeepsPlacesOfLateCallers holds that a caller which returns seconds late has its place
+// still, and one that does not return at all has none.
+func TestBudgetKeepsPlacesOfLateCallers(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		late   time.Duration
+		wait   bool
+	}{
+		{"in time", 0, true}, {"as late as a busy process is", 8 * time.Second, true}, {"not at all", time.Minute, false},
+	} {
+		clock := stoppedClock()
+		b := newBudget(clock, Limits{"ec2:*": {Burst: 1, PerSecond: 1}})
+		ask := func(name string) error { return b.take("ec2", "CreateTags", caller{name: name, pass: &pass{}}) }
+		if first, second := ask("first"), ask("late"); first != nil || second == nil {
+			t.Fatalf("%s: %v, %v", row.reason, first, second)
+		}
+		clock.SetTime(clock.Now().Add(time.Second + row.late))
+		if err := ask("newcomer"); (err != nil) != row.wait {
+			t.Errorf("%s: the newcomer gets %v", row.reason, err)
+		}
+		if err := ask("late"); (err == nil) != row.wait {
+			t.Errorf("%s: the caller that was promised a request gets %v", row.reason, err)
+		}
+	}
+}
+
 // TestBudgetServesWholePasses holds that callers that send several calls each time that they come
 // get all of them in the end, from a bucket that AWS has just reported as empty.
 func TestBudgetServesWholePasses(t *testing.T) {
