@@ -2,13 +2,11 @@ package simulation
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/machinepool"
-	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
 // The invariants of drains.
@@ -124,19 +122,4 @@ func (o *observer) countsLeaving(pool *infrav1.AWSMachinePool) {
 	if pool.Status.Replicas > staying {
 		o.violate(ReadyAreInGroup, "status counts %d instances, and shows %d that stay", pool.Status.Replicas, staying)
 	}
-}
-
-// objectChanged notes what a change of an object says.
-func (o *observer) objectChanged(change apiserver.Change) {
-	if change.After == nil || change.After.GetKind() != "AWSMachinePool" {
-		return
-	}
-	pool := &infrav1.AWSMachinePool{}
-	if err := o.server.Into(change.After, pool); err != nil {
-		o.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
-		return
-	}
-	o.facts.specChanged(pool)
-	o.drainsRecorded(pool)
-	o.countsLeaving(pool)
 }
