@@ -61,6 +61,8 @@ type asked struct {
 
 type instance struct {
 	configuration
+	// group is the node group of the instance; empty for one of an AWSMachinePool.
+	group    string
 	template string
 	version  int64
 	launched time.Time
@@ -73,7 +75,7 @@ type instance struct {
 }
 
 func newFacts(clk clock.PassiveClock) facts {
-	return facts{clock: clk, instances: map[string]*instance{}, versions: map[[2]string]configuration{}, drains: map[string]time.Time{}}
+	return facts{clock: clk, instances: map[string]*instance{}, versions: map[[2]string]configuration{}, drains: map[string]time.Time{}, managed: newManagedFacts()}
 }
 
 // running returns the IDs of instances that have not terminated.
@@ -164,7 +166,7 @@ func (o *observer) instanceLaunched(id string) error {
 	if err != nil {
 		return err
 	}
-	launched := &instance{template: tags["aws:ec2launchtemplate:id"], version: number, launched: o.clock.Now()}
+	launched := &instance{group: tags[nodegroupTag], template: tags["aws:ec2launchtemplate:id"], version: number, launched: o.clock.Now()}
 	launched.configuration, err = o.configurationOfVersion(launched.template, tags["aws:ec2launchtemplate:version"])
 	if err != nil {
 		return err

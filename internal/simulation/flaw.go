@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +39,7 @@ type Flaw struct {
 
 // request returns a request to AWS as the flaw has it.
 func (f Flaw) request(action string, request *http.Request) (*http.Request, error) {
-	if f.Request == nil || request.Body == nil {
+	if f.Request == nil || request.Body == nil || !strings.HasPrefix(request.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return request, nil
 	}
 	form, err := formOf(request)

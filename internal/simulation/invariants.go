@@ -102,12 +102,12 @@ func (o *observer) versionsExist(used usedVersions) {
 }
 
 // unsettled says what is not as it must be once faults have stopped.
-func (o *observer) unsettled(ctx context.Context) error {
+func (o *observer) unsettled(ctx context.Context, w *World) error {
 	pool := o.kind.empty()
 	err := o.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.name}, pool)
 	switch {
 	case apierrors.IsNotFound(err):
-		return o.unsettledDeletion(ctx)
+		return o.unsettledDeletion(ctx, w)
 	case err != nil:
 		return err
 	case pool.GetDeletionTimestamp() != nil:
@@ -117,7 +117,7 @@ func (o *observer) unsettled(ctx context.Context) error {
 }
 
 // unsettledDeletion says what is left of a pool that is gone.
-func (o *observer) unsettledDeletion(ctx context.Context) error {
+func (o *observer) unsettledDeletion(ctx context.Context, w *World) error {
 	configs := &infrav1.AWSLaunchConfigList{}
 	if err := o.user.List(ctx, configs); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (o *observer) unsettledDeletion(ctx context.Context) error {
 	if templates, running := o.aws.ownedTemplates(), o.facts.running(); len(templates)+len(running) > 0 {
 		return fmt.Errorf("the pool is gone, and %d templates and %d instances are left", len(templates), len(running))
 	}
-	return o.kind.left(ctx, o)
+	return o.kind.left(ctx, w, o)
 }
 
 // reported holds what the status of a pool says.

@@ -57,5 +57,5 @@ type poolKind struct {
 	afterCall func(o *observer, action string)
 	// unsettled returns how a pool differs from its spec, and left what is left of one that is gone.
 	unsettled func(ctx context.Context, o *observer, pool client.Object) error
-	left      func(ctx context.Context, o *observer) error
+	left      func(ctx context.Context, w *World, o *observer) error
 }

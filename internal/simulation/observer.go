@@ -82,7 +82,7 @@ func (w *World) released(id string) {
 // unsettled says what is not as it must be once faults have stopped.
 func (w *World) unsettled(ctx context.Context) error {
 	for _, o := range w.observers {
-		if err := o.unsettled(ctx); err != nil {
+		if err := o.unsettled(ctx, w); err != nil {
 			return fmt.Errorf("%s %s: %w", o.kind.name, o.name, err)
 		}
 	}

@@ -86,6 +86,7 @@ func (w *World) run(ctx context.Context, options Options) (int, error) {
 		}
 	}
 	w.faults, w.verdict.faultless = Faults{}, w.clock.Now()
+	w.calmEKS()
 	w.trace.event("faults stop")
 	if err := w.settle(ctx); err != nil || w.verdict.violation != nil {
 		return count, err

@@ -43,7 +43,7 @@ var selfManaged = poolKind{
 		o.countsLeaving(pool.(*infrav1.AWSMachinePool))
 	},
 	owns: ownsSelfManaged, ended: endedSelfManaged, afterCall: afterCallSelfManaged, unsettled: unsettledSelfManaged,
-	left: func(_ context.Context, o *observer) error {
+	left: func(_ context.Context, _ *World, o *observer) error {
 		if groups := len(o.aws.ownedGroups()); groups > 0 {
 			return fmt.Errorf("the pool is gone, and %d groups are left", groups)
 		}

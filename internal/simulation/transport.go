@@ -149,7 +149,11 @@ func changesAWS(action string) bool {
 }
 
 func throttlingCode(action string, request *http.Request) string {
-	if strings.HasPrefix(request.URL.Host, "autoscaling") || strings.Contains(action, "AutoScaling") {
+	service, _, _ := strings.Cut(request.URL.Host, ".")
+	switch {
+	case service == "eks":
+		return "ThrottlingException"
+	case service == "autoscaling", service == "iam", strings.Contains(action, "AutoScaling"):
 		return "Throttling"
 	}
 	return "RequestLimitExceeded"

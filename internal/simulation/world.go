@@ -104,6 +104,11 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 	for _, kind := range w.kindsOf(options.Kind) {
 		w.observe(kind)
 	}
+	if options.Kind == Managed {
+		if err := w.startEKS(); err != nil {
+			return nil, err
+		}
+	}
 	for _, o := range w.observers {
 		if w.chance.happens(0.5) {
 			if err := o.createForeign(ctx, w); err != nil {
