@@ -30,6 +30,51 @@ func ownedByPool(config *infrav1.AWSLaunchConfig) {
 	}}
 }
 
+// TestDeletionWaitsForNodeGroupsThatAreNotVisible holds the same of the node group that a deleted
+// AWSManagedMachinePool may just have created.
+func TestDeletionWaitsForNodeGroupsThatAreNotVisible(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		// deleting is the reason why the pool is still there.
+		deleting string
+		stays    bool
+	}{
+		{reason: "the pool may have created a node group a moment ago", stays: true},
+		{reason: "the pool looks for its node group again", deleting: infrav1.DeletingReason, stays: true},
+		{reason: "the pool has seen its node group end", deleting: infrav1.NodegroupDeletingReason},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			pool := &infrav1.AWSManagedMachinePool{ObjectMeta: deletedPool(nil).ObjectMeta}
+			pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
+			if row.deleting != "" {
+				pool.Status.Conditions = []metav1.Condition{{Type: infrav1.DeletingCondition, Status: metav1.ConditionTrue, Reason: row.deleting}}
+			}
+			r := newRig(t, pool, launchConfig(func(config *infrav1.AWSLaunchConfig) {
+				ownedByPool(config)
+				config.OwnerReferences[0].Kind = "AWSManagedMachinePool"
+			}))
+			config := r.reconcile()
+			r.clock.Step(time.Hour)
+			if err := r.client.Delete(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			r.reconcile()
+			r.clock.Step(5 * time.Second)
+			if stays := len(r.templates()) == 1; stays != row.stays {
+				t.Fatalf("the template stays: %t, want %t", stays, row.stays)
+			}
+			r.clock.Step(usersVisibleAfter)
+			r.reconcile()
+			r.clock.Step(5 * time.Second)
+			if left := r.templates(); len(left) != 0 {
+				t.Errorf("half a minute later, templates %v are left", left)
+			}
+		})
+	}
+}
+
 // TestDeletionWaitsForGroupsThatAreNotVisible holds that a template is not deleted while a group
 // that was made from it right before may not be described yet, whether the controller restarts
 // meanwhile or not.

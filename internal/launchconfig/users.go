@@ -58,13 +58,13 @@ func usageOf(pool client.Object) usage {
 	switch pool := pool.(type) {
 	case *infrav1.AWSMachinePool:
 		found.user.Kind, reference, inline = kindSelfManaged, pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
-		deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition)
-		found.groupEnded = pool.DeletionTimestamp != nil && deleting != nil && deleting.Reason == infrav1.ASGDeletionInProgressReason
+		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.ASGDeletionInProgressReason)
 		for _, running := range pool.Status.RunningVersions {
 			found.running[versionOfTemplate{running.LaunchTemplateID, running.Version}] += running.Instances
 		}
 	case *infrav1.AWSManagedMachinePool:
 		found.user.Kind, reference, inline = kindManaged, pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
+		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.NodegroupDeletingReason)
 		if !pool.Spec.Templated() {
 			found.config = ""
 		}
@@ -85,6 +85,13 @@ func usageOf(pool client.Object) usage {
 		found.user.Instances += instances
 	}
 	return found
+}
+
+// endsGroup reports whether a pool is being deleted, and says by a reason that its group is gone, or
+// going.
+func endsGroup(pool client.Object, conditions []metav1.Condition, reason string) bool {
+	deleting := meta.FindStatusCondition(conditions, infrav1.DeletingCondition)
+	return pool.GetDeletionTimestamp() != nil && deleting != nil && deleting.Reason == reason
 }
 
 // countedAfter is how long after a change of its instances a pool wakes its launch config, whose
