@@ -105,10 +105,10 @@ func (o *observer) drainsRecorded(pool *infrav1.AWSMachinePool) {
 	}
 }
 
-// countsLeaving checks how many instances a pool reports.
-func (o *observer) countsLeaving(pool *infrav1.AWSMachinePool) {
+// countsLeaving checks how many instances a pool reports, in total and as ready.
+func (o *observer) countsLeaving(instances []infrav1.AWSMachinePoolInstanceStatus, replicas int32, ready *int32) {
 	var inService, staying int32
-	for _, one := range pool.Status.Instances {
+	for _, one := range instances {
 		if one.LifecycleState == "InService" {
 			inService++
 		}
@@ -116,10 +116,10 @@ func (o *observer) countsLeaving(pool *infrav1.AWSMachinePool) {
 			staying++
 		}
 	}
-	if ready := pool.Status.ReadyReplicas; ready != nil && *ready > inService {
+	if ready != nil && *ready > inService {
 		o.violate(ReadyAreInGroup, "status counts %d instances as ready, and shows %d in service", *ready, inService)
 	}
-	if pool.Status.Replicas > staying {
-		o.violate(ReadyAreInGroup, "status counts %d instances, and shows %d that stay", pool.Status.Replicas, staying)
+	if replicas > staying {
+		o.violate(ReadyAreInGroup, "status counts %d instances, and shows %d that stay", replicas, staying)
 	}
 }

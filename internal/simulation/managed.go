@@ -46,8 +46,11 @@ var managed = poolKind{
 		labelNodes, taintNodes, changeUpdateConfig, deleteNodegroup, deleteTemplate,
 	},
 
-	changed: func(*observer, client.Object) {},
-	owns:    ownsManaged, happened: happenedManaged, ended: endedManaged, afterCall: afterCallManaged, unsettled: unsettledManaged, left: leftManaged,
+	changed: func(o *observer, object client.Object) {
+		pool := managedPool(object)
+		o.countsLeaving(pool.Status.Instances, pool.Status.Replicas, pool.Status.ReadyReplicas)
+	},
+	owns: ownsManaged, happened: happenedManaged, ended: endedManaged, afterCall: afterCallManaged, unsettled: unsettledManaged, left: leftManaged,
 }
 
 // managedNames are the names of the AWSManagedMachinePool of a schedule.

@@ -38,9 +38,10 @@ var selfManaged = poolKind{
 		changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deleteGroup, deletePool,
 	},
 
-	changed: func(o *observer, pool client.Object) {
-		o.drainsRecorded(pool.(*infrav1.AWSMachinePool))
-		o.countsLeaving(pool.(*infrav1.AWSMachinePool))
+	changed: func(o *observer, object client.Object) {
+		pool := object.(*infrav1.AWSMachinePool)
+		o.drainsRecorded(pool)
+		o.countsLeaving(pool.Status.Instances, pool.Status.Replicas, pool.Status.ReadyReplicas)
 	},
 	owns: ownsSelfManaged, ended: endedSelfManaged, afterCall: afterCallSelfManaged, unsettled: unsettledSelfManaged,
 	left: func(_ context.Context, _ *World, o *observer) error {
