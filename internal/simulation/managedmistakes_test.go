@@ -51,7 +51,7 @@ var managedMutants = []mutant{
 		"internal/managedmachinepool/decide_delete.go", "knowNodegroups, deleteNodegroups, deleteConfig, deleteTemplates, deleteRoles,", "knowNodegroups, deleteConfig, deleteNodegroups, deleteTemplates, deleteRoles,",
 	}}},
 	{"leave the role of a deleted pool", "what is created in AWS is deleted with its object", []edit{{
-		"internal/managedmachinepool/decide_delete.go", "deleteConfig, deleteTemplates, deleteRoles,", "deleteConfig, deleteTemplates,",
+		"internal/managedmachinepool/decide_delete.go", "		plan.Need(needRoles)\n", "",
 	}}},
 	{"count an instance that leaves its node group", "an instance on its way out is neither a replica nor ready", []edit{{
 		"internal/managedmachinepool/decide_report.go", "		if instance.Leaving() {\n			continue\n		}\n		present++", "		present++",
