@@ -81,18 +81,21 @@ func lacks(member string) func(map[string]any) {
 	return func(body map[string]any) { delete(body, member) }
 }
 
+// firstVersion has a node group launch from the first version of its template.
+func firstVersion(body map[string]any) {
+	if template, is := body["launchTemplate"].(map[string]any); is {
+		template["version"] = "1"
+	}
+}
+
 // managedFlaws are mistakes at the edges of a process that has AWSManagedMachinePools.
 var managedFlaws = []flawed{
 	{"create node groups without tags", "only the owner tag says whose a node group is", body("CreateNodegroup", lacks("tags"))},
-	{"create node groups from the default version", "a node group has the wanted version", body("CreateNodegroup", func(body map[string]any) {
-		lacking("launchTemplate", "version")(body)
-	})},
+	{"create node groups from the first version", "a node group has the wanted version", body("CreateNodegroup", firstVersion)},
 	{"create node groups with one node more", "a node group has as many nodes as the MachinePool asks for", body("CreateNodegroup", func(body map[string]any) {
 		body["scalingConfig"] = map[string]any{"minSize": 1, "maxSize": 5, "desiredSize": 4}
 	})},
-	{"update node groups to the default version", "a node group has the wanted version", body("UpdateNodegroupVersion", func(body map[string]any) {
-		lacking("launchTemplate", "version")(body)
-	})},
+	{"update node groups to the first version", "a node group has the wanted version", body("UpdateNodegroupVersion", firstVersion)},
 	{"do not change the size of node groups", "a node group has as many nodes as the MachinePool asks for", body("UpdateNodegroupConfig", func(body map[string]any) {
 		lacking("scalingConfig", "desiredSize")(body)
 	})},
@@ -100,7 +103,6 @@ var managedFlaws = []flawed{
 	{"do not change the taints of nodes", "an edit reaches the nodes", body("UpdateNodegroupConfig", lacks("taints"))},
 	{"send no client tokens for node groups", "a repeated call creates nothing twice", simulation.Flaw{Body: func(_ string, body map[string]any) { delete(body, "clientRequestToken") }}},
 	{"decide from node groups as they were", "decisions follow from what AWS holds, not from memory", simulation.Flaw{Remembers: "DescribeNodegroup"}},
-	{"decide from updates as they were", "decisions follow from what AWS holds, not from memory", simulation.Flaw{Remembers: "DescribeUpdate"}},
 	{"hold managed pools by no finalizer", "what is created in AWS is deleted with its object", patched("AWSManagedMachinePool", false, lacking("metadata", "finalizers"))},
 	{"write no status of managed pools", "status says what is", patched("AWSManagedMachinePool", true, func(patch map[string]any) { delete(patch, "status") })},
 	{"do not tell Cluster API which instances of node groups run", "Cluster API knows the instances", patched("AWSManagedMachinePool", false, lacking("spec", "providerIDList"))},
