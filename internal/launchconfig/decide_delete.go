@@ -126,12 +126,13 @@ func decideConsumers(in Input, plan *reconcile.Plan) bool {
 }
 
 // unseenUser returns a pool that may have created a group from the template which AWS does not
-// describe yet, nil if there is none. A pool that has seen its group end has none.
+// describe yet, nil if there is none. A pool that has seen its group end has none. The node group of
+// an AWSManagedMachinePool can be deleted before it is visible, and not long after that.
 func unseenUser(in Input) *infrav1.LaunchConfigUser {
 	reference := metav1.GetControllerOf(in.Object)
 	for _, used := range in.Seen.Usages {
 		own := reference == nil || reference.UID == used.uid
-		if own && !used.groupEnded {
+		if own && (!used.groupEnded || in.Now.Before(used.deletingSince.Add(usersVisibleAfter))) {
 			return &used.user
 		}
 	}

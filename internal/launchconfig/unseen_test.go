@@ -36,20 +36,25 @@ func TestDeletionWaitsForNodeGroupsThatAreNotVisible(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason string
-		// deleting is the reason why the pool is still there.
+		// deleting is the reason why the pool is still there, and since is when it began.
 		deleting string
+		since    time.Duration
 		stays    bool
 	}{
 		{reason: "the pool may have created a node group a moment ago", stays: true},
 		{reason: "the pool looks for its node group again", deleting: infrav1.DeletingReason, stays: true},
 		{reason: "the pool has seen its node group end", deleting: infrav1.NodegroupDeletingReason},
+		{reason: "EKS deletes a node group that may not be visible yet", deleting: infrav1.NodegroupDeletingReason, since: time.Hour, stays: true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			pool := &infrav1.AWSManagedMachinePool{ObjectMeta: deletedPool(nil).ObjectMeta}
 			pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
 			if row.deleting != "" {
-				pool.Status.Conditions = []metav1.Condition{{Type: infrav1.DeletingCondition, Status: metav1.ConditionTrue, Reason: row.deleting}}
+				began := time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC).Add(row.since)
+				pool.Status.Conditions = []metav1.Condition{{
+					Type: infrav1.DeletingCondition, Status: metav1.ConditionTrue, Reason: row.deleting, LastTransitionTime: metav1.NewTime(began),
+				}}
 			}
 			r := newRig(t, pool, launchConfig(func(config *infrav1.AWSLaunchConfig) {
 				ownedByPool(config)

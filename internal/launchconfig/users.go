@@ -35,6 +35,9 @@ type usage struct {
 	paused bool
 	// groupEnded is true of a pool that is being deleted and has seen that its group is gone, or going.
 	groupEnded bool
+	// deletingSince is since when an AWSManagedMachinePool knows that it is being deleted. It has no
+	// other proof that its node group is visible.
+	deletingSince time.Time
 	// named is the name that the pool's awsLaunchTemplate asks for, "" for none.
 	named string
 	// running counts instances by template and version.
@@ -65,6 +68,9 @@ func usageOf(pool client.Object) usage {
 	case *infrav1.AWSManagedMachinePool:
 		found.user.Kind, reference, inline = kindManaged, pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
 		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.NodegroupDeletingReason)
+		if deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition); deleting != nil {
+			found.deletingSince = deleting.LastTransitionTime.Time
+		}
 		if !pool.Spec.Templated() {
 			found.config = ""
 		}

@@ -152,6 +152,9 @@ func (o *observer) updatedInVain() {
 		switch {
 		case errors.Join(err, failure) != nil:
 			o.violate(NoPanic, "looking up what an update leads to: %w", errors.Join(err, failure))
+		case !slices.ContainsFunc(o.facts.asked, func(one asked) bool { return one.configuration == after }):
+			o.violate(NoUpdateInVain, "node group %s is updated to version %s, and nobody asked for %s, %d GB",
+				*group.NodegroupName, versionOf(update), after.instanceType, after.volumeSize)
 		case before == after:
 			o.violate(NoUpdateInVain, "node group %s is updated from version %s to %s, and both have %s, %d GB",
 				*group.NodegroupName, *group.LaunchTemplate.Version, versionOf(update), after.instanceType, after.volumeSize)

@@ -30,7 +30,7 @@ var managedMutants = []mutant{
 		"internal/launchconfig/lookups.go", "inUse[version] || group.Busy()", "inUse[version]",
 	}}},
 	{"expect every node group to be visible", "reads of AWS lag behind", []edit{{
-		"internal/launchconfig/decide_delete.go", "if own && !used.groupEnded {", "if own && !used.groupEnded && used.user.Kind == kindSelfManaged {",
+		"internal/launchconfig/decide_delete.go", "if own && (!used.groupEnded ||", "if own && used.user.Kind == kindSelfManaged && (!used.groupEnded ||",
 	}}},
 	{"create a node group again with the same token", "a request that is repeated creates nothing, and another one does", []edit{{
 		"internal/nodegroup/request.go", "\"create\", desired.Owner, desired.UID, lost, text(input)", "\"create\", desired.Owner, desired.UID, lost[:0], text(input)",

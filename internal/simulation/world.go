@@ -104,6 +104,11 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 	for _, kind := range w.kindsOf(options.Kind) {
 		w.observe(kind)
 	}
+	w.server.OnChange(func(change apiserver.Change) {
+		for _, o := range w.observers {
+			o.objectChanged(change)
+		}
+	})
 	if options.Kind == Managed {
 		if err := w.startEKS(); err != nil {
 			return nil, err
@@ -157,7 +162,6 @@ func (w *World) observe(kind *poolKind) {
 	}
 	o.aws = holdings{w.sim.Region(account, region), o.owner()}
 	w.observers = append(w.observers, o)
-	w.server.OnChange(o.objectChanged)
 	w.sim.OnChange(o.instanceChanged)
 }
 
