@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/discovery"
@@ -18,6 +20,11 @@ import (
 // Act implements reconcile.Kind.
 func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]reconcile.Event, error) {
 	cloud := pass.Memory.cloud
+	if _, creates := action.(createTemplate); creates {
+		if err := k.confirmPresent(ctx, pass.Object); err != nil {
+			return nil, err
+		}
+	}
 	if operation, why, waits := operationOf(action); operation != nil {
 		return k.operate(ctx, pass, operation, why, waits)
 	}
@@ -51,6 +58,20 @@ func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]r
 		return []reconcile.Event{reconcile.Eventf(infrav1.LaunchTemplateDeletedEvent, "Deleted launch template %s (%s)", action.Template.Name, action.Template.ID)}, nil
 	}
 	return nil, fmt.Errorf("unknown action %T", action)
+}
+
+// confirmPresent returns an error unless a config, which was read from a cache, still exists. A manager
+// that starts on an old list sees configs that were deleted since, and nothing would delete a template
+// that is created for one of them.
+func (k *kind) confirmPresent(ctx context.Context, config *infrav1.AWSLaunchConfig) error {
+	present := &infrav1.AWSLaunchConfig{}
+	if err := k.Live.Get(ctx, client.ObjectKeyFromObject(config), present); err != nil {
+		return fmt.Errorf("confirming that launch config %q exists: %w", config.Name, err)
+	}
+	if present.UID != config.UID {
+		return fmt.Errorf("launch config %q was deleted, and another has its name", config.Name)
+	}
+	return nil
 }
 
 // operationOf returns the operation on the template that an action is, with the reason of the

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -28,6 +29,34 @@ func ownedByPool(config *infrav1.AWSLaunchConfig) {
 	config.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: infrav1.GroupVersion.String(), Kind: "AWSMachinePool", Name: configName, UID: "pool-1", Controller: ptr.To(true),
 	}}
+}
+
+// TestNoTemplateForConfigThatIsGone holds that no template is created for a config that a stale cache
+// still shows: nothing would delete it.
+func TestNoTemplateForConfigThatIsGone(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason  string
+		present *infrav1.AWSLaunchConfig
+		want    int
+	}{
+		{reason: "the config is gone"},
+		{reason: "another has its name", present: launchConfig(func(config *infrav1.AWSLaunchConfig) { config.UID = "config-2" })},
+		{reason: "it exists", present: launchConfig(nil), want: 1},
+	} {
+		r := newRig(t, launchConfig(nil))
+		present := fake.NewClientBuilder().WithScheme(r.client.Scheme())
+		if row.present != nil {
+			present = present.WithObjects(row.present)
+		}
+		r.live = present.Build()
+		r.restart()
+		r.reconcile()
+		r.clock.Step(5 * time.Second)
+		if got := len(r.templates()); got != row.want {
+			t.Errorf("%s: there are %d templates, want %d", row.reason, got, row.want)
+		}
+	}
 }
 
 // TestDeletionWaitsForNodeGroupsThatAreNotVisible holds the same of the node group that a deleted
