@@ -20,11 +20,6 @@ import (
 // Act implements reconcile.Kind.
 func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]reconcile.Event, error) {
 	cloud := pass.Memory.cloud
-	if _, creates := action.(createTemplate); creates {
-		if err := k.confirmPresent(ctx, pass.Object); err != nil {
-			return nil, err
-		}
-	}
 	if operation, why, waits := operationOf(action); operation != nil {
 		return k.operate(ctx, pass, operation, why, waits)
 	}
@@ -98,6 +93,11 @@ var causes = map[string]string{reasonFirst: "first", reasonToken: "token", reaso
 
 // operate does an operation on the template. Why is the reason of a version.
 func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.Operation, why string, waits bool) ([]reconcile.Event, error) {
+	if _, creates := operation.(launchtemplate.CreateTemplate); creates {
+		if err := k.confirmPresent(ctx, pass.Object); err != nil {
+			return nil, err
+		}
+	}
 	before := pass.Seen.Template.Template
 	answer, after, err := pass.Memory.cloud.Templates.Do(ctx, operation, pass.Seen.Template.Observation)
 	if err := fold(pass, after, err); err != nil {

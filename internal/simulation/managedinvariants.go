@@ -55,6 +55,7 @@ func happenedManaged(o *observer, event awssim.Event) {
 			}
 		case ekstypes.NodegroupStatusCreateFailed:
 			facts.condemned[*group.NodegroupName] = true
+		default: // nothing ends by itself
 		}
 	}
 	if event.State == "DELETED" {

@@ -113,7 +113,7 @@ func rotateToken(ctx context.Context, w *World, o *observer) (string, error) {
 	return "the bootstrap provider rotates the join token", w.user.Update(ctx, secret)
 }
 
-func deleteLaunchConfig(ctx context.Context, w *World, o *observer) (string, error) {
+func deleteLaunchConfig(ctx context.Context, w *World, _ *observer) (string, error) {
 	configs := &infrav1.AWSLaunchConfigList{}
 	if err := w.user.List(ctx, configs); err != nil || len(configs.Items) == 0 {
 		return "", err
