@@ -69,6 +69,17 @@ func (k *kind) confirmPresent(ctx context.Context, config *infrav1.AWSLaunchConf
 	return nil
 }
 
+// do does an operation. A template is created only for a config that still exists.
+func (k *kind) do(ctx context.Context, pass pass, operation launchtemplate.Operation) (launchtemplate.Answer, launchtemplate.Observation, error) {
+	seen := pass.Seen.Template.Observation
+	if _, creates := operation.(launchtemplate.CreateTemplate); creates {
+		if err := k.confirmPresent(ctx, pass.Object); err != nil {
+			return launchtemplate.Answer{}, seen, err
+		}
+	}
+	return pass.Memory.cloud.Templates.Do(ctx, operation, seen)
+}
+
 // operationOf returns the operation on the template that an action is, with the reason of the
 // version that it makes, and whether that waits for approval.
 func operationOf(action reconcile.Action) (operation launchtemplate.Operation, why string, waits bool) {
@@ -93,13 +104,8 @@ var causes = map[string]string{reasonFirst: "first", reasonToken: "token", reaso
 
 // operate does an operation on the template. Why is the reason of a version.
 func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.Operation, why string, waits bool) ([]reconcile.Event, error) {
-	if _, creates := operation.(launchtemplate.CreateTemplate); creates {
-		if err := k.confirmPresent(ctx, pass.Object); err != nil {
-			return nil, err
-		}
-	}
 	before := pass.Seen.Template.Template
-	answer, after, err := pass.Memory.cloud.Templates.Do(ctx, operation, pass.Seen.Template.Observation)
+	answer, after, err := k.do(ctx, pass, operation)
 	if err := fold(pass, after, err); err != nil {
 		return nil, err
 	}
