@@ -56,6 +56,16 @@ func (r Region) ManagedNode(instance string) (node ManagedNode, ok bool) {
 	return node, ok
 }
 
+// Nodegroup describes a managed node group, with its updates, the oldest first.
+type Nodegroup = eks.Nodegroup
+
+// Nodegroups returns all managed node groups, in the order of their creation, as they are now, like
+// AutoScalingGroups.
+func (r Region) Nodegroups() (groups []Nodegroup) {
+	r.look(func(held *sim.Region) { groups = eks.Nodegroups(held) })
+	return groups
+}
+
 func (c control) postClusters(r *http.Request) (any, error) {
 	type request struct {
 		Account string `json:"account"`

@@ -111,7 +111,7 @@ func decideConsumers(in Input, plan *reconcile.Plan) bool {
 		return false
 	}
 	user := unseenUser(in)
-	if user == "" {
+	if user == nil {
 		return true
 	}
 	wait := deletionSeen(in).Add(usersVisibleAfter).Sub(in.Now)
@@ -119,22 +119,24 @@ func decideConsumers(in Input, plan *reconcile.Plan) bool {
 		return true
 	}
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DeletingReason, fmt.Sprintf(
-		"no Auto Scaling group uses launch template %s, but one that AWSMachinePool %s just created may not be visible yet; it is deleted once that is certain", template.ID, user))
+		"no Auto Scaling group or node group uses launch template %s, but one that %s %s just created may not be visible yet; it is deleted once that is certain",
+		template.ID, user.Kind, user.Name))
 	plan.LookAgain(min(wait, describeAgain))
 	return false
 }
 
-// unseenUser returns the name of a pool that may have created a group from the template which AWS
-// does not describe yet, "" if there is none. A pool that has seen its group end has none.
-func unseenUser(in Input) string {
+// unseenUser returns a pool that may have created a group from the template which AWS does not
+// describe yet, nil if there is none. A pool that has seen its group end has none. The node group of
+// an AWSManagedMachinePool can be deleted before it is visible, and not long after that.
+func unseenUser(in Input) *infrav1.LaunchConfigUser {
 	reference := metav1.GetControllerOf(in.Object)
 	for _, used := range in.Seen.Usages {
 		own := reference == nil || reference.UID == used.uid
-		if own && used.user.Kind == kindSelfManaged && !used.groupEnded {
-			return used.user.Name
+		if own && (!used.groupEnded || in.Now.Before(used.deletingSince.Add(usersVisibleAfter))) {
+			return &used.user
 		}
 	}
-	return ""
+	return nil
 }
 
 // deletionSeen returns when this controller first looked at what it has to delete, by its own

@@ -54,6 +54,8 @@ type rig struct {
 	client  client.Client
 	events  *events.FakeRecorder
 	subject *Reconciler
+	// live is what is read past the cache; nil if that is the same.
+	live client.Reader
 }
 
 type noWatches struct{}
@@ -109,8 +111,12 @@ func (r *rig) restart() {
 	registry := clouds.NewRegistry(aws.NewSessions(r.config, aws.WithClock(r.clock)), cloudstest.Anybody{}, r.clock,
 		observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.events = events.NewFakeRecorder(1000)
+	var live client.Reader = r.client
+	if r.live != nil {
+		live = r.live
+	}
 	r.subject = New(Options{
-		Client: r.client, Live: r.client, Watches: noWatches{}, Clouds: registry, Clock: r.clock, Report: report.Reporter{Recorder: r.events},
+		Client: r.client, Live: live, Watches: noWatches{}, Clouds: registry, Clock: r.clock, Report: report.Reporter{Recorder: r.events},
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -28,6 +29,84 @@ func ownedByPool(config *infrav1.AWSLaunchConfig) {
 	config.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: infrav1.GroupVersion.String(), Kind: "AWSMachinePool", Name: configName, UID: "pool-1", Controller: ptr.To(true),
 	}}
+}
+
+// TestNoTemplateForConfigThatIsGone holds that no template is created for a config that a stale cache
+// still shows: nothing would delete it.
+func TestNoTemplateForConfigThatIsGone(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason  string
+		present *infrav1.AWSLaunchConfig
+		want    int
+	}{
+		{reason: "the config is gone"},
+		{reason: "another has its name", present: launchConfig(func(config *infrav1.AWSLaunchConfig) { config.UID = "config-2" })},
+		{reason: "it exists", present: launchConfig(nil), want: 1},
+	} {
+		r := newRig(t, launchConfig(nil))
+		present := fake.NewClientBuilder().WithScheme(r.client.Scheme())
+		if row.present != nil {
+			present = present.WithObjects(row.present)
+		}
+		r.live = present.Build()
+		r.restart()
+		r.reconcile()
+		r.clock.Step(5 * time.Second)
+		if got := len(r.templates()); got != row.want {
+			t.Errorf("%s: there are %d templates, want %d", row.reason, got, row.want)
+		}
+	}
+}
+
+// TestDeletionWaitsForNodeGroupsThatAreNotVisible holds the same of the node group that a deleted
+// AWSManagedMachinePool may just have created.
+func TestDeletionWaitsForNodeGroupsThatAreNotVisible(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		// deleting is the reason why the pool is still there, and since is when it began.
+		deleting string
+		since    time.Duration
+		stays    bool
+	}{
+		{reason: "the pool may have created a node group a moment ago", stays: true},
+		{reason: "the pool looks for its node group again", deleting: infrav1.DeletingReason, stays: true},
+		{reason: "the pool has seen its node group end", deleting: infrav1.NodegroupDeletingReason},
+		{reason: "EKS deletes a node group that may not be visible yet", deleting: infrav1.NodegroupDeletingReason, since: time.Hour, stays: true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			pool := &infrav1.AWSManagedMachinePool{ObjectMeta: deletedPool(nil).ObjectMeta}
+			pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
+			if row.deleting != "" {
+				began := time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC).Add(row.since)
+				pool.Status.Conditions = []metav1.Condition{{
+					Type: infrav1.DeletingCondition, Status: metav1.ConditionTrue, Reason: row.deleting, LastTransitionTime: metav1.NewTime(began),
+				}}
+			}
+			r := newRig(t, pool, launchConfig(func(config *infrav1.AWSLaunchConfig) {
+				ownedByPool(config)
+				config.OwnerReferences[0].Kind = "AWSManagedMachinePool"
+			}))
+			config := r.reconcile()
+			r.clock.Step(time.Hour)
+			if err := r.client.Delete(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			r.reconcile()
+			r.clock.Step(5 * time.Second)
+			if stays := len(r.templates()) == 1; stays != row.stays {
+				t.Fatalf("the template stays: %t, want %t", stays, row.stays)
+			}
+			r.clock.Step(usersVisibleAfter)
+			r.reconcile()
+			r.clock.Step(5 * time.Second)
+			if left := r.templates(); len(left) != 0 {
+				t.Errorf("half a minute later, templates %v are left", left)
+			}
+		})
+	}
 }
 
 // TestDeletionWaitsForGroupsThatAreNotVisible holds that a template is not deleted while a group

@@ -36,6 +36,9 @@ type usage struct {
 	paused bool
 	// groupEnded is true of a pool that is being deleted and has seen that its group is gone, or going.
 	groupEnded bool
+	// deletingSince is since when an AWSManagedMachinePool knows that it is being deleted. It has no
+	// other proof that its node group is visible.
+	deletingSince time.Time
 	// named is the name that the pool's awsLaunchTemplate asks for, "" for none.
 	named string
 	// running counts instances by template and version.
@@ -58,13 +61,16 @@ func usageOf(pool client.Object) usage {
 	switch pool := pool.(type) {
 	case *infrav1.AWSMachinePool:
 		found.user.Kind, inline = kindSelfManaged, pool.Spec.AWSLaunchTemplate
-		deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition)
-		found.groupEnded = pool.DeletionTimestamp != nil && deleting != nil && deleting.Reason == infrav1.ASGDeletionInProgressReason
+		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.ASGDeletionInProgressReason)
 		for _, running := range pool.Status.RunningVersions {
 			found.running[versionOfTemplate{running.LaunchTemplateID, running.Version}] += running.Instances
 		}
 	case *infrav1.AWSManagedMachinePool:
 		found.user.Kind, inline = kindManaged, pool.Spec.AWSLaunchTemplate
+		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.NodegroupDeletingReason)
+		if deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition); deleting != nil {
+			found.deletingSince = deleting.LastTransitionTime.Time
+		}
 		if number := pool.Status.LaunchTemplateVersion; number != nil && pool.Status.UpToDateReplicas != nil {
 			version, err := strconv.ParseInt(*number, 10, 64)
 			if err == nil && *pool.Status.UpToDateReplicas > 0 {
@@ -79,6 +85,13 @@ func usageOf(pool client.Object) usage {
 		found.user.Instances += instances
 	}
 	return found
+}
+
+// endsGroup reports whether a pool is being deleted, and says by a reason that its group is gone, or
+// going.
+func endsGroup(pool client.Object, conditions []metav1.Condition, reason string) bool {
+	deleting := meta.FindStatusCondition(conditions, infrav1.DeletingCondition)
+	return pool.GetDeletionTimestamp() != nil && deleting != nil && deleting.Reason == reason
 }
 
 // countedAfter is how long after a change of its instances a pool wakes its launch config, whose

@@ -21,6 +21,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
+// wholeSecond is by how much a time in status may be earlier than it was: status has whole seconds.
+const wholeSecond = time.Second
+
 // untaggedAgain is when a node group that lacks the pool's owner tag is checked again.
 const untaggedAgain = 2 * time.Minute
 
@@ -126,10 +129,11 @@ func findStrays(in input, plan *reconcile.Plan) bool {
 }
 
 // confirmGone goes on if the node group was seen being deleted. One that was never seen is looked
-// for a second time, because one that was created just before may not be visible yet.
+// for a second time, because one that was created just before the deletion may not be visible yet,
+// whether or not EKS was asked to delete it.
 func confirmGone(in input, plan *reconcile.Plan) bool {
 	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.DeletingCondition)
-	if condition != nil && condition.Reason == infrav1.NodegroupDeletingReason {
+	if condition != nil && condition.Reason == infrav1.NodegroupDeletingReason && !in.Now.Before(condition.LastTransitionTime.Add(lookAgain+wholeSecond)) {
 		return true
 	}
 	if in.Object.Status.Deletion == nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -25,6 +26,12 @@ func emptied(in *input) {
 	deleting(in)
 	in.Seen.Group, in.Seen.Members, in.Seen.Strays = nil, nil, Strays{Read: true}
 	condition(in, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.NodegroupDeletingReason, "")
+	deletingSince(in, noon.Add(-time.Hour))
+}
+
+// deletingSince has the pool be one that is being deleted since a time.
+func deletingSince(in *input, since time.Time) {
+	meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.DeletingCondition).LastTransitionTime = metav1.NewTime(since)
 }
 
 // unconfigured has its launch config be gone, too.
@@ -84,6 +91,10 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "it has no cluster", given: func(in *input) { emptied(in); in.Seen.EKSCluster, in.Seen.Strays = "", Strays{} }, then: "needs the launch config past the cache"},
 		{reason: "no node group was ever seen", given: func(in *input) { emptied(in); in.Object.Status.Conditions = nil }, then: "nothing", again: lookAgain,
 			shows: []string{condition + "=True/" + infrav1.DeletingReason + ": it is asked again"}},
+		{reason: "EKS was asked to delete a node group that may not be visible yet", given: func(in *input) {
+			emptied(in)
+			deletingSince(in, noon.Add(-lookAgain))
+		}, then: "nothing", again: lookAgain, shows: []string{condition + "=True/" + infrav1.DeletingReason + ": it is asked again"}},
 		{reason: "none was seen for a while", given: func(in *input) {
 			emptied(in)
 			in.Object.Status.Conditions = nil

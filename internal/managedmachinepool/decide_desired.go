@@ -37,8 +37,8 @@ func desiredNodegroup(in input) nodegroup.Desired {
 	if spec.UpdateConfig != nil {
 		wanted.Force = spec.UpdateConfig.Force
 	}
-	setSizes(&wanted, in)
 	wanted.Held = held(in, wanted.Key())
+	setSizes(&wanted, in)
 	return wanted
 }
 
@@ -58,8 +58,18 @@ func setSizes(wanted *nodegroup.Desired, in input) {
 		bounds.Min = ptr.To(min(replicas, ptr.Deref(bounds.Max, replicas)))
 	}
 	if bounds.Max == nil {
-		bounds.Max = ptr.To(max(replicas, *bounds.Min, 1))
+		bounds.Max = ptr.To(max(replicas, *bounds.Min, 1, unavailable(*wanted, in)))
 	}
+}
+
+// unavailable returns how many nodes the node group may have unavailable, now and as it is desired: EKS
+// refuses a max size below that (AWS: API_NodegroupUpdateConfig).
+func unavailable(wanted nodegroup.Desired, in input) int32 {
+	most := wanted.Settings.Update.MaxUnavailable
+	if group := in.Seen.Group; group != nil && wanted.Held {
+		most = max(most, group.Settings.Update.MaxUnavailable) // sizes change before settings that are held back
+	}
+	return most
 }
 
 // capacityTypes are EKS's words for how instances are bought.

@@ -50,13 +50,13 @@ func createInput(desired Desired, name, lost string) *eks.CreateNodegroupInput {
 }
 
 // newSizes returns the sizes of a new node group: bounds that are not given are as narrow as its
-// size allows.
+// size, and the number of nodes that may be unavailable, allow.
 func newSizes(desired Desired) *ekstypes.NodegroupScalingConfig {
 	size := int32(1)
 	if desired.Capacity != nil {
 		size = *desired.Capacity
 	}
-	least, most := size, max(size, 1)
+	least, most := size, max(size, 1, desired.Settings.Update.MaxUnavailable)
 	if desired.Bounds.Min != nil {
 		least = *desired.Bounds.Min
 		most = max(most, least)

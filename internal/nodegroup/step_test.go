@@ -335,4 +335,9 @@ func TestNewSizes(t *testing.T) {
 			t.Errorf("%s: %d to %d, %d", row.reason, *got.MinSize, *got.MaxSize, *got.DesiredSize)
 		}
 	}
+	if got := newSizes(desired(func(d *Desired) {
+		d.Bounds, d.Capacity, d.Settings.Update.MaxUnavailable = Bounds{}, ptr.To[int32](1), 2
+	})); *got.MaxSize != 2 {
+		t.Errorf("two nodes may be unavailable, and the group has %d at most, which EKS refuses", *got.MaxSize)
+	}
 }

@@ -1,7 +1,7 @@
-// Package simulation runs the real controllers of AWSMachinePool and AWSLaunchConfig through
-// schedules of events that a seed chooses, and checks what must hold in all of them. Nothing runs
-// by itself: there is one event loop, one virtual clock, and one source of chance, so that a seed
-// always gives the same schedule, byte for byte.
+// Package simulation runs the real controllers of AWSMachinePool, AWSManagedMachinePool and
+// AWSLaunchConfig through schedules of events that a seed chooses, and checks what must hold in all
+// of them. Nothing runs by itself: there is one event loop, one virtual clock, and one source of
+// chance, so that a seed always gives the same schedule, byte for byte.
 //
 // # Parts
 //
@@ -10,13 +10,19 @@
 //     it. A process that starts may list from a server that lags behind what the last one saw.
 //   - Package awssim is AWS. It is called by the unmodified SDK through a transport that stays in
 //     this process.
-//   - A process is what `slipway manager` is to the two controllers: their Register functions add
-//     the same watches, predicates, and work queues to a manager that starts nothing (manager.go).
+//   - A process is what `slipway manager` is to the controllers: their Register functions add the
+//     same watches, predicates, and work queues to a manager that starts nothing (manager.go).
 //     The event loop takes requests from the queues and calls Reconcile.
-//   - The workload cluster has a node for each instance that has booted, and runs a Deployment with
-//     a PodDisruptionBudget. The controllers drain its nodes (workload.go).
+//   - A schedule is about one pool, or about one of each kind. What differs between the kinds is a
+//     poolKind (kind.go): selfmanaged.go has AWSMachinePool, and managed.go AWSManagedMachinePool.
+//     An observer holds each pool against the invariants.
+//   - The workload cluster of an AWSMachinePool has a node for each instance that has booted, and
+//     runs a Deployment with a PodDisruptionBudget. The controllers drain its nodes (workload.go).
+//     The nodes of an AWSManagedMachinePool are drained by the simulated EKS. While there are faults,
+//     they may keep their pods, or never join.
 //   - A user edits specs, rotates the bootstrap token, and deletes the pool. Others terminate
-//     instances, and delete groups and launch configs behind the controllers' backs (user.go).
+//     instances, and delete groups, templates and launch configs behind the controllers' backs, and
+//     an external autoscaler changes sizes (user.go, manageddeeds.go).
 //
 // # A schedule
 //
@@ -32,12 +38,12 @@
 //
 // # What must hold
 //
-// The invariants are in invariants.go, and the invariants of drains in drains.go: some hold after
-// each call, others at the end.
+// The invariants are in invariants.go, managedinvariants.go and, for drains, drains.go: some hold
+// after each call, others at the end.
 //
 // That the invariants are strict enough is shown by mutants (mutants_test.go) and flaws
-// (flaws_test.go): deliberate mistakes in the source of the product, or at the edges of the
-// process. Some schedule must notice each of them.
+// (flaws_test.go), and for managed pools by those in managedmistakes_test.go: deliberate mistakes in
+// the source of the product, or at the edges of the process. Some schedule must notice each of them.
 //
 // Run uses the real clock where the product does, to space descriptions and retries. It must
 // therefore be called in a bubble of testing/synctest, in which waiting takes no time.

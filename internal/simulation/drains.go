@@ -2,13 +2,11 @@ package simulation
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/machinepool"
-	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
 // The invariants of drains.
@@ -107,10 +105,10 @@ func (o *observer) drainsRecorded(pool *infrav1.AWSMachinePool) {
 	}
 }
 
-// countsLeaving checks how many instances a pool reports.
-func (o *observer) countsLeaving(pool *infrav1.AWSMachinePool) {
+// countsLeaving checks how many instances a pool reports, in total and as ready.
+func (o *observer) countsLeaving(instances []infrav1.AWSMachinePoolInstanceStatus, replicas int32, ready *int32) {
 	var inService, staying int32
-	for _, one := range pool.Status.Instances {
+	for _, one := range instances {
 		if one.LifecycleState == "InService" {
 			inService++
 		}
@@ -118,25 +116,10 @@ func (o *observer) countsLeaving(pool *infrav1.AWSMachinePool) {
 			staying++
 		}
 	}
-	if ready := pool.Status.ReadyReplicas; ready != nil && *ready > inService {
+	if ready != nil && *ready > inService {
 		o.violate(ReadyAreInGroup, "status counts %d instances as ready, and shows %d in service", *ready, inService)
 	}
-	if pool.Status.Replicas > staying {
-		o.violate(ReadyAreInGroup, "status counts %d instances, and shows %d that stay", pool.Status.Replicas, staying)
+	if replicas > staying {
+		o.violate(ReadyAreInGroup, "status counts %d instances, and shows %d that stay", replicas, staying)
 	}
-}
-
-// objectChanged notes what a change of an object says.
-func (o *observer) objectChanged(change apiserver.Change) {
-	if change.After == nil || change.After.GetKind() != "AWSMachinePool" {
-		return
-	}
-	pool := &infrav1.AWSMachinePool{}
-	if err := o.server.Into(change.After, pool); err != nil {
-		o.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
-		return
-	}
-	o.facts.specChanged(pool)
-	o.drainsRecorded(pool)
-	o.countsLeaving(pool)
 }

@@ -23,7 +23,7 @@ func TestNodeThatJoinsLate(t *testing.T) {
 		{"the instance shut down before its node joined", func(o *observer) { o.facts.instances["i-1"].ended = true; o.join("i-1") }, ""},
 	} {
 		clk := simclock.New(begin, 0)
-		o := &observer{clock: clk, trace: newTrace(clk, nil), facts: newFacts(clk), workload: newWorkloadCluster(clk, 3, 1, 10*time.Minute)}
+		o := &observer{verdict: &verdict{clock: clk, trace: newTrace(clk, nil)}, facts: newFacts(clk), workload: newWorkloadCluster(clk, 3, 1, 10*time.Minute)}
 		o.facts.instances["i-1"], o.facts.instances["i-2"] = &instance{}, &instance{}
 		row.events(o)
 		o.undrained("i-1", o.facts.instances["i-1"])

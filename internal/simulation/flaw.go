@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,8 +19,10 @@ import (
 // Flaw is a deliberate mistake of a process: at its edges, so that it stays the same mistake
 // however the product is written. The invariants must notice each. The zero Flaw is none.
 type Flaw struct {
-	// Request changes what the process asks of AWS.
+	// Request changes what the process asks of AWS, in the services whose requests are forms, and
+	// Body in the services whose requests are JSON.
 	Request func(action string, form url.Values)
+	Body    func(action string, body map[string]any)
 	// Patch changes what the process writes: a merge patch of an object, or of its status.
 	Patch func(kind string, ofStatus bool, patch map[string]any)
 	// Create changes an object that the process creates.
@@ -38,19 +41,42 @@ type Flaw struct {
 
 // request returns a request to AWS as the flaw has it.
 func (f Flaw) request(action string, request *http.Request) (*http.Request, error) {
-	if f.Request == nil || request.Body == nil {
-		return request, nil
+	text, err := f.changed(action, request)
+	if err != nil || text == "" {
+		return request, err
 	}
-	form, err := formOf(request)
-	if err != nil {
-		return nil, err
-	}
-	f.Request(action, form)
 	changed := request.Clone(request.Context())
-	text := form.Encode()
 	changed.Body, changed.ContentLength = io.NopCloser(bytes.NewReader([]byte(text))), int64(len(text))
 	changed.Header.Set("Content-Length", strconv.Itoa(len(text)))
 	return changed, nil
+}
+
+// changed returns the body of a request as the flaw has it, empty if the flaw leaves it as it is.
+func (f Flaw) changed(action string, request *http.Request) (string, error) {
+	switch kind := request.Header.Get("Content-Type"); {
+	case request.Body == nil || request.Body == http.NoBody:
+		return "", nil
+	case f.Request != nil && strings.HasPrefix(kind, "application/x-www-form-urlencoded"):
+		form, err := formOf(request)
+		if err != nil {
+			return "", err
+		}
+		f.Request(action, form)
+		return form.Encode(), nil
+	case f.Body != nil && strings.HasPrefix(kind, "application/json"):
+		text, err := bodyOf(request)
+		if err != nil {
+			return "", err
+		}
+		body := map[string]any{}
+		if err := json.Unmarshal(text, &body); err != nil {
+			return "", fmt.Errorf("reading a request: %w", err)
+		}
+		f.Body(action, body)
+		text, err = json.Marshal(body)
+		return string(text), err
+	}
+	return "", nil
 }
 
 // patch returns a patch as the flaw has it.
@@ -106,11 +132,15 @@ func (f Flaw) remembered(answers map[string]answer, action string, request *http
 	if f.Remembers == "" || f.Remembers != action {
 		return serve(request)
 	}
-	asked, err := bodyOf(request)
-	if err != nil {
-		return nil, err
+	body := []byte(nil)
+	if request.Body != nil {
+		var err error
+		if body, err = bodyOf(request); err != nil {
+			return nil, err
+		}
 	}
-	if before, known := answers[string(asked)]; known {
+	asked := request.URL.Path + " " + string(body)
+	if before, known := answers[asked]; known {
 		return before.response(request), nil
 	}
 	response, err := serve(request)
@@ -118,11 +148,11 @@ func (f Flaw) remembered(answers map[string]answer, action string, request *http
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err = io.ReadAll(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("reading an answer: %w", err)
 	}
 	first := answer{status: response.StatusCode, header: response.Header, body: body}
-	answers[string(asked)] = first
+	answers[asked] = first
 	return first.response(request), nil
 }

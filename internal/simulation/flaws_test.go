@@ -18,7 +18,10 @@ import (
 var flawsFlag = flag.Int("flaws", 0, "run each flaw through so many schedules at most, rather than some flaws through a few")
 
 // quickFlaws are noticed within quickSchedules.
-var quickFlaws = []string{"create groups without tags", "create groups with one instance more", "create templates without tags", "create versions without a description"}
+var quickFlaws = []string{
+	"create groups without tags", "create groups with one instance more", "create templates without tags", "create versions without a description",
+	"create node groups without tags", "create node groups with one node more",
+}
 
 const quickSchedules = 5
 
@@ -74,11 +77,14 @@ func unannotated(name string) func(map[string]any) {
 	}
 }
 
-// flaws are mistakes at the edges of the process.
-var flaws = []struct {
+// flawed is a flaw and the rule that it breaks.
+type flawed struct {
 	name, rule string
 	flaw       simulation.Flaw
-}{
+}
+
+// flaws are mistakes at the edges of the process.
+var flaws = []flawed{
 	{"create groups without tags", "only the owner tag says whose a group is", form("CreateAutoScalingGroup", without("Tags."))},
 	{"create groups from another version", "the group names its version by number", form("CreateAutoScalingGroup", with("LaunchTemplate.Version", "$Latest"))},
 	{"create groups with one instance more", "the group has as many instances as the MachinePool asks for", form("CreateAutoScalingGroup", with("DesiredCapacity", "4"))},
@@ -157,12 +163,12 @@ var flaws = []struct {
 // TestFlaws has the invariants notice each flaw, within as many schedules as -flaws says.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
-	for _, one := range flaws {
+	for _, one := range slices.Concat(flaws, managedFlaws) {
 		if *flawsFlag == 0 && !slices.Contains(quickFlaws, one.name) {
 			continue
 		}
 		t.Run(one.name, func(t *testing.T) {
-			noticed, is := notice(t, one.flaw, atMost(*flawsFlag), mistakePatience)
+			noticed, is := notice(t, kindOf(one.name), one.flaw, atMost(*flawsFlag), mistakePatience)
 			if !is {
 				t.Fatalf("no schedule of %d notices", atMost(*flawsFlag))
 			}

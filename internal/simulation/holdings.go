@@ -12,14 +12,18 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// holdings shows what AWS holds of the pool's, however far reads lag.
-type holdings struct{ awssim.Region }
+// holdings shows what AWS holds of an owner's, however far reads lag.
+type holdings struct {
+	awssim.Region
+	// owner is the value of the owner's tags.
+	owner string
+}
 
 // ownedGroups returns the pool's groups, except for groups that are being deleted.
 func (h holdings) ownedGroups() []asgtypes.AutoScalingGroup {
 	return slices.DeleteFunc(h.AutoScalingGroups(), func(group asgtypes.AutoScalingGroup) bool {
 		owned := slices.ContainsFunc(group.Tags, func(tag asgtypes.TagDescription) bool {
-			return *tag.Key == infrav1.TagMachinePool && *tag.Value == owner
+			return *tag.Key == infrav1.TagMachinePool && *tag.Value == h.owner
 		})
 		return !owned || group.Status != nil
 	})
@@ -29,7 +33,7 @@ func (h holdings) ownedGroups() []asgtypes.AutoScalingGroup {
 func (h holdings) ownedTemplates() []ec2types.LaunchTemplate {
 	return slices.DeleteFunc(h.LaunchTemplates(), func(template ec2types.LaunchTemplate) bool {
 		return !slices.ContainsFunc(template.Tags, func(tag ec2types.Tag) bool {
-			return *tag.Key == infrav1.TagLaunchConfig && *tag.Value == owner
+			return *tag.Key == infrav1.TagLaunchConfig && *tag.Value == h.owner
 		})
 	})
 }

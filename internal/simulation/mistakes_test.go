@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 var (
 	tableFlag   = flag.String("table", "", "write which mistake was noticed after how many schedules into the table of this file")
+	kindFlag    = flag.String("kind", simulation.SelfManaged, "the kind of the pools with which -notices is run")
 	noticesFlag = flag.Int("notices", 0, "run so many schedules at most, until one notices the mistake in the product that is run")
 )
 
@@ -50,16 +52,16 @@ func found(output string) (finding, bool) {
 	return finding{after: after, invariant: match[2], cause: errors.New(match[3])}, err == nil
 }
 
-// notice runs schedules until one violates an invariant, false if none does.
-func notice(t *testing.T, flaw simulation.Flaw, schedules int, patience time.Duration) (finding, bool) {
+// notice runs schedules of a kind of pools until one violates an invariant, false if none does.
+func notice(t *testing.T, kind string, flaw simulation.Flaw, schedules int, patience time.Duration) (finding, bool) {
 	t.Helper()
 	for seed := range uint64(schedules) {
 		var violation *simulation.ViolationError
-		if !errors.As(run(t, simulation.Options{Seed: seed, Flaw: flaw, Patience: patience}).Violation, &violation) {
+		if !errors.As(run(t, simulation.Options{Kind: kind, Seed: seed, Flaw: flaw, Patience: patience}).Violation, &violation) {
 			continue
 		}
 		slow := violation.Invariant == simulation.ReachesSpec || violation.Invariant == simulation.ComesToRest
-		if slow && patience != 0 && run(t, simulation.Options{Seed: seed, Patience: patience}).Violation != nil {
+		if slow && patience != 0 && run(t, simulation.Options{Kind: kind, Seed: seed, Patience: patience}).Violation != nil {
 			continue
 		}
 		return finding{after: seed + 1, invariant: violation.Invariant, cause: violation.Cause}, true
@@ -72,7 +74,7 @@ func TestNotices(t *testing.T) {
 	if *noticesFlag == 0 {
 		t.Skip("the product has no mistake on purpose")
 	}
-	if one, is := notice(t, simulation.Flaw{}, *noticesFlag, 0); is {
+	if one, is := notice(t, *kindFlag, simulation.Flaw{}, *noticesFlag, 0); is {
 		t.Log(one)
 	}
 }
@@ -141,10 +143,10 @@ func TestTableListsMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, one := range mutants {
+	for _, one := range slices.Concat(mutants, managedMutants) {
 		known[fmt.Sprintf("%s | mutant | %s", one.name, one.rule)] = true
 	}
-	for _, one := range flaws {
+	for _, one := range slices.Concat(flaws, managedFlaws) {
 		known[fmt.Sprintf("%s | flaw | %s", one.name, one.rule)] = true
 	}
 	rows := regexp.MustCompile(`(?m)^\| (.* \| (?:mutant|flaw) \| .*?) \| \d+ \|`).FindAllStringSubmatch(string(text), -1)

@@ -124,14 +124,14 @@ func (m mutant) sources(t *testing.T) map[string]string {
 // TestMutants holds that each mutant can be created from the source as it is. With -mutants N each
 // is caught within N schedules.
 func TestMutants(t *testing.T) {
-	for _, one := range mutants {
+	for _, one := range slices.Concat(mutants, managedMutants) {
 		t.Run(one.name, func(t *testing.T) {
 			sources := one.sources(t)
 			if *mutantsFlag == 0 {
 				return
 			}
 			output, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=0", "-run", "TestNotices$", "-v",
-				"-overlay", overlay(t, sources), ".", "-notices", strconv.Itoa(*mutantsFlag)).CombinedOutput()
+				"-overlay", overlay(t, sources), ".", "-notices", strconv.Itoa(*mutantsFlag), "-kind", kindOf(one.name)).CombinedOutput()
 			if err != nil {
 				t.Fatalf("the mutant cannot be run: %v\n%s", err, output)
 			}
@@ -150,7 +150,7 @@ func TestMutants(t *testing.T) {
 func TestMutantsCompile(t *testing.T) {
 	t.Parallel()
 	sources, packages := map[string]string{}, map[string]bool{}
-	for _, one := range mutants {
+	for _, one := range slices.Concat(mutants, managedMutants) {
 		for _, change := range one.edits {
 			sources[change.file] = change.source(t, sources[change.file])
 			packages["./"+filepath.Dir(change.file)] = true

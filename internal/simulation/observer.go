@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -10,20 +11,10 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
-// observer watches the API server, AWS and the workload cluster, whatever any process believes, and
-// holds what they do against the invariants.
-type observer struct {
-	clock  *simclock.Clock
-	trace  *trace
-	server *apiserver.Server
-	user   client.Client
-	aws    holdings
-
-	// workload is the cluster that the instances join, so long after they have booted.
-	workload  *workloadCluster
-	joinAfter time.Duration
-
-	facts facts
+// verdict holds what a schedule has violated, for all observers of it.
+type verdict struct {
+	clock *simclock.Clock
+	trace *trace
 	// faultless is the time since when faults no longer occur.
 	faultless time.Time
 	// violation is the first invariant that did not hold.
@@ -31,9 +22,84 @@ type observer struct {
 }
 
 // violate records that an invariant does not hold.
-func (o *observer) violate(invariant, format string, values ...any) {
-	if o.violation == nil {
-		o.violation = &ViolationError{Invariant: invariant, Cause: fmt.Errorf(format, values...)}
-		o.trace.detail("VIOLATION: %v", o.violation)
+func (v *verdict) violate(invariant, format string, values ...any) {
+	if v.violation == nil {
+		v.violation = &ViolationError{Invariant: invariant, Cause: fmt.Errorf(format, values...)}
+		v.trace.detail("VIOLATION: %v", v.violation)
+	}
+}
+
+// observer watches what the API server, AWS and the workload cluster hold of one pool, whatever any
+// process believes, and holds it against the invariants.
+type observer struct {
+	*verdict
+	kind *poolKind
+	poolNames
+	server *apiserver.Server
+	user   client.Client
+	aws    holdings
+
+	// workload is the cluster that the instances join, so long after they have booted. It is nil for
+	// a pool whose nodes EKS drains.
+	workload  *workloadCluster
+	joinAfter time.Duration
+
+	facts facts
+}
+
+// poolNames are the names of a pool and of what belongs to it.
+type poolNames struct {
+	// name is the name of the pool and of its MachinePool, cluster is the name of its Cluster, and
+	// secret is the name of the Secret with its bootstrap data.
+	name, cluster, secret string
+}
+
+// owner returns the value of the ownership tags of the pool's resources.
+func (n poolNames) owner() string { return namespace + "/" + n.cluster + "/" + n.name }
+
+// answered has all observers check what a call of the process did.
+func (w *World) answered(action string, status int, code string) {
+	if code != "" || changesAWS(action) {
+		w.trace.detail("%s: %d %s", action, status, code)
+	}
+	if status >= 300 || !changesAWS(action) {
+		return
+	}
+	for _, o := range w.observers {
+		if w.verdict.violation == nil {
+			o.kind.afterCall(o, action)
+		}
+	}
+}
+
+// released notes that a process completed the drain hook of an instance.
+func (w *World) released(id string) {
+	for _, o := range w.observers {
+		o.released(id)
+	}
+}
+
+// unsettled says what is not as it must be once faults have stopped.
+func (w *World) unsettled(ctx context.Context) error {
+	for _, o := range w.observers {
+		if err := o.unsettled(ctx, w); err != nil {
+			return fmt.Errorf("%s %s: %w", o.kind.name, o.name, err)
+		}
+	}
+	return nil
+}
+
+// foreignUnchanged checks the foreign resources.
+func (w *World) foreignUnchanged(ctx context.Context) {
+	for _, o := range w.observers {
+		if o.facts.foreign == "" {
+			continue
+		}
+		now, err := o.kind.describeForeign(ctx, w, o)
+		if err != nil {
+			o.violate(ForeignUnchanged, "what belongs to somebody else is gone: %w", err)
+		} else if now != o.facts.foreign {
+			o.violate(ForeignUnchanged, "what belongs to somebody else was changed\nfrom %s\nto %s", o.facts.foreign, now)
+		}
 	}
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
-	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/simulation/informers"
@@ -76,7 +75,7 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 	p.manager = &stillManager{client: cached, live: live, cached: p.cache, clock: w.clock, recorder: recorder{w}}
 
 	sessions := aws.NewSessions(awssdk.Config{
-		Region: region, HTTPClient: &transport{sim: w.sim, gate: gate, seen: w.observer.answered},
+		Region: region, HTTPClient: &transport{sim: w.sim, gate: gate, seen: w.answered},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIASLIPWAY0"+account, "secret", ""),
 	}, aws.WithClock(w.clock), aws.WithBackoff(time.Nanosecond))
 	principals := &identity.Resolver{Reader: cached, Secrets: live, SecretNamespace: identity.DefaultSecretNamespace}
@@ -93,18 +92,20 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 	configs := launchconfig.New(launchconfig.Options{
 		Client: cached, Live: live, Watches: p.secrets, Clouds: p.registry, Report: report.Reporter{Recorder: recorder{w}}, Clock: w.clock,
 	})
-	pools := machinepool.New(&machinepool.Kind{
-		Client: cached, Live: live, Clouds: p.registry, Workloads: workloads{cluster: w.workload, gate: gate}, Clock: w.clock,
-		Settings: machinepool.Settings{SettleWindow: settleWindow},
-	}, report.Reporter{Recorder: recorder{w}})
 	settings := watches.Settings{Clock: w.clock, Concurrency: 1}
-	networks := []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}}
-	err := errors.Join(watches.AddIndexes(p.ctx, p.cache, watches.PoolIndexes()),
-		configs.Register(p.manager, settings, p.secrets, networks), pools.Register(p.manager, settings, networks))
+	err := errors.Join(watches.AddIndexes(p.ctx, p.cache, watches.PoolIndexes()), configs.Register(p.manager, settings, p.secrets, networks()))
+	for _, o := range w.observers {
+		err = errors.Join(err, o.kind.register(p, o, gate, settings))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("starting a process: %w", err)
 	}
 	return p, p.manager.start(p.ctx) //nolint:contextcheck // watches live as long as the process
+}
+
+// networks are the kinds of objects with the network of a cluster.
+func networks() []client.Object {
+	return []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}}
 }
 
 // stop stops the process.
@@ -182,8 +183,10 @@ func (p *process) nextSweep() time.Time {
 		return p.swept.Add(sweepAnyway)
 	}
 	due := p.cloud.SeenTemplates.Due()
-	if groups := p.cloud.SeenGroups.Due(); groups.Before(due) {
-		due = groups
+	for _, o := range p.world.observers {
+		if groups := o.kind.groups(p.cloud).Due(); groups.Before(due) {
+			due = groups
+		}
 	}
 	if due.Before(p.sweep) {
 		return p.sweep
@@ -199,7 +202,7 @@ const sweepAnyway = 5 * time.Minute
 // nothing. While faults happen, it might fail.
 func (p *process) sawAll() bool {
 	w, lag := p.world, p.world.sim.Behavior().ReadLag
-	if w.observer.faultless.IsZero() || w.clock.Since(p.swept) >= sweepAnyway {
+	if w.verdict.faultless.IsZero() || w.clock.Since(p.swept) >= sweepAnyway {
 		return false
 	}
 	return p.swept.After(p.changed.Add(lag)) && p.swept.After(w.lastWrite.Add(lag))
@@ -213,7 +216,9 @@ func (p *process) tick() {
 		if cloud, err := p.registry.For(p.ctx, aws.Identity{}, namespace, region); err == nil {
 			p.cloud = cloud
 			cloud.SeenTemplates.Tick(p.ctx)
-			cloud.SeenGroups.Tick(p.ctx)
+			for _, o := range p.world.observers {
+				o.kind.groups(cloud).Tick(p.ctx)
+			}
 		}
 	}
 	if !p.dead && !now.Before(p.poll) {

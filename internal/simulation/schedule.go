@@ -31,6 +31,8 @@ type Options struct {
 	// Kinds are what the API server serves.
 	Kinds *apiserver.Kinds
 	Seed  uint64
+	// Kind is the kind of the pool that the schedule is about; SelfManaged if empty.
+	Kind string
 	// Skip are the steps of the first phase that are left out.
 	Skip map[int]bool
 	// Flaw is the mistake of the process; none if empty.
@@ -63,10 +65,10 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	}
 	defer w.close()
 	steps, err := w.run(ctx, options)
-	if w.observer.violation != nil {
+	if w.verdict.violation != nil {
 		w.show(ctx)
 	}
-	return Result{Hash: w.trace.sum(), Events: w.trace.lines, Steps: steps, Passed: w.clock.Since(begin), Violation: w.observer.violation}, err
+	return Result{Hash: w.trace.sum(), Events: w.trace.lines, Steps: steps, Passed: w.clock.Since(begin), Violation: w.verdict.violation}, err
 }
 
 // run runs both phases, and returns how many steps the first one had.
@@ -79,13 +81,14 @@ func (w *World) run(ctx context.Context, options Options) (int, error) {
 		if options.Skip[number] {
 			continue
 		}
-		if err := w.step(ctx); err != nil || w.observer.violation != nil {
+		if err := w.step(ctx); err != nil || w.verdict.violation != nil {
 			return count, err
 		}
 	}
-	w.faults, w.observer.faultless = Faults{}, w.clock.Now()
+	w.faults, w.verdict.faultless = Faults{}, w.clock.Now()
+	w.calmEKS()
 	w.trace.event("faults stop")
-	if err := w.settle(ctx); err != nil || w.observer.violation != nil {
+	if err := w.settle(ctx); err != nil || w.verdict.violation != nil {
 		return count, err
 	}
 	w.trace.event("everything is as it must be")
@@ -141,7 +144,7 @@ func (w *World) step(ctx context.Context) error {
 func (w *World) interlude() {
 	if pending := w.pending(); len(pending) > 0 && w.chance.happens(0.5) {
 		if err := w.deliver(pick(w.chance, pending...), w.trace.detail); err != nil {
-			w.observer.violate(NoPanic, "%w", err)
+			w.verdict.violate(NoPanic, "%w", err)
 		}
 		return
 	}
@@ -149,7 +152,7 @@ func (w *World) interlude() {
 	w.faults = Faults{}
 	defer func() { w.faults = faults }()
 	if err := w.act(w.process.ctx, w.trace.detail); err != nil {
-		w.observer.violate(NoPanic, "%w", err)
+		w.verdict.violate(NoPanic, "%w", err)
 	}
 }
 
@@ -182,7 +185,7 @@ func (w *World) deliver(name string, report func(string, ...any)) error {
 func (w *World) reconcile(one work) error {
 	w.trace.event("reconcile %s %s", kindOf(one), one.request.Name)
 	if err := w.process.reconcile(one); err != nil {
-		w.observer.violate(NoPanic, "%w", err)
+		w.verdict.violate(NoPanic, "%w", err)
 	}
 	return nil
 }
@@ -194,7 +197,7 @@ func (w *World) collect(object *apiserver.Object) error {
 
 // flush does all that can be done without that time passes.
 func (w *World) flush(ctx context.Context) error {
-	for passes := 0; w.observer.violation == nil; {
+	for passes := 0; w.verdict.violation == nil; {
 		switch pending, ready, garbage := w.pending(), w.process.ready(), w.server.Garbage(); {
 		case w.process.dead:
 			w.trace.event("a new process starts")
@@ -211,7 +214,7 @@ func (w *World) flush(ctx context.Context) error {
 			}
 		case len(ready) > 0:
 			if passes++; passes > tooMany {
-				w.observer.violate(NoHotLoop, "%s %s is reconciled without end", kindOf(ready[0]), ready[0].request)
+				w.verdict.violate(NoHotLoop, "%s %s is reconciled without end", kindOf(ready[0]), ready[0].request)
 			}
 			if err := w.reconcile(ready[0]); err != nil {
 				return err
@@ -228,9 +231,9 @@ func (w *World) settle(ctx context.Context) error {
 	w.lastWrite = w.clock.Now()
 	patience := cmp.Or(w.patience, patience)
 	deadline := w.clock.Now().Add(patience)
-	look := w.whenChanged(w.observer.unsettled)
+	look := w.whenChanged(w.unsettled)
 	for {
-		if err := w.flush(ctx); err != nil || w.observer.violation != nil {
+		if err := w.flush(ctx); err != nil || w.verdict.violation != nil {
 			return err
 		}
 		if w.clock.Since(w.lastWrite) >= rest {
@@ -239,12 +242,12 @@ func (w *World) settle(ctx context.Context) error {
 				return nil
 			}
 			if w.clock.Now().After(deadline) {
-				w.observer.violate(ReachesSpec, "%s after the last fault: %w", patience, err)
+				w.verdict.violate(ReachesSpec, "%s after the last fault: %w", patience, err)
 				return nil
 			}
 		}
 		if w.clock.Now().After(deadline.Add(3 * rest)) {
-			w.observer.violate(ComesToRest, "the process has not come to rest %s after the last fault", patience+3*rest)
+			w.verdict.violate(ComesToRest, "the process has not come to rest %s after the last fault", patience+3*rest)
 			return nil
 		}
 		w.advance(w.next())
@@ -279,11 +282,11 @@ func (w *World) whenChanged(look func(context.Context) error) func(context.Conte
 func (w *World) quiet(ctx context.Context) error {
 	before, until := w.writes, w.clock.Now().Add(quiet)
 	for w.clock.Now().Before(until) {
-		if err := w.flush(ctx); err != nil || w.observer.violation != nil {
+		if err := w.flush(ctx); err != nil || w.verdict.violation != nil {
 			return err
 		}
 		if w.writes > before {
-			w.observer.violate(NothingWrittenIdle, "something was written though everything was as it must be")
+			w.verdict.violate(NothingWrittenIdle, "something was written though everything was as it must be")
 			return nil
 		}
 		w.advance(w.next())

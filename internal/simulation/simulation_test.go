@@ -78,10 +78,18 @@ func schedules(t *testing.T) int {
 	return count
 }
 
-// TestSimulation holds that every invariant holds in every schedule.
-func TestSimulation(t *testing.T) {
+// TestSimulation holds that every invariant holds in every schedule of AWSMachinePools.
+func TestSimulation(t *testing.T) { simulate(t, simulation.SelfManaged, schedules(t)) }
+
+// TestManagedPools holds that every invariant holds in every schedule of AWSManagedMachinePools, some
+// of which have an AWSMachinePool as well.
+func TestManagedPools(t *testing.T) { simulate(t, simulation.Managed, schedules(t)*2/5) }
+
+// simulate runs so many schedules of a kind of pools.
+func simulate(t *testing.T, kind string, count int) {
+	t.Helper()
 	if *seedFlag >= 0 {
-		result := run(t, simulation.Options{Seed: uint64(*seedFlag), Trace: os.Stdout})
+		result := run(t, simulation.Options{Kind: kind, Seed: uint64(*seedFlag), Trace: os.Stdout})
 		if result.Violation != nil {
 			t.Errorf("seed %d: %v", *seedFlag, result.Violation)
 		}
@@ -89,7 +97,8 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	var next atomic.Int64
-	last := int64(schedules(t))
+	test := t.Name()
+	last := int64(count)
 	rate := &progress{began: time.Now(), shown: time.Now()}
 	t.Run("schedules", func(t *testing.T) {
 		for _, worker := range []string{"first", "second"} {
@@ -97,10 +106,10 @@ func TestSimulation(t *testing.T) {
 				t.Parallel()
 				for i := next.Add(1); i <= last && !t.Failed(); i = next.Add(1) {
 					seed := *firstFlag + uint64(i) - 1
-					result := run(t, simulation.Options{Seed: seed})
+					result := run(t, simulation.Options{Kind: kind, Seed: seed})
 					if result.Violation != nil {
-						t.Errorf("seed %d: %v\nReplay it: go test ./internal/simulation -run TestSimulation -v -seed %d\nThe fewest events that were found to do it:\n%s",
-							seed, result.Violation, seed, minimized(t, seed, result.Steps))
+						t.Errorf("seed %d: %v\nReplay it: go test ./internal/simulation -run '%s$' -v -seed %d\nThe fewest events that were found to do it:\n%s",
+							seed, result.Violation, test, seed, minimized(t, kind, seed, result.Steps))
 					}
 					rate.add(t)
 				}
@@ -137,13 +146,13 @@ func (p *progress) String() string {
 
 // minimized returns the trace of a schedule that violates an invariant, without the events that
 // this takes none of.
-func minimized(t *testing.T, seed uint64, steps int) string {
+func minimized(t *testing.T, kind string, seed uint64, steps int) string {
 	t.Helper()
 	skip := simulation.Minimize(steps, 60, func(skip map[int]bool) bool {
-		return run(t, simulation.Options{Seed: seed, Skip: skip}).Violation != nil
+		return run(t, simulation.Options{Kind: kind, Seed: seed, Skip: skip}).Violation != nil
 	})
 	var trace strings.Builder
-	run(t, simulation.Options{Seed: seed, Skip: skip, Trace: &trace})
+	run(t, simulation.Options{Kind: kind, Seed: seed, Skip: skip, Trace: &trace})
 	return trace.String()
 }
 
@@ -163,10 +172,12 @@ func TestMinimize(t *testing.T) {
 // TestSameSeedSameTrace holds that the same seed gives the same schedule.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(5) {
-		first, second := run(t, simulation.Options{Seed: seed}), run(t, simulation.Options{Seed: seed})
-		if first.Hash != second.Hash {
-			t.Errorf("seed %d gave two traces", seed)
+	for _, kind := range []string{simulation.SelfManaged, simulation.Managed} {
+		for seed := range uint64(5) {
+			options := simulation.Options{Kind: kind, Seed: seed}
+			if first, second := run(t, options), run(t, options); first.Hash != second.Hash {
+				t.Errorf("seed %d of %s gave two traces", seed, kind)
+			}
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 			last := calls[len(calls)-1]
 			t.sim.ClearCalls()
 			if completed != "" && last.Status < 300 {
-				t.gate.world.observer.released(completed)
+				t.gate.world.released(completed)
 			}
 			t.seen(action, last.Status, last.Code)
 		}
@@ -149,7 +149,11 @@ func changesAWS(action string) bool {
 }
 
 func throttlingCode(action string, request *http.Request) string {
-	if strings.HasPrefix(request.URL.Host, "autoscaling") || strings.Contains(action, "AutoScaling") {
+	service, _, _ := strings.Cut(request.URL.Host, ".")
+	switch {
+	case service == "eks":
+		return "ThrottlingException"
+	case service == "autoscaling", service == "iam", strings.Contains(action, "AutoScaling"):
 		return "Throttling"
 	}
 	return "RequestLimitExceeded"

@@ -21,17 +21,15 @@ import (
 
 // deed is an action of a user in Kubernetes, or of an operator in AWS. It describes itself for the
 // trace, and is empty if there was nothing to do.
-type deed func(ctx context.Context, w *World) (string, error)
+type deed func(ctx context.Context, w *World, o *observer) (string, error)
 
-// deeds are the actions that may happen to a pool.
-var deeds = []deed{
-	changeInstanceType, changeInstanceType, changeVolume, changeReplicas, rotateToken, rotateToken, label,
-	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deleteGroup, deletePool,
-}
-
-// act has the schedule choose a deed.
+// act has the schedule choose a pool, and a deed.
 func (w *World) act(ctx context.Context, report func(format string, values ...any)) error {
-	what, err := pick(w.chance, deeds...)(ctx, w)
+	o := w.observers[0]
+	if len(w.observers) > 1 {
+		o = pick(w.chance, w.observers...)
+	}
+	what, err := pick(w.chance, o.kind.deeds...)(ctx, w, o)
 	if what != "" {
 		report("%s", what)
 	}
@@ -42,73 +40,80 @@ func (w *World) act(ctx context.Context, report func(format string, values ...an
 }
 
 // edit changes the pool as it is in the API server.
-func (w *World) edit(ctx context.Context, change func(*infrav1.AWSMachinePool)) error {
-	pool := &infrav1.AWSMachinePool{}
-	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, pool); err != nil {
+func (o *observer) edit(ctx context.Context, change func(pool client.Object)) error {
+	pool := o.kind.empty()
+	if err := o.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.name}, pool); err != nil {
 		return err
 	}
 	change(pool)
-	return w.user.Update(ctx, pool)
+	return o.user.Update(ctx, pool)
 }
 
-func changeInstanceType(ctx context.Context, w *World) (string, error) {
+// editTemplate changes what the pool's instances are launched with.
+func (o *observer) editTemplate(ctx context.Context, change func(template *infrav1.AWSLaunchTemplate)) error {
+	return o.edit(ctx, func(pool client.Object) { change(o.kind.template(pool)) })
+}
+
+func changeInstanceType(ctx context.Context, w *World, o *observer) (string, error) {
 	wanted := pick(w.chance, "m5.large", "m5.xlarge", "c5.large")
-	return "the user sets instanceType " + wanted, w.edit(ctx, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = wanted })
+	return "the user sets instanceType " + wanted, o.editTemplate(ctx, func(template *infrav1.AWSLaunchTemplate) { template.InstanceType = wanted })
 }
 
-func changeVolume(ctx context.Context, w *World) (string, error) {
+func changeVolume(ctx context.Context, w *World, o *observer) (string, error) {
 	wanted := pick(w.chance, int64(50), 60)
-	return fmt.Sprintf("the user sets rootVolume.size %d", wanted), w.edit(ctx, func(pool *infrav1.AWSMachinePool) {
-		pool.Spec.AWSLaunchTemplate.RootVolume = &infrav1.Volume{Size: wanted}
+	return fmt.Sprintf("the user sets rootVolume.size %d", wanted), o.editTemplate(ctx, func(template *infrav1.AWSLaunchTemplate) {
+		template.RootVolume = &infrav1.Volume{Size: wanted}
 	})
 }
 
-func label(ctx context.Context, w *World) (string, error) {
+func label(ctx context.Context, w *World, o *observer) (string, error) {
 	value := fmt.Sprint(w.chance.IntN(100))
-	return "the user labels the pool " + value, w.edit(ctx, func(pool *infrav1.AWSMachinePool) { pool.Labels["example.com/label"] = value })
+	return "the user labels the pool " + value, o.edit(ctx, func(pool client.Object) {
+		pool.GetLabels()["example.com/label"] = value
+	})
 }
 
 // changeAndTakeBack changes the instance type, and changes it back before the process can learn about either.
-func changeAndTakeBack(ctx context.Context, w *World) (string, error) {
-	w.observer.facts.unsettled = true
-	defer func() { w.observer.facts.unsettled = false }()
+func changeAndTakeBack(ctx context.Context, w *World, o *observer) (string, error) {
+	o.facts.unsettled = true
+	defer func() { o.facts.unsettled = false }()
 	var before string
-	err := w.edit(ctx, func(pool *infrav1.AWSMachinePool) {
-		before = pool.Spec.AWSLaunchTemplate.InstanceType
-		pool.Spec.AWSLaunchTemplate.InstanceType = "r5.large"
+	err := o.editTemplate(ctx, func(template *infrav1.AWSLaunchTemplate) {
+		before = template.InstanceType
+		template.InstanceType = "r5.large"
 	})
 	if err != nil {
 		return "", err
 	}
-	err = w.edit(ctx, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = before })
+	err = o.editTemplate(ctx, func(template *infrav1.AWSLaunchTemplate) { template.InstanceType = before })
 	for err == nil && len(w.pending()) > 0 {
 		err = w.deliver(w.pending()[0], w.trace.detail)
 	}
 	return "the user sets instanceType r5.large, and takes it back", err
 }
 
-func changeReplicas(ctx context.Context, w *World) (string, error) {
+func changeReplicas(ctx context.Context, w *World, o *observer) (string, error) {
 	wanted := 1 + w.chance.Int32N(3)
 	machinePool := &clusterv1.MachinePool{}
-	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, machinePool); err != nil {
+	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.name}, machinePool); err != nil {
 		return "", err
 	}
-	w.observer.facts.surplus += int(max(0, *machinePool.Spec.Replicas-wanted))
+	o.facts.surplus += int(max(0, *machinePool.Spec.Replicas-wanted))
 	machinePool.Spec.Replicas = &wanted
 	return fmt.Sprintf("the user sets replicas %d", wanted), w.user.Update(ctx, machinePool)
 }
 
-func rotateToken(ctx context.Context, w *World) (string, error) {
+func rotateToken(ctx context.Context, w *World, o *observer) (string, error) {
 	secret := &corev1.Secret{}
-	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: secretName}, secret); err != nil {
+	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.secret}, secret); err != nil {
 		return "", err
 	}
-	w.observer.facts.tokens++
-	secret.Data = bootstrapData(w.observer.facts.tokens)
+	o.facts.tokens++
+	secret.Data = bootstrapData(o.facts.tokens)
 	return "the bootstrap provider rotates the join token", w.user.Update(ctx, secret)
 }
 
-func deleteLaunchConfig(ctx context.Context, w *World) (string, error) {
+func deleteLaunchConfig(ctx context.Context, w *World, _ *observer) (string, error) {
 	configs := &infrav1.AWSLaunchConfigList{}
 	if err := w.user.List(ctx, configs); err != nil || len(configs.Items) == 0 {
 		return "", err
@@ -118,30 +123,33 @@ func deleteLaunchConfig(ctx context.Context, w *World) (string, error) {
 }
 
 // deletePool deletes the pool in one schedule of four that come here.
-func deletePool(ctx context.Context, w *World) (string, error) {
+func deletePool(ctx context.Context, w *World, o *observer) (string, error) {
 	if !w.chance.happens(0.25) {
 		return "", nil
 	}
-	return "the user deletes the pool", w.user.Delete(ctx, &infrav1.AWSMachinePool{ObjectMeta: named(poolName)})
+	pool := o.kind.empty()
+	pool.SetNamespace(namespace)
+	pool.SetName(o.name)
+	return "the user deletes the pool", w.user.Delete(ctx, pool)
 }
 
-func terminateInstance(ctx context.Context, w *World) (string, error) {
-	running := w.observer.facts.running()
+func terminateInstance(ctx context.Context, w *World, o *observer) (string, error) {
+	running := o.facts.running()
 	if len(running) == 0 {
 		return "", nil
 	}
 	id := pick(w.chance, running...)
-	w.observer.facts.instances[id].excused = true
+	o.facts.instances[id].excused = true
 	_, err := w.person.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
 	return "somebody terminates " + id, err
 }
 
-func deleteGroup(ctx context.Context, w *World) (string, error) {
-	owned := w.observer.aws.ownedGroups()
+func deleteGroup(ctx context.Context, w *World, o *observer) (string, error) {
+	owned := o.aws.ownedGroups()
 	if len(owned) == 0 {
 		return "", nil
 	}
-	for _, instance := range w.observer.facts.instances {
+	for _, instance := range o.facts.instances {
 		instance.excused = true
 	}
 	_, err := w.person.groups.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{
@@ -150,8 +158,8 @@ func deleteGroup(ctx context.Context, w *World) (string, error) {
 	return "somebody deletes the Auto Scaling group " + *owned[0].AutoScalingGroupName, err
 }
 
-// createForeign creates a foreign group and template with the name that the pool's would get.
-func (w *World) createForeign(ctx context.Context) error {
+// createForeignGroup creates a foreign group and template with the name that the pool's would get.
+func createForeignGroup(ctx context.Context, w *World, o *observer) error {
 	images, err := w.person.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
 		{Name: ptr.To("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.36.3-*"}}, {Name: ptr.To("architecture"), Values: []string{"x86_64"}},
 	}})
@@ -159,32 +167,30 @@ func (w *World) createForeign(ctx context.Context) error {
 		return errors.Join(errors.New("finding an image"), err)
 	}
 	template, err := w.person.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: ptr.To(poolName),
+		LaunchTemplateName: &o.name,
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "t3.micro", ImageId: images.Images[0].ImageId},
 	})
 	if err != nil {
 		return fmt.Errorf("creating somebody else's template: %w", err)
 	}
 	_, err = w.person.groups.CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
-		AutoScalingGroupName: ptr.To(poolName), MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](1), VPCZoneIdentifier: ptr.To(subnet),
+		AutoScalingGroupName: &o.name, MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](1), VPCZoneIdentifier: ptr.To(subnet),
 		LaunchTemplate: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: template.LaunchTemplate.LaunchTemplateId, Version: ptr.To("1")},
 		Tags:           []asgtypes.Tag{{Key: ptr.To("owner"), Value: ptr.To("somebody else")}},
 	})
 	if err != nil {
 		return fmt.Errorf("creating somebody else's group: %w", err)
 	}
-	w.clock.Step(instanceStart)
-	w.observer.facts.foreign, err = w.describeForeign(ctx)
-	return err
+	return nil
 }
 
-// describeForeign describes the foreign group and template.
-func (w *World) describeForeign(ctx context.Context) (string, error) {
-	groups, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{poolName}})
+// describeForeignGroup describes the foreign group and template.
+func describeForeignGroup(ctx context.Context, w *World, o *observer) (string, error) {
+	groups, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{o.name}})
 	if err != nil {
 		return "", fmt.Errorf("describing somebody else's group: %w", err)
 	}
-	versions, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: ptr.To(poolName)})
+	versions, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: &o.name})
 	if err != nil {
 		return "", fmt.Errorf("describing somebody else's template: %w", err)
 	}
@@ -202,17 +208,4 @@ func (w *World) describeForeign(ctx context.Context) (string, error) {
 		fmt.Fprintf(&described, "\n%s %d %t", *version.LaunchTemplateId, *version.VersionNumber, *version.DefaultVersion)
 	}
 	return described.String(), nil
-}
-
-// foreignUnchanged checks the foreign resources.
-func (w *World) foreignUnchanged(ctx context.Context) {
-	if w.observer.facts.foreign == "" {
-		return
-	}
-	now, err := w.describeForeign(ctx)
-	if err != nil {
-		w.observer.violate(ForeignUnchanged, "what belongs to somebody else is gone: %w", err)
-	} else if now != w.observer.facts.foreign {
-		w.observer.violate(ForeignUnchanged, "what belongs to somebody else was changed\nfrom %s\nto %s", w.observer.facts.foreign, now)
-	}
 }

@@ -10,32 +10,33 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// unpruned returns which versions are kept that should be deleted.
-func (o *observer) unpruned(pool *infrav1.AWSMachinePool) error {
+// ownVersions returns the versions of the launch template that the pool has, the newest first.
+func (o *observer) ownVersions() ([]ec2types.LaunchTemplateVersion, error) {
 	templates := o.aws.ownedTemplates()
 	if len(templates) != 1 {
-		return fmt.Errorf("there are %d launch templates", len(templates))
+		return nil, fmt.Errorf("there are %d launch templates", len(templates))
 	}
-	return o.tooMany(pool, o.aws.LaunchTemplateVersions(*templates[0].LaunchTemplateId))
+	return o.aws.LaunchTemplateVersions(*templates[0].LaunchTemplateId), nil
 }
 
-// tooMany returns which versions of a pool's launch template, the newest first, should be deleted.
-func (o *observer) tooMany(pool *infrav1.AWSMachinePool, versions []ec2types.LaunchTemplateVersion) error {
+// tooManyVersions returns which versions of a pool's launch template, the newest first, should be deleted:
+// versionsToKeep are to be kept, the wanted one among them.
+func tooManyVersions(versionsToKeep *int32, wanted configuration, versions []ec2types.LaunchTemplateVersion, inUse func(template string, version int64) bool) error {
 	var distinct []configuration
 	var duplicates []int64
-	keep := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
+	keep := int(ptr.Deref(versionsToKeep, infrav1.DefaultVersionsToKeep))
 	for _, version := range versions {
 		switch configuration := configurationIn(version.LaunchTemplateData); {
 		case !slices.Contains(distinct, configuration):
 			distinct = append(distinct, configuration)
-		case !*version.DefaultVersion && !o.facts.runs(*version.LaunchTemplateId, *version.VersionNumber):
+		case !*version.DefaultVersion && !inUse(*version.LaunchTemplateId, *version.VersionNumber):
 			duplicates = append(duplicates, *version.VersionNumber)
 		}
 	}
 	// The newest configurations are kept, and the wanted one, which may be older than all of them.
 	// The newest version is never deleted, so that its number is not given again.
 	allowed := keep
-	if slices.Index(distinct, configurationOf(pool)) >= keep {
+	if slices.Index(distinct, wanted) >= keep {
 		allowed++
 	}
 	if len(distinct) > allowed {

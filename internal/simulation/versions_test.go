@@ -7,8 +7,6 @@ import (
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/ptr"
-
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 // TestTooManyVersions holds which versions are too many once everything is as it must be. Slipway
@@ -32,13 +30,12 @@ func TestTooManyVersions(t *testing.T) {
 		{"but not with an older wanted configuration", "xlarge large xlarge", 2, 1, 2, "versions [1]"},
 		{"unless an instance runs it", "large large xlarge", 2, 1, 1, ""},
 	} {
-		pool := &infrav1.AWSMachinePool{}
-		pool.Spec.VersionsToKeep = &row.keep
+		wanted := configuration{}
 		var versions []ec2types.LaunchTemplateVersion
 		for i, instanceType := range strings.Fields(row.types) {
 			number := int64(i + 1)
 			if number == row.wanted {
-				pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: instanceType}
+				wanted.instanceType = instanceType
 			}
 			versions = append(versions, ec2types.LaunchTemplateVersion{
 				LaunchTemplateId: ptr.To("lt-1"), VersionNumber: &number, DefaultVersion: ptr.To(number == row.wanted),
@@ -46,8 +43,8 @@ func TestTooManyVersions(t *testing.T) {
 			})
 		}
 		slices.Reverse(versions)
-		o := &observer{facts: facts{instances: map[string]*instance{"i-1": {template: "lt-1", version: row.runs}}}}
-		err := o.tooMany(pool, versions)
+		known := facts{instances: map[string]*instance{"i-1": {template: "lt-1", version: row.runs}}}
+		err := tooManyVersions(&row.keep, wanted, versions, known.runs)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", row.reason, err, row.want)
 		}

@@ -20,8 +20,9 @@ import (
 // workloads is the connection of a process to the workload cluster. Each call has the fate that the
 // schedule has for it.
 type workloads struct {
-	cluster *workloadCluster
-	gate    *gate
+	cluster  *workloadCluster
+	observer *observer
+	gate     *gate
 }
 
 var _ drain.API = workloads{}
@@ -75,7 +76,7 @@ func (w workloads) Cordon(_ context.Context, name string) error {
 		}
 		node.Spec.Unschedulable = true
 		node.Annotations = map[string]string{drain.CordonedAnnotation: "true"}
-		w.gate.world.observer.cordoned(name)
+		w.observer.cordoned(name)
 		return nil
 	})
 }
@@ -132,7 +133,7 @@ func (w workloads) Evict(_ context.Context, eviction *policyv1.Eviction) error {
 		} else if err := w.cluster.evict(eviction.Name, uid); err != nil {
 			return err
 		}
-		w.gate.world.observer.evicted(one, before)
+		w.observer.evicted(one, before)
 		return nil
 	})
 }

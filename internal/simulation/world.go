@@ -10,10 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -25,11 +26,8 @@ import (
 )
 
 const (
-	account     = "123456789012"
-	namespace   = "blue"
-	clusterName = "prod"
-	poolName    = "workers"
-	secretName  = "workers-bootstrap"
+	account   = "123456789012"
+	namespace = "blue"
 	// subnet and securityGroup are in the simulated AWS's default world.
 	subnet        = "subnet-0b2000000000000aa"
 	securityGroup = "sg-0c1000000000000ab"
@@ -63,9 +61,9 @@ type World struct {
 	user   client.Client
 	person *person
 
-	// workload is the cluster that the instances join.
-	workload *workloadCluster
-	observer *observer
+	// verdict and observers hold what happens to the pools against the invariants.
+	verdict   *verdict
+	observers []*observer
 
 	process *process
 	// prepared is the number of the last write before the first process started.
@@ -80,14 +78,17 @@ type World struct {
 type person struct {
 	ec2    *ec2.Client
 	groups *autoscaling.Client
+	eks    *eks.Client
+	iam    *iam.Client
 }
 
-// newWorld returns a world with a cluster, a pool, a foreign group and template that have the name
-// that the pool's would get, and a process that has just started.
+// newWorld returns a world with a pool, what it belongs to, perhaps foreign resources that have the
+// names which the pool's would get, and a process that has just started.
 func newWorld(ctx context.Context, options Options) (*World, error) {
 	seed := options.Seed
 	w := &World{kinds: options.Kinds, clock: simclock.New(begin, 0), chance: newChance(seed, 0), flaw: options.Flaw, patience: options.Patience}
 	w.trace = newTrace(w.clock, options.Trace)
+	w.verdict = &verdict{clock: w.clock, trace: w.trace}
 	w.server = apiserver.New(options.Kinds, w.clock, seed)
 	w.user = w.server.Client()
 	w.sim = awssim.New(awssim.Options{Clock: w.clock, Seed: seed, Behavior: awssim.Behavior{
@@ -99,27 +100,69 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 		Region: region, HTTPClient: &transport{sim: w.sim}, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },
 		Credentials: credentials.NewStaticCredentialsProvider("AKIAPERSON00"+account, "secret", ""),
 	}
-	w.person = &person{ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config)}
-	w.workload = newWorkloadCluster(w.clock, 3, pick(w.chance, 1, 1, 1, 0), pick(w.chance, 0, 10*time.Minute, 10*time.Minute, 40*time.Minute))
-	w.observer = &observer{
-		clock: w.clock, trace: w.trace, server: w.server, user: w.user, aws: holdings{w.sim.Region(account, region)},
-		workload: w.workload, joinAfter: pick(w.chance, 5*time.Second, 30*time.Second), facts: newFacts(w.clock),
+	w.person = &person{ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config), eks: eks.NewFromConfig(config), iam: iam.NewFromConfig(config)}
+	for _, kind := range w.kindsOf(options.Kind) {
+		w.observe(kind)
 	}
-	w.server.OnChange(w.observer.objectChanged)
-	w.sim.OnChange(w.observer.instanceChanged)
-	if w.chance.happens(0.5) {
-		if err := w.createForeign(ctx); err != nil {
+	w.server.OnChange(func(change apiserver.Change) {
+		for _, o := range w.observers {
+			o.objectChanged(change)
+		}
+	})
+	if options.Kind == Managed {
+		if err := w.startEKS(); err != nil {
 			return nil, err
 		}
 	}
-	if err := w.createObjects(ctx); err != nil {
-		return nil, err
+	for _, o := range w.observers {
+		if w.chance.happens(0.5) {
+			if err := o.createForeign(ctx, w); err != nil {
+				return nil, err
+			}
+		}
+		if err := o.kind.create(ctx, w, o); err != nil {
+			return nil, err
+		}
 	}
 	w.sim.ClearCalls()
 	w.prepared = w.server.Version()
 	process, err := startProcess(ctx, w, w.prepared)
 	w.process = process
 	return w, err
+}
+
+// createForeign creates resources of another owner, and notes how they are.
+func (o *observer) createForeign(ctx context.Context, w *World) (err error) {
+	if err := o.kind.createForeign(ctx, w, o); err != nil {
+		return err
+	}
+	w.clock.Step(instanceStart)
+	o.facts.foreign, err = o.kind.describeForeign(ctx, w, o)
+	return err
+}
+
+// kindsOf returns the kinds of the pools of a schedule.
+func (w *World) kindsOf(kind string) []*poolKind {
+	switch {
+	case kind != Managed:
+		return []*poolKind{&selfManaged}
+	case w.chance.happens(0.2):
+		return []*poolKind{&managed, &selfManaged}
+	}
+	return []*poolKind{&managed}
+}
+
+// observe has a pool of a kind observed, which is created later.
+func (w *World) observe(kind *poolKind) {
+	o := &observer{verdict: w.verdict, kind: kind, server: w.server, user: w.user, facts: newFacts(w.clock), poolNames: managedNames}
+	if kind == &selfManaged {
+		o.poolNames = selfManagedNames
+		o.workload = newWorkloadCluster(w.clock, 3, pick(w.chance, 1, 1, 1, 0), pick(w.chance, 0, 10*time.Minute, 10*time.Minute, 40*time.Minute))
+		o.joinAfter = pick(w.chance, 5*time.Second, 30*time.Second)
+	}
+	o.aws = holdings{w.sim.Region(account, region), o.owner()}
+	w.observers = append(w.observers, o)
+	w.sim.OnChange(o.instanceChanged)
 }
 
 // close stops everything that belongs to the world.
@@ -130,57 +173,46 @@ func (w *World) close() {
 	w.clock.Close()
 }
 
-// createObjects creates what Cluster API and CAPA would have created, and the pool.
-func (w *World) createObjects(ctx context.Context) error {
-	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
-	network := &capav1.AWSCluster{ObjectMeta: named(clusterName)}
-	network.Spec.Region = region
-	network.Spec.NetworkSpec = capav1.NetworkSpec{
-		VPC: capav1.VPCSpec{ID: "vpc-0a10000000000000a"}, Subnets: capav1.Subnets{{ID: subnet, AvailabilityZone: region + "a"}},
-	}
-	networkStatus := capav1.AWSClusterStatus{Ready: true, Network: capav1.NetworkStatus{SecurityGroups: map[capav1.SecurityGroupRole]capav1.SecurityGroup{
-		capav1.SecurityGroupNode: {ID: securityGroup}, capav1.SecurityGroupLB: {ID: "sg-0c1000000000000ac"},
-	}}}
-	cluster := &clusterv1.Cluster{ObjectMeta: named(clusterName)}
-	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: capav1.GroupVersion.Group, Kind: "AWSCluster", Name: clusterName}
-	machinePool := &clusterv1.MachinePool{ObjectMeta: named(poolName)}
-	machinePool.Spec.ClusterName, machinePool.Spec.Replicas = clusterName, ptr.To(1+w.chance.Int32N(2))
-	machinePool.Spec.Template.Spec.Version = "v1.36.3"
-	machinePool.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To(secretName)
+// machinePool returns the MachinePool of a pool.
+func (o *observer) machinePool(replicas int32, version string) *clusterv1.MachinePool {
+	machinePool := &clusterv1.MachinePool{ObjectMeta: named(o.name)}
+	machinePool.Spec.ClusterName, machinePool.Spec.Replicas = o.cluster, &replicas
+	machinePool.Spec.Template.Spec.Version = version
 	machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
-		APIGroup: infrav1.GroupVersion.Group, Kind: "AWSMachinePool", Name: poolName,
+		APIGroup: infrav1.GroupVersion.Group, Kind: o.kind.name, Name: o.name,
 	}
-	secret := &corev1.Secret{ObjectMeta: named(secretName), Data: bootstrapData(0)}
+	return machinePool
+}
 
+// ownedBy returns the metadata of a pool whose owner is a MachinePool.
+func (o *observer) ownedBy(machinePool *clusterv1.MachinePool) metav1.ObjectMeta {
+	meta := named(o.name)
+	meta.Labels = map[string]string{clusterv1.ClusterNameLabel: o.cluster}
+	meta.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: o.name, UID: machinePool.UID, Controller: ptr.To(true),
+	}}
+	return meta
+}
+
+// createOwners creates what Cluster API and CAPA would have created before a pool: the object with
+// the network of the cluster, whose status setStatus sets, the cluster, the MachinePool, and the
+// Secret with the bootstrap data.
+func (w *World) createOwners(ctx context.Context, o *observer, network client.Object, setStatus func(), cluster *clusterv1.Cluster, machinePool *clusterv1.MachinePool) error {
+	secret := &corev1.Secret{ObjectMeta: named(o.secret), Data: bootstrapData(0)}
 	for _, object := range []client.Object{network, cluster, machinePool, secret} {
 		if err := w.user.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %s: %w", object.GetName(), err)
 		}
 	}
-	network.Status = networkStatus
+	setStatus()
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	if err := errors.Join(w.user.Status().Update(ctx, network), w.user.Status().Update(ctx, cluster)); err != nil {
 		return fmt.Errorf("setting the status of the cluster: %w", err)
 	}
-	pool := &infrav1.AWSMachinePool{ObjectMeta: named(poolName)}
-	pool.Labels = map[string]string{clusterv1.ClusterNameLabel: clusterName}
-	pool.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: poolName, UID: machinePool.UID, Controller: ptr.To(true),
-	}}
-	pool.Spec.MinSize, pool.Spec.MaxSize = 1, 5
-	pool.Spec.NodeDrain = &infrav1.NodeDrain{Disable: w.workload.timeout == 0}
-	if w.workload.timeout != 0 {
-		pool.Spec.NodeDrain.Timeout = &metav1.Duration{Duration: w.workload.timeout}
-	}
-	pool.Spec.AdditionalTags = map[string]string{"team": "blue"}
-	pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](20), MinHealthyPercentage: ptr.To[int64](50)}
-	pool.Spec.VersionsToKeep = pick(w.chance, nil, ptr.To[int32](1), ptr.To[int32](2))
-	pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
-	if err := w.user.Create(ctx, pool); err != nil {
-		return fmt.Errorf("creating the pool: %w", err)
-	}
 	return nil
 }
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 
 // tokenText returns the nth join token.
 func tokenText(token int) string { return fmt.Sprintf("abcdef.%016d", token) }
@@ -196,7 +228,7 @@ func bootstrapData(token int) map[string][]byte {
 func (w *World) restart(ctx context.Context) error {
 	w.process.stop()
 	version := w.server.Version()
-	if w.observer.faultless.IsZero() && w.chance.happens(staleStart) {
+	if w.verdict.faultless.IsZero() && w.chance.happens(staleStart) {
 		behind := min(version-w.prepared, 1+w.chance.Uint64N(staleBy))
 		version -= behind
 		w.trace.detail("its API server lags %d writes behind", behind)
@@ -226,12 +258,12 @@ func (w *World) next() time.Time {
 
 // show adds the pool and its launch configs to the trace, as they are.
 func (w *World) show(ctx context.Context) {
-	pools, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
-	if err := errors.Join(w.user.List(ctx, pools), w.user.List(ctx, configs)); err != nil {
+	pools, managed, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
+	if err := errors.Join(w.user.List(ctx, pools), w.user.List(ctx, managed), w.user.List(ctx, configs)); err != nil {
 		w.trace.detail("listing objects: %v", err)
 		return
 	}
-	for _, list := range []any{pools.Items, configs.Items} {
+	for _, list := range []any{pools.Items, managed.Items, configs.Items} {
 		text, err := yaml.Marshal(list)
 		w.trace.line(string(text))
 		if err != nil {
