@@ -87,7 +87,7 @@ func (w *world) store(t *testing.T) client.Client {
 			t.Fatal(err)
 		}
 	}
-	broken := errors.New("the API server does not answer")
+	broken := errors.New("the API server does not respond")
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.objects...).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if _, clusters := list.(*clusterv1.ClusterList); clusters && w.denied == "Clusters" {

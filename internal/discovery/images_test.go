@@ -113,7 +113,8 @@ func TestImageOfEKS(t *testing.T) {
 			name: "Amazon Linux 2 no more", reason: "The message says what to do.", version: "v1.33.0", architecture: "x86_64", kind: infrav1.EKSAMILookupTypeAmazonLinux,
 			err: &NotFoundError{
 				Kind: "EKS optimized image", What: "eksLookupType AmazonLinux, Kubernetes 1.33",
-				Advice: "Amazon Linux 2 ended with Kubernetes 1.32; use AmazonLinux2023 or AmazonLinux2023GPU",
+				Advice: "Amazon Linux 2 supports Kubernetes only up to 1.32. Use AmazonLinux2023 or " +
+					"AmazonLinux2023GPU",
 			},
 		},
 		{
@@ -185,8 +186,10 @@ func TestImageByID(t *testing.T) {
 		{name: "parameter", reason: "The id that it holds.", id: "resolve:ssm:/own/image"},
 		{name: "unknown", reason: "A typo, or an image of another region.", id: "ami-0a00000000000ffff", err: &NotFoundError{Kind: "image", What: "ami-0a00000000000ffff", Advice: advice}},
 		{name: "parameter of an unknown image", reason: "The image is what is missing.", id: "resolve:ssm:/own/gone", err: &NotFoundError{Kind: "image", What: "ami-0a00000000000ffff", Advice: advice}},
-		{name: "unknown parameter", reason: "The parameter is what is missing.", id: "resolve:ssm:/own/typo", err: &NotFoundError{Kind: "Systems Manager parameter", What: "/own/typo", Advice: "there is no such parameter in this region"}},
-		{name: "parameter of something else", reason: "It would be refused at the first launch.", id: "resolve:ssm:/own/text", err: &InvalidQueryError{Message: "Systems Manager parameter /own/text does not hold an image id"}},
+		{name: "unknown parameter", reason: "The parameter is what is missing.", id: "resolve:ssm:/own/typo", err: &NotFoundError{Kind: "Systems Manager parameter", What: "/own/typo", Advice: "the parameter does not exist in this " +
+			"region"}},
+		{name: "parameter of something else", reason: "It would be refused at the first launch.", id: "resolve:ssm:/own/text", err: &InvalidQueryError{Message: "Systems Manager parameter /own/text " +
+			"does not contain an image ID"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func TestDeviceContradictions(t *testing.T) {
 		refused, says string
 	}{
 		{rule: "BD1", reason: "the root device in one field", mapping: root(&infrav1.EBSBlockDevice{})},
-		{rule: "BD1", reason: "in two", mapping: root(&infrav1.EBSBlockDevice{}), rootVolume: &infrav1.Volume{Size: 20}, refused: infrav1.InvalidSpecReason, says: "remove one of the two"},
+		{rule: "BD1", reason: "in two", mapping: root(&infrav1.EBSBlockDevice{}), rootVolume: &infrav1.Volume{Size: 20}, refused: infrav1.InvalidSpecReason, says: "rootVolume and blockDeviceMappings must not have the same device"},
 		{rule: "BD10", reason: "no root device", mapping: infrav1.BlockDeviceMapping{DeviceName: "/dev/xvda", NoDevice: ptr.To(true)}, refused: infrav1.InvalidSpecReason, says: "instances boot from /dev/xvda"},
 		{rule: "BD11", reason: "a root device that boots", mapping: root(&infrav1.EBSBlockDevice{VolumeType: infrav1.VolumeTypeStandard})},
 		{rule: "BD11", reason: "one that does not", mapping: root(&infrav1.EBSBlockDevice{VolumeType: infrav1.VolumeTypeST1}), refused: infrav1.InvalidSpecReason, says: "cannot boot from st1"},

@@ -84,9 +84,9 @@ func TestDecideDepartures(t *testing.T) {
 			then: "complete the lifecycle action of i-1, because node one (i-1): 1 pod ending"},
 		{reason: "less than a look is left of it", given: all(held, busy, limited, drainedSince("i-1", 117*time.Second), extended, recorded, watched), then: "nothing",
 			shows: []string{"NodesDrained=False/Draining: node one (i-1)"}, again: 3 * time.Second},
-		{reason: "Cluster API drained it", given: all(held, machine(func(m *Machine) {
+		{reason: "Cluster API has drained it", given: all(held, machine(func(m *Machine) {
 			m.Infra.DeletionTimestamp, m.Machine.DeletionTimestamp = ptr.To(metav1.NewTime(noon)), ptr.To(metav1.NewTime(noon))
-		})), then: "complete the lifecycle action of i-1, because instance i-1: Cluster API drained it"},
+		})), then: "complete the lifecycle action of i-1, because instance i-1: Cluster API has drained it"},
 		{reason: "an instance whose node was drained has ended", given: all(drainedSince("i-9", time.Minute), func(in *input) { in.Seen.Holds["i-9"] = Hold{Completed: true} }),
 			then: "record which nodes are being drained, because no node is being drained any longer"},
 	})
@@ -200,7 +200,8 @@ func TestMachinesOfDepartures(t *testing.T) {
 // has confirmed that they are not protected any more, or are to be spared no more.
 func TestShieldIsLowered(t *testing.T) {
 	t.Parallel()
-	const lowersBoth, stays = "give up the protection of i-1, i-2 from scale-in, because no instance refresh is to spare them any more", "i-1,i-2"
+	const lowersBoth, stays = "give up the protection of i-1, i-2 from scale-in, because no instance refresh " +
+		"has to skip them any longer", "i-1,i-2"
 	var ended edit = func(in *input) { in.Seen.LaunchConfig.Object.Status.Conditions = nil }
 	lower := func(ids ...string) edit {
 		return func(in *input) { did(in, protectInstances{Group: "pool", Instances: ids}, nil) }
@@ -236,7 +237,8 @@ func TestShieldIsLowered(t *testing.T) {
 		{reason: "AWS refused to start the refresh that is to spare one", given: all(isDue, spares("i-2"), lower("i-1"), func(in *input) { did(in, startRefresh{}, errRefused) }),
 			then: "record 2 instances, because what it was given changed", left: "i-2"},
 		{reason: "the refresh that is due is not to spare one", given: all(isDue, spares("i-2")),
-			then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more", left: stays},
+			then: "give up the protection of i-1 from scale-in, because no instance refresh has to skip them " +
+				"any longer", left: stays},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

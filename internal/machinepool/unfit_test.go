@@ -82,7 +82,7 @@ func TestIncompatible(t *testing.T) {
 			reason: "two reservations", config: func(c *infrav1.AWSLaunchConfigSpec) { c.CapacityReservationID = ptr.To("cr-1") },
 			pool: func(p *infrav1.AWSMachinePoolSpec) {
 				p.CapacityReservation = &infrav1.GroupCapacityReservation{Preference: "none"}
-			}, says: "overrules",
+			}, says: "capacityReservation of the group overrides awsLaunchTemplate.capacityReservationId",
 		},
 		{
 			reason: "the group leaves it to the template", config: func(c *infrav1.AWSLaunchConfigSpec) { c.CapacityReservationID = ptr.To("cr-1") },

@@ -183,7 +183,9 @@ func TestDecideRelease(t *testing.T) {
 			shows: []string{waits + ": it is released when that is done"}},
 		{reason: "the node group has another name", given: changed(func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.Name = "golden" }) }), then: "nothing",
 			shows: []string{condition + "=False/" + infrav1.NameTakenReason}},
-		{reason: "the pool has no launch template", given: changed(untemplated), then: "take the owner tag from node group team_pool, because the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it"},
+		{reason: "the pool has no launch template", given: changed(untemplated), then: "take the owner tag from node group " +
+			"team_pool, because the pool is being released to Cluster API Provider AWS, and its launch " +
+			"template is in the expected format"},
 		{reason: "the pool refers to a launch config", given: changed(func(in *input) {
 			in.Object.Spec.AWSLaunchTemplate, in.Object.Spec.LaunchConfigRef = nil, &infrav1.LaunchConfigReference{Name: "shared"}
 		}), then: "nothing", shows: []string{condition + "=False/" + infrav1.InvalidSpecReason + ": knows neither"}},
@@ -196,13 +198,17 @@ func TestDecideRelease(t *testing.T) {
 			shows: []string{condition + "=False/" + infrav1.NameTakenReason + ": launch template blue-pool"}},
 		{reason: "its launch config is not ready", given: changed(func(in *input) { in.Seen.LaunchConfig.Object.Generation = 2 }), then: "nothing", shows: []string{waits + ": not ready"}},
 		{reason: "another version is wanted", given: changed(func(in *input) { versionsOf(in.Seen.LaunchConfig.Object, 2) }), then: "nothing", shows: []string{waits + ": version 2 of the launch template is wanted"}},
-		{reason: "all is as wanted", given: releasing, then: "release AWSLaunchConfig pool, because the pool goes back to Cluster API Provider AWS"},
+		{reason: "all is as wanted", given: releasing, then: "release AWSLaunchConfig pool, because the pool is " +
+			"being released to Cluster API Provider AWS"},
 		{reason: "the launch config cannot be released", given: changed(func(in *input) { did(in, markReleased{}, errLater) }), then: "nothing", fails: "no answer"},
 		{reason: "the launch config is not released yet", given: changed(func(in *input) { in.Seen.LaunchConfig.Object.Annotations[infrav1.ReleaseAnnotation] = "true" }), then: "nothing", shows: []string{waits}},
-		{reason: "the launch config is released", given: released, then: "take the owner tag from node group team_pool, because the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it"},
+		{reason: "the launch config is released", given: released, then: "take the owner tag from node group " +
+			"team_pool, because the pool is being released to Cluster API Provider AWS, and its launch " +
+			"template is in the expected format"},
 		{reason: "the owner tag cannot be taken", given: func(in *input) { released(in); did(in, disownNodegroup{}, errRefused) }, then: "nothing", again: refusedAgain, shows: []string{waits}},
 		{reason: "the owner tag was taken", given: func(in *input) { released(in); did(in, disownNodegroup{}, nil) }, then: "needs the launch config past the cache"},
-		{reason: "the launch config is left", given: config(func(*infrav1.AWSLaunchConfig) {}), then: "delete AWSLaunchConfig pool, because the pool has gone back to Cluster API Provider AWS"},
+		{reason: "the launch config is left", given: config(func(*infrav1.AWSLaunchConfig) {}), then: "delete AWSLaunchConfig pool, because " +
+			"the pool has been released to Cluster API Provider AWS"},
 		{reason: "the launch config is being deleted", given: config(func(config *infrav1.AWSLaunchConfig) { config.DeletionTimestamp = &metav1.Time{Time: noon} }), then: "nothing", shows: []string{waits + ": is being deleted"}},
 		{reason: "the launch config was never released", given: config(func(config *infrav1.AWSLaunchConfig) { config.Annotations = nil }), then: "nothing", fails: "has not been released"},
 		{reason: "nothing is left", given: func(in *input) { disowned(in); in.Seen.Leftovers.ConfigRead = true }, then: "nothing", shows: []string{condition + "=True/" + infrav1.ReleasedReason}},

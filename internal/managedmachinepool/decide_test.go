@@ -386,7 +386,8 @@ func TestDecideUpdate(t *testing.T) {
 			fresh(in)
 			in.Seen.InMotion = true
 			in.Seen.Running = Update{Read: true, Update: &nodegroup.Update{ID: "u-9", Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateInProgress}}
-		}, then: "nothing", again: time.Hour, shows: []string{ready + "=True/NodegroupUpdating: EKS is changing the node group", roll + "=False/RollingOut: somebody else updates the node group; 2 of 2"}},
+		}, then: "nothing", again: time.Hour, shows: []string{ready + "=True/NodegroupUpdating: EKS is changing the node group", roll + "=False/RollingOut: another program is " +
+			"updating the node group; 2 of 2"}},
 		{reason: "another version is wanted while another user changes labels", given: func(in *input) {
 			wantVersion(in, 2)
 			updating(in)

@@ -183,7 +183,7 @@ func TestSilence(t *testing.T) {
 	s.CloseClientConnections()
 	s.Close()
 	err := r.list(api)
-	if words := Explain(err); err == nil || words != "the workload cluster's API server does not answer" {
+	if words := Explain(err); err == nil || words != "the workload cluster's API server does not respond" {
 		t.Errorf("error %v, in words %q", err, words)
 	}
 	if err := r.list(api); !errors.Is(err, errSilent) {
@@ -216,7 +216,8 @@ func TestRefusalsAreAnswers(t *testing.T) {
 			r := newRig(t, s.kubeconfig(`{token: one}`))
 			s.answer(status)
 			err := r.list(r.mustClient())
-			if words := Explain(err); err == nil || !strings.HasPrefix(words, "the workload cluster's API server says: ") {
+			if words := Explain(err); err == nil || !strings.HasPrefix(words, "the workload cluster's API server "+
+				"responded: ") {
 				t.Errorf("error %v, in words %q", err, words)
 			}
 			if got := s.requests(); len(got) != 1 {

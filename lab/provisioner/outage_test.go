@@ -99,7 +99,7 @@ func TestRestartWithoutTemplateAPIs(t *testing.T) {
 	for provisioner, template := range map[string]string{"named": "web", "own": "own"} {
 		w.Eventually("the status says how it launches from "+template, func() error {
 			known, err := w.statusOf(provisioner, template)
-			if err == nil && (known.Facts == nil || !strings.Contains(known.Message, "as it was seen last")) {
+			if err == nil && (known.Facts == nil || !strings.Contains(known.Message, "the last known version")) {
 				err = fmt.Errorf("it says %+v", known)
 			}
 			return err

@@ -94,8 +94,9 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "S7: a provisioner's architecture is a limit for pods that name a template too", provisioner: `{architecture: arm64}`,
-			pod:  `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`,
-			says: "asks for launch template web, whose image is for amd64, and provisioner default launches only arm64",
+			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`,
+			says: "requires launch template web, whose image is for amd64, but Provisioner default launches " +
+				"only arm64",
 		},
 		{
 			reason:      "S7: a provisioner of before the rule gets its architecture by the default template",
@@ -142,7 +143,7 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "S13: a pod picks its provisioner", provisioner: `{}`, pod: `{nodeSelector: {provisioning.karpenter.sh/name: other}}`,
-			says: "asks for provisioner other",
+			says: "requires Provisioner other",
 		},
 		{
 			reason: "S13: this one", provisioner: `{}`, pod: `{nodeSelector: {provisioning.karpenter.sh/name: default}}`,
@@ -157,7 +158,8 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "and no type beyond them", provisioner: `{instanceTypes: [m5.large]}`, pod: `{nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}}`,
-			says: "asks for node.kubernetes.io/instance-type: p5.48xlarge, and spec.instanceTypes of provisioner default allows only m5.large",
+			says: "requires node.kubernetes.io/instance-type: p5.48xlarge, but spec.instanceTypes of " +
+				"Provisioner default allows only m5.large",
 		},
 		{
 			reason: "by its old label either", provisioner: `{instanceTypes: [m5.large]}`, pod: `{nodeSelector: {beta.kubernetes.io/instance-type: p5.48xlarge}}`,
@@ -165,11 +167,12 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "nor a zone", provisioner: `{zones: [us-east-1a, us-east-1b]}`, pod: `{nodeSelector: {topology.kubernetes.io/zone: us-east-1c}}`,
-			says: "asks for topology.kubernetes.io/zone: us-east-1c, and spec.zones of provisioner default allows only us-east-1a or us-east-1b",
+			says: "requires topology.kubernetes.io/zone: us-east-1c, but spec.zones of Provisioner default " +
+				"allows only us-east-1a or us-east-1b",
 		},
 		{
 			reason: "nor an architecture", provisioner: `{architecture: x86_64}`, pod: `{nodeSelector: {kubernetes.io/arch: arm64}}`,
-			says: "asks for kubernetes.io/arch: arm64, and spec.architecture of provisioner default allows only amd64",
+			says: "requires kubernetes.io/arch: arm64, but spec.architecture of Provisioner default allows only amd64",
 		},
 		{
 			reason: "what a pod names overlaps with what the provisioner allows", provisioner: `{zones: [us-east-1a, us-east-1b]}`,
@@ -196,7 +199,8 @@ func TestLayers(t *testing.T) {
 			reason:      "that a pod cannot go beyond",
 			provisioner: `{requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5, c5]}]}`,
 			pod:         `{nodeSelector: {karpenter.k8s.aws/instance-family: p5}}`,
-			says:        "asks for karpenter.k8s.aws/instance-family: p5, and spec.requirements of provisioner default allows only c5 or m5",
+			says: "requires karpenter.k8s.aws/instance-family: p5, but spec.requirements of Provisioner " +
+				"default allows only c5 or m5",
 		},
 		{
 			reason:      "both capacity types",
@@ -212,7 +216,8 @@ func TestLayers(t *testing.T) {
 		{
 			reason:      "one alone",
 			provisioner: `{requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}`, pod: `{nodeSelector: {node.k8s.aws/capacity-type: on-demand}}`,
-			says: "asks for node.k8s.aws/capacity-type: on-demand, and spec.requirements of provisioner default allows only spot",
+			says: "requires node.k8s.aws/capacity-type: on-demand, but spec.requirements of Provisioner default " +
+				"allows only spot",
 		},
 		{
 			reason:      "arm64 alone, for a pod that does not say",
@@ -227,7 +232,8 @@ func TestLayers(t *testing.T) {
 		{
 			reason:      "limits that leave nothing",
 			provisioner: `{zones: [us-east-1a], requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [us-east-1b]}]}`, pod: `{}`,
-			says: "waits, because provisioner default can launch nothing: spec.zones and spec.requirements leave no value for topology.kubernetes.io/zone",
+			says: "waits, because Provisioner default can launch no node: spec.zones and spec.requirements " +
+				"allow no common value of topology.kubernetes.io/zone",
 		},
 		{
 			reason:      "a template's own type gives way to the provisioner's requirements",
@@ -256,7 +262,8 @@ func TestLayers(t *testing.T) {
 			reason: "until nothing is left", provisioner: `{zones: [us-east-1a]}`,
 			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 				{matchExpressions: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [us-east-1a]}]}]}}}}`,
-			says: "asks for topology.kubernetes.io/zone: not us-east-1a, and spec.zones of provisioner default allows only us-east-1a",
+			says: "requires topology.kubernetes.io/zone: not us-east-1a, but spec.zones of Provisioner default " +
+				"allows only us-east-1a",
 		},
 		{
 			reason: "a template's own types and market are the layer below", provisioner: `{labels: {node.k8s.aws/launch-template-name: spot}}`, pod: `{}`,
@@ -292,7 +299,7 @@ func TestLayers(t *testing.T) {
 			reason: "a pod that excludes the template cannot have it", provisioner: byWeb,
 			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 				{matchExpressions: [{key: node.k8s.aws/launch-template-name, operator: NotIn, values: [web]}]}]}}}}`,
-			says: "asks for node.k8s.aws/launch-template-name: not web, and the node would have web",
+			says: "requires node.k8s.aws/launch-template-name: not web, but the node would have web",
 		},
 		{
 			reason: "labels of the provisioner are what pods override", provisioner: `{labels: {team: batch}}`, pod: `{nodeSelector: {team: web}}`,
@@ -398,7 +405,8 @@ func TestPodsThatNoNodeSuits(t *testing.T) {
 		`[{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]`: "by its name",
 		`[{}]`: "without expressions",
 		`[]`:   "without terms",
-		`[{matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: DoesNotExist}]}]`: "contradicts itself about the label a",
+		`[{matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: DoesNotExist}]}]`: "has contradictory requirements for the " +
+			"label a",
 	} {
 		pod := decode[corev1.PodSpec](t, `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: `+terms+`}}}}`)
 		if ways, reason := constraints.PodRequirements(&pod); len(ways) > 0 || !strings.Contains(reason, says) {
@@ -477,11 +485,13 @@ func TestPlacesOfSubnets(t *testing.T) {
 	}{
 		{"zones with a subnet", func(*constraints.Provisioner) {}, nil, "a or b", ""},
 		{"of them those that the pod asks for", func(*constraints.Provisioner) {}, zone("b", "c"), "b", ""},
-		{"a pod elsewhere", func(*constraints.Provisioner) {}, zone("c"), "", "asks for topology.kubernetes.io/zone: c, and provisioner default has subnets with free addresses only in a or b"},
+		{"a pod elsewhere", func(*constraints.Provisioner) {}, zone("c"), "", "requires topology.kubernetes.io/zone: " +
+			"c, but Provisioner default has subnets with free addresses only in a or b"},
 		{"a provisioner elsewhere", func(p *constraints.Provisioner) { p.Zones = []string{"c"} }, nil, "",
-			"waits, because provisioner default allows only zone c, and has subnets with free addresses only in a or b"},
+			"waits, because Provisioner default allows only zone c, but has subnets with free addresses only in " +
+				"a or b"},
 		{"nodes can be nowhere", func(p *constraints.Provisioner) { p.SubnetZones, p.SubnetProblem = []string{}, "none has an address" }, nil, "",
-			"waits, because provisioner default can launch nothing: none has an address"},
+			"waits, because Provisioner default can launch no node: none has an address"},
 		{"the launch template has the subnet", func(p *constraints.Provisioner) {
 			p.SubnetZones, p.SubnetProblem, p.Template = []string{}, "none has an address", constraints.Reference{Name: "own", Version: "latest"}
 		}, nil, "z", ""},

@@ -203,7 +203,7 @@ func TestNodeThatRecoversBeforeItIsDeleted(t *testing.T) {
 	w.Update(&pod, func() { pod.Annotations = map[string]string{provisioningv1.DoNotDisruptAnnotation: "true"} })
 	w.Nodes.Client = interceptor.NewClient(w.Client, interceptor.Funcs{
 		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
-			return errors.New("the API server does not answer")
+			return errors.New("the API server does not respond")
 		},
 	})
 	fail(w, pod.Spec.NodeName)

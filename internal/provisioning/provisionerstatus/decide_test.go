@@ -296,7 +296,7 @@ func TestDecideDeletion(t *testing.T) {
 		}, then: "delete 2 ProvisionedNodes: a, c, because Provisioner default is being deleted"},
 		{reason: "a node cannot be deleted", given: func(in *input) { going(in); did(in, deleteNodes{[]string{"a"}}, errLater) }, then: "nothing", fails: "deleting nodes: no answer", shows: []string{ready}},
 		{reason: "its nodes end", given: func(in *input) { going(in); in.Seen.Nodes[0].DeletionTimestamp = &metav1.Time{Time: noon} }, then: "nothing",
-			shows: []string{ready + ": 1 nodes are ending"}},
+			shows: []string{ready + ": 1 nodes are being terminated"}},
 		{reason: "its nodes are gone", given: func(in *input) { going(in); in.Seen.Nodes = nil },
 			then: "delete the default launch templates, because Provisioner default is being deleted, and has no nodes left", shows: []string{ready}},
 		{reason: "EC2 does not delete a launch template", given: func(in *input) { going(in); in.Seen.Nodes = nil; did(in, deleteDefaults{}, errRefused) }, then: "nothing",

@@ -187,7 +187,8 @@ func TestReadProblems(t *testing.T) {
 		{"a version that there is not", constraints.Reference{Name: "web", Version: "2"}, "version 2", ""},
 		{"a version that is no number", constraints.Reference{Name: "web", Version: "newest"}, `"newest" is no version of a launch template`, ""},
 		{"a version below the first", constraints.Reference{Name: "web", Version: "0"}, `"0" is no version of a launch template`, ""},
-		{"it names no image", constraints.Reference{Name: "no-image", Version: "latest"}, "it names no image, and a provisioner has none to put in its place", ""},
+		{"it names no image", constraints.Reference{Name: "no-image", Version: "latest"}, "it has no image, and a Provisioner " +
+			"cannot provide one", ""},
 		{"image and type do not go together", constraints.Reference{Name: "other-architecture", Version: "latest"}, "and instance type m6g.large runs arm64", ""},
 		{"Windows", constraints.Reference{Name: "windows", Version: "latest"}, "its image is of Windows", ""},
 		{"nothing has nodes join", constraints.Reference{Name: "no-user-data", Version: "latest"}, "", "it has no user data"},
@@ -243,7 +244,7 @@ func TestReadConfigs(t *testing.T) {
 		{reason: "the spec names a cluster's of Cluster API Provider AWS", status: provider, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: provider}, problem: `belongs to cluster "rival" of Cluster API Provider AWS by its tags`},
 		{reason: "there is no such config", err: apierrors.NewNotFound(schema.GroupResource{Resource: "awslaunchconfigs"}, "web"), problem: "there is no AWSLaunchConfig team/web"},
 		{reason: "there is no such kind", err: missing, problem: "name the launch template in launchTemplateRef"},
-		{reason: "the API server does not answer", err: errors.New("the API server is away"), fails: true},
+		{reason: "the API server does not respond", err: errors.New("the API server is away"), fails: true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -284,7 +285,7 @@ func TestReadProfiles(t *testing.T) {
 		{"it is allowed", "web", only("nodes"), "", "", false},
 		{"it is not", "web", only("others"), "instance profile nodes is not allowed", infrav1.InstanceProfileNotAllowedReason, false},
 		{"the limit cannot be read", "web", only("?"), "", "", true},
-		{"another problem comes first", "no-image", only("?"), "it names no image, and a provisioner has none to put in its place", provisioningv1.TemplateUnusableReason, false},
+		{"another problem comes first", "no-image", only("?"), "it has no image, and a Provisioner cannot provide one", provisioningv1.TemplateUnusableReason, false},
 	} {
 		reader := &Reader{Inspection: r.Inspection, Profiles: row.profiles}
 		got, err := reader.Read(t.Context(), constraints.Reference{Name: row.name, Version: "latest"})
