@@ -36,16 +36,16 @@ func TestMayAdopt(t *testing.T) {
 		{"the annotation names it", all(candidate(nil), func(in *input) {
 			in.Object.Spec.ProviderID, in.Object.Annotations[infrav1.AdoptAnnotation] = "", poolARN
 		}), ""},
-		{"the pool does not name it", all(candidate(nil), func(in *input) { in.Object.Spec.ProviderID = "" }), "nothing says that it is this pool's"},
+		{"the pool does not name it", all(candidate(nil), func(in *input) { in.Object.Spec.ProviderID = "" }), "nothing shows that it belongs to this pool"},
 		{"the annotation names another", all(candidate(nil), func(in *input) {
 			in.Object.Spec.ProviderID, in.Object.Annotations[infrav1.AdoptAnnotation] = "", poolARN+"-2"
-		}), "nothing says that it is this pool's"},
+		}), "nothing shows that it belongs to this pool"},
 		{"it is not proven to be the namespace's", candidate(func(c *Candidate) { c.ProofErr = errRefused }), errRefused.Error()},
-		{"another pool names it too", candidate(func(c *Candidate) { c.OtherPool = "team/other" }), "AWSMachinePool team/other has Auto Scaling group pool too"},
+		{"another pool names it too", candidate(func(c *Candidate) { c.OtherPool = "team/other" }), "AWSMachinePool team/other refers to Auto Scaling group pool too"},
 		{"the pool launches from a launch config that is not its own", all(candidate(nil), func(in *input) {
 			in.Object.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "shared"}
 		}), "launchConfigRef"},
-		{"it launches from no launch template", candidate(func(c *Candidate) { c.Group.LaunchTemplateID = "" }), "launches from no launch template"},
+		{"it launches from no launch template", candidate(func(c *Candidate) { c.Group.LaunchTemplateID = "" }), "does not use a launch template"},
 		{"CAPA keeps an AWSMachine for an instance", candidate(func(c *Candidate) { c.AWSMachine = "m-1" }), "AWSMachine m-1"},
 		{"which does not matter for a group that is being deleted", candidate(func(c *Candidate) { c.AWSMachine, c.Group.Deleting = "m-1", true }), ""},
 	} {
@@ -109,8 +109,8 @@ func TestEventsOfDepartures(t *testing.T) {
 	}{
 		{"the node is empty", nil, one("Terminating:Wait", func(d *departure) { d.empty = true }), "NodeDrained Drained node one; its instance i-1 is being terminated"},
 		{"it is not empty", nil, one("Terminating:Wait", func(d *departure) { d.expired = true }), "NodeDrainTimedOut Instance i-1 is terminated after 15m0s although its node was not drained"},
-		{"its Node was deleted before it was seen empty", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), "NodeNotDrained Instance i-1 was terminated before its node was seen empty"},
-		{"and the time is up", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone, d.expired = true, true, true }), "NodeDrainTimedOut Instance i-1 was terminated although its node was not seen empty"},
+		{"its Node was deleted before it was seen empty", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), "NodeNotDrained Instance i-1 was terminated before its node was observed to be empty: another program completed its lifecycle action, or the manager sent no heartbeat for 30m0s"},
+		{"and the time is up", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone, d.expired = true, true, true }), "NodeDrainTimedOut Instance i-1 was terminated before its node was observed to be empty, because the timeout of 15m0s passed. Increase spec.nodeDrain.timeout if its pods need longer"},
 		{"which is usual while a pool is deleted", func(in *input) { in.Object.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) },
 			one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), ""},
 		{"there never was a node", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.node = true, "" }), ""},

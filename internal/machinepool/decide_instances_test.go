@@ -271,7 +271,7 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "instances that the hook holds are kept", given: all(deleted, busy, since(time.Minute), zero, inState("i-1", "Terminating:Wait")),
 			then: "extend the lifecycle action of i-1, because node n-i-1 (i-1): 1 pod ending"},
 		{reason: "nodes are not empty", given: all(deleted, busy, since(time.Minute), zero), then: "nothing",
-			shows: []string{"Deleting=True/Draining: Auto Scaling group pool is being emptied"}, again: 10 * time.Second},
+			shows: []string{"Deleting=True/Draining: Auto Scaling group pool is being scaled to zero"}, again: 10 * time.Second},
 		{reason: "the time is up", given: all(deleted, busy, since(24*time.Hour), zero), then: "report i-1, i-2, because the drain " +
 			"timeout has passed"},
 		{reason: "and the group is deleted", given: all(deleted, busy, since(24*time.Hour), zero, tried(reportDepartures{}, nil)), then: "delete Auto Scaling group pool, because pool is being deleted"},
@@ -299,7 +299,7 @@ func TestDecideDeletion(t *testing.T) {
 			in.Seen.InMotion = true
 		}), then: "nothing",
 			shows: []string{"Deleting=True/ASGDeletionInProgress: 2 instances left", "ASGReady=False/ASGDeletionInProgress"}, again: groupEnding},
-		{reason: "no group can be seen", given: all(deleted, noGroup), then: "nothing", shows: []string{"Deleting=True/Deleting: AWS is asked again"}, again: lookAgain},
+		{reason: "no group can be seen", given: all(deleted, noGroup), then: "nothing", shows: []string{"Deleting=True/Deleting: Slipway checks again, because a new group may not be visible yet"}, again: lookAgain},
 		{reason: "none could be seen before either: the launch config follows", given: over, then: "needs the launch config past the cache"},
 		{reason: "Machines go with their instances", given: all(over, func(in *input) { in.Seen.Machines["i-1"] = Machine{Infra: &infrav1.AWSMachinePoolMachine{}} }),
 			then: "remove the AWSMachinePoolMachines of i-1, because their instances are gone with the group"},
@@ -342,7 +342,7 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 	}
 	specify(t, []row{
 		{reason: "AWS does not say which group it is", given: all(releasing, func(in *input) { in.Seen.GroupErr = errRefused }), then: "nothing", shows: []string{"Released=False/Releasing"}, again: aws.FateOf(errRefused).After},
-		{reason: "the group has another name", given: all(releasing, func(in *input) { changeGroup(in, func(g *autoscalinggroup.Group) { g.Name = "pool-1234" }) }), then: "nothing", shows: []string{"Released=False/NameTaken: this one is called pool-1234"}},
+		{reason: "the group has another name", given: all(releasing, func(in *input) { changeGroup(in, func(g *autoscalinggroup.Group) { g.Name = "pool-1234" }) }), then: "nothing", shows: []string{"Released=False/NameTaken: Cluster API Provider AWS finds a group by the name of its pool, pool, but this group is named pool-1234"}},
 		{reason: "CAPA does not know what the pool launches from", given: all(releasing, func(in *input) { in.Object.Spec.AWSLaunchTemplate = nil }), then: "nothing", shows: []string{"Released=False/InvalidSpec"}},
 		{reason: "the launch config is gone", given: all(releasing, noConfig), then: "create AWSLaunchConfig pool, because the pool has no launch config"},
 		{reason: "it was created again", given: all(releasing, tried(createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil)), then: "nothing", shows: []string{"Released=False/Releasing: was recreated"}},
@@ -355,7 +355,7 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 			"the pool is being released to Cluster API Provider AWS"},
 		{reason: "the API server does not respond", given: all(releasing, tried(markReleased{}, errLater)), then: "nothing"},
 		{reason: "the launch template is not as CAPA wants it yet", given: all(releasing, marked), then: "nothing", shows: []string{"Released=False/Releasing"}},
-		{reason: "the launch template has another name", given: all(releasing, marked, released, config(func(c *infrav1.AWSLaunchConfig) { c.Status.LaunchTemplateName = "x" })), then: "nothing", shows: []string{"Released=False/NameTaken: this one is called x"}},
+		{reason: "the launch template has another name", given: all(releasing, marked, released, config(func(c *infrav1.AWSLaunchConfig) { c.Status.LaunchTemplateName = "x" })), then: "nothing", shows: []string{"Released=False/NameTaken: Cluster API Provider AWS finds a launch template by the name of its pool, pool, but this launch template is named x"}},
 		{reason: "the group is left", given: all(releasing, marked, released), then: "leave Auto Scaling group pool to " +
 			"Cluster API Provider AWS, because the pool is being released to Cluster API Provider AWS, and " +
 			"its launch template is in the expected format"},

@@ -53,16 +53,8 @@ func replacedBecause(in input, desired autoscalinggroup.Desired) string {
 	kind := in.Seen.MachinePool.Spec.Template.Spec.Bootstrap.ConfigRef.Kind
 	switch {
 	case !slices.Contains(joinByRole, kind):
-		return "the bootstrap data may have a join token that has expired, so a node whose root volume is " +
-			"replaced could not join again. Only bootstrap data of an EKSConfig or a NodeadmConfig has no " +
-			"join token"
-	case launchable(in).Status.BootstrapDataLocation != "":
-		return "the bootstrap data is stored outside the launch template, where it changes"
-	case !desired.SameButImages(*in.Seen.Group):
-		return "more changes than images of overrides that had one"
-	case !wanted(in).FitInPlace(in.Seen.Group.Instances):
-		return "not all instances were launched from the group's launch template version with an instance type " +
-			"of its overrides"
+		return "the bootstrap data may hold a join token, with which a node cannot join again after its root volume is " +
+			"replaced. Only bootstrap data of an EKSConfig or a NodeadmConfig is known to have none"
 	}
 	return ""
 }

@@ -358,7 +358,7 @@ func TestDecideLaunchConfig(t *testing.T) {
 		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/ImageNotFound", "RolledOut=Unknown/WaitingForLaunchConfig"}, again: time.Hour},
 		{reason: "its template cannot be followed", given: func(in *input) { template("it does not exist")(in); none(in) }, then: "nothing", shows: []string{"LaunchTemplateReady=False/LaunchConfigTemplateNotFound"}, again: time.Hour},
 		{reason: "its template cannot be followed any longer", given: template("it does not exist"), then: "nothing",
-			shows: []string{"LaunchTemplateReady=False/LaunchConfigTemplateNotFound: the pool goes on"}, again: time.Hour},
+			shows: []string{"LaunchTemplateReady=False/LaunchConfigTemplateNotFound: the pool continues to use its current configuration"}, again: time.Hour},
 		{reason: "its template is not for this pool", given: func(in *input) {
 			template("")(in)
 			in.Seen.LaunchConfig.Source.Template.Spec.Template.Spec.InstanceType = ""
@@ -370,9 +370,9 @@ func TestDecideLaunchConfig(t *testing.T) {
 		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/InvalidSpec: no instance type"}, again: time.Hour},
 		{reason: "the pool refers to one that does not exist", given: reference(nil), then: "nothing", shows: []string{"LaunchTemplateReady=False/WaitingForLaunchConfig"}, again: time.Hour},
 		{reason: "the pool refers to one of another cluster", given: reference(func(config *infrav1.AWSLaunchConfig) { config.Spec.ClusterName = "red" }), then: "nothing",
-			shows: []string{"LaunchTemplateReady=False/InvalidSpec: of Cluster"}, again: time.Hour},
+			shows: []string{"LaunchTemplateReady=False/InvalidSpec: it belongs to Cluster \"red\""}, again: time.Hour},
 		{reason: "the pool refers to one", given: reference(func(*infrav1.AWSLaunchConfig) {}),
-			then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the group's tags " + infrav1.TagLaunchConfig + " differ from those that are asked for"},
+			then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the tags " + infrav1.TagLaunchConfig + " of the group differ from the spec"},
 		{reason: "its status names another template", given: func(in *input) { in.Seen.LaunchConfig.Object.Status.LaunchTemplateID = "lt-2" }, then: "needs whose the launch template is"},
 		{reason: "which another owner has", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Status.LaunchTemplateID, in.Seen.LaunchConfig.TemplateID = "lt-2", "lt-2"
@@ -417,7 +417,7 @@ func TestDecideGroup(t *testing.T) {
 			shows: []string{"ASGReady=False/ASGUpdateFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "a tag differs", given: func(in *input) {
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Tags = maps.Clone(g.Tags); g.Tags[infrav1.TagLaunchConfig] = "x" })
-		}, then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the group's tags " + infrav1.TagLaunchConfig + " differ from those that are asked for"},
+		}, then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the tags " + infrav1.TagLaunchConfig + " of the group differ from the spec"},
 		{reason: "AWS does not take the tag", given: func(in *input) { did(in, tagGroup{}, errRefused) }, then: "nothing", shows: []string{"ASGReady=False/ASGUpdateFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "the MachinePool asks for too many", given: func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](5) }, then: "nothing", shows: []string{"ASGReady=False/ReplicasOutOfBounds"}},
 		{reason: "subnets are not known", given: func(in *input) { in.Seen.Subnets = Subnets{} }, then: "needs subnets"},
@@ -451,7 +451,7 @@ func TestDecideOverrides(t *testing.T) {
 		{reason: "one does not exist", given: overridden(Override{Reason: infrav1.InstanceTypeNotFoundReason, Err: errRefused}), then: "nothing",
 			shows: []string{"ASGReady=False/InstanceTypeNotFound: overrides[0]"}, again: aws.FateOf(errRefused).After},
 		{reason: "one cannot run its image", given: overridden(Override{ImageID: "ami-1", Architecture: "arm64", InstanceType: "m5.large", Architectures: []string{"x86_64"}}), then: "nothing",
-			shows: []string{"ASGReady=False/ArchitectureMismatch: image ami-1 is for arm64"}},
+			shows: []string{"ASGReady=False/ArchitectureMismatch: image ami-1 is built for arm64, but instance type m5.large of an override is x86_64"}},
 		{reason: "all are fine", given: overridden(Override{InstanceType: "m5.large", Architecture: "x86_64", Architectures: []string{"x86_64"}}),
 			then: "update the Auto Scaling group: mixed instances policy none → set; instance type overrides [] → [m5.large], because mixed instances policy none → set; instance type overrides [] → [m5.large]"},
 	})
@@ -558,9 +558,9 @@ func TestDecideRollout(t *testing.T) {
 			did(in, protectInstances{Protect: true}, errRefused)
 			did(in, recordInstances{}, nil)
 		},
-			then: "nothing", shows: []string{"RolledOut=False/RefreshStartFailed: change spec.refreshPreferences"}, again: aws.FateOf(errRefused).After},
+			then: "nothing", shows: []string{"RolledOut=False/RefreshStartFailed: correct spec.refreshPreferences, or the AWS resource that it refers to"}, again: aws.FateOf(errRefused).After},
 		{reason: "AWS takes no such refresh", given: func(in *input) { due(in); did(in, startRefresh{}, errRefused); did(in, recordInstances{}, nil) }, then: "nothing",
-			shows: []string{"RolledOut=False/RefreshStartFailed: change spec.refreshPreferences"}, again: aws.FateOf(errRefused).After},
+			shows: []string{"RolledOut=False/RefreshStartFailed: correct spec.refreshPreferences, or the AWS resource that it refers to"}, again: aws.FateOf(errRefused).After},
 		{reason: "an earlier refresh is in progress", given: func(in *input) {
 			due(in)
 			in.Seen.Refreshes.UnderWay, in.Seen.Refreshes.Again, in.Seen.InMotion = true, noon.Add(15*time.Second), true
@@ -605,7 +605,7 @@ func TestDecideRollout(t *testing.T) {
 			recorded(in)
 			in.Seen.Hooks, in.Seen.Refreshes = Hooks{Read: true, List: wantedHooks(*in)}, history(pending)
 		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
-		{reason: "another configuration is wanted meanwhile, and its instances are there: AWS is asked again", given: func(in *input) {
+		{reason: "another configuration is wanted meanwhile, and its instances are there: Slipway checks again, because a new group may not be visible yet", given: func(in *input) {
 			pointAt(in, 3)
 			recorded(in)
 			in.Seen.Refreshes = history(active)
@@ -642,7 +642,7 @@ func TestDecideRollout(t *testing.T) {
 			in.Seen.Refreshes = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Failed", Reason: "no capacity."}, autoscalinggroup.Refresh{ID: "r-0", Status: "Successful"})
 			did(in, recordInstances{}, nil)
 		}, then: "nothing", shows: []string{"RolledOut=False/RefreshFailed: instance refresh r-1 finished with " +
-			"status Failed: no capacity. The next one starts by itself"},
+			"status Failed: no capacity. The next one starts automatically"},
 			again: autoscalinggroup.RetryAfter, tells: "InstanceRefreshEnded"},
 		{reason: "it was cancelled by a user", given: func(in *input) {
 			pointAt(in, 2)
@@ -683,7 +683,7 @@ func TestDecideRollout(t *testing.T) {
 			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
 			in.Seen.LaunchConfig.Object.Status.RolledBackFrom = "config-2"
-		}, then: "nothing", shows: []string{"RolledOut=False/RolledBack: it failed: edit the spec"}, again: time.Hour},
+		}, then: "nothing", shows: []string{"RolledOut=False/RolledBack: Edit the spec, or set refreshPreferences.rollback to false to retry"}, again: time.Hour},
 		{reason: "it goes back now", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
@@ -706,13 +706,13 @@ func TestDecideRollout(t *testing.T) {
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: true}
 			reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.RefreshDisabledReason, "")
 			did(in, recordInstances{}, nil)
-		}, then: "nothing", shows: []string{"RolledOut=False/RefreshDisabled: leaves it to you"}, again: time.Hour},
+		}, then: "nothing", shows: []string{"RolledOut=False/RefreshDisabled: refreshPreferences.disable is true, so you must replace them yourself"}, again: time.Hour},
 		{reason: "what is left is protected", given: func(in *input) {
 			due(in)
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0].Protected, g.Instances[1].Protected = true, true })
 			did(in, recordInstances{}, nil)
-		}, then: "nothing", shows: []string{"RolledOut=False/InstancesLeft: protected from scale-in"}, again: time.Hour},
+		}, then: "nothing", shows: []string{"RolledOut=False/InstancesLeft: they are protected from scale in"}, again: time.Hour},
 		{reason: "the group is not at the version", given: func(in *input) { wantVersion(in, 2); did(in, updateGroup{}, errRefused) }, then: "needs lifecycle hooks"},
 		{reason: "the group could not be brought to the version", given: func(in *input) {
 			wantVersion(in, 2)

@@ -103,7 +103,7 @@ func TestDecideConfig(t *testing.T) {
 			shows: []string{template + "=False/" + infrav1.WaitingForLaunchConfigReason + ": which spec.launchConfigRef names, does not exist"}},
 		{reason: "the one that is named is used", given: referring, then: "nothing", again: time.Hour, shows: []string{template + "=True/" + infrav1.ReadyReason}},
 		{reason: "the one that is named is not for the pool", given: func(in *input) { referring(in); in.Seen.LaunchConfig.Object.Spec.IamInstanceProfile = "nodes" }, then: "nothing", again: time.Hour,
-			shows: []string{template + "=False/" + infrav1.InvalidSpecReason + ": is not for this pool"}},
+			shows: []string{template + "=False/" + infrav1.InvalidSpecReason + ": this pool cannot use AWSLaunchConfig \"shared\""}},
 		{reason: "status names another template", given: other, then: "needs whose the launch template is"},
 		{reason: "whose the template is cannot be found out", given: func(in *input) { other(in); in.Seen.LaunchConfig.TemplateErr = errLater }, then: "nothing", again: time.Hour, fails: "no answer"},
 		{reason: "the template is another cluster's", given: func(in *input) {
@@ -121,13 +121,13 @@ func TestUnfit(t *testing.T) {
 		change func(in *input, spec *infrav1.AWSLaunchConfigSpec)
 	}{
 		{"", func(*input, *infrav1.AWSLaunchConfigSpec) {}},
-		{"names an image", func(in *input, spec *infrav1.AWSLaunchConfigSpec) {
+		{"specifies an image", func(in *input, spec *infrav1.AWSLaunchConfigSpec) {
 			in.Object.Spec.LaunchConfigTemplateRef, in.Object.Spec.AWSLaunchTemplate, spec.AMI.ID = &infrav1.LaunchConfigTemplateReference{}, nil, ptr.To("ami-1")
 		}},
-		{"it is of Cluster", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.ClusterName = "other" }},
+		{"it belongs to Cluster", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.ClusterName = "other" }},
 		{"spec.nodegroup is not set", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.Nodegroup = nil }},
-		{"Spot instances", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeSpot }},
-		{"go together", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeCapacityBlock }},
+		{"Spot Instances", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeSpot }},
+		{"must be set together", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeCapacityBlock }},
 	} {
 		in := atRest(t)
 		spec := in.Seen.LaunchConfig.Object.Spec.DeepCopy()

@@ -172,7 +172,7 @@ func TestDecideReplace(t *testing.T) {
 			group(in, func(g *nodegroup.Nodegroup) { g.Name = name })
 		}, then: "nothing", again: time.Hour},
 		{reason: "the new node group is not known to have its nodes", given: replacing, then: "nothing", again: lookBusy,
-			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": takes the place of old"}},
+			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": node group team_pool replaces old, whose launch template was deleted"}},
 		{reason: "the new node group has its nodes", given: func(in *input) { replacing(in); fresh(in) }, then: "delete node group old, because all nodes of node group team_pool are in service"},
 		{reason: "EKS refuses to delete the old one", given: func(in *input) { replacing(in); fresh(in); did(in, deleteNodegroup{Group: "old"}, errRefused) }, then: "nothing", again: refusedAgain,
 			shows: []string{infrav1.NodegroupReadyCondition + "=False/" + infrav1.NodegroupDeleteFailedReason}},
@@ -257,7 +257,7 @@ func TestDecideReport(t *testing.T) {
 			})
 		}, then: "nothing", again: time.Hour, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupHealthyCondition + "=False/" + infrav1.DegradedReason + ": no capacity"}},
 		{reason: "EKS reports that it is degraded", given: func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusDegraded }) },
-			then: "nothing", again: time.Hour, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupHealthyCondition + "=False/" + infrav1.DegradedReason + ": and not why"}},
+			then: "nothing", again: time.Hour, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupHealthyCondition + "=False/" + infrav1.DegradedReason + ": EKS reports that the node group is degraded, without a reason"}},
 		{reason: "what nodes should run is not known", given: func(in *input) { in.Seen.LaunchConfig.Object.Generation = 2 }, then: "nothing", again: time.Hour,
 			shows: []string{infrav1.LaunchTemplateReadyCondition + "=Unknown/" + infrav1.WaitingForLaunchConfigReason, infrav1.RolledOutCondition + "=True/" + infrav1.RolledOutReason}},
 	})

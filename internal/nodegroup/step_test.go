@@ -127,7 +127,7 @@ func TestNext(t *testing.T) {
 				return Attempt{}.Refused(step.Version.Rollback, "it is too late", now.Add(-time.Hour)).Refused(step.Version.Rollback, "it is too late.", now.Add(-time.Minute))
 			},
 			check: func(t *testing.T, step Step) {
-				if step.Version.KubernetesVersion != "1.31" || !strings.Contains(step.Message, "from Kubernetes 1.31 to 1.30: it is too late. EKS takes") {
+				if step.Version.KubernetesVersion != "1.31" || !strings.Contains(step.Message, "from Kubernetes 1.31 to 1.30: it is too late. EKS rolls back") {
 					t.Errorf("the change is %+v, and it says %q", step.Version, step.Message)
 				}
 			}},

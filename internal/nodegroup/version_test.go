@@ -21,7 +21,7 @@ func TestRefusedVersion(t *testing.T) {
 		{"a node group back by one", "v1.33.2", "1.34", "1.34", ""},
 		{"a node group back, after its cluster", "v1.33.2", "1.33", "1.34", ""},
 		{"a node group back by one, of a cluster that is not known", "v1.33.2", "", "1.34", ""},
-		{"a node group back by two", "v1.32.2", "1.34", "1.34", "by one minor version only"},
+		{"a node group back by two", "v1.32.2", "1.34", "1.34", "only by one minor version"},
 		{"a node group back by two, of a cluster that is not known", "v1.32.2", "", "1.34", "Set the version to 1.34,"},
 		{"a node group back that is behind its cluster", "v1.33.2", "1.35", "1.34", "only from the version of its cluster. Its nodes stay as they are. Set the version to 1.34 or 1.35"},
 	} {

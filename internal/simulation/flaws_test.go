@@ -116,7 +116,7 @@ var flaws = []struct {
 			}
 		}
 	})},
-	{"delete somebody else's template", "only the owner tag says whose a template is", form("DeleteLaunchTemplate", func(form url.Values) {
+	{"delete a foreign template", "only the owner tag says whose a template is", form("DeleteLaunchTemplate", func(form url.Values) {
 		form.Del("LaunchTemplateId")
 		form.Set("LaunchTemplateName", "workers")
 	})},

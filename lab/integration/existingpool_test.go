@@ -103,7 +103,7 @@ func (w *world) untouchedTheirs(templates []ec2types.LaunchTemplate, versions []
 	w.Helper()
 	templatesAfter, versionsAfter := w.theirVersions()
 	if diff := cmp.Diff(templates, templatesAfter, foreignOptions) + cmp.Diff(versions, versionsAfter, foreignOptions); diff != "" {
-		w.Errorf("what is somebody else's has changed (-before +after):\n%s", diff)
+		w.Errorf("a foreign launch template has changed (-before +after):\n%s", diff)
 	}
 	for _, action := range w.writes() {
 		if strings.Contains(action, "LaunchTemplate") {

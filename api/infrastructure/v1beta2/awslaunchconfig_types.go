@@ -47,7 +47,7 @@ type AWSLaunchConfigSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="clusterName is immutable: create a new AWSLaunchConfig"
 	ClusterName string `json:"clusterName"`
 
-	// Existing is a launch template that somebody else owns, in place of one that is made: it is
+	// Existing is a launch template of another owner, instead of one that Slipway creates: it is
 	// read and followed, and never changed or deleted. No other field but clusterName goes with it.
 	// +optional
 	Existing *ExistingLaunchTemplate `json:"existing,omitempty"`
@@ -194,7 +194,7 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	LaunchTemplateName string `json:"launchTemplateName,omitempty"`
 
-	// LastLostTemplateID is the id of the template that was found deleted by somebody else, if one was.
+	// LastLostTemplateID is the id of the template that was found deleted outside Slipway, if any.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	LastLostTemplateID string `json:"lastLostTemplateID,omitempty"`
@@ -320,8 +320,8 @@ type AWSLaunchConfigStatus struct {
 	CurrentVersions []int64 `json:"currentVersions,omitempty"`
 
 	// AcceptedVersions are versions that count as the wanted configuration though no fingerprint of
-	// theirs says so: versions that CAPA made, and versions of a template that was deleted by
-	// somebody else. An instance that was launched from one of them is up to date until the wanted
+	// theirs says so: versions that CAPA created, and versions of a template that was deleted outside
+	// Slipway. An instance that was launched from one of them is up to date until the wanted
 	// configuration changes. They are kept in a tag of the launch template.
 	// +optional
 	// +listType=atomic
@@ -405,7 +405,7 @@ type LaunchTemplateVersionStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // AWSLaunchConfig owns an EC2 launch template: it alone creates it, its versions and its default,
-// prunes and deletes them. One with spec.existing reads a template of somebody else's instead.
+// prunes and deletes them. One with spec.existing reads a template of another owner instead.
 //
 // +slipway:rule=LT2
 // +kubebuilder:validation:XValidation:rule=`(has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "") == (has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") || ((has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") == "" && (!has(oldSelf.status) || !has(oldSelf.status.launchTemplateName) || oldSelf.status.launchTemplateName == (has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "")))`,message="EC2 cannot rename a launch template: restore the previous name, or create a new AWSLaunchConfig",fieldPath=".spec.launchTemplateName"

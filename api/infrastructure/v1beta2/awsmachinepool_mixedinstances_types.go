@@ -59,13 +59,13 @@ type Overrides struct {
 	// +kubebuilder:validation:MaxLength=64
 	ImageID string `json:"imageID,omitempty"`
 
-	// LaunchTemplate to launch from instead of the pool's. Somebody else owns it; it is read and
+	// LaunchTemplate to launch from instead of the pool's. Another owner manages it; it is read and
 	// never changed.
 	// +optional
 	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
 }
 
-// LaunchTemplateReference names a version of an EC2 launch template of somebody else's.
+// LaunchTemplateReference names a version of an EC2 launch template of another owner.
 type LaunchTemplateReference struct {
 	// ID of the launch template.
 	// +required

@@ -19,7 +19,7 @@ const (
 // +slipway:rule=RF3
 // +kubebuilder:validation:XValidation:rule=`!has(self.checkpointDelay) || (has(self.checkpointPercentages) && size(self.checkpointPercentages) > 0)`,message="checkpointDelay has no effect without checkpoints: set checkpointPercentages, or remove checkpointDelay",fieldPath=".checkpointDelay"
 type RefreshPreferences struct {
-	// Disable leaves the replacing of instances to somebody else: new instances get the new launch
+	// Disable leaves the replacement of instances to the user: new instances get the new launch
 	// template version, running ones stay as they are.
 	// +optional
 	Disable bool `json:"disable,omitempty"`

@@ -210,8 +210,8 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	SuspendProcesses *SuspendProcessesTypes `json:"suspendProcesses,omitempty"`
 
-	// LifecycleHooks stop instances of the group on their way in or out until somebody lets them
-	// go. Hooks that are not listed here and that others made are left alone.
+	// LifecycleHooks hold instances that are launched or terminated until another program completes
+	// the lifecycle action. Hooks that are not listed here and that others made are left alone.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

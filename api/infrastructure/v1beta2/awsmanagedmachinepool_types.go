@@ -267,7 +267,7 @@ type AWSManagedMachinePoolSpec struct {
 
 	LaunchConfigControl `json:",inline"`
 
-	// TemplateLossPolicy says what is done when somebody has deleted the launch template of the
+	// TemplateLossPolicy is the action after the deletion, outside Slipway, of the launch template of the
 	// node group. EKS cannot give a node group another one. Report, the default, says so in a
 	// condition and leaves the nodes alone; Replace makes a second node group, moves the pool to
 	// it, and removes the first.
@@ -279,7 +279,7 @@ type AWSManagedMachinePoolSpec struct {
 	WarmPool *WarmPool `json:"warmPool,omitempty"`
 
 	// AWSLifecycleHooks stop instances of the node group's Auto Scaling group on their way in or
-	// out until somebody lets them go.
+	// out until another program completes the lifecycle action.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

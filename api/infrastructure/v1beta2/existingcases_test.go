@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// existingCases are about launch templates of somebody else's.
+// existingCases are about launch templates of other owners.
 var existingCases = []ruleCase{
 	{
 		rule: "LT3", reason: "a template is named in one way", accept: `{instanceType: null, existing: {id: lt-0123456789abcdef0}}`,
@@ -36,7 +36,7 @@ var existingCases = []ruleCase{
 		refuse: `{instanceType: null, existing: {name: theirs, version: "0"}}`, says: "a version must be a number, latest, or default (write latest for $Latest, default for $Default)",
 	},
 	{
-		rule: "SL50", reason: "what is somebody else's is not changed", accept: `{instanceType: null, existing: {name: theirs}}`,
+		rule: "SL50", reason: "a launch template of another owner is not changed", accept: `{instanceType: null, existing: {name: theirs}}`,
 		refuse: `{existing: {name: theirs}}`, says: "existing names a launch template of another owner, which Slipway does not change",
 	},
 	{
@@ -60,7 +60,7 @@ var existingTransitions = []transitionCase{
 		from: `{}`, to: `{instanceType: null, existing: {name: others}}`, says: "an AWSLaunchConfig cannot replace the launch template that it created with an existing one",
 	},
 	{
-		rule: "SL51", reason: "nor is somebody else's taken over", kind: "AWSLaunchConfig",
+		rule: "SL51", reason: "nor is it adopted", kind: "AWSLaunchConfig",
 		from: `{instanceType: null, existing: {name: others}}`, to: `{}`, says: "an AWSLaunchConfig cannot replace the launch template that it created with an existing one",
 	},
 }

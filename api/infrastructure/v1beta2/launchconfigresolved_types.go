@@ -1,6 +1,6 @@
 package v1beta2
 
-// ExistingLaunchTemplate names an EC2 launch template of somebody else's, in the account and region
+// ExistingLaunchTemplate names an EC2 launch template of another owner, in the account and region
 // of the cluster.
 //
 // +slipway:rule=LT3
@@ -92,7 +92,7 @@ type ResolvedLaunchConfig struct {
 	SecurityGroupIDs []string `json:"securityGroupIDs,omitempty"`
 
 	// SubnetIDs are the subnets that the template's network interfaces are in. There are none where
-	// whoever launches chooses.
+	// the consumer of the launch template chooses it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -100,7 +100,7 @@ type ResolvedLaunchConfig struct {
 	SubnetIDs []string `json:"subnetIDs,omitempty"`
 
 	// AvailabilityZones are the zones that the template can be launched in. There are none where
-	// whoever launches chooses.
+	// the consumer of the launch template chooses it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -108,7 +108,7 @@ type ResolvedLaunchConfig struct {
 	AvailabilityZones []string `json:"availabilityZones,omitempty"`
 
 	// EphemeralStorageGiB is the size of the volume that has containers, their logs and emptyDir
-	// volumes. It is left out where nobody knows it.
+	// volumes. It is omitted if it is unknown.
 	// +optional
 	EphemeralStorageGiB int64 `json:"ephemeralStorageGiB,omitempty"`
 

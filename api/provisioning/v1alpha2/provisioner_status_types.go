@@ -156,7 +156,7 @@ type ResolvedLaunchTemplate struct {
 	// +kubebuilder:validation:MaxLength=64
 	SpecDigest string `json:"specDigest,omitempty"`
 
-	// Facts are what nodes get of a launch template of somebody else's. They are missing where
+	// Facts are the properties that nodes get from a launch template of another owner. They are missing where
 	// nothing can be launched from it.
 	// +optional
 	Facts *LaunchTemplateFacts `json:"facts,omitempty"`

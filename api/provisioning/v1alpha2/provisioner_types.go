@@ -295,7 +295,7 @@ type TaintEffect string
 // +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'kubernetes.io/hostname' && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^([^/]+[.])?karpenter[.]sh/'))`,message="kubernetes.io/hostname, kubernetes.io/cluster/, and karpenter.sh/ are reserved for other components: remove the label"
 type Labels map[string]string
 
-// LaunchTemplateReference names an EC2 launch template of somebody else's.
+// LaunchTemplateReference names an EC2 launch template of another owner.
 //
 // +slipway:rule=SP1
 // +kubebuilder:validation:XValidation:rule=`has(self.id) != has(self.name)`,message="exactly one of id and name must be set"

@@ -86,11 +86,11 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "S7: or is left alone", provisioner: `{labels: {node.k8s.aws/launch-template-name: web}, incompatibleArchitecturePolicy: Ignore}`,
-			pod: `{nodeSelector: {kubernetes.io/arch: arm64}}`, says: "asks for architecture arm64, and the image of launch template web is for amd64",
+			pod: `{nodeSelector: {kubernetes.io/arch: arm64}}`, says: "requires architecture arm64, but the image of launch template web is for amd64",
 		},
 		{
 			reason: "S7: no default template carries the name that the pod itself selects", provisioner: `{}`,
-			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web, kubernetes.io/arch: arm64}}`, says: "no node is both",
+			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web, kubernetes.io/arch: arm64}}`, says: "requires launch template web, whose image is for amd64, and architecture arm64, which no node can satisfy",
 		},
 		{
 			reason: "S7: a provisioner's architecture is a limit for pods that name a template too", provisioner: `{architecture: arm64}`,
@@ -121,7 +121,7 @@ func TestLayers(t *testing.T) {
 		{
 			reason: "S9: latest is on no node", provisioner: byWeb,
 			pod:  `{nodeSelector: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: latest}}`,
-			says: "asks for version latest of a launch template: nodes carry the number",
+			says: "requires version latest of a launch template, but the label of nodes has the version number",
 		},
 		{
 			reason: "S9: a version of nothing", provisioner: byWeb, pod: `{nodeSelector: {node.k8s.aws/launch-template-version: "3"}}`,
@@ -139,7 +139,7 @@ func TestLayers(t *testing.T) {
 			},
 		},
 		{
-			reason: "S12: and is on no node", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.amazonaws.com/capacityType: spot}}`, says: "which no node carries",
+			reason: "S12: and is on no node", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.amazonaws.com/capacityType: spot}}`, says: "use node.k8s.aws/",
 		},
 		{
 			reason: "S13: a pod picks its provisioner", provisioner: `{}`, pod: `{nodeSelector: {provisioning.karpenter.sh/name: other}}`,
@@ -163,7 +163,7 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "by its old label either", provisioner: `{instanceTypes: [m5.large]}`, pod: `{nodeSelector: {beta.kubernetes.io/instance-type: p5.48xlarge}}`,
-			says: "spec.instanceTypes of provisioner default allows only m5.large",
+			says: "p5.48xlarge, but spec.instanceTypes of Provisioner default allows only m5.large",
 		},
 		{
 			reason: "nor a zone", provisioner: `{zones: [us-east-1a, us-east-1b]}`, pod: `{nodeSelector: {topology.kubernetes.io/zone: us-east-1c}}`,
@@ -275,7 +275,7 @@ func TestLayers(t *testing.T) {
 		{
 			reason:      "its market cannot be overridden",
 			provisioner: `{labels: {node.k8s.aws/launch-template-name: spot, node.k8s.aws/capacity-type: on-demand}}`, pod: `{}`,
-			says: "asks for node.k8s.aws/capacity-type",
+			says: "requires node.k8s.aws/capacity-type",
 		},
 		{
 			reason: "nor its zone; an AWSLaunchConfig is a template too", provisioner: `{launchConfigRef: {namespace: default, name: web}}`, pod: `{}`,
@@ -287,7 +287,7 @@ func TestLayers(t *testing.T) {
 		{reason: "a template that is not there", provisioner: `{labels: {node.k8s.aws/launch-template-name: gone}}`, pod: `{}`, says: "EC2 has no launch template"},
 		{
 			reason: "or was not looked at", provisioner: `{}`, pod: `{nodeSelector: {node.k8s.aws/launch-template-name: new}}`,
-			says: "needs launch template new, which has not been read yet",
+			says: "needs launch template new, which Slipway has not read yet because pending pods specify too many launch templates",
 		},
 		{
 			reason: "a pod that wants no template is given none", provisioner: byWeb,
@@ -307,17 +307,17 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "but those that keep nodes apart are not", provisioner: `{labels: {node-restriction.kubernetes.io/team: batch}}`,
-			pod: `{nodeSelector: {node-restriction.kubernetes.io/team: web}}`, says: "and the node would have batch",
+			pod: `{nodeSelector: {node-restriction.kubernetes.io/team: web}}`, says: "web, but the node would have batch",
 		},
 		{
 			reason: "what is left is asked of the instance", provisioner: `{}`, pod: `{nodeSelector: {disk: ssd, beta.kubernetes.io/arch: amd64}}`,
 			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64", "disk": "ssd"},
 		},
-		{reason: "no node of ours runs Windows", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.io/os: windows}}`, says: "and the node would have linux"},
+		{reason: "no node of ours runs Windows", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.io/os: windows}}`, says: "windows, but the node would have linux"},
 		{reason: "no new node has a name", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.io/hostname: ip-10-0-0-1}}`, says: "by its hostname"},
 		{reason: "a selector that contradicts itself", provisioner: `{}`, pod: `{nodeSelector: {disk: ssd}, affinity: {nodeAffinity:
 			{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In, values: [hdd]}]}]}}}}`,
-			says: "contradict each other about the label disk"},
+			says: "has a node selector and a node affinity that contradict each other for the label disk"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()

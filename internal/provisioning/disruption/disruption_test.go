@@ -178,7 +178,7 @@ func TestKeptByPodDisruptionBudgets(t *testing.T) {
 		{reason: "of other pods", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = "db" })}},
 		{reason: "of no pods", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = nil })}},
 		{reason: "of all pods", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = &metav1.LabelSelector{} })}, kept: "PodDisruptionBudget shop/web"},
-		{reason: "two budgets", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }), other}, kept: "pod shop/web-1 is covered by several PodDisruptionBudgets, web and other"},
+		{reason: "two budgets", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }), other}, kept: "pod shop/web-1 matches several PodDisruptionBudgets, such as web and other"},
 		{reason: "a pod that is pending", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, pod: func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodPending }},
 		{reason: "a pod that ends", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, pod: func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }},
 		{reason: "a pod of a DaemonSet", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, pod: func(pod *corev1.Pod) {

@@ -102,7 +102,7 @@ func TestPlacesProblem(t *testing.T) {
 	}{
 		{"there are some", constraints.Provisioner{}, "s1", ""},
 		{"there are some in the zones", constraints.Provisioner{Zones: []string{"b", "z"}}, "s2", ""},
-		{"all are full", constraints.Provisioner{}, "s1 s2 s3", "none of its subnets has a free address: s1 in a, s2 in b, and s3 in b. Nothing is launched until one has"},
+		{"all are full", constraints.Provisioner{}, "s1 s2 s3", "none of its subnets has a free IP address: s1 in a, s2 in b, and s3 in b. No node is launched until a subnet has one"},
 		{"all in the zones are full", constraints.Provisioner{Zones: []string{"a"}}, "s1", "none of its subnets in a zone that " +
 			"spec.zones allows has a free IP address: s1 in a. No node is launched until a subnet has one"},
 		{"none is in the zones", constraints.Provisioner{Zones: []string{"z"}}, "",

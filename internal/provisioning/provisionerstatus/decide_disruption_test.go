@@ -135,12 +135,12 @@ func TestDecideDrift(t *testing.T) {
 		{reason: "the metrics show another number", given: drifts(marked(nodeOf("a")), nodeOf("b")), then: "count 1 drifted nodes, because the metrics show another number"},
 		{reason: "the metrics show none yet", given: func(in *input) { in.Seen.CountedDrifted = nil }, then: "count 0 drifted nodes, because the metrics show another number"},
 		{reason: "one is being replaced", given: with(drifts(marked(nodeOf("a")), nodeOf("b")), waiting(1)), then: "nothing", again: lookAgain,
-			shows: []string{current + "=False/Drifted: 2 of 2 nodes are not as they would be launched now, 1 are being replaced"}},
+			shows: []string{current + "=False/Drifted: 2 of 2 nodes have drifted from their current configuration, and 1 are being replaced"}},
 		{reason: "the oldest is kept by an annotation", given: kept, then: "request the replacement of ProvisionedNode b, because " + version},
 		{reason: "it is kept for as long as the annotation is there", given: with(kept, waiting(1), func(in *input) {
 			b := marked(nodeOf("b"))
 			in.Seen.Nodes[1], in.Seen.Marking.Items = b, append(in.Seen.Marking.Items[:1:1], b)
-		}), then: "nothing", again: recheckKept, shows: []string{current + "=False/Drifted: 1 are kept as they are: ProvisionedNode a has the annotation"}},
+		}), then: "nothing", again: recheckKept, shows: []string{current + "=False/Drifted: ProvisionedNode a has the annotation karpenter.sh/do-not-disrupt"}},
 		{reason: "a mark is removed where an annotation keeps the node", given: with(drifts(marked(nodeOf("a"))), func(in *input) {
 			in.Seen.Nodes[0].Annotations[provisioningv1.DoNotDisruptAnnotation] = "true"
 		}), then: keep},
@@ -171,14 +171,14 @@ func TestDecideDriftOf(t *testing.T) {
 	}
 	const mark, ensure = "request the replacement of ProvisionedNode a, because it was launched from ", "ensure the default launch template for arm64, because ProvisionedNode a would be launched from it now"
 	specify(t, []row{
-		{reason: "the launch template that the spec names", given: of(nil), then: mark + "version 2 of launch template lt-web, and would be from version 3 now"},
+		{reason: "the launch template that the spec names", given: of(nil), then: mark + "version 2 of launch template lt-web, but would now be launched from version 3"},
 		{reason: "the launch template has a problem", given: of(func(in *input, _ *provisioningv1.ProvisionedNode) {
 			in.Seen.Named.Known.Problem, in.Seen.Offers = "no image", Offers{}
 		}), then: "nothing", again: launcherAgain},
 		{reason: "a launch template that its pods name", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			asks(node)
 			in.Seen.OfPods.List = ofPods("lt-batch", nil)
-		}), then: mark + "launch template lt-web, and would be from lt-batch now"},
+		}), then: mark + "launch template lt-web, but would now be launched from lt-batch"},
 		{reason: "a launch template that its pods name, and that could not be read", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			asks(node)
 			in.Seen.OfPods.List = ofPods("", errLater)
@@ -198,7 +198,7 @@ func TestDecideDriftOf(t *testing.T) {
 		{reason: "the default launch template", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			node.Spec.Architecture = provisioningv1.ArchitectureARM64
 			in.Seen.Defaults = map[string]DefaultTemplate{"arm64": defaultTemplate("lt-arm", 1)}
-		}), then: mark + "launch template lt-web, and would be from lt-arm now"},
+		}), then: mark + "launch template lt-web, but would now be launched from lt-arm"},
 		{reason: "the limits of the spec", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			in.Object.Spec.Zones = []string{"us-east-1a"}
 			node.Status.InstanceType, node.Status.Zone = "m5.large", "us-east-1b"

@@ -128,7 +128,7 @@ func TestDecideOffers(t *testing.T) {
 		}, then: "nothing", again: launcherAgain, shows: []string{ready + "=False/LaunchTemplateUnusable: topology.kubernetes.io/zone"}},
 		{reason: "no instance type suits", given: offers(Offers{Unsuitable: "this region offers none of " +
 			"spec.instanceTypes"}), then: "nothing", again: launcherAgain,
-			shows: []string{ready + "=False/LaunchTemplateUnusable: this region has none"}},
+			shows: []string{ready + "=False/LaunchTemplateUnusable: this region offers none of spec.instanceTypes"}},
 		{reason: "AWS offers none", given: offers(Offers{Problem: "AWS does not offer m5.large"}), then: "nothing", again: launcherAgain,
 			shows: []string{ready + "=False/LaunchTemplateUnusable: AWS does not offer m5.large"}},
 		{reason: "AWS offers none, because nodes can be in no subnet", given: func(in *input) { offers(Offers{Problem: "no zone"})(in); in.Seen.Subnets.Places = nil }, then: "nothing", again: launcherAgain,
@@ -158,7 +158,7 @@ func TestDecideShortages(t *testing.T) {
 	specify(t, []row{
 		{reason: "they were not read", given: func(in *input) { in.Seen.Shortages = Shortages{} }, then: "needs shortages"},
 		{reason: "AWS has none", given: short(map[string]catalog.Shortage{"m5.large": {}}, nil), then: "nothing", again: launcherAgain,
-			shows: []string{launch + "=False/InsufficientCapacity: AWS had none of the instances that may be launched when asked last: m5.large, on-demand, in us-east-1a"}},
+			shows: []string{launch + "=False/InsufficientCapacity: m5.large, on-demand, in us-east-1a"}},
 		{reason: "AWS has one of two", given: short(map[string]catalog.Shortage{"m5.large": {}}, both), then: "nothing", again: lookAgain / 2, shows: []string{launch + "=True/Ready"}},
 		{reason: "EC2 refuses the other one", given: short(map[string]catalog.Shortage{"m5.large": {}}, func(in *input) {
 			both(in)
@@ -172,7 +172,7 @@ func TestDecideShortages(t *testing.T) {
 		{reason: "a quota is used up, and AWS has none of the other type", given: short(map[string]catalog.Shortage{"m5.large": {Cause: catalog.QuotaUsedUp}, "c5.large": {}}, both), then: "nothing", again: launcherAgain,
 			shows: []string{launch + "=False/InsufficientCapacity: c5.large or m5.large"}},
 		{reason: "the account lacks the role for Spot Instances", given: short(map[string]catalog.Shortage{"m5.large": {Cause: catalog.NoSpotRole, Message: "no role."}}, nil), then: "nothing", again: launcherAgain,
-			shows: []string{launch + "=False/AccessDenied: lacks the role for Spot Instances, and nothing else may be launched: no role. Create it"}},
+			shows: []string{launch + "=False/AccessDenied: the AWS account does not have the service-linked role for Spot Instances, and the Provisioner allows only Spot"}},
 		{reason: "a launch that fails says more", given: short(map[string]catalog.Shortage{"m5.large": {}}, func(in *input) {
 			node := &in.Seen.Nodes[0]
 			node.Status = provisioningv1.ProvisionedNodeStatus{Conditions: []metav1.Condition{{Type: provisioningv1.LaunchedCondition, Status: metav1.ConditionFalse, Reason: provisioningv1.LaunchFailedReason, Message: "no"}}}

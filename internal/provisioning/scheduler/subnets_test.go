@@ -164,7 +164,7 @@ func TestPodInAZoneWithoutASubnet(t *testing.T) {
 	w.Pod("one", selecting(corev1.LabelTopologyZone, "us-east-1b"))
 	w.Settle()
 	w.Advance(3 * time.Second)
-	told(w, "one", "asks for topology.kubernetes.io/zone: us-east-1b", "provisioner default has subnets with free addresses only in us-east-1a or us-east-1c")
+	told(w, "one", "requires topology.kubernetes.io/zone: us-east-1b", "Provisioner default has subnets with free addresses only in us-east-1a or us-east-1c")
 	mustBeReady(w, "default", "with two subnets")
 }
 
