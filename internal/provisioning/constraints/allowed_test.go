@@ -23,7 +23,7 @@ func TestAllowedLaunchTemplates(t *testing.T) {
 		{ID: "lt-01234567", Version: "latest"}: {Name: "web", Version: 7, Architecture: "amd64"},
 	}
 	const (
-		refused = "specifies launch template web, which spec.allowedLaunchTemplates of Provisioner default does not allow"
+		refused = "which spec.allowedLaunchTemplates of Provisioner default does not allow"
 		web     = `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`
 		webAt3  = `{nodeSelector: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "3"}}`
 		webAt7  = `{nodeSelector: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "7"}}`

@@ -253,7 +253,7 @@ func TestManyNamedTemplates(t *testing.T) {
 		read            int
 		says            string
 	}{
-		{"some of each", 10, 10, 100, "needs launch template 1, which has not been read yet"},
+		{"some of each", 10, 10, 100, "needs launch template 1, which Slipway has not read yet"},
 		{"many names", 101, 1, 0, "specifies 101 launch templates in 1 versions, more than the limit of 100 in total"},
 		{"many of both", 20_000, 20_000, 0, "specifies 20000 launch templates in 20000 versions, more than the " +
 			"limit of 100 in total"},
