@@ -55,6 +55,12 @@ func replacedBecause(in input, desired autoscalinggroup.Desired) string {
 	case !slices.Contains(joinByRole, kind):
 		return "the bootstrap data may hold a join token, with which a node cannot join again after its root volume is " +
 			"replaced. Only bootstrap data of an EKSConfig or a NodeadmConfig is known to have none"
+	case launchable(in).Status.BootstrapDataLocation != "":
+		return "the bootstrap data is stored outside the launch template, where it changes"
+	case !desired.SameButImages(*in.Seen.Group):
+		return "more changes than images of overrides that had one"
+	case !wanted(in).FitInPlace(in.Seen.Group.Instances):
+		return "not all instances were launched from the group's launch template version with an instance type of its overrides"
 	}
 	return ""
 }
