@@ -51,7 +51,7 @@ func idleBesideEndpoint(path string, options map[string]bool) string {
 		return ""
 	}
 	return fmt.Sprintf("%s: httpEndpoint is disabled, so %s %s no effect",
-		path, listed(idle), plural(len(idle), "does", "do"))
+		path, listed(idle), plural(len(idle), "has", "have"))
 }
 
 // imagesHaveEnded: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none

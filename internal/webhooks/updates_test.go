@@ -188,9 +188,9 @@ func TestApprovalThatCannotBeChecked(t *testing.T) {
 		{reason: "no version of that config", reference: "shared", approved: "8", says: "no version waits for approval"},
 		{reason: "a version of a config that the pool does not refer to", approved: "7", says: "the launch template has no version yet"},
 		{reason: "a config that cannot be read", reference: "shared", approved: "8", fails: errors.New("the API server does not respond")},
-		{reason: "a number beyond 64 bits", reference: "shared", approved: "99999999999999999999", says: "no version of this number"},
+		{reason: "a number beyond 64 bits", reference: "shared", approved: "99999999999999999999", says: "no version with this number"},
 		{reason: "a sign, which the controller reads as well", reference: "shared", approved: "+7"},
-		{reason: "a line break", reference: "shared", approved: "7\n", says: "no version of this number"},
+		{reason: "a line break", reference: "shared", approved: "7\n", says: "no version with this number"},
 	} {
 		before := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "workers"}}
 		if row.reference != "" {

@@ -32,22 +32,22 @@ type warningCase struct {
 // of the MachinePool; there is none if nil.
 var warningCases = []warningCase{
 	{rule: "AS10", reason: "within bounds", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](3)},
-	{rule: "AS10", reason: "above", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](4), says: `asks for 4 replicas, which is not within 1 and 3`},
-	{rule: "AS10", reason: "below", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](0), says: `asks for 0 replicas`},
+	{rule: "AS10", reason: "above", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](4), says: `is 4, which is not between 1 and 3`},
+	{rule: "AS10", reason: "below", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](0), says: `is 0, which`},
 	{rule: "AS10", reason: "an autoscaler's replicas follow", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](9), autoscaled: "external-autoscaler"},
-	{rule: "AS10", reason: "which may be switched off", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](9), autoscaled: "false", says: "asks for 9 replicas"},
+	{rule: "AS10", reason: "which may be switched off", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](9), autoscaled: "false", says: "is 9, which"},
 	{rule: "AS13", reason: "room for two", spec: `{maxSize: 5, mixedInstancesPolicy: {overrides: [{weightedCapacity: 4}]}}`},
-	{rule: "AS13", reason: "room for one", spec: `{maxSize: 4, mixedInstancesPolicy: {overrides: [{weightedCapacity: 1}, {weightedCapacity: 4}]}}`, says: "may count for 4 units, and the pool has 4"},
+	{rule: "AS13", reason: "room for one", spec: `{maxSize: 4, mixedInstancesPolicy: {overrides: [{weightedCapacity: 1}, {weightedCapacity: 4}]}}`, says: "can count for 4 units, and the pool has 4"},
 	{rule: "AS13", reason: "the MachinePool asks for less than there may be", spec: `{maxSize: 9, mixedInstancesPolicy: {overrides: [{weightedCapacity: 4}]}}`,
 		replicas: ptr.To[int32](3), says: "the pool has 3"},
 	{rule: "AS17", reason: "Spot where it is likely to stay", spec: `{capacityRebalance: true, mixedInstancesPolicy: {instancesDistribution:
 		{onDemandPercentageAboveBaseCapacity: 0, spotAllocationStrategy: price-capacity-optimized}}}`},
 	{rule: "AS17", reason: "Spot at the lowest price", spec: `{capacityRebalance: true, mixedInstancesPolicy: {instancesDistribution:
 		{onDemandPercentageAboveBaseCapacity: 0, spotAllocationStrategy: lowest-price}}}`, says: "use price-capacity-optimized"},
-	{rule: "AS17", reason: "no Spot by default", spec: `{capacityRebalance: true, mixedInstancesPolicy: {}}`, says: "the spec of the pool requests none"},
+	{rule: "AS17", reason: "no Spot by default", spec: `{capacityRebalance: true, mixedInstancesPolicy: {}}`, says: "the pool requests none"},
 	{rule: "AS17", reason: "Spot by the launch template", spec: `{capacityRebalance: true, awsLaunchTemplate: {marketType: Spot}}`},
 	{rule: "RF2W", reason: "to the end", spec: `{refreshPreferences: {checkpointPercentages: [50, 100]}}`},
-	{rule: "RF2W", reason: "half way", spec: `{refreshPreferences: {checkpointPercentages: [20, 50]}}`, says: "the last, which is 50"},
+	{rule: "RF2W", reason: "half way", spec: `{refreshPreferences: {checkpointPercentages: [20, 50]}}`, says: "the last checkpoint, which is 50"},
 	{rule: "RF7W", reason: "back", spec: `{refreshPreferences: {alarms: [a], rollback: true}}`},
 	{rule: "RF7W", reason: "stuck", spec: `{refreshPreferences: {alarms: [a]}}`, says: "set rollback to true"},
 	{rule: "SL11", reason: "CAPA's users disable refreshes and nothing else", spec: `{refreshPreferences: {disable: true, strategy: Rolling}}`},
@@ -73,10 +73,10 @@ var warningCases = []warningCase{
 	{rule: "MD2", reason: "off, with the schema's defaults", spec: `{awsLaunchTemplate: {instanceMetadataOptions: {httpEndpoint: disabled, httpTokens: optional,
 		httpPutResponseHopLimit: 1, httpProtocolIpv6: disabled, instanceMetadataTags: disabled}}}`},
 	{rule: "MD2", reason: "options for nothing", spec: `{awsLaunchTemplate: {instanceMetadataOptions: {httpEndpoint: disabled, httpTokens: required, httpPutResponseHopLimit: 2}}}`,
-		says: "so that httpPutResponseHopLimit and httpTokens do nothing"},
+		says: "so httpPutResponseHopLimit and httpTokens have no effect"},
 	{rule: "SL10", reason: "an image that is kept up", spec: `{awsLaunchTemplate: {ami: {eksLookupType: AmazonLinux2023GPU}}}`},
 	{rule: "SL10", reason: "an image of another family", spec: `{awsLaunchTemplate: {ami: {eksLookupType: Bottlerocket}}}`},
-	{rule: "SL10", reason: "an image that is not", spec: `{awsLaunchTemplate: {ami: {eksLookupType: AmazonLinux}}}`, says: "use AmazonLinux2023 in place of AmazonLinux"},
+	{rule: "SL10", reason: "an image that is not", spec: `{awsLaunchTemplate: {ami: {eksLookupType: AmazonLinux}}}`, says: "use AmazonLinux2023 instead of AmazonLinux"},
 }
 
 // launchConfigWarningCases have the spec of an AWSLaunchConfig.
@@ -87,7 +87,7 @@ var launchConfigWarningCases = []warningCase{
 	{rule: "EK35", reason: "a node group with two", spec: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0}, {deviceIndex: 1}]}`,
 		says: "cannot show node groups"},
 	{rule: "MD2", reason: "off, and nothing more", spec: `{metadataOptions: {httpEndpoint: disabled, httpTokens: optional}}`},
-	{rule: "MD2", reason: "options for nothing", spec: `{metadataOptions: {httpEndpoint: disabled, httpPutResponseHopLimit: 2}}`, says: "so that httpPutResponseHopLimit does nothing"},
+	{rule: "MD2", reason: "options for nothing", spec: `{metadataOptions: {httpEndpoint: disabled, httpPutResponseHopLimit: 2}}`, says: "so httpPutResponseHopLimit has no effect"},
 }
 
 func TestLaunchConfigWarnings(t *testing.T) {

@@ -154,8 +154,8 @@ func TestNoWay(t *testing.T) {
 	}{
 		{"no kubeconfig", "Secret capa-kubeconfig: reading the kubeconfig", nil},
 		{"none that can be read", "Secret capa-kubeconfig: reading the kubeconfig", []byte("{")},
-		{"one that runs a program", "which is not run here", s.kubeconfig(`{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}`)},
-		{"one that reads a file", "which are not read here", s.kubeconfig(`{tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}`)},
+		{"one that runs a program", "which Slipway does not run", s.kubeconfig(`{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}`)},
+		{"one that reads a file", "which Slipway does not read", s.kubeconfig(`{tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}`)},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -271,7 +271,7 @@ var sharedCases = []ruleCase{
 	},
 	{
 		rule: "TG2", reason: "Name is one of the six", accept: strings.Replace(tags(45), "k0:", "Name:", 1),
-		refuse: strings.Replace(tags(46), "k0:", "Name:", 1), says: "AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44 in additionalTags and the tags of the resource type together, or 45 if Name is one of them",
+		refuse: strings.Replace(tags(46), "k0:", "Name:", 1), says: "AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44, or 45 if Name is one of them",
 	},
 	{
 		rule: "TG3", reason: "ownership is the controller's to say",

@@ -203,8 +203,8 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "EK25", Reason: "a number or a share", Accept: `{updateConfig: {maxUnavailable: 100, updateStrategy: Minimal, force: true}}`,
-		Refuse: `{updateConfig: {maxUnavailable: 1, maxUnavailablePercentage: 1}}`, Says: "at most one of maxUnavailable and " +
-			"maxUnavailablePercentage may be set",
+		Refuse: `{updateConfig: {maxUnavailable: 1, maxUnavailablePercentage: 1}}`, Says: "exactly one of maxUnavailable and " +
+			"maxUnavailablePercentage must be set",
 	},
 	{
 		Rule: "EK25", Reason: "and one of them", Accept: `{updateConfig: {maxUnavailablePercentage: 33}}`, Refuse: `{updateConfig: {force: true}}`,

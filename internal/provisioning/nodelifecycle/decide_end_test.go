@@ -148,7 +148,7 @@ func TestDecideDisruption(t *testing.T) {
 		{reason: "no place came in the time that a new node takes", given: []edit{old, condition(provisioningv1.ReplacingCondition, provisioningv1.ExpiredReason, true)},
 			want: `delete the ProvisionedNode, because the node has reached its maximum age; count Expired; tell NodeEnded "Terminating ProvisionedNode node (Node ip-1): the node has reached its maximum age."`},
 		{reason: "its Node is gone for the first time", given: []edit{old, func(in *input) { in.Seen.Member, in.Object.Status.NodeName = nil, "" }},
-			want: `delete the ProvisionedNode, because the node has reached its maximum age; count Expired; tell NodeEnded "Ending ProvisionedNode node (Node ): the node has reached its maximum age."`},
+			want: `delete the ProvisionedNode, because the node has reached its maximum age; count Expired; tell NodeEnded "Terminating ProvisionedNode node (Node ): the node has reached its maximum age."`},
 		{reason: "a user requests its replacement", given: []edit{asked("a new image")}, want: "again in 2s", shows: "Replacing True Requested: its " +
 			"replacement was requested: a new image; 1 of its pods do not fit on other nodes yet"},
 		{reason: "it has drifted, which the Provisioner's controller bounds", given: []edit{asked("Drifted: another image"), bounded}, want: "again in 2s", shows: "Replacing True Drifted: another image; " +
@@ -214,18 +214,18 @@ func TestDecideDeletion(t *testing.T) {
 			"is terminated"},
 		{reason: "its Node cannot be deleted", given: []edit{deleted, ended, done(releaseMember{}, errServer)}, want: "fail: the API server does not respond"},
 		{reason: "its Node is gone, and the object goes", given: []edit{deleted, ended, done(releaseMember{}, nil)},
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "there is no Node", given: []edit{deleted, gone},
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "a lost instance has nothing to terminate", given: []edit{deleted, unshown},
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "an instance of another cluster is left alone", given: []edit{deleted, foreign},
-			want: `remove the finalizer, because nothing is left of ProvisionedNode node; tell InstanceNotOwned "ProvisionedNode node: instance i-1 was launched by another cluster. Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted. Delete the ProvisionedNode if it should not manage this instance."`},
+			want: `remove the finalizer, because ProvisionedNode node has no resources left; tell InstanceNotOwned "ProvisionedNode node: instance i-1 was launched by another cluster. Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted. Delete the ProvisionedNode if it should not manage this instance."`},
 		{reason: "the object cannot go yet", given: []edit{deleted, gone, done(releaseNode{}, errServer)}, want: "fail: the API server does not respond"},
 		{reason: "the object is gone", given: []edit{deleted, gone, done(releaseNode{}, nil)}, want: "leave the status"},
 		{reason: "a failed node counts in its zone until it is replaced", given: []edit{deleted, gone, failedAgo(20 * time.Minute), status(func(s *provisioningv1.ProvisionedNodeStatus) { s.TerminateTime = ago(20 * time.Second) })}, want: "again in 40s"},
 		{reason: "a failed node has counted for long enough", given: []edit{deleted, gone, failedAgo(20 * time.Minute), status(func(s *provisioningv1.ProvisionedNodeStatus) { s.TerminateTime = ago(time.Minute) })},
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 	})
 }
 
@@ -250,21 +250,21 @@ func TestDecideUnrecorded(t *testing.T) {
 	decideRows(t, []row{
 		{reason: "its siblings are asked for", given: given(func(in *input) { in.Seen.Siblings.Known = false }), want: "observe nodes of the launch"},
 		{reason: "its launch is known to have launched nothing for it", given: given(func(in *input) { in.Seen.Answer = &answer{} }),
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "a sibling waits for the answer", given: given(sibling(func(*provisioningv1.ProvisionedNode) {})),
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "the instances of the launch are asked for", given: given(), want: "observe instances of the launch"},
 		{reason: "EC2 holds the description back", given: given(func(in *input) { in.Seen.OfLaunch = unanswered[[]fleet.Instance](errHeldBack) }), want: "again in 7s"},
 		{reason: "its instance is not shown yet", given: given(mine, shown(), askedAgo(time.Minute)), want: "again in 5s"},
 		{reason: "its instance was never shown", given: given(mine, shown(), askedAgo(time.Hour)),
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "its own instance is terminated, and no sibling's", given: given(mine, shown(running("i-1"), running("i-2"))),
 			want: "terminate instance i-1, because ProvisionedNode node is being deleted, and no other node of its launch has the instance"},
 		{reason: "a restarted controller terminates what no node has", given: given(shown(running("i-1"), running("i-2"), running("i-3").Ended()), sibling(func(other *provisioningv1.ProvisionedNode) { other.Status.InstanceID = "i-2" })),
 			want: "terminate instance i-1, because ProvisionedNode node is being deleted, and no other node of its launch has the instance"},
 		{reason: "EC2 holds the termination back", given: given(mine, shown(running("i-1")), done(terminateInstance{running("i-1")}, errHeldBack)), want: "again in 7s"},
 		{reason: "its instance is terminated, and the object goes", given: given(mine, shown(running("i-1").Ended()), done(terminateInstance{running("i-1")}, nil)),
-			want: "remove the finalizer, because nothing is left of ProvisionedNode node"},
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 	})
 }
 

@@ -381,7 +381,7 @@ func TestStatusChecksRefused(t *testing.T) {
 	}
 	failChecks(w, awssim.SystemStatusCheck)
 	w.Advance(15 * time.Minute)
-	if told := w.Told("Warning StatusChecksUnknown default:", "Nodes are not replaced"); len(told) != 1 || len(w.Told("NodeFailed")) != 0 {
+	if told := w.Told("Warning StatusChecksUnknown default:", "Slipway cannot replace nodes"); len(told) != 1 || len(w.Told("NodeFailed")) != 0 {
 		t.Errorf("the events are %q", w.Events())
 	}
 }

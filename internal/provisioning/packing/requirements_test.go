@@ -225,7 +225,7 @@ func TestShortForTheAccount(t *testing.T) {
 		}
 	}
 	result := packing.Pack(problem)
-	if len(result.Unplaced) != 1 || result.Unplaced[0].Cause != packing.CauseNoCapacity || !strings.HasPrefix(result.Unplaced[0].Reason, "needs an instance that AWS does not launch for this account now: c5.large, on-demand, in ") ||
+	if len(result.Unplaced) != 1 || result.Unplaced[0].Cause != packing.CauseNoCapacity || !strings.HasPrefix(result.Unplaced[0].Reason, "needs an instance that AWS currently does not launch for this account: c5.large, on-demand, in ") ||
 		!strings.HasSuffix(result.Unplaced[0].Reason, ": VcpuLimitExceeded: the limit is 8. Slipway retries within minutes") {
 		t.Errorf("left are %+v", result.Unplaced)
 	}
