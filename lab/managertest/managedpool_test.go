@@ -136,7 +136,7 @@ func TestPeopleAreWarnedOfManagedPools(t *testing.T) {
 	w.Eventually("the size is held against the MachinePool's", func() error {
 		said := ask("v1beta2", strings.TrimSuffix(quiet, "}")+", scaling: {minSize: 3, maxSize: 4}}")
 		if !slices.ContainsFunc(said, func(warning string) bool {
-			return strings.Contains(warning, `spec.scaling: MachinePool "pool" asks for 2 replicas`)
+			return strings.Contains(warning, `spec.scaling: spec.replicas of MachinePool "pool" is 2`)
 		}) {
 			return fmt.Errorf("it is said %q", said)
 		}

@@ -214,7 +214,7 @@ func TestOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually("the Provisioner shows the outage", readyIs(metav1.ConditionFalse, "EC2 in us-east-1 has given no answer since "))
+	w.Eventually("the Provisioner shows the outage", readyIs(metav1.ConditionFalse, "EC2 in us-east-1 has not answered since "))
 	two := w.pod("two", asking("1500m", "1Gi"))
 	w.sleep("5m")
 	if nodes := w.Nodes(); len(nodes) != 1 {
