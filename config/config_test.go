@@ -212,11 +212,11 @@ func TestBindingsFindTheirRoleAndAccount(t *testing.T) {
 			continue
 		}
 		if objects[role.Kind+" "+role.Name] == nil {
-			t.Errorf("%s refers to %s %q, which there is not", key, role.Kind, role.Name)
+			t.Errorf("%s refers to %s %q, which does not exist", key, role.Kind, role.Name)
 		}
 		for _, subject := range subjects {
 			if objects[subject.Kind+" "+subject.Name] == nil || subject.Namespace != "slipway-system" {
-				t.Errorf("%s binds %s %s/%s, which there is not", key, subject.Kind, subject.Namespace, subject.Name)
+				t.Errorf("%s binds %s %s/%s, which does not exist", key, subject.Kind, subject.Namespace, subject.Name)
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func TestDeployment(t *testing.T) {
 		}
 	}
 	if objects["ServiceAccount "+pod.Spec.ServiceAccountName] == nil {
-		t.Errorf("the pod runs as service account %q, which there is not", pod.Spec.ServiceAccountName)
+		t.Errorf("the pod runs as service account %q, which does not exist", pod.Spec.ServiceAccountName)
 	}
 	if len(pod.Spec.Containers) != 1 || pod.Spec.Containers[0].Name != "manager" {
 		t.Fatalf("containers are %+v, want manager alone: clusterctl changes it by that name", pod.Spec.Containers)

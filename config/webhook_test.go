@@ -29,7 +29,7 @@ func TestWebhooksAreReached(t *testing.T) {
 	for _, webhook := range configuration.Webhooks {
 		service := webhook.ClientConfig.Service
 		if service == nil || objects["Service "+service.Name] == nil {
-			t.Errorf("%s is asked at %+v, which there is not", webhook.Name, service)
+			t.Errorf("%s is asked at %+v, which does not exist", webhook.Name, service)
 			continue
 		}
 		if host := service.Name + "." + service.Namespace + ".svc"; !slices.Contains(names, host) {

@@ -36,13 +36,18 @@ func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease s
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the cluster's kubeconfig")
 	set.IntVar(&options.Concurrency, "concurrency", manager.DefaultConcurrency, "how many objects of each kind are reconciled at once")
 	set.DurationVar(&options.SyncPeriod, "sync-period", 10*time.Hour, "how often every object is reconciled although nothing changed")
-	set.DurationVar(&options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often resources at rest are described in AWS")
+	set.DurationVar(&options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often resources that are not "+
+		"expected to change are described in AWS")
 	set.DurationVar(&options.Intervals.Motion, "observe-interval-in-motion", observe.DefaultIntervals.Motion, "how often changing resources are described in AWS")
-	set.StringVar(&options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region in use, that gets EventBridge's events for this process alone; none if empty")
-	set.DurationVar(&options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often resources at rest are described in AWS while --event-queue is read")
-	options.RequestRates = set.Float64("aws-request-rates", 1, "how many times the request rates that AWS documents may be used: more for accounts with raised rates, less to leave some to other programs, 0 for no bound")
-	set.Float32Var(&f.qps, "kube-api-qps", 0, "most requests per second to the API server; 0 for no bound except --concurrency and the fairness of the server")
-	set.IntVar(&f.burst, "kube-api-burst", 200, "most requests to the API server in one burst, with --kube-api-qps")
+	set.StringVar(&options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region in "+
+		"use, that receives EventBridge's events for this process only; disabled if empty")
+	set.DurationVar(&options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often resources that are not "+
+		"expected to change are described in AWS while --event-queue is read")
+	options.RequestRates = set.Float64("aws-request-rates", 1, "factor for the documented request rates of AWS: "+
+		"above 1 for accounts with raised rates, below 1 to leave requests to other programs, 0 for no limit")
+	set.Float32Var(&f.qps, "kube-api-qps", 0, "maximum requests per second to the API server; 0 for no limit "+
+		"except --concurrency and the fairness of the server")
+	set.IntVar(&f.burst, "kube-api-burst", 200, "maximum burst of requests to the API server, with --kube-api-qps")
 
 	election := &options.LeaderElection
 	set.BoolVar(&election.Enabled, "leader-elect", false, "work only while holding the lease "+lease)

@@ -13,7 +13,7 @@ import (
 )
 
 func newIAMCommand() *cobra.Command {
-	command := &cobra.Command{Use: "iam", Short: "What Slipway needs of AWS's Identity and Access Management"}
+	command := &cobra.Command{Use: "iam", Short: "Print IAM policies for Slipway"}
 	command.AddCommand(newPolicyCommand())
 	return command
 }

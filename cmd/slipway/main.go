@@ -1,6 +1,12 @@
-// Command slipway runs Kubernetes nodes on AWS from launch templates. `slipway manager` is the
-// controller manager, `slipway provisioner` launches nodes for pods that are pending, and
-// `slipway iam policy` prints what they may do.
+// Command slipway runs Kubernetes nodes on AWS from EC2 launch templates.
+//
+// `slipway manager` runs next to Cluster API in a management cluster. It reconciles AWSMachinePools,
+// AWSManagedMachinePools and AWSLaunchConfigs into launch templates, Auto Scaling groups and EKS
+// node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
+// that are pending. `slipway iam policy` prints the IAM policies that both need.
+//
+// This package only parses flags, sets up logs, metrics and traces, and starts the components of
+// internal/manager.
 package main
 
 import (

@@ -37,17 +37,26 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	f.common.bind(set, &f.options, manager.LeaderElectionID)
 	set.StringVar(&f.options.Namespace, "namespace", "", "the only namespace whose objects are reconciled; all if empty")
 	set.StringVar(&f.options.WatchFilter, "watch-filter", "", "reconcile only objects whose label cluster.x-k8s.io/watch-filter has this value")
-	set.StringVar(&f.options.IdentitySecretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities: the namespace that CAPA runs in")
+	set.StringVar(&f.options.IdentitySecretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of "+
+		"AWSClusterStaticIdentities, usually the namespace that CAPA runs in")
 	set.DurationVar(&f.options.SecretInterval, "secret-interval", secretwatch.DefaultInterval, "how often the Secrets with bootstrap data and with credentials of identities are polled, by name")
 	set.DurationVar(&f.options.SettleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "how long a pool's spec must not have changed before the change is rolled out; 0 for no wait")
-	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "give every instance a Machine, in pools whose spec.machinePoolMachines does not say")
-	set.BoolVar(&f.options.LoopbackWorkloads, "loopback-workload-clusters", false, "connect to workload clusters whose API server is on this machine, for development: tenants could otherwise reach what listens here")
-	set.StringVar(&f.options.NodeRolePath, "node-role-path", noderole.DefaultPath, "the IAM path of node roles that are created, before the cluster's name; IAM policies are bound to it")
+	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "create a Machine for every instance in "+
+		"pools that do not set spec.machinePoolMachines")
+	set.BoolVar(&f.options.LoopbackWorkloads, "loopback-workload-clusters", false, "allow connections to workload clusters "+
+		"whose API server runs on this machine; for development only, because tenants could reach other "+
+		"local services")
+	set.StringVar(&f.options.NodeRolePath, "node-role-path", noderole.DefaultPath, "the IAM path of node roles that are "+
+		"created, followed by the name of the cluster; the manager's IAM policy is limited to it")
 	set.StringVar(&f.options.NodeRoleBoundary, "node-role-permissions-boundary", "", "the ARN of the IAM policy that is the permissions boundary of every node role that is created; pools cannot choose another; none if empty")
-	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "where webhooks are served, which warn people at kubectl apply; nowhere if 0")
+	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "port of the webhooks, which return "+
+		"warnings at kubectl apply; disabled if 0")
 	set.StringVar(&f.options.Webhooks.CertificateDirectory, "webhook-cert-dir", "", "directory with the webhooks' certificate, tls.crt and tls.key, as a mounted Secret; no webhooks without it and without --webhook-cert-secret")
-	set.StringVar(&f.options.Webhooks.CertificateSecret, "webhook-cert-secret", "", "NAMESPACE/NAME of an existing Secret, in which the manager keeps a webhook certificate that it makes and renews itself")
-	set.StringVar(&f.options.Webhooks.Configuration, "webhook-configuration", manager.DefaultWebhookConfiguration, "name of the ValidatingWebhookConfiguration that is made to trust the certificate of --webhook-cert-secret")
+	set.StringVar(&f.options.Webhooks.CertificateSecret, "webhook-cert-secret", "", "NAMESPACE/NAME of an existing Secret, "+
+		"in which the manager stores a webhook certificate that it creates and renews itself")
+	set.StringVar(&f.options.Webhooks.Configuration, "webhook-configuration", manager.DefaultWebhookConfiguration, "name of the "+
+		"ValidatingWebhookConfiguration whose caBundle the manager sets to trust the certificate of "+
+		"--webhook-cert-secret")
 }
 
 func (f *managerFlags) run(command *cobra.Command) error {

@@ -35,10 +35,14 @@ func (f *provisionerFlags) bind(set *pflag.FlagSet) {
 	set.SortFlags = false
 	f.common.bind(set, &f.options.Options, manager.ProvisionerLeaderElectionID)
 	set.StringVar(&f.options.InstanceProfile, "instance-profile", manager.DefaultInstanceProfile, "name or ARN of the instance profile of nodes from default launch templates")
-	set.IntVar(&f.options.LaunchesPerMinute, "launches-per-minute", manager.DefaultLaunchesPerMinute, "most nodes launched in a minute")
-	set.DurationVar(&f.options.BatchMax, "batch-max", launcher.DefaultLongest, "the longest time that pods wait for more pods while these keep arriving; a single pod never waits")
-	set.IntVar(&f.options.PodsPerPass, "pods-per-pass", scheduler.DefaultPodsPerPass, "most pending pods considered together, which bounds memory; other pods wait for the next reconcile")
-	set.DurationVar(&f.options.RegistrationTimeout, "registration-timeout", nodelifecycle.DefaultRegistrationTimeout, "how long an instance may take to become a Node that accepts pods, before it is replaced")
+	set.IntVar(&f.options.LaunchesPerMinute, "launches-per-minute", manager.DefaultLaunchesPerMinute, "maximum number of nodes launched per "+
+		"minute")
+	set.DurationVar(&f.options.BatchMax, "batch-max", launcher.DefaultLongest, "maximum time that pending pods wait for "+
+		"more pods while more keep arriving; a single pod never waits")
+	set.IntVar(&f.options.PodsPerPass, "pods-per-pass", scheduler.DefaultPodsPerPass, "maximum number of pending pods "+
+		"considered together, which limits memory use; other pods wait for the next reconcile")
+	set.DurationVar(&f.options.RegistrationTimeout, "registration-timeout", nodelifecycle.DefaultRegistrationTimeout, "how long an instance may take to become "+
+		"a Node that accepts pods before it is replaced")
 }
 
 func (f *provisionerFlags) run(command *cobra.Command) error {

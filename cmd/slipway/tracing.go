@@ -57,7 +57,7 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	case "none":
 		return nil, nil
 	default:
-		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: otlp and none are known", exporter)
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q, but must be otlp or none", exporter)
 	}
 	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
@@ -69,6 +69,6 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	case "http/protobuf":
 		return otlptracehttp.New(ctx)
 	default:
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: http/protobuf and grpc are known", protocol)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q, but must be http/protobuf or grpc", protocol)
 	}
 }

@@ -15,8 +15,9 @@ The status of every kind has conditions. Types and reasons are stable: scripts a
 on them. Messages change between releases.
 
 ` + "`Ready`" + ` repeats the reason and message of the first condition that is not True, and ` + "`Converged`" + `
-the reason and message of the most important one. ` + "`LaunchTemplateReady`" + ` of a pool repeats the reason and message of its
-AWSLaunchConfig. Events that report changes are in [events](events.md).
+the reason and message of the most important one. ` + "`LaunchTemplateReady`" + ` of a pool also
+repeats the reason and message of ` + "`Ready`" + ` of its AWSLaunchConfig, so it can have every reason that is
+listed for AWSLaunchConfig. Events that report changes are in [events](events.md).
 `
 
 // conditionsPage returns docs/reference/conditions.md.

@@ -24,6 +24,7 @@ type constant struct {
 	group, name, value     string
 	meaning, nodes, remedy string
 	kinds                  []string  // of a condition
+	copied                 []string  // the kinds that show a condition of their AWSLaunchConfig, with its reasons
 	settings               []marking // of a reason, by its markers
 	isCondition, isAnEvent bool
 }
@@ -82,6 +83,9 @@ func (c *constant) read(doc *ast.CommentGroup) {
 			continue
 		case strings.HasPrefix(line, "+slipway:kinds="):
 			c.kinds = list(strings.TrimPrefix(line, "+slipway:kinds="))
+			continue
+		case strings.HasPrefix(line, "+slipway:copied="):
+			c.copied = list(strings.TrimPrefix(line, "+slipway:copied="))
 			continue
 		case strings.HasPrefix(line, "Nodes: "):
 			paragraph, line = &c.nodes, strings.TrimPrefix(line, "Nodes: ")
@@ -197,6 +201,17 @@ func (c *catalog) kindsWith(condition string) []string {
 	return kinds
 }
 
+// copying returns the kinds that copy a condition, with its reason, from their AWSLaunchConfig.
+func (c *catalog) copying(condition string) []string {
+	var kinds []string
+	for _, one := range c.conditions {
+		if one.value == condition {
+			kinds = append(kinds, one.copied...)
+		}
+	}
+	return kinds
+}
+
 // reason returns the constant with a value: of the group of a kind or, as for the errors of AWS, of
 // another one.
 func (c *catalog) reason(value, kind string) (constant, bool) {
@@ -247,6 +262,11 @@ func (c *catalog) rows() (rows []row, problems []string) {
 	}
 	used := map[string]bool{}
 	for at, on := range kinds {
+		if on["AWSLaunchConfig"] {
+			for _, kind := range c.copying(at.condition) {
+				on[kind] = true
+			}
+		}
 		one := c.reasons[slices.IndexFunc(c.reasons, func(r constant) bool { return r.group == at.group && r.value == at.reason })]
 		used[one.group+one.name] = true
 		rows = append(rows, row{at.condition, at.status, slices.Sorted(maps.Keys(on)), one})

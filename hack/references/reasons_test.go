@@ -45,6 +45,7 @@ func TestReasons(t *testing.T) {
 	for _, c := range []struct {
 		reason    string
 		api, code string // replaced in turns: old, new
+		config    string // the code of launch configs, if any
 		fails     string
 		rows      []string
 	}{
@@ -58,6 +59,20 @@ func TestReasons(t *testing.T) {
 		{
 			reason: "a condition's reason is a constant",
 			code:   "infrav1.BrokenReason=>\"Broken\"", fails: "the reason of condition Ready is a string",
+		},
+		{
+			reason: "kinds that copy a condition from their launch config have its reasons",
+			api:    "	// +slipway:kinds=AWSMachinePool\n=>	// +slipway:kinds=AWSMachinePool,AWSLaunchConfig\n	// +slipway:copied=AWSMachinePool\n",
+			config: usesOfReasons,
+			code:   "infrav1.BrokenReason=>reason",
+			rows:   []string{"| False | `Broken` | AWSLaunchConfig, AWSMachinePool |"},
+		},
+		{
+			reason: "kinds that do not copy a condition do not have its reasons",
+			api:    "	// +slipway:kinds=AWSMachinePool\n=>	// +slipway:kinds=AWSMachinePool,AWSLaunchConfig\n",
+			config: usesOfReasons,
+			code:   "infrav1.BrokenReason=>reason",
+			rows:   []string{"| False | `Broken` | AWSLaunchConfig |"},
 		},
 		{
 			reason: "an event's reason is a constant",
@@ -110,6 +125,9 @@ func TestReasons(t *testing.T) {
 			write(t, root, "api/infrastructure/v1beta2/types.go", "package v1beta2\n")
 			write(t, root, "api/infrastructure/v1beta2/conditions.go", replaced(t, documentedReasons, c.api))
 			write(t, root, "internal/machinepool/decide.go", replaced(t, usesOfReasons, c.code))
+			if c.config != "" {
+				write(t, root, "internal/launchconfig/decide.go", strings.Replace(c.config, "package machinepool", "package launchconfig", 1))
+			}
 			pages, err := generate(root)
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {

@@ -76,8 +76,10 @@ func (c Claim) Decide() error {
 				"the namespace that the instances' tag %s names", c.Resource, infrav1.TagBootstrapDataSecret)
 	case len(c.Secrets) == 0 && c.Namesake:
 		return Refuse(infrav1.AdoptionBlockedReason,
-			"another namespace has, or may have, a cluster named %s in this AWS account, and %s has no instance whose tag %s says which namespace it belongs to, so "+
-				"it is not adopted. Delete the cluster that does not own it, or scale the group up by one instance with Cluster API Provider AWS",
+			"another namespace has, or may have, a cluster named %s in this AWS account, and no instance of %s "+
+				"has tag %s, which names the namespace that it belongs to, so it is not adopted. Delete the "+
+				"cluster that does not own it, or scale the group up by one instance with Cluster API "+
+				"Provider AWS",
 			c.Cluster, c.Resource, infrav1.TagBootstrapDataSecret)
 	}
 	return nil
@@ -127,7 +129,7 @@ func (a Adoption) Prove(ctx context.Context) error {
 func (a Adoption) provePool(ctx context.Context) error {
 	object, clusterName := a.Pool, a.Facts.Name
 	unproven := func(format string, arguments ...any) error {
-		return Refuse(infrav1.AdoptionBlockedReason, "nothing is adopted for this pool: "+format, arguments...)
+		return Refuse(infrav1.AdoptionBlockedReason, "this pool adopts no resources: "+format, arguments...)
 	}
 	for _, reference := range object.GetOwnerReferences() {
 		if !pool.IsMachinePool(reference) {
@@ -144,7 +146,7 @@ func (a Adoption) provePool(ctx context.Context) error {
 		infrastructure := machinePool.Spec.Template.Spec.InfrastructureRef
 		switch {
 		case machinePool.UID != reference.UID:
-			return unproven("its owner reference names another MachinePool %s, which was deleted", reference.Name)
+			return unproven("its owner reference names an earlier MachinePool %s, which was deleted", reference.Name)
 		case infrastructure.APIGroup != infrav1.GroupVersion.Group || infrastructure.Kind != a.Kind || infrastructure.Name != object.GetName():
 			return unproven("MachinePool %s does not refer to it in spec.template.spec.infrastructureRef", machinePool.Name)
 		case machinePool.Spec.ClusterName != clusterName:

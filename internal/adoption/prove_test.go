@@ -87,7 +87,7 @@ func (w *world) store(t *testing.T) client.Client {
 			t.Fatal(err)
 		}
 	}
-	broken := errors.New("the API server does not answer")
+	broken := errors.New("the API server does not respond")
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.objects...).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if _, clusters := list.(*clusterv1.ClusterList); clusters && w.denied == "Clusters" {
@@ -180,7 +180,7 @@ func TestProve(t *testing.T) {
 			w.adoption.Pool.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "MachinePool", Name: "workers", UID: "workers"}})
 		}, refused: "no MachinePool owns it"},
 		{reason: "its MachinePool is gone", change: without[*clusterv1.MachinePool](), refused: "no MachinePool owns it"},
-		{reason: "its MachinePool was created again", change: edit(func(m *clusterv1.MachinePool) { m.UID = "another" }), refused: "names another MachinePool workers"},
+		{reason: "its MachinePool was created again", change: edit(func(m *clusterv1.MachinePool) { m.UID = "another" }), refused: "names an earlier MachinePool workers"},
 		{reason: "the MachinePool refers to another pool", change: edit(func(m *clusterv1.MachinePool) { m.Spec.Template.Spec.InfrastructureRef.Name = "other" }), refused: "does not refer to it"},
 		{reason: "the MachinePool refers to a pool of another kind", change: edit(func(m *clusterv1.MachinePool) { m.Spec.Template.Spec.InfrastructureRef.Kind = "AWSManagedMachinePool" }), refused: "does not refer to it"},
 		{reason: "the MachinePool is of another cluster", change: edit(func(m *clusterv1.MachinePool) { m.Spec.ClusterName = "stage" }), refused: "names Cluster stage"},

@@ -131,7 +131,8 @@ type NamesTakenError struct{ Names []string }
 
 // Error implements error.
 func (e *NamesTakenError) Error() string {
-	return fmt.Sprintf("Auto Scaling groups named %q exist and are not owned by this object", e.Names)
+	return fmt.Sprintf("Auto Scaling group %q exists, but this object does not own it. Slipway does not change "+
+		"it or create another one. Rename this object, or delete the group", e.Names)
 }
 
 // WaitsForUser says that only a person can free a name.

@@ -194,7 +194,8 @@ func (r Rollout) hesitate(decision *Decision, latest *Refresh) {
 func (r Rollout) left(decision *Decision, latest *Refresh) string {
 	checkpoints := r.preferences().CheckpointPercentages
 	if n := len(checkpoints); n > 0 && checkpoints[n-1] < 100 && latest.Succeeded() && decision.Attempts > 0 {
-		return fmt.Sprintf("the refresh ended at its last checkpoint: add 100 to refreshPreferences.checkpointPercentages to replace the rest (it is %d)", checkpoints[n-1])
+		return fmt.Sprintf("the refresh finished at its last checkpoint, which is %d. Add 100 to "+
+			"refreshPreferences.checkpointPercentages to replace the remaining instances", checkpoints[n-1])
 	}
 	protected := r.ignoresProtected(decision)
 	for _, instance := range decision.Outdated {
@@ -204,7 +205,8 @@ func (r Rollout) left(decision *Decision, latest *Refresh) string {
 		}
 	}
 	if protected && slices.ContainsFunc(decision.Outdated, func(i Instance) bool { return i.Protected }) {
-		return "they are protected from scale-in: remove the protection, or set refreshPreferences.scaleInProtectedInstances to Refresh"
+		return "they are protected from scale in: remove the protection, or set " +
+			"refreshPreferences.scaleInProtectedInstances to Refresh"
 	}
 	return "they are in standby: return them to service, or set refreshPreferences.standbyInstances to Terminate"
 }

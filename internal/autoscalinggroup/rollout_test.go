@@ -97,10 +97,12 @@ func TestDecide(t *testing.T) {
 		{"one failed, and nothing is due", []Instance{current}, []pastRefresh{ended("Failed", 0)}, nil, RolledOut, "", 0},
 		{"one succeeded and left an instance: the next waits as after a failure", []Instance{old}, []pastRefresh{ended("Successful", 0)}, nil, Later, one, 5 * time.Minute},
 		{"it stopped where the user has it stop", []Instance{old}, []pastRefresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50}},
-			Left, one + "; the refresh ended at its last checkpoint: add 100 to refreshPreferences.checkpointPercentages to replace the rest (it is 50)", 0},
+			Left, one + "; the refresh finished at its last checkpoint, which is 50. Add 100 to " +
+				"refreshPreferences.checkpointPercentages to replace the remaining instances", 0},
 		{"it stopped there, and now is to go on", []Instance{old}, []pastRefresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50, 100}}, Start, one, 0},
 		{"the user has protected ones ignored", []Instance{protected}, nil, &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}, Left,
-			one + "; they are protected from scale-in: remove the protection, or set refreshPreferences.scaleInProtectedInstances to Refresh", 0},
+			one + "; they are protected from scale in: remove the protection, or set " +
+				"refreshPreferences.scaleInProtectedInstances to Refresh", 0},
 		{"one of two is not protected", []Instance{protected, old}, nil, &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}, Start, "2 of 2 instances run version 2", 0},
 		{"AWS waits for protected ones, and fails", []Instance{protected}, nil, nil, Start, one, 0},
 		{"the user has ones in standby ignored", []Instance{running("lt-1", 2, "Standby")}, nil, &infrav1.RefreshPreferences{StandbyInstances: "Ignore"}, Left,

@@ -132,7 +132,8 @@ func (e *CredentialsError) Unwrap() error { return e.Err }
 // Advice returns what an operator can do about it.
 func (e *CredentialsError) Advice() string {
 	if e.Role == "" {
-		return "put a valid access key into the identity's Secret"
+		return "store a valid access key in the Secret of the identity"
 	}
-	return "let the role's trust policy name the caller, and check roleARN, externalID and durationSeconds of the identity"
+	return "allow the caller in the trust policy of the role, and check roleARN, externalID, and " +
+		"durationSeconds of the identity"
 }

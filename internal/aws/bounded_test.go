@@ -46,7 +46,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		_, err = clients.EC2.DescribeLaunchTemplates(t.Context(), describe1)
 		runtime.ReadMemStats(&after)
 		var large *boundedhttp.TooLargeError
-		if !errors.As(err, &large) || !strings.Contains(UserMessage(err), "larger than the 16 MiB") {
+		if !errors.As(err, &large) || !strings.Contains(UserMessage(err), "larger than the limit of 16 MiB") {
 			t.Errorf("status %d: error %v, for users %q", status, err, UserMessage(err))
 		}
 		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 64<<20 {

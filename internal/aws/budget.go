@@ -96,7 +96,7 @@ type ThrottledError struct {
 // Error implements error. It does not contain the time, so that a condition that shows it stays the
 // same.
 func (e *ThrottledError) Error() string {
-	return fmt.Sprintf("held back to stay within AWS's request rate for %s:%s", e.Service, e.Action)
+	return fmt.Sprintf("delayed to stay within AWS's request rate for %s:%s", e.Service, e.Action)
 }
 
 // RetryableError prevents retries by the SDK: it would only sleep.

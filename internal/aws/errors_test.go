@@ -139,7 +139,8 @@ func TestUserMessage(t *testing.T) {
 			answered(400, "ValidationError", "Access denied (Service: AmazonEC2; Status Code: 403; Error Code: X; Request ID: 0b1c2d3e-aaaa-bbbb-cccc-0123456789ab; Proxy: null)"),
 			"doing a thing: DoThing: ValidationError: Access denied (Service: AmazonEC2; Status Code: 403; Error Code: X; Proxy: null)"},
 		{"connection", "Ports differ in every attempt.", unanswered(errors.New("read tcp 127.0.0.1:40001->127.0.0.1:443: connection reset by peer")), "doing a thing: DoThing: AWS could not be reached or gave no answer"},
-		{"held back", "The time to wait differs.", unanswered(&ThrottledError{Service: "ec2", Action: "DoThing", RetryAfter: time.Second}), "doing a thing: held back to stay within AWS's request rate for ec2:DoThing"},
+		{"held back", "The time to wait differs.", unanswered(&ThrottledError{Service: "ec2", Action: "DoThing", RetryAfter: time.Second}), "doing a thing: delayed to stay within " +
+			"AWS's request rate for ec2:DoThing"},
 		{"never sent", "It is our mistake or the user's, and says so.", unanswered(&smithy.SerializationError{Err: errors.New("x")}), "doing a thing: DoThing: serialization failed: x"},
 		{"bare answer", "As in a list of partial failures.", &smithy.GenericAPIError{Code: "A", Message: "b"}, "A: b"},
 	}

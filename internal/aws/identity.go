@@ -51,7 +51,8 @@ type InvalidRegionError struct{ Region string }
 
 // Error implements error.
 func (e *InvalidRegionError) Error() string {
-	return fmt.Sprintf("%.64q is not the name of an AWS region: set spec.region of the AWSCluster or AWSManagedControlPlane to one, such as eu-central-1", e.Region)
+	return fmt.Sprintf("%.64q is not the name of an AWS region. Set spec.region of the AWSCluster or "+
+		"AWSManagedControlPlane to a region, such as eu-central-1", e.Region)
 }
 
 // WaitsForUser reports that only a user can change it.
@@ -62,7 +63,7 @@ type NoRegionError struct{}
 
 // Error implements error.
 func (*NoRegionError) Error() string {
-	return "no AWS region: set spec.region of the AWSCluster or AWSManagedControlPlane"
+	return "no AWS region is configured. Set spec.region of the AWSCluster or AWSManagedControlPlane"
 }
 
 // WaitsForUser says that only a change by a person helps.

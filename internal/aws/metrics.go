@@ -19,15 +19,17 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_aws_calls_total",
-			Help: "Requests sent to AWS, every attempt counted, by service, action and AWS error code (OK if there was none).",
+			Help: "Number of requests sent to AWS, counting every attempt, by service, action, and AWS error " +
+				"code (OK if there was none).",
 		}, []string{"service", "action", "code"}),
 		held: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_aws_calls_held_back_total",
-			Help: "Requests not sent to AWS because they would have exceeded the request budget, by service and action.",
+			Help: "Number of requests not sent to AWS because they would have exceeded the request budget, by " +
+				"service and action.",
 		}, []string{"service", "action"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "slipway_aws_call_duration_seconds",
-			Help:    "Time from sending a request to AWS to having its answer, by service and action.",
+			Help:    "Duration of requests to AWS, by service and action.",
 			Buckets: []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"service", "action"}),
 	}

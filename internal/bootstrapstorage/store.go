@@ -42,7 +42,8 @@ type TakenError struct{ URL string }
 
 // Error implements error.
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("%s exists and was not written for this object: remove it", e.URL)
+	return fmt.Sprintf("%s exists but was not written for this object. Slipway does not overwrite it, and "+
+		"running nodes are kept. Delete it", e.URL)
 }
 
 // WaitsForUser says that only a person can free the name.

@@ -11,7 +11,7 @@ type AddressError struct{ Kind string }
 
 // Error implements error.
 func (e *AddressError) Error() string {
-	return "the server's address is a " + e.Kind + " address, which is not connected to"
+	return "the server's address is a " + e.Kind + " address, which Slipway does not connect to"
 }
 
 // metadata are addresses of instance metadata that are not link-local (AWS: "Instance metadata

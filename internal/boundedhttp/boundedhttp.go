@@ -26,14 +26,17 @@ type TooLargeError struct{ Limit int64 }
 
 // Error implements error.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the response is larger than the %s that are accepted", size(e.Limit))
+	return fmt.Sprintf("the response is larger than the limit of %s", size(e.Limit))
 }
 
 // EncodedError reports a response that is compressed though that was not asked for.
 type EncodedError struct{}
 
 // Error implements error.
-func (*EncodedError) Error() string { return "the response is compressed, which was not asked for" }
+func (*EncodedError) Error() string {
+	return "the response is compressed, although the request did not accept " +
+		"compression"
+}
 
 // RedirectError reports a redirect, which is not followed: it could lead to any address that this
 // process reaches.
@@ -41,7 +44,7 @@ type RedirectError struct{}
 
 // Error implements error.
 func (*RedirectError) Error() string {
-	return "the server answers with a redirect, which is not followed"
+	return "the server responded with a redirect, which Slipway does not follow"
 }
 
 // Explain describes a refused response or address by the message of its own error, without the

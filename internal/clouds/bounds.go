@@ -25,7 +25,8 @@ type TooManyError struct{ Namespace, Region string }
 
 // Error implements error.
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("objects of namespace %q use %d AWS regions and identities already, which is the most, and region %s would be another: delete some of them",
+	return fmt.Sprintf("objects in namespace %q already use the maximum of %d combinations of AWS region and "+
+		"identity, so region %s cannot be added. Delete some of the objects",
 		e.Namespace, mostPlaces, e.Region)
 }
 

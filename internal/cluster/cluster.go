@@ -356,7 +356,7 @@ func (s *source) bastionSecurityGroupID() string {
 func (s *source) lacks(what string) error {
 	return &NotReadyError{
 		Reason:  ReasonWaitingForClusterInfrastructure,
-		Message: fmt.Sprintf("%s has not got %s yet", s.object, what),
+		Message: fmt.Sprintf("%s does not have %s yet", s.object, what),
 	}
 }
 

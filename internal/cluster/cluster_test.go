@@ -206,23 +206,23 @@ func TestLoad(t *testing.T) {
 		},
 		{
 			name: "no VPC", reason: "Filters would look everywhere.", objects: awsCluster(func(c *capav1.AWSCluster) { c.Spec.NetworkSpec.VPC.ID = "" }),
-			err: waiting(`AWSCluster "prod-aws" has not got a VPC yet`),
+			err: waiting(`AWSCluster "prod-aws" does not have a VPC yet`),
 		},
 		{
 			name: "no group for nodes", reason: "Nodes could not be reached.", objects: awsCluster(func(c *capav1.AWSCluster) { c.Status.Network.SecurityGroups = nil }),
-			err: waiting(`AWSCluster "prod-aws" has not got a security group for role "node" yet`),
+			err: waiting(`AWSCluster "prod-aws" does not have a security group for role "node" yet`),
 		},
 		{
 			name: "no additional group for EKS nodes", reason: "CAPA waits for it too.", cluster: onEKS,
 			objects: controlPlane(func(c *eksv1.AWSManagedControlPlane) {
 				delete(c.Status.Network.SecurityGroups, capav1.SecurityGroupEKSNodeAdditional)
 			}),
-			err: waiting(`AWSManagedControlPlane "prod-control-plane" has not got a security group for role "node-eks-additional" yet`),
+			err: waiting(`AWSManagedControlPlane "prod-control-plane" does not have a security group for role "node-eks-additional" yet`),
 		},
 		{
 			name: "no name in EKS", reason: "Tags would be wrong for good.", cluster: onEKS,
 			objects: controlPlane(func(c *eksv1.AWSManagedControlPlane) { c.Spec.EKSClusterName = "" }),
-			err:     waiting(`AWSManagedControlPlane "prod-control-plane" has not got a name in EKS yet`),
+			err:     waiting(`AWSManagedControlPlane "prod-control-plane" does not have a name in EKS yet`),
 		},
 		{
 			name: "another cloud", reason: "Waiting would not help.", objects: awsCluster(nil),

@@ -28,7 +28,8 @@ type UnsupportedError struct{ Cluster, Kind string }
 
 // Error implements error.
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("Cluster %q has infrastructure of kind %s: only %s, and clusters with a control plane of kind %s, can have these pools",
+	return fmt.Sprintf("Cluster %q has infrastructure of kind %s. Only %s, and clusters with a control plane of "+
+		"kind %s, can have these pools",
 		e.Cluster, e.Kind, kindAWSCluster, kindAWSManagedControlPlane)
 }
 

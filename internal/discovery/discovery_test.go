@@ -188,7 +188,8 @@ func TestSubnetIDs(t *testing.T) {
 		{name: "nothing said", reason: "The private subnets of the cluster, without edge zones and the pods'.", want: []Subnet{{ID: "subnet-priv-a", Zone: "us-east-1a"}, {ID: "subnet-priv-c", Zone: "us-east-1c"}}},
 		{
 			name: "nothing to choose from", reason: "Nodes have to be somewhere.", none: true,
-			err: &NotFoundError{Kind: "private subnet", What: "the cluster", Advice: "name subnets in spec.subnets of the pool, or zones in spec.availabilityZones"},
+			err: &NotFoundError{Kind: "private subnet", What: "the cluster", Advice: "set subnets in spec.subnets of the " +
+				"pool, or zones in spec.availabilityZones"},
 		},
 		{name: "ids", reason: "In their order, once; the zone is asked of EC2 if the cluster does not know.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID(private + "b"), byID("subnet-pub-a"), byID(private + "b")}}, want: []Subnet{{ID: private + "b", Zone: "us-east-1b"}, {ID: "subnet-pub-a", Zone: "us-east-1a"}}},
 		{
@@ -215,7 +216,8 @@ func TestSubnetIDs(t *testing.T) {
 			name: "zone without", reason: "A pool that was to be in two zones must not quietly be in one.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1a", "us-east-1b"}, Type: infrav1.AZSubnetTypePrivate},
 			err: &NotFoundError{
 				Kind: "subnet", What: "availability zone us-east-1b",
-				Advice: "the cluster has no private subnet there; add one to spec.network.subnets of the cluster's AWS object, or change the pool's zones",
+				Advice: "the cluster has no private subnet there; add one to spec.network.subnets of the " +
+					"infrastructure object of the cluster, or change the zones of the pool",
 			},
 		},
 		{
@@ -277,7 +279,8 @@ func TestInstanceType(t *testing.T) {
 		t.Errorf("trn1.32xlarge: accelerators (-want +got):\n%s", diff)
 	}
 	_, err = p.InstanceType(t.Context(), "m6g.typo")
-	wantErr := &NotFoundError{Kind: "instance type", What: "m6g.typo", Advice: "EC2 has no such type in this region"}
+	wantErr := &NotFoundError{Kind: "instance type", What: "m6g.typo", Advice: "EC2 does not offer the type in this " +
+		"region"}
 	if diff := cmp.Diff(error(wantErr), err); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}

@@ -101,7 +101,7 @@ func eksParameter(query ImageQuery) (string, error) {
 	if !hasAmazonLinux2 && strings.HasPrefix(string(amiType), "AL2_") {
 		return "", &NotFoundError{
 			Kind: "EKS optimized image", What: fmt.Sprintf("eksLookupType %s, Kubernetes %d.%d", kind, major, minor),
-			Advice: fmt.Sprintf("Amazon Linux 2 ended with Kubernetes 1.%d; use %s or %s",
+			Advice: fmt.Sprintf("Amazon Linux 2 supports Kubernetes only up to 1.%d. Use %s or %s",
 				lastAmazonLinux2, infrav1.EKSAMILookupTypeAmazonLinux2023, infrav1.EKSAMILookupTypeAmazonLinux2023GPU),
 		}
 	}

@@ -24,7 +24,8 @@ func (d *Discovery) EKSCluster(ctx context.Context, name string) (EKSCluster, er
 	return d.eksClusters.get(ctx, name, func(ctx context.Context) (EKSCluster, error) {
 		output, err := d.clients.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
 		if err != nil {
-			return EKSCluster{}, missing(err, "EKS cluster", name, "it does not exist in this region, or not yet")
+			return EKSCluster{}, missing(err, "EKS cluster", name, "it does not exist in this region, or is not "+
+				"visible yet")
 		}
 		found := EKSCluster{Name: name, Endpoint: awssdk.ToString(output.Cluster.Endpoint)}
 		if authority := output.Cluster.CertificateAuthority; authority != nil {

@@ -84,7 +84,8 @@ type Image struct {
 func (d *Discovery) Image(ctx context.Context, query ImageQuery) (Image, error) {
 	if query.KubernetesVersion == "" {
 		return Image{}, &InvalidQueryError{
-			Message: "no image can be looked up without a Kubernetes version: set spec.template.spec.version of the MachinePool, or name the image by awsLaunchTemplate.ami.id",
+			Message: "an image cannot be looked up without a Kubernetes version: set spec.template.spec.version " +
+				"of the MachinePool, or set awsLaunchTemplate.ami.id",
 		}
 	}
 	if query.ofEKS() {
@@ -115,7 +116,7 @@ func (d *Discovery) Image(ctx context.Context, query ImageQuery) (Image, error) 
 func (d *Discovery) ImageByID(ctx context.Context, id string) (Image, error) {
 	if parameter, isParameter := strings.CutPrefix(id, resolvePrefix); isParameter {
 		var err error
-		if id, err = d.parameter(ctx, parameter, "there is no such parameter in this region"); err != nil {
+		if id, err = d.parameter(ctx, parameter, "the parameter does not exist in this region"); err != nil {
 			return Image{}, err
 		}
 	}
@@ -130,12 +131,15 @@ func nameSearch(query ImageQuery) (search, error) {
 	name, err := imageName(lookup.Format, lookup.BaseOS, strings.TrimPrefix(query.KubernetesVersion, "v"))
 	if err != nil {
 		return search{}, &InvalidQueryError{
-			Message: fmt.Sprintf("imageLookupFormat %s cannot be used: %v. No image is looked up, and nodes keep the launch template version that they have. "+
-				"Besides {{.BaseOS}} and {{.K8sVersion}} it must be plain text with the wildcards * and ?", quotedShort(lookup.Format), err),
+			Message: fmt.Sprintf("imageLookupFormat %s is invalid: %v. No image is looked up, and nodes keep "+
+				"the launch template version that they have. It must be plain text with the wildcards * and "+
+				"?, except for {{.BaseOS}} and {{.K8sVersion}}", quotedShort(lookup.Format), err),
 		}
 	}
 	if len(lookup.Org) > longestOwner {
-		return search{}, &InvalidQueryError{Message: fmt.Sprintf("imageLookupOrg %s cannot be used: give an AWS account id, self, or amazon", quotedShort(lookup.Org))}
+		return search{}, &InvalidQueryError{Message: fmt.Sprintf("imageLookupOrg %s is invalid. No image is "+
+			"looked up, and nodes keep the launch template version that they have. Use an AWS account ID, "+
+			"self, or amazon", quotedShort(lookup.Org))}
 	}
 	return search{Name: name, Org: lookup.Org, Architecture: query.Architecture}, nil
 }
@@ -174,12 +178,12 @@ func imageName(format, baseOS, version string) (string, error) {
 			field, tail, closed := strings.Cut(after, "}}")
 			known := false
 			if value, known = values[strings.Trim(field, " \t\r\n")]; !closed || !known {
-				return "", errors.New("there is another expression in it")
+				return "", errors.New("it has an unsupported expression")
 			}
 			after = tail
 		}
 		if name.Len()+len(literal)+len(value) > longestImageName {
-			return "", fmt.Errorf("the name becomes longer than %d characters", longestImageName)
+			return "", fmt.Errorf("the name would be longer than %d characters", longestImageName)
 		}
 		name.WriteString(literal)
 		name.WriteString(value)
@@ -262,7 +266,8 @@ func (d *Discovery) newest(ctx context.Context, s search) (string, error) {
 	if newest.ID == "" {
 		return "", &NotFoundError{
 			Kind: "image", What: what,
-			Advice: "there is none for this Kubernetes version in this region; change imageLookupFormat, imageLookupOrg or imageLookupBaseOS, or name one by ami.id",
+			Advice: "none matches for this Kubernetes version in this region; change imageLookupFormat, " +
+				"imageLookupOrg, or imageLookupBaseOS, or set ami.id",
 		}
 	}
 	// The images that were found are known completely, and need not be described again.
@@ -323,7 +328,8 @@ func (d *Discovery) parameter(ctx context.Context, name, advice string) (string,
 			id = strings.TrimSpace(awssdk.ToString(output.Parameter.Value))
 		}
 		if !strings.HasPrefix(id, "ami-") {
-			return "", &InvalidQueryError{Message: fmt.Sprintf("Systems Manager parameter %s does not hold an image id", name)}
+			return "", &InvalidQueryError{Message: fmt.Sprintf("Systems Manager parameter %s does not contain "+
+				"an image ID", name)}
 		}
 		return id, nil
 	})

@@ -113,7 +113,8 @@ func TestImageOfEKS(t *testing.T) {
 			name: "Amazon Linux 2 no more", reason: "The message says what to do.", version: "v1.33.0", architecture: "x86_64", kind: infrav1.EKSAMILookupTypeAmazonLinux,
 			err: &NotFoundError{
 				Kind: "EKS optimized image", What: "eksLookupType AmazonLinux, Kubernetes 1.33",
-				Advice: "Amazon Linux 2 ended with Kubernetes 1.32; use AmazonLinux2023 or AmazonLinux2023GPU",
+				Advice: "Amazon Linux 2 supports Kubernetes only up to 1.32. Use AmazonLinux2023 or " +
+					"AmazonLinux2023GPU",
 			},
 		},
 		{
@@ -185,8 +186,10 @@ func TestImageByID(t *testing.T) {
 		{name: "parameter", reason: "The id that it holds.", id: "resolve:ssm:/own/image"},
 		{name: "unknown", reason: "A typo, or an image of another region.", id: "ami-0a00000000000ffff", err: &NotFoundError{Kind: "image", What: "ami-0a00000000000ffff", Advice: advice}},
 		{name: "parameter of an unknown image", reason: "The image is what is missing.", id: "resolve:ssm:/own/gone", err: &NotFoundError{Kind: "image", What: "ami-0a00000000000ffff", Advice: advice}},
-		{name: "unknown parameter", reason: "The parameter is what is missing.", id: "resolve:ssm:/own/typo", err: &NotFoundError{Kind: "Systems Manager parameter", What: "/own/typo", Advice: "there is no such parameter in this region"}},
-		{name: "parameter of something else", reason: "It would be refused at the first launch.", id: "resolve:ssm:/own/text", err: &InvalidQueryError{Message: "Systems Manager parameter /own/text does not hold an image id"}},
+		{name: "unknown parameter", reason: "The parameter is what is missing.", id: "resolve:ssm:/own/typo", err: &NotFoundError{Kind: "Systems Manager parameter", What: "/own/typo", Advice: "the parameter does not exist in this " +
+			"region"}},
+		{name: "parameter of something else", reason: "It would be refused at the first launch.", id: "resolve:ssm:/own/text", err: &InvalidQueryError{Message: "Systems Manager parameter /own/text " +
+			"does not contain an image ID"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -218,7 +221,7 @@ func TestImageQueriesAtFault(t *testing.T) {
 	}{
 		{name: "no version", reason: "The message names both ways out.", query: ImageQuery{Architecture: "x86_64"}, parts: []string{"spec.template.spec.version", "ami.id"}},
 		{name: "broken format", reason: "The message shows the format and what may be in it.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "{{.K8sVersion"}}, parts: []string{"{{.K8sVersion", "{{.BaseOS}}"}},
-		{name: "a loop", reason: "A template that is executed would take all memory at every start.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "{{range 2000000000}}aaaa{{end}}"}}, parts: []string{"another expression"}},
+		{name: "a loop", reason: "A template that is executed would take all memory at every start.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "{{range 2000000000}}aaaa{{end}}"}}, parts: []string{"an unsupported expression"}},
 		{name: "fields without end", reason: "A cluster's pattern and base OS have no bound of their own.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: strings.Repeat("{{.BaseOS}}", 1<<16), BaseOS: strings.Repeat("x", 1<<20)}}, parts: []string{"longer than 255 characters", "…"}},
 		{name: "an owner without end", reason: "It would be in every message.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Org: strings.Repeat("1", 1<<20)}}, parts: []string{"imageLookupOrg", "…"}},
 		{name: "a brace", reason: "No image has one in its name.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "golden}-*"}}, parts: []string{"braces do not match"}},

@@ -86,7 +86,7 @@ func (d *Discovery) InstanceType(ctx context.Context, name string) (InstanceType
 		output, err := d.clients.EC2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{
 			InstanceTypes: []ec2types.InstanceType{ec2types.InstanceType(name)},
 		})
-		const advice = "EC2 has no such type in this region"
+		const advice = "EC2 does not offer the type in this region"
 		if err != nil {
 			return InstanceType{}, missing(err, "instance type", name, advice)
 		}

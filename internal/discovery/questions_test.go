@@ -200,7 +200,7 @@ func TestZonesOfClusters(t *testing.T) {
 			t.Errorf("%s: %q, error %v", row.reason, got, err)
 		}
 	}
-	if _, err := (&Discovery{}).SubnetIDs(t.Context(), SubnetQuery{ClusterSubnets: subnets[:1]}); !notFound(err, "the cluster: name subnets in spec.subnets of the pool") {
+	if _, err := (&Discovery{}).SubnetIDs(t.Context(), SubnetQuery{ClusterSubnets: subnets[:1]}); !notFound(err, "the cluster: set subnets in spec.subnets of the pool") {
 		t.Errorf("without private subnets: %v", err)
 	}
 }

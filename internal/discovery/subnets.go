@@ -207,7 +207,8 @@ func inZones(zones []string, query SubnetQuery) ([]Subnet, error) {
 		if len(found) == before {
 			return nil, &NotFoundError{
 				Kind: "subnet", What: fmt.Sprintf("availability zone %s", zone),
-				Advice: fmt.Sprintf("the cluster has no %ssubnet there; add one to spec.network.subnets of the cluster's AWS object, or change the pool's zones",
+				Advice: fmt.Sprintf("the cluster has no %ssubnet there; add one to spec.network.subnets of the "+
+					"infrastructure object of the cluster, or change the zones of the pool",
 					adjective(query.Type)),
 			}
 		}
@@ -225,7 +226,7 @@ func privateSubnets(query SubnetQuery) ([]Subnet, error) {
 	if len(found) == 0 {
 		return nil, &NotFoundError{
 			Kind: "private subnet", What: "the cluster",
-			Advice: "name subnets in spec.subnets of the pool, or zones in spec.availabilityZones",
+			Advice: "set subnets in spec.subnets of the pool, or zones in spec.availabilityZones",
 		}
 	}
 	return distinct(found), nil

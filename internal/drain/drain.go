@@ -136,7 +136,7 @@ func verdictOf(err error, pod *corev1.Pod) verdict {
 	case errors.As(err, &refusal):
 		return verdict{failure: refusal.Status().Message}
 	}
-	return verdict{failure: "the API server does not answer"}
+	return verdict{failure: "the API server does not respond"}
 }
 
 // verdict is the answer to one eviction.

@@ -198,7 +198,7 @@ func TestLook(t *testing.T) {
 		}, want: Progress{Empty: true, Gone: true}, words: "no pods left"},
 		{reason: "no pods", objects: []runtime.Object{node("True")}, want: Progress{Empty: true}, words: "no pods left"},
 		{reason: "evictions are accepted", objects: []runtime.Object{node("True"), pod("a"), pod("b"), pod("dns", systemPod)},
-			want: Progress{Ending: 2, Later: 1}, words: "2 pods ending, 1 pod to go after these"},
+			want: Progress{Ending: 2, Later: 1}, words: "2 pods ending, 1 pod to be evicted after these pods"},
 		{reason: "a budget holds pods", answers: map[string]error{
 			"a": budget("The disruption budget web needs 2 healthy pods and has 2 currently"),
 			"b": budget("The disruption budget web is still being processed by the server."),
@@ -211,8 +211,8 @@ func TestLook(t *testing.T) {
 		{reason: "an eviction fails", answers: map[string]error{"a": several}, objects: []runtime.Object{node("True"), pod("a")},
 			want: Progress{Failed: map[string]int{several.Error(): 1}}, words: "1 pod not evicted: " + several.Error()},
 		{reason: "the API server goes away", answers: map[string]error{"a": errors.New("dial tcp 10.0.0.1:49152")}, objects: []runtime.Object{node("True"), pod("a")},
-			want:  Progress{Failed: map[string]int{"the API server does not answer": 1}},
-			words: "1 pod not evicted: the API server does not answer"},
+			want:  Progress{Failed: map[string]int{"the API server does not respond": 1}},
+			words: "1 pod not evicted: the API server does not respond"},
 		{reason: "a pod is gone already", answers: map[string]error{"a": apierrors.NewNotFound(corev1.Resource("pods"), "a")},
 			objects: []runtime.Object{node("True"), pod("a")}, want: Progress{}, words: "no pods left"},
 	} {

@@ -68,7 +68,7 @@ func (p Progress) String() string {
 	for _, failure := range slices.Sorted(maps.Keys(p.Failed)) {
 		add(p.Failed[failure], "not evicted: "+failure)
 	}
-	add(p.Later, "to go after these")
+	add(p.Later, "to be evicted after these pods")
 	if len(parts) == 0 {
 		return "no pods left"
 	}

@@ -114,8 +114,9 @@ func (r *Resolver) Chain(ctx context.Context, identity aws.Identity) ([]Link, er
 		}
 		identity = aws.Identity{Kind: aws.IdentityKind(link.source.Kind), Name: link.source.Name}
 		if slices.ContainsFunc(chain, func(earlier Link) bool { return earlier.Identity == identity }) {
-			return nil, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("the identities %s lead back to %s: "+
-				"let the last sourceIdentityRef name an identity with credentials of its own", names(chain), identity)}
+			return nil, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("sourceIdentityRef of the identities %s "+
+				"forms a cycle that leads back to %s, so no credentials are found and AWS is not called. "+
+				"Have the last sourceIdentityRef name an identity that has its own credentials", names(chain), identity)}
 		}
 	}
 }
@@ -136,7 +137,8 @@ func (r *Resolver) read(ctx context.Context, identity aws.Identity) (Link, error
 		// CAPA has one, so that a namespace does not get the controllers' credentials under another
 		// name.
 		if identity.Name != capav1.AWSClusterControllerIdentityName {
-			return link, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("the only %s is called %q, not %q: set the name in identityRef",
+			return link, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("the only valid name of a %s is %q, not "+
+				"%q. Correct the name in identityRef",
 				identity.Kind, capav1.AWSClusterControllerIdentityName, identity.Name)}
 		}
 		link.object = &capav1.AWSClusterControllerIdentity{}
@@ -145,12 +147,14 @@ func (r *Resolver) read(ctx context.Context, identity aws.Identity) (Link, error
 	case aws.IdentityRole:
 		link.object = &capav1.AWSClusterRoleIdentity{}
 	default:
-		return link, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("identityRef names the kind %q, which is none of %s, %s and %s",
+		return link, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("identityRef.kind %q is not supported: "+
+			"use %s, %s, or %s",
 			identity.Kind, aws.IdentityController, aws.IdentityRole, aws.IdentityStatic)}
 	}
 	err := r.Reader.Get(ctx, client.ObjectKey{Name: identity.Name}, link.object)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return link, &Error{infrav1.IdentityNotFoundReason, fmt.Sprintf("%s does not exist: create it, or name another one in identityRef", identity)}
+		return link, &Error{infrav1.IdentityNotFoundReason, fmt.Sprintf("%s does not exist, so AWS is not called "+
+			"and nodes stay as they are. Create it, or name another identity in identityRef", identity)}
 	}
 	if err != nil {
 		return link, fmt.Errorf("reading %s: %w", identity, err)
@@ -172,8 +176,9 @@ func (r *Resolver) read(ctx context.Context, identity aws.Identity) (Link, error
 // it allows all; else what its list names or its selector selects. A list or selector that is there
 // and empty selects nothing.
 func (r *Resolver) allows(ctx context.Context, link Link, namespace string) error {
-	refused := &Error{infrav1.IdentityNotAllowedReason, fmt.Sprintf("%s may not be used from namespace %q: add the namespace to its spec.allowedNamespaces, "+
-		"or name another identity in identityRef", link.Identity, namespace)}
+	refused := &Error{infrav1.IdentityNotAllowedReason, fmt.Sprintf("%s does not allow namespace %q, so AWS is "+
+		"not called and nodes stay as they are. Add the namespace to its spec.allowedNamespaces, or name "+
+		"another identity in identityRef", link.Identity, namespace)}
 	if link.allowed == nil {
 		return refused
 	}
@@ -182,7 +187,7 @@ func (r *Resolver) allows(ctx context.Context, link Link, namespace string) erro
 	}
 	allowed, err := namespaces.Allowed(ctx, r.Reader, link.allowed.NamespaceList, &link.allowed.Selector, namespace)
 	if errors.Is(err, namespaces.ErrSelector) {
-		return &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("spec.allowedNamespaces of %s: %v", link.Identity, err)}
+		return &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("spec.allowedNamespaces of %s is invalid: %v", link.Identity, err)}
 	}
 	if err != nil {
 		return err
@@ -220,8 +225,9 @@ func (r *Resolver) keys(ctx context.Context, identity aws.Identity, name string)
 	secret := &corev1.Secret{}
 	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: r.SecretNamespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, &Error{infrav1.IdentityNotFoundReason, fmt.Sprintf("Secret %q, which %s names, does not exist in namespace %q: create it there "+
-			"(the manager's flag --identity-secret-namespace says where)", name, identity, r.SecretNamespace)}
+		return nil, &Error{infrav1.IdentityNotFoundReason, fmt.Sprintf("Secret %q, which %s names, does not "+
+			"exist in namespace %q, so AWS is not called and nodes stay as they are. Create it there. The "+
+			"manager's flag --identity-secret-namespace sets the namespace", name, identity, r.SecretNamespace)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %q of %s: %w", name, identity, err)
@@ -232,7 +238,8 @@ func (r *Resolver) keys(ctx context.Context, identity aws.Identity, name string)
 		SessionToken:    string(secret.Data[sessionTokenKey]),
 	}
 	if keys.AccessKeyID == "" || keys.SecretAccessKey == "" {
-		return nil, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("Secret %q, which %s names, lacks %s or %s", name, identity, accessKeyIDKey, secretAccessKeyKey)}
+		return nil, &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("Secret %q, which %s names, lacks key %s "+
+			"or %s, so AWS is not called and nodes stay as they are. Add the missing key", name, identity, accessKeyIDKey, secretAccessKeyKey)}
 	}
 	return keys, nil
 }

@@ -198,7 +198,7 @@ func TestResolve(t *testing.T) {
 		{reason: "a chain that ends in nothing", identity: of(aws.IdentityRole, "onNothing"), refused: infrav1.IdentityNotFoundReason, says: "AWSClusterRoleIdentity/nothing"},
 		{reason: "a role by itself", identity: of(aws.IdentityRole, "self"), refused: infrav1.IdentityInvalidReason, says: "sourceIdentityRef"},
 		{reason: "a ring", identity: of(aws.IdentityRole, "ring1"), refused: infrav1.IdentityInvalidReason, says: "ring1 → AWSClusterRoleIdentity/ring2"},
-		{reason: "nothing of the name", identity: of(aws.IdentityRole, "none"), refused: infrav1.IdentityNotFoundReason, says: "create it"},
+		{reason: "nothing of the name", identity: of(aws.IdentityRole, "none"), refused: infrav1.IdentityNotFoundReason, says: "Create it"},
 		{reason: "a kind that is none", identity: of("AWSClusterOtherIdentity", "default"), refused: infrav1.IdentityInvalidReason, says: "AWSClusterOtherIdentity"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

@@ -49,7 +49,8 @@ func (r *Resolver) AllowsInstanceProfile(ctx context.Context, identity aws.Ident
 		}
 	}
 	return &Error{infrav1.InstanceProfileNotAllowedReason, fmt.Sprintf(
-		"%s may not be used to launch instances with instance profile %q: name one of %q, or have it added to the identity's annotation %s",
+		"%s does not allow instance profile %q, so no instance is launched with it. Use one of %q, or have the "+
+			"profile added to the identity's annotation %s",
 		identity, profile, value, InstanceProfilesAnnotation)}
 }
 

@@ -102,15 +102,19 @@ func instanceRules(c *launchtemplate.Contents, facts *Facts) []rule {
 	return []rule{
 		{mismatch, "InstanceType", message, Consumers, false},
 		// AWS: create-launch-template (Auto Scaling), "must include the AMI".
-		{c.ImageID == "", "ImageId", "it names no image: an Auto Scaling group takes one of the template, or imageID of each of mixedInstancesPolicy.overrides", only(AWSMachinePool), false},
-		{c.ImageID == "", "ImageId", "it names no image, and a provisioner has none to put in its place", only(Provisioner), false},
-		{noType, "InstanceType", "it names no instance type: give mixedInstancesPolicy.overrides in the pool", only(AWSMachinePool), false},
+		{c.ImageID == "", "ImageId", "it has no image: set one in the template, or set imageID in every item of " +
+			"mixedInstancesPolicy.overrides", only(AWSMachinePool), false},
+		{c.ImageID == "", "ImageId", "it has no image, and a Provisioner cannot provide one", only(Provisioner), false},
+		{noType, "InstanceType", "it has no instance type: set mixedInstancesPolicy.overrides in the pool", only(AWSMachinePool), false},
 		// AWS: API_CreateNodegroup, instanceTypes.
-		{noType, "InstanceType", "it names no instance type: EKS takes t3.medium where the pool has no instanceTypes", only(AWSManagedMachinePool), true},
-		{c.Requirements != "", "InstanceRequirements", "it chooses instance types by requirements, which a provisioner does itself: name one type in the template, or none", only(Provisioner), false},
-		{len(c.UserData) == 0, "UserData", "it has no user data, so that nodes join the cluster only if the image has them do so", only(AWSMachinePool, Provisioner), true},
+		{noType, "InstanceType", "it has no instance type: EKS uses t3.medium unless the pool has instanceTypes", only(AWSManagedMachinePool), true},
+		{c.Requirements != "", "InstanceRequirements", "it has instance requirements, but a Provisioner chooses " +
+			"instance types itself: set one type in the template, or none", only(Provisioner), false},
+		{len(c.UserData) == 0, "UserData", "it has no user data, so nodes join the cluster only if the image " +
+			"makes them join", only(AWSMachinePool, Provisioner), true},
 		// AWS: launch-templates (EKS), "Using a custom AMI": EKS merges no user data.
-		{c.ImageID != "" && len(c.UserData) == 0, "UserData", "it names an image, to whose user data EKS adds nothing, and has none: nodes join the cluster only if the image has them do so",
+		{c.ImageID != "" && len(c.UserData) == 0, "UserData", "it has an image but no user data, and EKS adds " +
+			"none for such images: nodes join the cluster only if the image makes them join",
 			only(AWSManagedMachinePool), true},
 	}
 }
@@ -120,13 +124,16 @@ func marketRules(c *launchtemplate.Contents) []rule {
 	block := c.Market == "capacity-block"
 	return []rule{
 		// AWS: API_CreateFleet and Auto Scaling create one-time requests of their own.
-		{c.LastingSpot, "InstanceMarketOptions", "its Spot request is persistent, has an end, or does not terminate what is interrupted: only one-time requests are made for nodes",
+		{c.LastingSpot, "InstanceMarketOptions", "its Spot request is persistent, has an end time, or does not " +
+			"terminate interrupted instances: only one-time requests that terminate are supported",
 			only(AWSMachinePool, Provisioner), false},
-		{block, "InstanceMarketOptions", "it launches into a Capacity Block, which is for pools", only(Provisioner), false},
+		{block, "InstanceMarketOptions", "it launches into a Capacity Block, which only pools support", only(Provisioner), false},
 		// AWS: API_LaunchTemplateSpecification (EKS).
-		{c.Market == "spot", "InstanceMarketOptions", "it asks for Spot Instances, which a node group does by capacityType of the pool", only(AWSManagedMachinePool), false},
+		{c.Market == "spot", "InstanceMarketOptions", "it requests Spot Instances: set capacityType of the pool " +
+			"instead", only(AWSManagedMachinePool), false},
 		// AWS: capacity-blocks-mng.
-		{block && (c.CapacityReservation == "" || c.InstanceType == ""), "InstanceMarketOptions", "EKS takes Capacity Blocks with a Capacity Reservation and an instance type in the template alone",
+		{block && (c.CapacityReservation == "" || c.InstanceType == ""), "InstanceMarketOptions", "EKS supports Capacity Blocks only if " +
+			"the template has a Capacity Reservation and an instance type",
 			only(AWSManagedMachinePool), false},
 	}
 }
@@ -135,15 +142,20 @@ func marketRules(c *launchtemplate.Contents) []rule {
 func placeRules(c *launchtemplate.Contents) []rule {
 	return []rule{
 		// EC2: "The parameter groupName cannot be used with the parameter subnet".
-		{len(c.SecurityGroupNames) > 0, "SecurityGroups", "it names security groups " + strings.Join(c.SecurityGroupNames, ", ") + " by name, which EC2 refuses for a launch in a subnet, " +
-			"so that no node is launched: give their ids", Consumers, false},
-		{len(c.InterfaceIDs) > 0, "NetworkInterfaces", "it names network interface " + strings.Join(c.InterfaceIDs, ", ") + ", which one instance at a time can have", Consumers, false},
+		{len(c.SecurityGroupNames) > 0, "SecurityGroups", "it names security groups " + strings.Join(c.SecurityGroupNames, ", ") + " by name, which EC2 rejects for a " +
+			"launch in a subnet, " +
+			"so no node is launched: use their IDs", Consumers, false},
+		{len(c.InterfaceIDs) > 0, "NetworkInterfaces", "it names network interface " + strings.Join(c.InterfaceIDs, ", ") + ", which only one instance at a time can " +
+			"use", Consumers, false},
 		// A node is never stopped, and EC2 refuses the launch of most types (AWS:
 		// hibernating-prerequisites, UnsupportedHibernationConfiguration).
-		{c.Hibernation, "HibernationOptions", "it hibernates instances, which most instance types that a provisioner chooses among cannot: remove the hibernation options", only(Provisioner), false},
+		{c.Hibernation, "HibernationOptions", "it enables hibernation, which most instance types of a " +
+			"Provisioner do not support: remove the hibernation options", only(Provisioner), false},
 		// AWS: create-launch-template (Auto Scaling), advanced settings: a host resource group stands in.
-		{c.Host != "", "Placement", "it asks for Dedicated Host " + c.Host + ", which Auto Scaling does not launch on: name a host resource group", only(AWSMachinePool), false},
-		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", and an Auto Scaling group launches in its own subnets", only(AWSMachinePool), true},
+		{c.Host != "", "Placement", "it requests Dedicated Host " + c.Host + ", which Auto Scaling does not support: " +
+			"use a host resource group", only(AWSMachinePool), false},
+		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", but an Auto Scaling group has its own " +
+			"subnets", only(AWSMachinePool), true},
 	}
 }
 
@@ -154,13 +166,18 @@ func nodegroupRules(c *launchtemplate.Contents) []rule {
 	return []rule{
 		// AWS: launch-templates (EKS), "Amazon EC2 user data". Which family of images EKS chooses
 		// is the pool's to say: TOML and PowerShell are for others.
-		{c.ImageID == "" && len(c.UserData) > 0 && !userdata.MergedByEKS(c.UserData), "UserData", "EKS cannot merge its user data, which is neither a MIME multi-part message " +
-			"nor TOML or PowerShell that EKS reads, so that node groups of Amazon Linux fail: make it a MIME multi-part message", nodegroup, true},
-		{c.InstanceProfile != "", "IamInstanceProfile", "it has an instance profile, and EKS gives nodes the node role's", nodegroup, false},
-		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", and a node group has subnets of its own", nodegroup, false},
-		{c.Requirements != "", "InstanceRequirements", "it chooses instance types by requirements, and EKS has node groups list them", nodegroup, false},
-		{strings.HasPrefix(c.ImageID, ParameterPrefix), "ImageId", "its image is a Systems Manager parameter, and EKS takes ids of images alone", nodegroup, false},
-		{c.ShutdownBehavior != "", "InstanceInitiatedShutdownBehavior", "it has a shutdown behavior, which EKS refuses", nodegroup, false},
-		{c.Hibernation, "HibernationOptions", "it hibernates instances, which EKS refuses", nodegroup, false},
+		{c.ImageID == "" && len(c.UserData) > 0 && !userdata.MergedByEKS(c.UserData), "UserData", "EKS cannot merge its user data, which " +
+			"is not a MIME multi-part message, TOML, or PowerShell that EKS reads, so node groups with " +
+			"Amazon Linux fail: use a MIME multi-part message", nodegroup, true},
+		{c.InstanceProfile != "", "IamInstanceProfile", "it has an instance profile, but EKS assigns the " +
+			"instance profile of the node role", nodegroup, false},
+		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", but a node group has its own subnets", nodegroup, false},
+		{c.Requirements != "", "InstanceRequirements", "it has instance requirements, but EKS node groups must " +
+			"list their instance types", nodegroup, false},
+		{strings.HasPrefix(c.ImageID, ParameterPrefix), "ImageId", "its image is a Systems Manager parameter, " +
+			"but EKS supports only image IDs", nodegroup, false},
+		{c.ShutdownBehavior != "", "InstanceInitiatedShutdownBehavior", "it sets a shutdown behavior, which EKS " +
+			"rejects", nodegroup, false},
+		{c.Hibernation, "HibernationOptions", "it enables hibernation, which EKS rejects", nodegroup, false},
 	}
 }

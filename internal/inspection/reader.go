@@ -71,7 +71,8 @@ func NumberOf(template launchtemplate.Template, version string) (int64, error) {
 	}
 	number, err := strconv.ParseInt(version, 10, 64)
 	if err != nil || number < 1 {
-		return 0, &discovery.InvalidQueryError{Message: fmt.Sprintf("%q is no version of a launch template: give a number, %s or %s", version, Latest, Default)}
+		return 0, &discovery.InvalidQueryError{Message: fmt.Sprintf("%q is not a version of a launch template: "+
+			"use a number, %s, or %s", version, Latest, Default)}
 	}
 	return number, nil
 }
@@ -136,7 +137,7 @@ func (r Reader) Facts(ctx context.Context, contents launchtemplate.Contents) (Fa
 		return Facts{}, err
 	}
 	if len(missing) > 0 {
-		facts.NotFound = append(facts.NotFound, Lack{Member: "SecurityGroupIds", Message: "there is no security group " + strings.Join(missing, ", ") + " in this region"})
+		facts.NotFound = append(facts.NotFound, Lack{Member: "SecurityGroupIds", Message: "the VPC has no security group " + strings.Join(missing, ", ") + " in this region"})
 	}
 	return facts, nil
 }

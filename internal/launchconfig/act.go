@@ -138,7 +138,8 @@ func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.
 		events = append(events, reconcile.Eventf(reason, "Created version %d of launch template %s%s: %s", number, template.Name, what, why))
 	case launchtemplate.SetTags:
 		if operation.Adopt && before != nil {
-			events = append(events, reconcile.Eventf(infrav1.LaunchTemplateAdoptedEvent, "Took over launch template %s, which Cluster API Provider AWS created", before.Name))
+			events = append(events, reconcile.Eventf(infrav1.LaunchTemplateAdoptedEvent, "Adopted launch template %s, which "+
+				"Cluster API Provider AWS created", before.Name))
 		}
 	}
 	if answer.Warning != "" {

@@ -54,6 +54,6 @@ func TestBootstrapBomb(t *testing.T) {
 		config.Spec.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: secret.Name}
 	}))
 	config := r.reconcile()
-	r.expect(config, infrav1.BootstrapDataReadyCondition, metav1.ConditionFalse, infrav1.BootstrapDataInvalidReason, "move large files into the image")
+	r.expect(config, infrav1.BootstrapDataReadyCondition, metav1.ConditionFalse, infrav1.BootstrapDataInvalidReason, "Move large files into the image")
 	r.expectWrites()
 }

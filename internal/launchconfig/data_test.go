@@ -85,14 +85,14 @@ func TestDeviceContradictions(t *testing.T) {
 		refused, says string
 	}{
 		{rule: "BD1", reason: "the root device in one field", mapping: root(&infrav1.EBSBlockDevice{})},
-		{rule: "BD1", reason: "in two", mapping: root(&infrav1.EBSBlockDevice{}), rootVolume: &infrav1.Volume{Size: 20}, refused: infrav1.InvalidSpecReason, says: "remove one of the two"},
+		{rule: "BD1", reason: "in two", mapping: root(&infrav1.EBSBlockDevice{}), rootVolume: &infrav1.Volume{Size: 20}, refused: infrav1.InvalidSpecReason, says: "is also configured by rootVolume"},
 		{rule: "BD10", reason: "no root device", mapping: infrav1.BlockDeviceMapping{DeviceName: "/dev/xvda", NoDevice: ptr.To(true)}, refused: infrav1.InvalidSpecReason, says: "instances boot from /dev/xvda"},
 		{rule: "BD11", reason: "a root device that boots", mapping: root(&infrav1.EBSBlockDevice{VolumeType: infrav1.VolumeTypeStandard})},
 		{rule: "BD11", reason: "one that does not", mapping: root(&infrav1.EBSBlockDevice{VolumeType: infrav1.VolumeTypeST1}), refused: infrav1.InvalidSpecReason, says: "cannot boot from st1"},
 		{rule: "BD2", reason: "as large as the image", mapping: root(&infrav1.EBSBlockDevice{VolumeSize: ptr.To[int32](20)})},
 		{rule: "BD2", reason: "too small for the image", mapping: root(&infrav1.EBSBlockDevice{VolumeSize: ptr.To[int32](19)}), refused: infrav1.RootVolumeTooSmallReason, says: "needs at least 20 GiB"},
 		{rule: "BD2", reason: "a snapshot has a size", mapping: infrav1.BlockDeviceMapping{DeviceName: "/dev/sdb", EBS: &infrav1.EBSBlockDevice{SnapshotID: "snap-1"}}},
-		{rule: "BD2", reason: "nothing has none", mapping: infrav1.BlockDeviceMapping{DeviceName: "/dev/sdb", EBS: &infrav1.EBSBlockDevice{}}, refused: infrav1.InvalidSpecReason, says: "give volumeSize or snapshotId"},
+		{rule: "BD2", reason: "nothing has none", mapping: infrav1.BlockDeviceMapping{DeviceName: "/dev/sdb", EBS: &infrav1.EBSBlockDevice{}}, refused: infrav1.InvalidSpecReason, says: "Set volumeSize or snapshotId"},
 	} {
 		spec := &infrav1.AWSLaunchConfigSpec{}
 		spec.BlockDeviceMappings, spec.RootVolume = []infrav1.BlockDeviceMapping{row.mapping}, row.rootVolume

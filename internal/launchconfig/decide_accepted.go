@@ -71,7 +71,7 @@ func reportAdoption(in Input, input launchtemplate.Input, accepted launchtemplat
 		return nil
 	}
 	through := accepted.Versions[own].Last
-	message := fmt.Sprintf("versions up to %d of launch template %s are Cluster API Provider AWS's", through, seen.Template.Name)
+	message := fmt.Sprintf("Cluster API Provider AWS created the versions up to %d of launch template %s", through, seen.Template.Name)
 	foreign, exists := seen.NewestForeign(through)
 	if !exists && said == nil {
 		return nil // versions of Slipway's that were deleted by hand
@@ -86,14 +86,15 @@ func reportAdoption(in Input, input launchtemplate.Input, accepted launchtemplat
 	}
 	differences := foreign.Settings.Differences(wanted)
 	if len(differences) == 0 {
-		reconciling.True(in.Object, infrav1.AdoptedCondition, infrav1.AdoptedReason, message+", and are what the spec asks for")
+		reconciling.True(in.Object, infrav1.AdoptedCondition, infrav1.AdoptedReason, message+", and they match the spec")
 		return nil
 	}
 	if more := len(differences) - mostDifferences; more > 0 {
 		differences = append(differences[:mostDifferences], fmt.Sprintf("and %d more", more))
 	}
 	reconciling.True(in.Object, infrav1.AdoptedCondition, infrav1.AdoptedWithDifferencesReason, fmt.Sprintf(
-		"%s. The spec asks for something else: %s. Instances of theirs are kept until the next edit of what a node is, or until the pool has annotation %s: \"true\"",
+		"%s. The spec differs from it: %s. Instances that run these versions are kept until the next edit that "+
+			"changes nodes, or until the pool has annotation %s: \"true\"",
 		message, strings.Join(differences, "; "), infrav1.RollAdoptedAnnotation))
 	return nil
 }

@@ -50,7 +50,8 @@ func TestDecideDeletedVersions(t *testing.T) {
 	t.Parallel()
 	w := readyWorld(t)
 	w.seen.Template.Deleted = []int64{7}
-	w.expect("a version was deleted", "set tags "+infrav1.TagAccepted+" of launch template T: somebody else changed them")
+	w.expect("a version was deleted", "set tags "+infrav1.TagAccepted+" of launch template T: they were changed "+
+		"outside Slipway")
 	w.seen.Template.Deleted = nil
 	w.expect("nothing happens")
 	if !w.config.Accepts(templateID, 7) {
@@ -185,7 +186,8 @@ func TestDecideTries(t *testing.T) {
 	w.pass()
 	w.says(infrav1.VerifiedCondition, "False DryRunFailed")
 	clear(w.fails)
-	w.expect("EC2 would launch it", "try version 1 of launch template T: spec.verify asks for it, and EC2 was not asked about this configuration yet")
+	w.expect("EC2 would launch it", "try version 1 of launch template T: spec.verify requests it, and this "+
+		"configuration has not been tried yet")
 	w.config.Status.VerifiedFingerprint = "" // status was lost
 	w.config.Spec.InstanceType = "m5.xlarge"
 	w.fails["try"] = &inspectionError{}

@@ -28,7 +28,8 @@ func decideBootstrap(in Input, plan *reconcile.Plan) (delivery, bool) {
 	case bootstrap == nil && in.Object.Spec.Nodegroup != nil:
 		return delivery{}, true // an image of the template's gets complete user data without any
 	case bootstrap == nil:
-		reconciling.True(in.Object, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "the spec names no bootstrap data")
+		reconciling.True(in.Object, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "the spec does not reference bootstrap "+
+			"data")
 		return delivery{}, true
 	case !secret.Exists:
 		notBootstrapped(in, infrav1.BootstrapDataSecretNotFoundReason, fmt.Sprintf("Secret %q does not exist", bootstrap.DataSecretName))
@@ -62,7 +63,8 @@ func spaceLeft(size int) string {
 	if size <= userdata.NearLimit {
 		return ""
 	}
-	return fmt.Sprintf("the user data takes more than nine tenths of the %d bytes that EC2 allows: shorten it, or set bootstrapStorage to SSM or S3", userdata.Limit)
+	return fmt.Sprintf("the user data takes more than 90%% of the %d bytes that EC2 allows. No node is affected "+
+		"yet. Shorten it, or set bootstrapStorage to SSM or S3", userdata.Limit)
 }
 
 // notBootstrapped says why there is no bootstrap data. The watch on the Secret wakes the config

@@ -19,16 +19,20 @@ func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.Ins
 		return reason, message
 	}
 	if instanceType.Name != "" && image.ID != "" && !slices.Contains(instanceType.Architectures, image.Architecture) {
-		return infrav1.ArchitectureMismatchReason, fmt.Sprintf("image %s is for %s, and instance type %s runs %s. Running nodes stay; change spec.ami or spec.instanceType",
+		return infrav1.ArchitectureMismatchReason, fmt.Sprintf("image %s is built for %s, but instance type %s "+
+			"is %s. No launch template version is created, and running nodes are kept. Change spec.ami or "+
+			"spec.instanceType",
 			image.ID, image.Architecture, instanceType.Name, strings.Join(instanceType.Architectures, ", "))
 	}
 	if root := spec.RootVolume; root != nil && root.DeviceName != "" && image.ID != "" && root.DeviceName != image.RootDeviceName {
-		return infrav1.InvalidSpecReason, fmt.Sprintf("rootVolume.deviceName is %s, and the root device of image %s is %s: leave deviceName out",
+		return infrav1.InvalidSpecReason, fmt.Sprintf("rootVolume.deviceName is %s, but the root device of "+
+			"image %s is %s. Remove deviceName",
 			root.DeviceName, image.ID, image.RootDeviceName)
 	}
 	for _, volume := range spec.NonRootVolumes {
 		if volume.DeviceName == image.RootDeviceName {
-			return infrav1.InvalidSpecReason, fmt.Sprintf("nonRootVolumes names %s, which is the root device of image %s: use rootVolume for it",
+			return infrav1.InvalidSpecReason, fmt.Sprintf("nonRootVolumes has device %s, which is the root "+
+				"device of image %s. Configure it with rootVolume",
 				volume.DeviceName, image.ID)
 		}
 	}
@@ -36,7 +40,9 @@ func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.Ins
 		return reason, message
 	}
 	if root := spec.RootVolume; root != nil && root.Size < int64(image.RootSnapshotSizeGiB) {
-		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("rootVolume.size is %d GiB, and image %s needs at least %d GiB. Running nodes stay; enlarge rootVolume.size",
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("rootVolume.size is %d GiB, but image %s needs at "+
+			"least %d GiB. No launch template version is created, and running nodes are kept. Increase "+
+			"rootVolume.size",
 			root.Size, image.ID, image.RootSnapshotSizeGiB)
 	}
 	return "", ""
@@ -51,7 +57,8 @@ func deviceContradiction(spec *infrav1.AWSLaunchConfigSpec, image discovery.Imag
 				return reason, message
 			}
 		} else if ebs := mapping.EBS; ebs != nil && ebs.VolumeSize == nil && ebs.SnapshotID == "" {
-			return infrav1.InvalidSpecReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has no size: give volumeSize or snapshotId", mapping.DeviceName)
+			return infrav1.InvalidSpecReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has no size. "+
+				"Set volumeSize or snapshotId", mapping.DeviceName)
 		}
 	}
 	return "", ""
@@ -63,13 +70,18 @@ func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.
 	device := image.RootDeviceName
 	switch {
 	case twice:
-		return infrav1.InvalidSpecReason, fmt.Sprintf("blockDeviceMappings names %s, which is the root device of image %s, and rootVolume sets it up too: remove one of the two", device, image.ID)
+		return infrav1.InvalidSpecReason, fmt.Sprintf("blockDeviceMappings has device %s, which is the root "+
+			"device of image %s and is also configured by rootVolume. Remove one of the two", device, image.ID)
 	case ebs == nil:
-		return infrav1.InvalidSpecReason, fmt.Sprintf("instances boot from %s, the root device of image %s: in blockDeviceMappings give it ebs, or leave it out", device, image.ID)
+		return infrav1.InvalidSpecReason, fmt.Sprintf("instances boot from %s, the root device of image %s, so "+
+			"its entry in blockDeviceMappings must have ebs. Set ebs, or remove the entry", device, image.ID)
 	case ebs.VolumeType == infrav1.VolumeTypeST1 || ebs.VolumeType == infrav1.VolumeTypeSC1:
-		return infrav1.InvalidSpecReason, fmt.Sprintf("instances cannot boot from %s volumes, and %s is the root device of image %s: choose gp3, gp2, io1, io2 or standard", ebs.VolumeType, device, image.ID)
+		return infrav1.InvalidSpecReason, fmt.Sprintf("instances cannot boot from %s volumes, and %s is the "+
+			"root device of image %s. Use gp3, gp2, io1, io2, or standard", ebs.VolumeType, device, image.ID)
 	case ebs.VolumeSize != nil && *ebs.VolumeSize < image.RootSnapshotSizeGiB:
-		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has %d GiB, and image %s needs at least %d GiB. Running nodes stay; enlarge volumeSize", device, *ebs.VolumeSize, image.ID, image.RootSnapshotSizeGiB)
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has %d "+
+			"GiB, but image %s needs at least %d GiB. No launch template version is created, and running "+
+			"nodes are kept. Increase volumeSize", device, *ebs.VolumeSize, image.ID, image.RootSnapshotSizeGiB)
 	}
 	return "", ""
 }

@@ -85,7 +85,8 @@ func decideDisowning(in Input, plan *reconcile.Plan) bool {
 		pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 		return false
 	}
-	plan.Do(disownTemplate{Owner: owner(in.Object), Template: *template}, "the pool goes back to Cluster API Provider AWS")
+	plan.Do(disownTemplate{Owner: owner(in.Object), Template: *template}, "the pool is being released to Cluster "+
+		"API Provider AWS")
 	return false
 }
 
@@ -106,7 +107,8 @@ func decideConsumers(in Input, plan *reconcile.Plan) bool {
 	}
 	if inUse := in.Seen.Use.InUse; len(inUse) > 0 {
 		reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DeletingReason, fmt.Sprintf(
-			"Auto Scaling groups or node groups still use launch template %s (version %s); it is deleted once none does", template.ID, joined(inUse)))
+			"Auto Scaling groups or node groups still use launch template %s (version %s). Slipway deletes it "+
+				"when none uses it", template.ID, joined(inUse)))
 		plan.LookAgain(stillUsed)
 		return false
 	}
@@ -119,8 +121,8 @@ func decideConsumers(in Input, plan *reconcile.Plan) bool {
 		return true
 	}
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DeletingReason, fmt.Sprintf(
-		"no Auto Scaling group or node group uses launch template %s, but one that %s %s just created may not be visible yet; it is deleted once that is certain",
-		template.ID, user.Kind, user.Name))
+		"no visible group uses launch template %s, but one that %s %s just created may not be visible yet. "+
+			"Slipway deletes the launch template when it is certain that it is unused", template.ID, user.Kind, user.Name))
 	plan.LookAgain(min(wait, describeAgain))
 	return false
 }
@@ -168,7 +170,8 @@ func decideTemplateEnd(in Input, plan *reconcile.Plan) bool {
 	case seen.Template == nil:
 		if wait := deletionSeen(in).Add(describeAgain).Sub(in.Now); wait > 0 {
 			reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DeletingReason,
-				"EC2 lists no launch template of this object; it is asked again, since a launch template that was just created may not be visible yet")
+				"EC2 does not list the launch template of this object. Slipway checks again, because a new "+
+					"launch template may not be visible yet")
 			plan.LookAgain(wait)
 			return false
 		}
@@ -199,7 +202,8 @@ func decideUnowned(in Input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if named.Value != nil && !named.Value.OwnedBy(owner(in.Object)) {
-		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLeftEvent, "Launch template %s stays in AWS, because it does not have tag %s with value %q: delete it yourself if nothing uses it",
+		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLeftEvent, "Launch template %s does not have tag %s "+
+			"with value %q, so Slipway does not delete it. Delete it yourself if nothing uses it",
 			id, infrav1.TagLaunchConfig, owner(in.Object)))
 	}
 	return true
@@ -218,7 +222,8 @@ func decideStorageEnd(in Input, plan *reconcile.Plan) bool {
 			return false
 		}
 		if !wasDone(in, isThis) {
-			plan.Do(sweepStorage{Place: place, Owner: owner(in.Object), Also: also, Tell: true}, "the launch template that pointed there is gone")
+			plan.Do(sweepStorage{Place: place, Owner: owner(in.Object), Also: also, Tell: true}, "the launch template that referred to it "+
+				"was deleted")
 		}
 	}
 	return len(plan.Actions) == 0

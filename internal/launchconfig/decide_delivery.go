@@ -32,7 +32,8 @@ func invalid(format string, values ...any) *problem {
 func deliver(in Input, data []byte, format userdata.Format) (delivery, *problem) {
 	bootstrap := in.Object.Spec.Bootstrap
 	if format == userdata.FormatCloudConfig && bootstrap.Ignition != nil {
-		return delivery{}, invalid("ignition is set, and the bootstrap data is in format %s: set the format of the bootstrap config to ignition, or remove ignition",
+		return delivery{}, invalid("ignition is set, but the bootstrap data is in format %s: set the format of "+
+			"the bootstrap config to ignition, or remove ignition",
 			userdata.FormatCloudConfig)
 	}
 	switch storageOf(bootstrap) {
@@ -74,7 +75,7 @@ func inTemplate(config *infrav1.AWSLaunchConfig, data []byte, format userdata.Fo
 
 func inParameter(in Input, data []byte, format userdata.Format) (delivery, *problem) {
 	if format == userdata.FormatIgnition {
-		return delivery{}, invalid("Ignition cannot read parameters of Systems Manager: set bootstrapStorage to S3")
+		return delivery{}, invalid("Ignition cannot read Systems Manager parameters: set bootstrapStorage to S3")
 	}
 	content, err := userdata.PackParameter(data)
 	if err != nil {
@@ -89,10 +90,14 @@ func inObject(in Input, data []byte, format userdata.Format) (delivery, *problem
 	bucket := in.Seen.Access.Facts.Bucket
 	switch {
 	case bucket == "" && in.Seen.Access.Facts.EKS:
-		return delivery{}, &problem{infrav1.BucketNotConfiguredReason, "a cluster with an EKS control plane has no bucket: set bootstrapStorage to SSM or UserData"}
+		return delivery{}, &problem{infrav1.BucketNotConfiguredReason, "bootstrapStorage is S3, but a cluster " +
+			"with an EKS control plane has no bucket. No launch template version is created, and running " +
+			"nodes are kept. Set bootstrapStorage to SSM or UserData"}
 	case bucket == "":
-		return delivery{}, &problem{infrav1.BucketNotConfiguredReason, "the bootstrap data is to be kept in S3, and the cluster has no bucket: set AWSCluster.spec.s3Bucket, " +
-			"or set bootstrapStorage to SSM or UserData (with Ignition: ignition.storageType to UnencryptedUserData)"}
+		return delivery{}, &problem{infrav1.BucketNotConfiguredReason, "bootstrap data is stored in S3, but the " +
+			"cluster has no bucket. No launch template version is created, and running nodes are kept. Set " +
+			"AWSCluster.spec.s3Bucket, or set bootstrapStorage to SSM or UserData (for Ignition, set " +
+			"ignition.storageType to UnencryptedUserData)"}
 	case len(data) == 0:
 		return delivery{}, unusable(in.Object, &userdata.EmptyError{})
 	}
@@ -108,7 +113,8 @@ func inObject(in Input, data []byte, format userdata.Format) (delivery, *problem
 // what the data is without its join tokens: a rotated token changes the content and nothing else.
 func outside(in Input, place bootstrapstorage.Place, data, content []byte, pointer func(name string) ([]byte, error)) (delivery, *problem) {
 	if in.Object.Spec.IamInstanceProfile == "" {
-		return delivery{}, invalid("instances read bootstrap data outside of the launch template with their instance profile: set iamInstanceProfile")
+		return delivery{}, invalid("instances need an instance profile to read bootstrap data that is stored " +
+			"outside the launch template: set iamInstanceProfile")
 	}
 	location := bootstrapstorage.Location{Place: place, Hash: bootstrapstorage.Hash(userdata.Masked(data, userdata.FormatCloudConfig))}
 	userData, err := pointer(location.Name(owner(in.Object)))

@@ -73,7 +73,9 @@ func decideFollowed(in Input, plan *reconcile.Plan) (inspection.Version, bool) {
 		// Its versions hold user data with that cluster's join tokens, so they are not read, and
 		// pools launch nothing from it.
 		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.ExistingNotAllowedReason, fmt.Sprintf(
-			"launch template %s, which spec.existing names, belongs to %s by its tags. It is not read, and no node is launched from it: name a launch template of your own", name, other))
+			"launch template %s, which spec.existing names, is owned by %s according to its tags. Slipway does "+
+				"not read it, and no node is launched from it. Name a launch template that no other object "+
+				"owns", name, other))
 		return inspection.Version{}, false
 	}
 	if err := in.Seen.Template.VersionsErr; err != nil {
@@ -115,7 +117,9 @@ func followedNumber(in Input) (int64, error) {
 // showLostExisting says that the template is not there. What status says of it stays: pools go on
 // with it. The sweeps wake the config when it is there again.
 func showLostExisting(in Input, name string, plan *reconcile.Plan) {
-	message := fmt.Sprintf("launch template %s, which spec.existing names, does not exist in this region, or was deleted by its owner", name)
+	message := fmt.Sprintf("launch template %s, which spec.existing names, does not exist in this region, or "+
+		"its owner deleted it. No node is launched from it. Correct spec.existing, or create the launch "+
+		"template", name)
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.LaunchTemplateReadyCondition)
 	if shown == nil || shown.Reason != infrav1.LaunchTemplateNotFoundReason {
 		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLostEvent, "%s", message))
@@ -131,13 +135,14 @@ func showFollowed(in Input, version launchtemplate.Version, plan *reconcile.Plan
 	reason := ""
 	switch {
 	case status.LaunchTemplateID != template.ID:
-		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateFollowedEvent, "Following launch template %s (%s), version %d", template.Name, template.ID, version.Number))
+		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateFollowedEvent, "Tracking launch template %s (%s), version %d", template.Name, template.ID, version.Number))
 	case status.Version != version.Number:
 		var known bool
 		if reason, known = moved(status.Version); !known {
 			return false
 		}
-		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateVersionFollowedEvent, "Version %d of launch template %s takes the place of version %d: %s",
+		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateVersionFollowedEvent, "Version %d of launch template %s "+
+			"replaces version %d: %s",
 			version.Number, template.Name, status.Version, reason))
 	}
 	status.LastLostTemplateID = ""
@@ -188,7 +193,7 @@ type unusableVersionError struct {
 
 // Error implements error.
 func (e *unusableVersionError) Error() string {
-	return fmt.Sprintf("nothing can be launched from version %d: %s", e.version, e.message)
+	return fmt.Sprintf("version %d cannot be launched: %s", e.version, e.message)
 }
 
 // WaitsForUser says that the owner of the template has to mend it.

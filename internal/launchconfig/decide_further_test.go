@@ -29,7 +29,7 @@ func TestDecideWhatAdoptedVersionsRun(t *testing.T) {
 		shows  string
 		says   string
 	}{
-		{reason: "what the spec asks for", theirs: func(*infrav1.AWSLaunchConfigSpec) {}, shows: "True Adopted", says: "are what the spec asks for"},
+		{reason: "what the spec asks for", theirs: func(*infrav1.AWSLaunchConfigSpec) {}, shows: "True Adopted", says: "they match the spec"},
 		{reason: "another type", theirs: func(spec *infrav1.AWSLaunchConfigSpec) { spec.InstanceType = "c5.large" }, shows: "True AdoptedWithDifferences", says: "instance type c5.large → m5.large"},
 		{reason: "more than a condition names", theirs: func(spec *infrav1.AWSLaunchConfigSpec) {
 			for i := range mostDifferences + 2 {
@@ -88,12 +88,12 @@ func TestDecideWaitingEdits(t *testing.T) {
 		{reason: "it waits", then: []string{edited}, pending: 2, shows: "False WaitingForApproval", says: "instance type m5.large → m5.xlarge"},
 		{
 			reason: "EC2 warns of it", given: func(w *world) { w.warns = "InvalidParameterCombination: no" }, then: []string{edited}, pending: 2,
-			shows: "False WaitingForApproval", says: "EC2 warns of it: InvalidParameterCombination: no",
+			shows: "False WaitingForApproval", says: "InvalidParameterCombination",
 		},
 		{reason: "what is launched cannot be read", given: silent(1), shows: ""},
 		{
 			reason: "EC2 refuses the version", given: func(w *world) { w.fails["create a version"] = errRefused }, then: []string{edited + " (fails)"},
-			shows: "False WaitingForApproval", says: "is being made",
+			shows: "False WaitingForApproval", says: "Slipway is creating the version that needs approval",
 		},
 		{reason: "versions are known from status", given: func(w *world) { w.seen.Template.Recorded = true }, then: []string{edited}, pending: 2, shows: "False WaitingForApproval"},
 	} {
@@ -127,7 +127,7 @@ func TestDecideNodegroupData(t *testing.T) {
 		reason, value, shows, says string
 	}{
 		{"it is short", data(10), "True Ready", ""},
-		{"it takes nearly all that EC2 allows", data(15200), "True Ready", "more than nine tenths"},
+		{"it takes nearly all that EC2 allows", data(15200), "True Ready", "more than 90% of"},
 		{"it is too large", data(60000), "False UserDataTooLarge", `Secret "bootstrap"`},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

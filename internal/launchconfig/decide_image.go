@@ -74,8 +74,9 @@ func namedImageMissing(err error, id string) error {
 		return err
 	}
 	return &discovery.NotFoundError{
-		Kind: "image", What: id, Advice: "it does not exist in this region, or is not shared with this account. Running nodes are left alone, and no new node can be launched: " +
-			"set ami.id to an image that exists, or leave it out to have one looked up",
+		Kind: "image", What: id, Advice: "it does not exist in this region, or is not shared with this account. " +
+			"Running nodes are kept, but no new node can be launched. Set ami.id to an image that exists, or " +
+			"remove it to have Slipway look up an image",
 	}
 }
 

@@ -65,7 +65,8 @@ func decideMissing(in Input, plan *reconcile.Plan) bool {
 		plan.LookAgain(describeAgain - in.Now.Sub(since.Time))
 		return false
 	}
-	message := fmt.Sprintf("launch template %s was deleted outside Slipway. Slipway recreates it; running nodes stay", status.LaunchTemplateID)
+	message := fmt.Sprintf("launch template %s was deleted outside Slipway. Slipway recreates it. Running nodes "+
+		"are kept", status.LaunchTemplateID)
 	if status.LastLostTemplateID != status.LaunchTemplateID {
 		plan.Tell(reconcile.Warningf(infrav1.LaunchTemplateLostEvent, "%s", message))
 	}

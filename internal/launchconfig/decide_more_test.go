@@ -112,7 +112,7 @@ func TestDecideFollowing(t *testing.T) {
 // Provider AWS.
 func TestDecideRelease(t *testing.T) {
 	t.Parallel()
-	const released = "create a version of launch template T as Cluster API Provider AWS has it: annotation " + infrav1.ReleaseAnnotation + " asks for it"
+	const released = "create a version of launch template T as Cluster API Provider AWS has it: annotation " + infrav1.ReleaseAnnotation + " requests it"
 	for _, row := range []struct {
 		reason string
 		given  func(w *world)

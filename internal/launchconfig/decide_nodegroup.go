@@ -39,7 +39,8 @@ func nodegroupContradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType disc
 	if slices.Contains(instanceType.Architectures, architecture) {
 		return "", ""
 	}
-	return infrav1.ArchitectureMismatchReason, fmt.Sprintf("images of amiType %s are for %s, and instance type %s runs %s: change one of them",
+	return infrav1.ArchitectureMismatchReason, fmt.Sprintf("images of amiType %s are built for %s, but instance "+
+		"type %s is %s. No launch template version is created, and running nodes are kept. Change one of them",
 		spec.Nodegroup.AMIType, architecture, instanceType.Name, strings.Join(instanceType.Architectures, ", "))
 }
 

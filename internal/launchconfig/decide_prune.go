@@ -45,7 +45,8 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 		case len(plan.Actions) > 0:
 			return false
 		case len(in.Seen.Refused) > 0:
-			reconciling.False(config, condition, infrav1.PruneFailedReason, fmt.Sprintf("EC2 refused to delete versions (%s). No node is affected; the deletion is retried", refusals(in.Seen.Refused)))
+			reconciling.False(config, condition, infrav1.PruneFailedReason, fmt.Sprintf("EC2 refused to delete versions (%s). No "+
+				"node is affected. Slipway retries the deletion", refusals(in.Seen.Refused)))
 			plan.LookAgain(pruneAgain)
 			return true
 		}
@@ -76,11 +77,13 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 	}
 	unused := launchtemplate.PrunePlan(seen.Versions, keep, wanted.Number, versionsInUse(in))
 	if len(unused) == 0 {
-		reconciling.True(config, condition, infrav1.ReadyReason, "versions above versionsToKeep are in use")
+		reconciling.True(config, condition, infrav1.ReadyReason, "versions in excess of versionsToKeep are "+
+			"still in use")
 		plan.LookAgain(pruneAgain)
 		return true
 	}
-	plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "the spec keeps %d configurations, and nobody uses these versions", keep)
+	plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "versionsToKeep is %d, and nothing uses these "+
+		"versions", keep)
 	return false
 }
 
@@ -147,7 +150,8 @@ func decideSweeping(in Input, _ prune, delivered delivery, plan *reconcile.Plan)
 			return err
 		}
 		if !wasDone(in, isThis) {
-			plan.Do(sweepStorage{Place: place, Owner: owner(in.Object), Keep: pointedTo(in.Seen.Template.Versions, delivered.item)}, "versions were deleted that pointed there")
+			plan.Do(sweepStorage{Place: place, Owner: owner(in.Object), Keep: pointedTo(in.Seen.Template.Versions, delivered.item)}, "the versions that referred to it were "+
+				"deleted")
 		}
 	}
 	return nil

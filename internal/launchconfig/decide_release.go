@@ -28,7 +28,9 @@ func decideRelease(in Input, launch steered, plan *reconcile.Plan) bool {
 	}
 	if launch.pending != nil || config.Spec.PinnedVersion != nil {
 		reconciling.False(config, infrav1.ReleasedCondition, infrav1.ReleasingReason,
-			"what the spec asks for is not what is launched, and Cluster API Provider AWS would launch it: approve it, mend what its dry run found, or remove pinnedVersion")
+			"the configuration in the spec differs from the one that nodes run, and Cluster API Provider AWS "+
+				"would roll it out. Approve it, correct the problem that its dry run found, or remove "+
+				"pinnedVersion")
 		return false
 	}
 	input, err := capaInput(in, launch.input)
@@ -44,10 +46,10 @@ func decideRelease(in Input, launch steered, plan *reconcile.Plan) bool {
 	case err != nil:
 		pool.ShowFailure(config, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
 	case !released:
-		plan.Do(releaseVersion{TemplateID: seen.Template.ID, Owner: owner(config), Input: input}, "annotation %s asks for it", infrav1.ReleaseAnnotation)
+		plan.Do(releaseVersion{TemplateID: seen.Template.ID, Owner: owner(config), Input: input}, "annotation %s requests it", infrav1.ReleaseAnnotation)
 	default:
 		reconciling.True(config, infrav1.ReleasedCondition, infrav1.ReleasedReason,
-			fmt.Sprintf("version %d of launch template %s has the form that Cluster API Provider AWS expects", number, seen.Template.Name))
+			fmt.Sprintf("version %d of launch template %s is in the format that Cluster API Provider AWS expects", number, seen.Template.Name))
 	}
 	return false
 }
@@ -64,7 +66,8 @@ func capaInput(in Input, input launchtemplate.Input) (launchtemplate.Input, erro
 	}
 	if owning.Kind == kindSelfManaged {
 		if !owning.Exists {
-			return launchtemplate.Input{}, errors.New("the pool that goes back to Cluster API Provider AWS does not exist")
+			return launchtemplate.Input{}, errors.New("the pool that is being released to Cluster API Provider " +
+				"AWS does not exist")
 		}
 		if owning.InstanceType != nil {
 			form.InstanceType = *owning.InstanceType

@@ -74,7 +74,8 @@ func imageSuits(in Input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if image.Gone != "" {
-		plan.Tell(reconcile.Warningf(infrav1.ImageGoneEvent, "Image %s no longer exists. Slipway looks up another one; running nodes stay", image.Gone))
+		plan.Tell(reconcile.Warningf(infrav1.ImageGoneEvent, "Image %s no longer exists. Slipway looks up "+
+			"another one. Running nodes are kept", image.Gone))
 	}
 	if reason, message := contradiction(&in.Object.Spec, in.Seen.Lookups.Type.Value, image.Image); reason != "" {
 		reconciling.False(in.Object, infrav1.ResolvedCondition, reason, message)
@@ -138,7 +139,8 @@ func lookupsSucceeded(in Input, plan *reconcile.Plan) bool {
 			return false
 		case in.Object.Spec.NetworkInterfaces[i].Subnet != nil && len(subnets.Value) != 1:
 			reconciling.False(in.Object, infrav1.ResolvedCondition, infrav1.InvalidSpecReason, fmt.Sprintf(
-				"networkInterfaces[%d].subnet matches %d subnets, and an interface is in one: give its id, or narrower filters", i, len(subnets.Value)))
+				"networkInterfaces[%d].subnet matches %d subnets, but an interface has exactly one. Set the "+
+					"subnet's ID, or narrow the filters", i, len(subnets.Value)))
 			return false
 		}
 	}

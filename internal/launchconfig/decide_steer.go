@@ -71,7 +71,8 @@ func decidePinned(in Input, number int64, plan *reconcile.Plan) bool {
 	for _, version := range seen.NewestFirst() {
 		present = append(present, version.Number)
 	}
-	message := fmt.Sprintf("version %d, which spec.pinnedVersion names, does not exist: the launch template has versions %s. Nodes keep the version that they have; set spec.pinnedVersion to one of these", number, numberList(present))
+	message := fmt.Sprintf("version %d, which spec.pinnedVersion names, does not exist. The launch template has "+
+		"versions %s. Nodes keep the version that they run. Set spec.pinnedVersion to one of these versions", number, numberList(present))
 	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.VersionNotFoundReason, message)
 	return false
 }
@@ -102,7 +103,8 @@ func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan)
 	config := in.Object
 	if pinned := config.Spec.PinnedVersion; pinned != nil {
 		reconciling.False(config, infrav1.RolloutApprovedCondition, infrav1.PinnedReason,
-			fmt.Sprintf("the configuration of version %d is launched, which pinnedVersion names, whatever else the spec asks for", *pinned))
+			fmt.Sprintf("nodes run the configuration of version %d, because pinnedVersion names it, regardless "+
+				"of the rest of the spec", *pinned))
 		return launch, true
 	}
 	if config.Spec.Rollout != infrav1.LaunchConfigRolloutManual {
@@ -120,7 +122,8 @@ func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan)
 	if !known {
 		return steered{}, false
 	}
-	reconciling.False(config, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason, "the version that is to be approved is being made")
+	reconciling.False(config, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason, "Slipway is creating the version that "+
+		"needs approval")
 	return steered{input: earlier, pending: &pending, unapproved: true}, true
 }
 
@@ -223,10 +226,10 @@ func decidePending(in Input, launch steered, plan *reconcile.Plan) (number int64
 	if launch.unapproved {
 		what := why
 		if warning := in.Seen.Warnings[number]; warning != "" {
-			what += "; EC2 warns of it: " + warning
+			what += "; EC2 reports a warning: " + warning
 		}
 		reconciling.False(in.Object, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason,
-			fmt.Sprintf("version %d waits for annotation %s: %q: %s", number, infrav1.ApprovedVersionAnnotation, strconv.FormatInt(number, 10), what))
+			fmt.Sprintf("version %d waits for approval by annotation %s: %q: %s", number, infrav1.ApprovedVersionAnnotation, strconv.FormatInt(number, 10), what))
 	}
 	return number, why, true
 }

@@ -62,13 +62,13 @@ func decideStorage(in Input, delivered delivery, plan *reconcile.Plan) bool {
 func storageReason(last storedItem, item bootstrapstorage.Item) string {
 	switch {
 	case last.Seen.IsZero():
-		return "it is not known to be there"
+		return "it may not exist"
 	case last.Location != item.Location:
 		return "bootstrap data changed"
 	case last.Digest != item.Digest():
 		return reasonToken
 	}
-	return "it was looked for a day ago"
+	return "its existence was last checked a day ago"
 }
 
 // placesText returns where bootstrap data may be once an item is written, as PlacesAnnotation has

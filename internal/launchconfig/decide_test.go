@@ -72,17 +72,18 @@ func TestDecideVersions(t *testing.T) {
 			template.DefaultVersion = 1
 			w.seen.Template.Template = &template
 			w.seen.Template.Versions[0].Default, w.seen.Template.Versions[1].Default = true, false
-		}, []string{"make version 2 the default of launch template T: somebody else made version 1 the default", "LaunchTemplateChangedOutside"}}}},
+		}, []string{"make version 2 the default of launch template T: version 1 was made the default outside Slipway", "LaunchTemplateChangedOutside"}}}},
 		{reason: "somebody else takes a tag away", when: []when{{func(w *world) {
 			delete(w.seen.Template.Template.Tags, infrav1.TagTokens)
-		}, []string{"set tags " + infrav1.TagTokens + " of launch template T: somebody else changed them", "LaunchTemplateChangedOutside"}}}},
+		}, []string{"set tags " + infrav1.TagTokens + " of launch template T: they were changed outside Slipway", "LaunchTemplateChangedOutside"}}}},
 		{reason: "tags are asked for, and no longer", when: []when{
 			{func(w *world) { w.config.Spec.AdditionalTags = map[string]string{"team": "blue"} }, []string{
 				"create a version of launch template T: tag team added", "make version 2 the default of launch template T: tag team added",
-				"set tags team of launch template T: they follow from the spec",
+				"set tags team of launch template T: the spec requests them",
 			}},
 			{func(w *world) { w.config.Spec.AdditionalTags = nil }, []string{
-				"make version 1 the default of launch template T: tag team removed", "remove tags team of launch template T: the spec does not ask for them any more",
+				"make version 1 the default of launch template T: tag team removed", "remove tags team of launch template T: " +
+					"the spec no longer requests them",
 			}},
 		}},
 		{
@@ -153,9 +154,11 @@ func TestDecideVersions(t *testing.T) {
 				{func(w *world) {
 					w.fails["try version 2"] = errRefused
 					w.config.Spec.InstanceType = "m5.xlarge"
-				}, []string{edited, "try version 2 of launch template T: spec.verify asks for it, and EC2 was not asked about this configuration yet (fails)"}},
+				}, []string{edited, "try version 2 of launch template T: spec.verify requests it, and this " +
+					"configuration has not been tried yet (fails)"}},
 				{func(w *world) { clear(w.fails) }, []string{
-					"try version 2 of launch template T: spec.verify asks for it, and EC2 was not asked about this configuration yet", toTwo,
+					"try version 2 of launch template T: spec.verify requests it, and this configuration has " +
+						"not been tried yet", toTwo,
 				}},
 			}, shows: map[string]string{infrav1.VerifiedCondition: "True Ready"},
 		},
@@ -177,11 +180,12 @@ func TestDecideVersions(t *testing.T) {
 					w.seen.Bootstrap = &seenBootstrap{Exists: true, Value: secretOf("fedcba.fedcba9876543210").Data[secretValue]}
 				}, []string{"write bootstrap data to ssm:/slipway/blue/prod/workers/f7dff64697066fc8a7baf771379f53b9: join token rotated"}},
 				{func(w *world) { w.now = w.now.Add(25 * time.Hour) }, []string{
-					"write bootstrap data to ssm:/slipway/blue/prod/workers/f7dff64697066fc8a7baf771379f53b9: it was looked for a day ago",
+					"write bootstrap data to ssm:/slipway/blue/prod/workers/f7dff64697066fc8a7baf771379f53b9: " +
+						"its existence was last checked a day ago",
 				}},
 				{func(w *world) { w.config.Spec.Bootstrap.Storage = "" }, []string{
-					"create a version of launch template T: bootstrap data reaches instances in another way",
-					"make version 2 the default of launch template T: bootstrap data reaches instances in another way",
+					"create a version of launch template T: bootstrap data is stored in another place",
+					"make version 2 the default of launch template T: bootstrap data is stored in another place",
 				}},
 			},
 		},
@@ -190,7 +194,7 @@ func TestDecideVersions(t *testing.T) {
 				{setType("m5.xlarge"), []string{edited, toTwo}},
 				{func(w *world) { w.now = w.now.Add(usersVisibleAfter - time.Second) }, nil},
 				{func(w *world) { w.now = w.now.Add(time.Second) }, []string{
-					"delete versions 1 of launch template T: the spec keeps 1 configurations, and nobody uses these versions", "LaunchTemplateVersionsPruned",
+					"delete versions 1 of launch template T: versionsToKeep is 1, and nothing uses these versions", "LaunchTemplateVersionsPruned",
 				}},
 			}, shows: map[string]string{infrav1.VersionsPrunedCondition: "True Ready"},
 		},
@@ -237,7 +241,7 @@ func TestDecideVersions(t *testing.T) {
 // TestDecideMissing reads as what becomes of a config whose template EC2 does not return.
 func TestDecideMissing(t *testing.T) {
 	t.Parallel()
-	const created = "create launch template workers: the launch template was deleted by somebody else"
+	const created = "create launch template workers: the launch template was deleted outside Slipway"
 	missing := &answer[*launchtemplate.Template]{}
 	for _, row := range []struct {
 		reason string
@@ -302,7 +306,8 @@ func TestDecideDeletion(t *testing.T) {
 			reason: "its own pool goes back to CAPA", given: func(w *world) {
 				w.seen.Owner = ownerPool{Kind: kindSelfManaged, Name: configName, Exists: true, Same: true}
 				metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, infrav1.ReleaseAnnotation, "true")
-			}, then: []string{"leave launch template T to Cluster API Provider AWS: the pool goes back to Cluster API Provider AWS"}, release: true,
+			}, then: []string{"leave launch template T to Cluster API Provider AWS: the pool is being released " +
+				"to Cluster API Provider AWS"}, release: true,
 		},
 		{
 			reason: "a group uses the template", given: func(w *world) {
@@ -344,13 +349,15 @@ func TestDecideDeletion(t *testing.T) {
 		},
 		{
 			reason: "bootstrap data is kept outside", given: func(w *world) { metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, PlacesAnnotation, place.String()) },
-			then: []string{deleted, "delete bootstrap data in ssm: the launch template that pointed there is gone"}, release: true,
+			then: []string{deleted, "delete bootstrap data in ssm: the launch template that referred to it was " +
+				"deleted"}, release: true,
 		},
 		{
 			reason: "bootstrap data cannot be deleted", given: func(w *world) {
 				metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, PlacesAnnotation, place.String())
 				w.fails["delete bootstrap data"] = errRefused
-			}, then: []string{deleted, "delete bootstrap data in ssm: the launch template that pointed there is gone (fails)"}, shows: "Unknown AWSUnavailable",
+			}, then: []string{deleted, "delete bootstrap data in ssm: the launch template that referred to it " +
+				"was deleted (fails)"}, shows: "Unknown AWSUnavailable",
 		},
 		{reason: "AWS cannot be called", given: func(w *world) { w.seen.Access.Err = errRefused }, shows: "Unknown AWSUnavailable"},
 		{
@@ -371,7 +378,8 @@ func TestDecideDeletion(t *testing.T) {
 				w.seen.Owner = ownerPool{Kind: kindSelfManaged, Name: configName, Exists: true, Same: true}
 				metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, infrav1.ReleaseAnnotation, "true")
 				w.fails["leave"] = errRefused
-			}, then: []string{"leave launch template T to Cluster API Provider AWS: the pool goes back to Cluster API Provider AWS (fails)"}, shows: "Unknown AWSUnavailable",
+			}, then: []string{"leave launch template T to Cluster API Provider AWS: the pool is being released " +
+				"to Cluster API Provider AWS (fails)"}, shows: "Unknown AWSUnavailable",
 		},
 		{reason: "of somebody else's template nothing is cleaned up", given: func(w *world) {
 			w.config.Spec.Existing = &infrav1.ExistingLaunchTemplate{Name: "theirs"}

@@ -85,7 +85,8 @@ func decideTry(in Input, number int64, input launchtemplate.Input, plan *reconci
 		pool.ShowFailure(config, plan, infrav1.VerifiedCondition, infrav1.DryRunFailedReason, err)
 		return true
 	}
-	plan.Do(dryRun{TemplateID: in.Seen.Template.Template.ID, Number: number, Input: input}, "spec.verify asks for it, and EC2 was not asked about this configuration yet")
+	plan.Do(dryRun{TemplateID: in.Seen.Template.Template.ID, Number: number, Input: input}, "spec.verify requests it, and this "+
+		"configuration has not been tried yet")
 	return false
 }
 
@@ -103,10 +104,11 @@ func decideTryLaunched(in Input, number int64, input launchtemplate.Input, plan 
 	}
 	if err := failure(in, func(action dryRun) bool { return action.Number == number }); err != nil {
 		reconciling.False(in.Object, infrav1.VerifiedCondition, refused.Reason,
-			fmt.Sprintf("%s; nor can pools go on with what is launched: %s", refused.Message, aws.UserMessage(err)))
+			fmt.Sprintf("%s; pools cannot use the previous version either: %s", refused.Message, aws.UserMessage(err)))
 		return true
 	}
-	plan.Do(dryRun{TemplateID: in.Seen.Template.Template.ID, Number: number, Input: input}, "what the spec asks for is held back, and it is not known whether EC2 would launch what is launched")
+	plan.Do(dryRun{TemplateID: in.Seen.Template.Template.ID, Number: number, Input: input}, "the configuration in the spec is held "+
+		"back, and it is not known whether EC2 can launch the current version")
 	return false
 }
 

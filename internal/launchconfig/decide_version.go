@@ -59,7 +59,8 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	number, pendingWhy, made := decidePending(in, launch, plan)
 	changed := changedAt(in, present)
 	if lacksVersions(in) {
-		reconciling.Unknown(in.Object, infrav1.VersionsPrunedCondition, infrav1.VersionsNotVisibleReason, "EC2 does not describe all versions of the launch template yet")
+		reconciling.Unknown(in.Object, infrav1.VersionsPrunedCondition, infrav1.VersionsNotVisibleReason, "EC2 does not yet return all versions of "+
+			"the launch template. Slipway retries")
 	}
 	writeStatus(in, present, input.Fingerprints, accepted, reasons(in, map[int64]string{present.Number: why, number: pendingWhy}))
 	in.Object.Status.LaunchTemplateChanged = changed
@@ -85,21 +86,21 @@ func planOperation(plan *reconcile.Plan, operation launchtemplate.Operation, why
 		plan.Do(createVersion{CreateVersion: operation, Why: why}, "%s", why)
 	case launchtemplate.SetDefault:
 		if given {
-			plan.Do(setDefault{SetDefault: operation, Given: true}, "somebody else made version %d the default", operation.From)
+			plan.Do(setDefault{SetDefault: operation, Given: true}, "version %d was made the default outside Slipway", operation.From)
 		} else {
 			plan.Do(setDefault{SetDefault: operation, Why: why}, "%s", why)
 		}
 	case launchtemplate.SetTags:
-		reason := "they follow from the spec"
+		reason := "the spec requests them"
 		switch {
 		case operation.Adopt:
 			reason = reasonAdopted
 		case given:
-			reason = "somebody else changed them"
+			reason = "they were changed outside Slipway"
 		}
 		plan.Do(setTags{SetTags: operation, Given: given}, "%s", reason)
 	case launchtemplate.RemoveTags:
-		plan.Do(removeTags{operation}, "the spec does not ask for them any more")
+		plan.Do(removeTags{operation}, "the spec no longer requests them")
 	}
 }
 
@@ -210,9 +211,9 @@ func repairs(in Input) string {
 const (
 	reasonFirst    = "first version"
 	reasonToken    = "join token rotated"
-	reasonDelivery = "bootstrap data reaches instances in another way"
-	reasonLost     = "the launch template was deleted by somebody else"
-	reasonAdopted  = "taken over from Cluster API Provider AWS"
+	reasonDelivery = "bootstrap data is stored in another place"
+	reasonLost     = "the launch template was deleted outside Slipway"
+	reasonAdopted  = "adopted from Cluster API Provider AWS"
 )
 
 // Why a configuration came back, as the beginning of a reason.

@@ -68,7 +68,7 @@ func TestImageGone(t *testing.T) {
 			r.deregister(image)
 			config = r.next()
 			if row.named {
-				r.expect(config, infrav1.ResolvedCondition, metav1.ConditionFalse, infrav1.ImageNotFoundReason, "set ami.id to an image that exists")
+				r.expect(config, infrav1.ResolvedCondition, metav1.ConditionFalse, infrav1.ImageNotFoundReason, "Set ami.id to an image that exists")
 				if config.Status.Version != 1 || config.Status.LaunchedImageID != image {
 					t.Errorf("version %d with image %s is launched", config.Status.Version, config.Status.LaunchedImageID)
 				}
@@ -215,7 +215,7 @@ func TestTakenName(t *testing.T) {
 				r.expect(config, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
 				return
 			}
-			r.expect(config, infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.NameTakenReason, "named taken exist without tag")
+			r.expect(config, infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.NameTakenReason, "launch template taken exists without tag")
 			if got := len(r.templates()); got != 2 {
 				t.Errorf("%d templates: %v", got, r.templates())
 			}

@@ -39,7 +39,8 @@ type notAdoptableError struct {
 
 // Error implements error.
 func (e *notAdoptableError) Error() string {
-	return fmt.Sprintf("launch template %s (%s) is not adopted, and no other is created in its place: %s", e.template.Name, e.template.ID, e.why)
+	return fmt.Sprintf("launch template %s (%s) is not adopted, and Slipway does not create another one in its "+
+		"place: %s", e.template.Name, e.template.ID, e.why)
 }
 
 // WaitsForUser reports that only a person can resolve it.
@@ -68,7 +69,8 @@ func (p prover) adoptable(ctx context.Context, pass pass, found map[string]launc
 		return refuse(infrav1.NameTakenReason, "it belongs to %q", holder)
 	}
 	if !template.Adoptable(pass.Seen.Access.Facts.KubernetesName) {
-		return refuse(infrav1.AdoptionBlockedReason, "it does not have tag %s with value %q, which Cluster API Provider AWS sets on the templates of this cluster",
+		return refuse(infrav1.AdoptionBlockedReason, "it does not have tag %s with value %q, which Cluster API "+
+			"Provider AWS sets on the launch templates of this cluster",
 			infrav1.ClusterTagKey(pass.Seen.Access.Facts.KubernetesName), infrav1.TagValueOwned)
 	}
 	why, err := p.notUsedByPool(ctx, pass, *template)
@@ -116,13 +118,14 @@ func (p prover) notUsedByPool(ctx context.Context, pass pass, template launchtem
 func (p prover) controllingPool(ctx context.Context, config *infrav1.AWSLaunchConfig) (client.Object, string, error) {
 	reference := metav1.GetControllerOf(config)
 	if reference == nil {
-		return nil, "no pool controls this AWSLaunchConfig; only pools adopt launch templates: remove annotation " + infrav1.AdoptTemplateAnnotation, nil
+		return nil, "no pool controls this AWSLaunchConfig, and only pools adopt launch templates: remove annotation " + infrav1.AdoptTemplateAnnotation, nil
 	}
 	pools := map[string]client.Object{"AWSMachinePool": &infrav1.AWSMachinePool{}, "AWSManagedMachinePool": &infrav1.AWSManagedMachinePool{}}
 	pool, isPool := pools[reference.Kind]
 	version, err := schema.ParseGroupVersion(reference.APIVersion)
 	if err != nil || !isPool || version.Group != infrav1.GroupVersion.Group || reference.Name != config.Name {
-		return nil, fmt.Sprintf("the controlling owner reference of this AWSLaunchConfig, %s %s, is not a pool of its name", reference.Kind, reference.Name), nil
+		return nil, fmt.Sprintf("the controlling owner reference of this AWSLaunchConfig, %s %s, is not a pool "+
+			"with the same name", reference.Kind, reference.Name), nil
 	}
 	err = p.live.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: reference.Name}, pool)
 	if client.IgnoreNotFound(err) != nil {
@@ -148,10 +151,11 @@ func (p prover) notUsedByGroup(ctx context.Context, pass pass, pool *infrav1.AWS
 	}
 	group, exists := found[pool.Name]
 	if !exists {
-		return fmt.Sprintf("there is no Auto Scaling group %s", pool.Name), nil
+		return fmt.Sprintf("Auto Scaling group %s does not exist", pool.Name), nil
 	}
 	if !madeByCAPA(group.Tags, infrav1.ClusterTagKey(pass.Seen.Access.Facts.KubernetesName)) {
-		return fmt.Sprintf("Auto Scaling group %s is not one that Cluster API Provider AWS created for this cluster and no pool owns", group.Name), nil
+		return fmt.Sprintf("Auto Scaling group %s is not an unowned group that Cluster API Provider AWS created "+
+			"for this cluster", group.Name), nil
 	}
 	if group.ARN != pool.Spec.ProviderID && group.ARN != pool.Annotations[infrav1.AdoptAnnotation] {
 		return fmt.Sprintf("neither spec.providerID nor annotation %s of AWSMachinePool %s is the ARN of Auto Scaling group %s", infrav1.AdoptAnnotation, pool.Name, group.Name), nil
@@ -200,10 +204,11 @@ func (p prover) notUsedByNodegroup(ctx context.Context, pass pass, pool *infrav1
 		return "", err
 	}
 	if group == nil {
-		return fmt.Sprintf("there is no node group %s in EKS cluster %s", name, pass.Seen.Access.Facts.KubernetesName), nil
+		return fmt.Sprintf("node group %s does not exist in EKS cluster %s", name, pass.Seen.Access.Facts.KubernetesName), nil
 	}
 	if !madeByCAPA(group.Tags, infrav1.KubernetesClusterTagKey(pass.Seen.Access.Facts.KubernetesName)) {
-		return fmt.Sprintf("node group %s is not one that Cluster API Provider AWS created for this cluster and no pool owns", name), nil
+		return fmt.Sprintf("node group %s is not an unowned node group that Cluster API Provider AWS created "+
+			"for this cluster", name), nil
 	}
 	if group.LaunchTemplateID != template.ID {
 		return fmt.Sprintf("node group %s does not launch from it", name), nil

@@ -98,19 +98,19 @@ func TestAdoptionIsProven(t *testing.T) {
 			change: func(_ *rig, a *adoptionCase) {
 				a.config.OwnerReferences[0].Kind, a.config.OwnerReferences[0].APIVersion = "MachinePool", "cluster.x-k8s.io/v1beta2"
 			},
-			refused: infrav1.AdoptionBlockedReason, says: "is not a pool of its name",
+			refused: infrav1.AdoptionBlockedReason, says: "is not a pool with the same name",
 		},
 		{
 			reason:  "an owner of the pool's kind in another API group",
 			change:  func(_ *rig, a *adoptionCase) { a.config.OwnerReferences[0].APIVersion = "tenant.example/v1" },
-			refused: infrav1.AdoptionBlockedReason, says: "is not a pool of its name",
+			refused: infrav1.AdoptionBlockedReason, says: "is not a pool with the same name",
 		},
 		{
 			reason: "a pool of another name",
 			change: func(_ *rig, a *adoptionCase) {
 				a.pool.Name, a.config.OwnerReferences[0].Name = "other", "other"
 			},
-			refused: infrav1.AdoptionBlockedReason, says: "is not a pool of its name",
+			refused: infrav1.AdoptionBlockedReason, says: "is not a pool with the same name",
 		},
 		{
 			reason: "a pool that names no group", change: func(_ *rig, a *adoptionCase) { a.pool.Spec.ProviderID = "" },
@@ -152,7 +152,7 @@ func TestAdoptionIsProven(t *testing.T) {
 		},
 		{
 			reason: "a group that Slipway owns", change: func(_ *rig, a *adoptionCase) { a.groupTags[infrav1.TagMachinePool] = "red/prod/workers" },
-			refused: infrav1.AdoptionBlockedReason, says: "no pool owns",
+			refused: infrav1.AdoptionBlockedReason, says: "is not an unowned group",
 		},
 		{
 			reason: "a template of another cluster", change: func(_ *rig, a *adoptionCase) { a.templateTags = capas("other") },

@@ -18,7 +18,8 @@ type NotOwnedError struct {
 
 // Error implements error.
 func (e *NotOwnedError) Error() string {
-	return fmt.Sprintf("launch template %s (%s) does not have tag %s with value %q, and is not changed or deleted",
+	return fmt.Sprintf("launch template %s (%s) does not have tag %s with value %q, so Slipway does not change "+
+		"or delete it",
 		e.Template.Name, e.Template.ID, infrav1.TagLaunchConfig, e.Owner)
 }
 
@@ -41,9 +42,10 @@ type OwnerTagMissingError struct{ ID, Owner string }
 
 // Error implements error.
 func (e *OwnerTagMissingError) Error() string {
-	return fmt.Sprintf("launch template %s exists, but its tag %s with value %q was removed. Slipway does not change it and does not create another one. "+
-		"Nodes keep the version that they run, and edits take no effect. Put the tag back (aws ec2 create-tags --resources %s --tags 'Key=%s,Value=%s'), "+
-		"or delete the launch template to have a new one created",
+	return fmt.Sprintf("tag %[2]s with value %[3]q was removed from launch template %[1]s. Slipway does not "+
+		"change it and does not create another one. Nodes keep the version that they run, and edits have no "+
+		"effect. Restore the tag (aws ec2 create-tags --resources %[4]s --tags 'Key=%[5]s,Value=%[6]s'), or "+
+		"delete the launch template to have Slipway create a new one",
 		e.ID, infrav1.TagLaunchConfig, e.Owner, e.ID, infrav1.TagLaunchConfig, e.Owner)
 }
 

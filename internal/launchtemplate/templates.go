@@ -173,7 +173,7 @@ type VersionsUnseenError struct{ TemplateID string }
 
 // Error implements error.
 func (e *VersionsUnseenError) Error() string {
-	return fmt.Sprintf("the versions of launch template %q cannot be seen yet", e.TemplateID)
+	return fmt.Sprintf("the versions of launch template %q are not visible yet", e.TemplateID)
 }
 
 // NamesTakenError reports that templates which the owner does not have the tag of have all the
@@ -185,8 +185,9 @@ type NamesTakenError struct {
 
 // Error implements error.
 func (e *NamesTakenError) Error() string {
-	return fmt.Sprintf("launch templates named %s exist without tag %s of value %q, so that no template is created and no node is launched: "+
-		"choose another name, or delete what has it", strings.Join(e.Names, " and "), infrav1.TagLaunchConfig, e.Owner)
+	return fmt.Sprintf("launch template %s exists without tag %s of value %q, so Slipway does not own it. No "+
+		"launch template is created, and no node is launched. Choose another name, or delete the existing "+
+		"launch template", strings.Join(e.Names, " and "), infrav1.TagLaunchConfig, e.Owner)
 }
 
 // WaitsForUser says that only a person can free a name.
@@ -217,7 +218,7 @@ func (t *Templates) Prune(ctx context.Context, owner string, seen Observation, n
 			number := awssdk.ToInt64(failure.VersionNumber)
 			switch reason := failure.ResponseError; {
 			case reason == nil:
-				refused[number] = "EC2 gives no reason"
+				refused[number] = "EC2 reports no reason"
 			case reason.Code != ec2types.LaunchTemplateErrorCodeLaunchTemplateVersionDoesNotExist:
 				refused[number] = awssdk.ToString(reason.Message)
 			}

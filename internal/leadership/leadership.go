@@ -25,9 +25,10 @@ type StaleError struct {
 // Error implements error.
 func (e *StaleError) Error() string {
 	if e.Age == 0 {
-		return "not sent: this process does not hold the lease of the leader"
+		return "not sent: this process does not hold the leader lease"
 	}
-	return fmt.Sprintf("not sent: the lease of the leader was last renewed more than %s ago, and another process may lead", e.Limit)
+	return fmt.Sprintf("not sent: the leader lease was last renewed more than %s ago, so another process may be "+
+		"the leader", e.Limit)
 }
 
 // reading is a point in time by two clocks. The wall clock goes on while the machine is frozen,

@@ -152,7 +152,8 @@ func (g adoptGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 	})
 	a.Seen.Adopting = false
 	a.Memory.cloud.SeenGroups.Replace(g.Group, &before, *a.group())
-	return eventsOf(reconcile.Eventf(infrav1.ASGAdoptedEvent, "Took over Auto Scaling group %s with %d instances, which Cluster API Provider AWS created", g.Group, g.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGAdoptedEvent, "Adopted Auto Scaling group %s with %d instances, "+
+		"which Cluster API Provider AWS created", g.Group, g.Instances)), nil
 }
 
 func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -183,7 +184,8 @@ func (e emptyOut) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 		return nil, err
 	}
 	a.change(func(group *autoscalinggroup.Group) { group.MinSize, group.MaxSize, group.Capacity = 0, 0, 0 })
-	return eventsOf(reconcile.Eventf(infrav1.ASGEmptyingEvent, "Emptying Auto Scaling group %s of its %d instances", e.Group, e.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGEmptyingEvent, "Scaling Auto Scaling group %s to zero: "+
+		"terminating its %d instances", e.Group, e.Instances)), nil
 }
 
 func (d deleteWarmPool) do(ctx context.Context, a actor) ([]reconcile.Event, error) {

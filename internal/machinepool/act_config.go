@@ -41,7 +41,8 @@ func (r rollBack) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	if err := a.patchConfig(ctx, func(config *infrav1.AWSLaunchConfig) { config.Spec.Rollback = r.Rollback.DeepCopy() }); err != nil {
 		return nil, fmt.Errorf("going back to version %d: %w", r.Rollback.Version, err)
 	}
-	return eventsOf(reconcile.Warningf(infrav1.RolledBackEvent, "The roll-out failed, and the pool goes back to the configuration of version %d: %s", r.Rollback.Version, r.Rollback.Reason)), nil
+	return eventsOf(reconcile.Warningf(infrav1.RolledBackEvent, "The roll-out failed. Rolling back to the "+
+		"configuration of version %d: %s", r.Rollback.Version, r.Rollback.Reason)), nil
 }
 
 func (m markReleased) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -60,5 +61,6 @@ func (d deleteTemplate) do(ctx context.Context, a actor) ([]reconcile.Event, err
 		return nil, err
 	}
 	a.Seen.Leftovers.Templates = a.Seen.Leftovers.Templates[1:]
-	return eventsOf(reconcile.Eventf(infrav1.LaunchTemplateDeletedEvent, "Deleted launch template %s (%s), whose AWSLaunchConfig is gone", d.Template.Name, d.Template.ID)), nil
+	return eventsOf(reconcile.Eventf(infrav1.LaunchTemplateDeletedEvent, "Deleted launch template %s (%s), whose "+
+		"AWSLaunchConfig no longer exists", d.Template.Name, d.Template.ID)), nil
 }

@@ -30,7 +30,7 @@ func (t terminateInstances) do(ctx context.Context, a actor) ([]reconcile.Event,
 		}
 		how := "its replacement follows"
 		if one.Shrink {
-			how = "the group shrinks by it"
+			how = "the group scales in"
 		}
 		// What the call made of the group is known without another one.
 		a.change(func(group *autoscalinggroup.Group) {
@@ -44,7 +44,8 @@ func (t terminateInstances) do(ctx context.Context, a actor) ([]reconcile.Event,
 				group.Capacity--
 			}
 		})
-		told = append(told, reconcile.Eventf(infrav1.InstanceTerminatedEvent, "Terminated instance %s, whose Machine was deleted; %s", one.Instance, how))
+		told = append(told, reconcile.Eventf(infrav1.InstanceTerminatedEvent, "Terminated instance %s, because its "+
+			"Machine was deleted; %s", one.Instance, how))
 	}
 	return told, nil
 }
@@ -170,7 +171,7 @@ func (r removeMachines) do(ctx context.Context, a actor) ([]reconcile.Event, err
 		return nil, err
 	}
 	a.Seen.Unwanted = nil
-	return eventsOf(reconcile.Eventf(infrav1.MachinesRemovedEvent, "Removed %d Machines, whose instances stay", len(r.Instances))), nil
+	return eventsOf(reconcile.Eventf(infrav1.MachinesRemovedEvent, "Deleted %d Machines. Their instances keep running", len(r.Instances))), nil
 }
 
 func (a actor) removeMachine(ctx context.Context, machine *metav1.PartialObjectMetadata) error {

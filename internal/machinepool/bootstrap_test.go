@@ -21,7 +21,7 @@ func TestBootstrapDataIsNamed(t *testing.T) {
 		says      string
 	}{
 		{"a Secret", ptr.To("data"), nil, ""},
-		{"the bootstrap provider is not ready", nil, nil, "no bootstrap data Secret yet"},
+		{"the bootstrap provider is not ready", nil, nil, "does not reference a bootstrap data Secret yet"},
 		{"an empty name", ptr.To(""), nil, "never join the cluster"},
 		{"a launch config that has its own", ptr.To(""), &infrav1.LaunchConfigReference{Name: "config"}, ""},
 	} {

@@ -90,7 +90,8 @@ func pending(plan *reconcile.Plan) bool { return len(plan.Needs)+len(plan.Action
 // reached reports whether AWS can be called for a pool, and shows why not.
 func reached(in input, plan *reconcile.Plan) bool {
 	if in.Seen.MachinePool == nil {
-		reconciling.False(in.Object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, "no MachinePool owns this object yet, so no node is launched. Name the object in spec.template.spec.infrastructureRef of a MachinePool")
+		reconciling.False(in.Object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, "no MachinePool owns this object, so no "+
+			"node is launched. Reference the object in spec.template.spec.infrastructureRef of a MachinePool")
 		return false
 	}
 	return in.Seen.Access.Show(in.Object, plan)
@@ -160,10 +161,12 @@ func awaitBootstrap(in input, _ *reconcile.Plan) bool {
 func bootstrapMissing(in input) string {
 	switch name := in.Seen.MachinePool.Spec.Template.Spec.Bootstrap.DataSecretName; {
 	case name == nil:
-		return "the MachinePool names no bootstrap data Secret yet"
+		return "the MachinePool does not reference a bootstrap data Secret yet. The bootstrap provider sets it " +
+			"when the data is ready"
 	case *name == "" && in.Object.Spec.LaunchConfigRef == nil:
-		return "spec.template.spec.bootstrap.dataSecretName of the MachinePool is empty: instances would be launched without user data, and never join the cluster. " +
-			"No instance is launched or replaced until it names a Secret, or is left out in favor of bootstrap.configRef"
+		return "spec.template.spec.bootstrap.dataSecretName of the MachinePool is empty, so instances would " +
+			"launch without user data and never join the cluster. No instance is launched or replaced. Set " +
+			"dataSecretName to the name of a Secret, or remove it and set bootstrap.configRef"
 	}
 	return ""
 }
@@ -271,12 +274,14 @@ func (e *ownerTagMissingError) Error() string {
 	state := fmt.Sprintf("Auto Scaling group %s exists with %d instances and does not have tag %s with value %s", e.group.Name, len(e.group.Instances),
 		infrav1.TagMachinePool, e.owner)
 	if e.deleting {
-		return fmt.Sprintf("%s, so it is not deleted, and neither is launch template %s, which it launches from. If the group is this pool's, set the tag (%s), "+
-			"and the deletion continues. To keep the group, or if it is not this pool's, remove finalizer %s from this object",
+		return fmt.Sprintf("%s, so Slipway deletes neither the group nor launch template %s, which it launches "+
+			"from. If the group belongs to this pool, set the tag (%s), and the deletion continues. To keep "+
+			"the group, or if it does not belong to this pool, remove finalizer %s from this object",
 			state, e.group.LaunchTemplateID, tag, infrav1.MachinePoolFinalizer)
 	}
-	return fmt.Sprintf("%s, so Slipway neither changes it nor creates another. Its nodes keep running, and edits, scaling and roll-outs wait. "+
-		"If the group is this pool's, set the tag (%s). If it is not, clear spec.providerID", state, tag)
+	return fmt.Sprintf("%s, so Slipway neither changes it nor creates another one. Its nodes keep running, but "+
+		"edits, scaling, and roll-outs wait. If the group belongs to this pool, set the tag (%s). If it does "+
+		"not, clear spec.providerID", state, tag)
 }
 
 // WaitsForUser reports that only a user can set the tag.

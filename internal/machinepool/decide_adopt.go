@@ -55,25 +55,29 @@ func mayAdopt(in input) error {
 	switch {
 	case !namesGroup(in.Object, group):
 		return adoption.Refuse(infrav1.NameTakenReason,
-			"Cluster API Provider AWS made Auto Scaling group %s for this cluster, and nothing says that it is this pool's: if it is, set annotation %s: %q",
+			"Cluster API Provider AWS created Auto Scaling group %s for this cluster, but nothing shows that it "+
+				"belongs to this pool. If it does, set annotation %s: %q",
 			group.Name, infrav1.AdoptAnnotation, group.ARN)
 	case candidate.ProofErr != nil:
 		return candidate.ProofErr
 	case candidate.OtherPool != "":
 		return adoption.Refuse(infrav1.NameTakenReason,
-			"AWSMachinePool %s has Auto Scaling group %s too: take spec.providerID from the one that is not to have it", candidate.OtherPool, group.Name)
+			"AWSMachinePool %s refers to Auto Scaling group %s too. Clear spec.providerID of the pool that must "+
+				"not own the group", candidate.OtherPool, group.Name)
 	case in.Object.Spec.LaunchConfigRef != nil:
 		return adoption.Refuse(infrav1.AdoptionBlockedReason,
-			"the launch template of Auto Scaling group %s becomes that of a launch config of the pool's own, and the pool refers to another by launchConfigRef: "+
-				"make the pool anew with awsLaunchTemplate or launchConfigTemplateRef", group.Name)
+			"Slipway adopts the launch template of Auto Scaling group %s into a launch config that the pool "+
+				"owns, but launchConfigRef of the pool names another one. Create the pool again with "+
+				"awsLaunchTemplate or launchConfigTemplateRef", group.Name)
 	case group.LaunchTemplateID == "":
-		return adoption.Refuse(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
+		return adoption.Refuse(infrav1.AdoptionBlockedReason, "Auto Scaling group %s does not use a launch template", group.Name)
 	case group.Deleting:
 		return nil // nothing of it is changed
 	case candidate.AWSMachine != "":
 		// CAPA's controller of machines would go on to act on them.
 		return adoption.Refuse(infrav1.AdoptionBlockedReason,
-			"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/how-to/migration.md",
+			"AWSMachine %s represents an instance of Auto Scaling group %s. Slipway does not adopt pools that "+
+				"have Machines of Cluster API Provider AWS. See docs/how-to/migration.md",
 			candidate.AWSMachine, group.Name)
 	}
 	return nil
@@ -129,7 +133,7 @@ func showAdoption(in input, config *infrav1.AWSLaunchConfig) {
 	switch {
 	case in.Seen.Adopting:
 		reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
-			fmt.Sprintf("Auto Scaling group %s of Cluster API Provider AWS is being taken over", in.Seen.Group.Name))
+			fmt.Sprintf("Slipway is adopting Auto Scaling group %s from Cluster API Provider AWS", in.Seen.Group.Name))
 	case condition == nil:
 		reconciling.Remove(in.Object, infrav1.AdoptedCondition)
 	case condition.Status == metav1.ConditionTrue:

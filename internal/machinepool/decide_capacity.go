@@ -54,7 +54,8 @@ func explainCapacity(in input, plan *reconcile.Plan) {
 	}
 	if launchSuspended(in) {
 		reconciling.False(in.Object, infrav1.CapacityAvailableCondition, infrav1.LaunchSuspendedReason, fmt.Sprintf(
-			"%d of %d units of capacity are there, and the group's process Launch is suspended: resume it", group.Units(), group.Capacity))
+			"the group has %d of %d units of capacity, and its Launch process is suspended, so no instance is "+
+				"launched. Resume the process", group.Units(), group.Capacity))
 		return
 	}
 	lasts := shortFor(in)
@@ -107,7 +108,7 @@ func nextAsk(lasts time.Duration) time.Duration { return min(max(lasts, askAfter
 func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.FailedLaunch) {
 	if launch == nil {
 		reconciling.Unknown(in.Object, infrav1.CapacityAvailableCondition, infrav1.WaitingForInstancesReason,
-			"the group is below its desired capacity, and no launch failed")
+			"the group is below its desired capacity. No launch has failed")
 		return
 	}
 	reason := map[autoscalinggroup.Shortage]string{

@@ -47,7 +47,7 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	}
 	differs := pool.ConfigDifferences(config, update.Spec, update.Labels, update.Annotations)
 	if differs != "" && !reconcile.Succeeded[updateLaunchConfig](in.Done) {
-		plan.Do(update, "the pool asks for %s", differs)
+		plan.Do(update, "the spec of the pool requests %s", differs)
 		return true
 	}
 	showConfig(in, config)

@@ -56,7 +56,7 @@ func decideDeletion(in input, plan *reconcile.Plan) {
 		reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.OwnerTagMissingReason, err.Error())
 		plan.LookAgain(untaggedAgain)
 		if in.Seen.InMotion {
-			plan.Do(watchInstances{Group: untagged.group.Name}, "it is not this pool's by its tags")
+			plan.Do(watchInstances{Group: untagged.group.Name}, "its tags show another owner")
 		}
 		return
 	case err != nil && !namesTaken(err):
@@ -99,7 +99,8 @@ func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 			return false
 		}
 		if group.Settings.Abandoned == infrav1.RetentionActionRetain && !reconcile.Succeeded[stopRetaining](in.Done) {
-			plan.Do(stopRetaining{Group: group.Name}, "AWS deletes no group with its instances that retains some")
+			plan.Do(stopRetaining{Group: group.Name}, "AWS cannot delete a group and its instances while the "+
+				"group retains instances")
 			return true
 		}
 		if tried, _ := reconcile.Attempted[deleteGroup](in.Done); !tried {
@@ -108,7 +109,8 @@ func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 		}
 	}
 	watchGroup(in, plan, true)
-	message := fmt.Sprintf("Auto Scaling group %s is being deleted, with %d instances left; its launch template follows", group.Name, len(group.Instances))
+	message := fmt.Sprintf("Auto Scaling group %s is being deleted, with %d instances left. Its launch template "+
+		"is deleted afterwards", group.Name, len(group.Instances))
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
 	reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 	plan.LookAgain(groupEnding)
@@ -131,7 +133,8 @@ func confirmGone(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DeletingReason,
-		"no Auto Scaling group of this pool exists; AWS is asked again, since one that was just created may not be visible yet")
+		"no Auto Scaling group of this pool is visible. Slipway checks again, because a new group may not be "+
+			"visible yet")
 	plan.LookAgain(wait)
 	return false
 }
@@ -149,8 +152,8 @@ func respectProtection(in input, plan *reconcile.Plan) bool {
 	group, level := in.Seen.Group, protection(in)
 	if level == infrav1.DeletionProtectionPreventAllDeletion {
 		reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, fmt.Sprintf(
-			"Auto Scaling group %s has deletion protection %s, so it is not deleted. Its %d instances keep running, and the pool remains. "+
-				"Set spec.deletionProtection to none to have them deleted", group.Name, level, len(group.Instances)))
+			"Auto Scaling group %s has deletion protection %s, so Slipway does not delete it. Its %d instances "+
+				"keep running, and the pool remains. Set spec.deletionProtection to none to delete them", group.Name, level, len(group.Instances)))
 		return false
 	}
 	if err := reconcile.LastFailure[lowerProtection](in.Done); err != nil {
@@ -179,13 +182,15 @@ func emptyProtected(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	if group.WarmPool != nil && !group.WarmPoolDeleting {
-		plan.Do(deleteWarmPool{Group: group.Name}, "deletion protection %s keeps a group that has a warm pool", protection(in))
+		plan.Do(deleteWarmPool{Group: group.Name}, "deletion protection %s prevents the deletion of a group "+
+			"that has a warm pool", protection(in))
 		return true
 	}
 	watchGroup(in, plan, true)
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, fmt.Sprintf(
-		"Auto Scaling group %s has deletion protection %s, so it is deleted once it is empty: %d of its instances are left. Instances in standby, or protected "+
-			"from scale in, or retained, stay until you release them. Set spec.deletionProtection to none to have all of them terminated",
+		"Auto Scaling group %s has deletion protection %s, so Slipway deletes it when it is empty: %d of its "+
+			"instances are left. Instances that are in standby, protected from scale in, or retained remain "+
+			"until you release them. Set spec.deletionProtection to none to terminate all of them",
 		group.Name, protection(in), len(group.Instances)))
 	plan.LookAgain(groupEnding)
 	return false
@@ -197,7 +202,8 @@ func emptied(in input) bool {
 }
 
 func planEmptying(in input, plan *reconcile.Plan) {
-	plan.Do(emptyOut{Group: in.Seen.Group.Name, Instances: len(in.Seen.Group.Instances)}, "%s is being deleted, and its instances leave by the hooks of their group", in.Object.Name)
+	plan.Do(emptyOut{Group: in.Seen.Group.Name, Instances: len(in.Seen.Group.Instances)}, "%s is being deleted, and its instances "+
+		"are drained by the lifecycle hooks of their group", in.Object.Name)
 }
 
 // emptyGroup drains all nodes of a group that is about to be deleted and lets its instances leave
@@ -245,7 +251,7 @@ func emptyingFailure(in input) error {
 
 // showEmptying shows which instances keep the group from being deleted.
 func showEmptying(in input, plan *reconcile.Plan, waiting []departure) {
-	message := fmt.Sprintf("Auto Scaling group %s is being emptied: %s", in.Seen.Group.Name, describe(waiting))
+	message := fmt.Sprintf("Auto Scaling group %s is being scaled to zero: %s", in.Seen.Group.Name, describe(waiting))
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DrainingReason, message)
 	reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 	plan.LookAgain(min(groupEnding, nextLook(in, waiting)))
@@ -288,7 +294,7 @@ func reportExpired(in input, plan *reconcile.Plan, departures []departure) {
 		}
 	}
 	if tried, _ := reconcile.Attempted[reportDepartures](in.Done); len(notes) > 0 && !tried {
-		plan.Do(reportDepartures{Departures: notes}, "the time limit of drains has passed")
+		plan.Do(reportDepartures{Departures: notes}, "the drain timeout has passed")
 	}
 }
 

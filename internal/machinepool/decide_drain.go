@@ -170,9 +170,9 @@ func withoutLook(in input, instance autoscalinggroup.Instance) (empty bool, stat
 	case !drainWanted(in) || !drainPossible(in):
 		return true, "not drained"
 	case instance.Leaving() && !instance.Held() && !instance.Retained():
-		return true, "its instance ends"
+		return true, "its instance is being terminated"
 	case has && machine.drained():
-		return true, "Cluster API drained it"
+		return true, "Cluster API has drained it"
 	case has && machine.drainedByCore(instance):
 		// One drains, not two. Core goes by what else is said of Machines, such as MachineDrainRules.
 		return false, fmt.Sprintf("Cluster API drains it for Machine %s", machine.Machine.Name)
@@ -301,10 +301,13 @@ func unseenEvent(in input, id string, expired bool) *reconcile.Event {
 	var event reconcile.Event
 	switch {
 	case expired:
-		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s was terminated although its node was not seen empty within %s. Increase spec.nodeDrain.timeout if its pods need longer", id, drainTimeout(in))
+		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s was terminated before its node "+
+			"was observed to be empty, because the timeout of %s passed. Increase spec.nodeDrain.timeout if "+
+			"its pods need longer", id, drainTimeout(in))
 	case in.Object.DeletionTimestamp.IsZero():
 		event = reconcile.Warningf(infrav1.NodeNotDrainedEvent,
-			"Instance %s was terminated before its node was seen empty: another program completed its lifecycle action, or the manager sent no heartbeat for %s", id, autoscalinggroup.DrainHeartbeat)
+			"Instance %s was terminated before its node was observed to be empty: another program completed its "+
+				"lifecycle action, or the manager sent no heartbeat for %s", id, autoscalinggroup.DrainHeartbeat)
 	default:
 		return nil
 	}
@@ -353,7 +356,8 @@ func release(in input, plan *reconcile.Plan, departures []departure) {
 		annotate(in, plan, func(pool *infrav1.AWSMachinePool) { recordRetained(in, pool, ids...) })
 		plan.Do(retainInstances{Group: group, Departures: notesOf(in, retain)}, "the nodes of %s were not drained within %s, and the pool retains such instances", named(ids), drainTimeout(in))
 	case len(terminate) > 0 && !tried(reconcile.Attempted[terminateRetained](in.Done)):
-		plan.Do(terminateRetained{Group: group, Instances: departureIDs(terminate)}, "the nodes of %s are empty, for which they were retained", named(departureIDs(terminate)))
+		plan.Do(terminateRetained{Group: group, Instances: departureIDs(terminate)}, "the nodes of the retained instances %s "+
+			"are empty", named(departureIDs(terminate)))
 	case len(complete) > 0 && !tried(reconcile.Attempted[completeHooks](in.Done)):
 		plan.Do(completeHooks{Group: group, Departures: notesOf(in, complete)}, "%s", statesOf(complete))
 	case len(extend) > 0 && !tried(reconcile.Attempted[extendHolds](in.Done)):
@@ -451,8 +455,9 @@ func showDrain(in input, plan *reconcile.Plan, departures []departure) {
 		plan.LookAgain(nextLook(in, waiting))
 	case len(left) > 0:
 		reconciling.False(in.Object, infrav1.NodesDrainedCondition, infrav1.InstancesRetainedReason, fmt.Sprintf(
-			"The termination of %s was abandoned outside Slipway. The group replaced these instances, and they keep running, and are charged for, until you terminate them "+
-				"with TerminateInstanceInAutoScalingGroup", strings.Join(left, ", ")))
+			"The termination of %s was abandoned outside Slipway. The group replaced these instances, but they "+
+				"keep running and are billed until you terminate them with "+
+				"TerminateInstanceInAutoScalingGroup", strings.Join(left, ", ")))
 	case meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.NodesDrainedCondition) != nil:
 		reconciling.True(in.Object, infrav1.NodesDrainedCondition, infrav1.DrainedReason, "")
 	}

@@ -34,17 +34,26 @@ func incompatible(in input, spec *infrav1.AWSLaunchConfigSpec) string {
 	// A parameter that a spec names is resolved before a version is made of it.
 	parameter := spec.Existing != nil && strings.HasPrefix(ptr.Deref(spec.AMI.ID, ""), inspection.ParameterPrefix)
 	return cmp.Or(
-		pool.If(spec.ClusterName != in.Seen.MachinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
-		pool.If(spec.Nodegroup != nil, "spec.nodegroup is set, so that its user data is for a managed node group"),
-		pool.If(spec.InstanceType == "" && spec.InstanceRequirements == nil && (mixed == nil || len(mixed.Overrides) == 0), "it names no instance type, and the pool has no mixedInstancesPolicy.overrides"),
-		pool.If(lacksDryRun(spec), "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
-		pool.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
-		pool.If(mixed != nil && block, "it asks for a Capacity Block, which cannot be used with mixedInstancesPolicy"),
+		pool.If(spec.ClusterName != in.Seen.MachinePool.Spec.ClusterName, fmt.Sprintf("it belongs to Cluster %q", spec.ClusterName)),
+		pool.If(spec.Nodegroup != nil, "its spec.nodegroup is set, so its user data is for a managed node "+
+			"group. Use an AWSLaunchConfig without nodegroup"),
+		pool.If(spec.InstanceType == "" && spec.InstanceRequirements == nil && (mixed == nil || len(mixed.Overrides) == 0), "it has no instance type, and the pool "+
+			"has no mixedInstancesPolicy.overrides: set one of them"),
+		pool.If(lacksDryRun(spec), "it requests a dry run, which requires an instance type, but has none: set "+
+			"instanceType, or remove verify"),
+		pool.If(mixed != nil && spot, "it requests Spot Instances, but the pool has mixedInstancesPolicy: set "+
+			"onDemandPercentageAboveBaseCapacity in the policy instead"),
+		pool.If(mixed != nil && block, "it requests a Capacity Block, which cannot be used with mixedInstancesPolicy"),
 		incompatibleWithWarmPool(object.WarmPool, spec, spot || block, parameter),
-		pool.If(parameter && skipsMatching(object.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS cannot tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
-		pool.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"),
-		pool.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
-		pool.If(inReservation && spot, "it asks for Spot Instances, which cannot run in the Capacity Reservation of the pool"),
+		pool.If(parameter && skipsMatching(object.RefreshPreferences), "its image is a Systems Manager "+
+			"parameter, so AWS cannot determine which instances already match: set "+
+			"refreshPreferences.skipMatching to false"),
+		pool.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, which instances need "+
+			"to read bootstrap data that is stored outside the launch template (bootstrapStorage)"),
+		pool.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it specifies a Capacity Reservation, "+
+			"which capacityReservation of the pool overrides"),
+		pool.If(inReservation && spot, "it requests Spot Instances, which cannot run in the Capacity "+
+			"Reservation of the pool"),
 	)
 }
 
@@ -55,10 +64,13 @@ func incompatibleWithWarmPool(warm *infrav1.WarmPool, spec *infrav1.AWSLaunchCon
 		return ""
 	}
 	return cmp.Or(
-		pool.If(bought, "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
+		pool.If(bought, "it requests Spot Instances or a Capacity Block, which the warmPool of the pool does "+
+			"not support"),
 		pool.If(warm.State == hibernatedWarmPool && !hibernates(spec),
-			"its instances cannot hibernate, and the pool has a warmPool in state Hibernated: set hibernationOptions.configured to true, or warmPool.state to Stopped"),
-		pool.If(parameter, "its image is a Systems Manager parameter, and Auto Scaling has no warm pool of such instances"),
+			"its instances cannot hibernate, but the pool has a warmPool in state Hibernated: set "+
+				"hibernationOptions.configured to true, or warmPool.state to Stopped"),
+		pool.If(parameter, "its image is a Systems Manager parameter, which Auto Scaling does not support with "+
+			"a warm pool"),
 	)
 }
 

@@ -36,16 +36,16 @@ func TestMayAdopt(t *testing.T) {
 		{"the annotation names it", all(candidate(nil), func(in *input) {
 			in.Object.Spec.ProviderID, in.Object.Annotations[infrav1.AdoptAnnotation] = "", poolARN
 		}), ""},
-		{"the pool does not name it", all(candidate(nil), func(in *input) { in.Object.Spec.ProviderID = "" }), "nothing says that it is this pool's"},
+		{"the pool does not name it", all(candidate(nil), func(in *input) { in.Object.Spec.ProviderID = "" }), "nothing shows that it belongs to this pool"},
 		{"the annotation names another", all(candidate(nil), func(in *input) {
 			in.Object.Spec.ProviderID, in.Object.Annotations[infrav1.AdoptAnnotation] = "", poolARN+"-2"
-		}), "nothing says that it is this pool's"},
+		}), "nothing shows that it belongs to this pool"},
 		{"it is not proven to be the namespace's", candidate(func(c *Candidate) { c.ProofErr = errRefused }), errRefused.Error()},
-		{"another pool names it too", candidate(func(c *Candidate) { c.OtherPool = "team/other" }), "AWSMachinePool team/other has Auto Scaling group pool too"},
+		{"another pool names it too", candidate(func(c *Candidate) { c.OtherPool = "team/other" }), "AWSMachinePool team/other refers to Auto Scaling group pool too"},
 		{"the pool launches from a launch config that is not its own", all(candidate(nil), func(in *input) {
 			in.Object.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "shared"}
 		}), "launchConfigRef"},
-		{"it launches from no launch template", candidate(func(c *Candidate) { c.Group.LaunchTemplateID = "" }), "launches from no launch template"},
+		{"it launches from no launch template", candidate(func(c *Candidate) { c.Group.LaunchTemplateID = "" }), "does not use a launch template"},
 		{"CAPA keeps an AWSMachine for an instance", candidate(func(c *Candidate) { c.AWSMachine = "m-1" }), "AWSMachine m-1"},
 		{"which does not matter for a group that is being deleted", candidate(func(c *Candidate) { c.AWSMachine, c.Group.Deleting = "m-1", true }), ""},
 	} {
@@ -84,9 +84,9 @@ func TestDecideDepartures(t *testing.T) {
 			then: "complete the lifecycle action of i-1, because node one (i-1): 1 pod ending"},
 		{reason: "less than a look is left of it", given: all(held, busy, limited, drainedSince("i-1", 117*time.Second), extended, recorded, watched), then: "nothing",
 			shows: []string{"NodesDrained=False/Draining: node one (i-1)"}, again: 3 * time.Second},
-		{reason: "Cluster API drained it", given: all(held, machine(func(m *Machine) {
+		{reason: "Cluster API has drained it", given: all(held, machine(func(m *Machine) {
 			m.Infra.DeletionTimestamp, m.Machine.DeletionTimestamp = ptr.To(metav1.NewTime(noon)), ptr.To(metav1.NewTime(noon))
-		})), then: "complete the lifecycle action of i-1, because instance i-1: Cluster API drained it"},
+		})), then: "complete the lifecycle action of i-1, because instance i-1: Cluster API has drained it"},
 		{reason: "an instance whose node was drained has ended", given: all(drainedSince("i-9", time.Minute), func(in *input) { in.Seen.Holds["i-9"] = Hold{Completed: true} }),
 			then: "record which nodes are being drained, because no node is being drained any longer"},
 	})
@@ -109,8 +109,8 @@ func TestEventsOfDepartures(t *testing.T) {
 	}{
 		{"the node is empty", nil, one("Terminating:Wait", func(d *departure) { d.empty = true }), "NodeDrained Drained node one; its instance i-1 is being terminated"},
 		{"it is not empty", nil, one("Terminating:Wait", func(d *departure) { d.expired = true }), "NodeDrainTimedOut Instance i-1 is terminated after 15m0s although its node was not drained"},
-		{"its Node was deleted before it was seen empty", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), "NodeNotDrained Instance i-1 was terminated before its node was seen empty"},
-		{"and the time is up", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone, d.expired = true, true, true }), "NodeDrainTimedOut Instance i-1 was terminated although its node was not seen empty"},
+		{"its Node was deleted before it was seen empty", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), "NodeNotDrained Instance i-1 was terminated before its node was observed to be empty: another program completed its lifecycle action, or the manager sent no heartbeat for 30m0s"},
+		{"and the time is up", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.gone, d.expired = true, true, true }), "NodeDrainTimedOut Instance i-1 was terminated before its node was observed to be empty, because the timeout of 15m0s passed. Increase spec.nodeDrain.timeout if its pods need longer"},
 		{"which is usual while a pool is deleted", func(in *input) { in.Object.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) },
 			one("Terminating:Wait", func(d *departure) { d.empty, d.gone = true, true }), ""},
 		{"there never was a node", nil, one("Terminating:Wait", func(d *departure) { d.empty, d.node = true, "" }), ""},
@@ -200,7 +200,8 @@ func TestMachinesOfDepartures(t *testing.T) {
 // has confirmed that they are not protected any more, or are to be spared no more.
 func TestShieldIsLowered(t *testing.T) {
 	t.Parallel()
-	const lowersBoth, stays = "give up the protection of i-1, i-2 from scale-in, because no instance refresh is to spare them any more", "i-1,i-2"
+	const lowersBoth, stays = "give up the protection of i-1, i-2 from scale-in, because no instance refresh " +
+		"has to skip them any longer", "i-1,i-2"
 	var ended edit = func(in *input) { in.Seen.LaunchConfig.Object.Status.Conditions = nil }
 	lower := func(ids ...string) edit {
 		return func(in *input) { did(in, protectInstances{Group: "pool", Instances: ids}, nil) }
@@ -236,7 +237,8 @@ func TestShieldIsLowered(t *testing.T) {
 		{reason: "AWS refused to start the refresh that is to spare one", given: all(isDue, spares("i-2"), lower("i-1"), func(in *input) { did(in, startRefresh{}, errRefused) }),
 			then: "record 2 instances, because what it was given changed", left: "i-2"},
 		{reason: "the refresh that is due is not to spare one", given: all(isDue, spares("i-2")),
-			then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more", left: stays},
+			then: "give up the protection of i-1 from scale-in, because no instance refresh has to skip them " +
+				"any longer", left: stays},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

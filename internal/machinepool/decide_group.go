@@ -37,7 +37,8 @@ func ensureGroup(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(lookAgain)
 		return false
 	case !templateAdopted(in):
-		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the group waits for its launch template to be taken over")
+		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the group waits until its launch "+
+			"template has been adopted")
 		return true
 	}
 	if blocked(in, plan) || !refreshesKnown(in, plan) {
@@ -96,7 +97,7 @@ func obstacleOf(in input) *obstacle {
 	}
 	if asked := replicas(in); !pool.Autoscaled(in.Seen.MachinePool) && (asked < spec.MinSize || asked > spec.MaxSize) {
 		return &obstacle{reason: infrav1.ReplicasOutOfBoundsReason, message: fmt.Sprintf(
-			"the MachinePool asks for %d replicas, and minSize is %d, maxSize %d: change one of them", asked, spec.MinSize, spec.MaxSize)}
+			"spec.replicas of the MachinePool is %d, but minSize is %d and maxSize is %d. Change one of them", asked, spec.MinSize, spec.MaxSize)}
 	}
 	return nil
 }
@@ -141,7 +142,9 @@ type mismatchError struct{ override Override }
 
 // Error implements error.
 func (e *mismatchError) Error() string {
-	return fmt.Sprintf("image %s is for %s, and override %s runs %s: give the override an imageID of its architecture, or take types of one architecture",
+	return fmt.Sprintf("image %s is built for %s, but instance type %s of an override is %s. The group stays as "+
+		"it is, and running nodes are kept. Set imageID of the override to an image of its architecture, or "+
+		"use instance types of one architecture",
 		e.override.ImageID, e.override.Architecture, e.override.InstanceType, strings.Join(e.override.Architectures, ", "))
 }
 
@@ -241,7 +244,7 @@ func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 	create := createGroup{Desired: desiredGroup(in), Name: in.Seen.FreeName}
 	reason := "the pool has no Auto Scaling group"
 	if lost := in.Object.Status.AutoScalingGroup; lost != nil {
-		create.Lost = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; it is made again", lost.Name)
+		create.Lost = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; Slipway recreates it", lost.Name)
 		reason = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway", lost.Name)
 		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, create.Lost)
 		// so that it is reported once, however often creating another is tried
@@ -297,7 +300,8 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	if keys := autoscalinggroup.TagChanges(desired, group); len(keys) > 0 && !reconcile.Succeeded[tagGroup](in.Done) {
-		plan.Do(tagGroup{Desired: desired, Keys: keys, Outside: asGiven(in, desired)}, "the group's tags %s differ from those that are asked for", strings.Join(keys, ", "))
+		plan.Do(tagGroup{Desired: desired, Keys: keys, Outside: asGiven(in, desired)}, "the tags %s of the group differ from "+
+			"the spec", strings.Join(keys, ", "))
 		return true
 	}
 	if reconcile.LastFailure[terminateInstances](in.Done) == nil { // which the condition says

@@ -75,7 +75,8 @@ func checkHooks(in input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if changes := hookChanges(in); len(changes) > 0 && !reconcile.Succeeded[changeHooks](in.Done) {
-		plan.Do(changeHooks{Changes: changes, Outside: hooksApplied(in)}, "the group's lifecycle hooks differ from those that are asked for")
+		plan.Do(changeHooks{Changes: changes, Outside: hooksApplied(in)}, "the lifecycle hooks of the group differ "+
+			"from the spec")
 		return true
 	}
 	if wait := in.Seen.HooksDue.Sub(in.Now); wait > 0 {

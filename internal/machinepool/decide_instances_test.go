@@ -95,7 +95,7 @@ func TestDecideDrain(t *testing.T) {
 		{reason: "a retained instance is drained further", given: all(inState("i-1", "Terminating:Retained"), retaining, func(in *input) { in.Object.Annotations[RetainedAnnotation] = `["i-1"]` }),
 			then: "drain the nodes of i-1, because i-1 is Terminating:Retained"},
 		{reason: "and terminated once its node is empty", given: all(inState("i-1", "Terminating:Retained"), retaining, empty, func(in *input) { in.Object.Annotations[RetainedAnnotation] = `["i-1"]` }),
-			then: "terminate retained instances i-1, because the nodes of i-1 are empty, for which they were retained"},
+			then: "terminate retained instances i-1, because the nodes of the retained instances i-1 are empty"},
 		{reason: "an instance that another hook had retained stays", given: all(inState("i-1", "Terminating:Retained"), recorded, watched), then: "nothing",
 			shows: []string{"NodesDrained=False/InstancesRetained: i-1"}, again: shortPatience},
 		{reason: "Cluster API drains for a Machine", given: all(held, extended, drainedSince("i-1", time.Minute), tried(syncMachines{}, nil), recorded, watched, func(in *input) {
@@ -186,21 +186,22 @@ func TestDecideMachines(t *testing.T) {
 			then: "keep AWSMachinePoolMachines: create 0, delete 1, remove 0, update 0, because i-3 leave the group"},
 		{reason: "and so is its Machine", given: all(enabled, machine("i-1", nil), machine("i-2", nil), machine("i-3", gone)),
 			then: "keep AWSMachinePoolMachines: create 0, delete 0, remove 1, update 0, because i-3 are gone"},
-		{reason: "the API server does not answer", given: all(enabled, tried(syncMachines{}, errLater)), then: "nothing", again: time.Hour},
+		{reason: "the API server does not respond", given: all(enabled, tried(syncMachines{}, errLater)), then: "nothing", again: time.Hour},
 		{reason: "an instance's Machine was deleted: the group is described first", given: all(enabled, machine("i-1", gone), machine("i-2", nil)), then: "needs the Auto Scaling group as it is now"},
 		{reason: "and its instance is terminated", given: all(enabled, machine("i-1", gone), machine("i-2", nil), fresh),
 			then: "terminate 1 instances, because the Machines of i-1 were deleted, and their nodes are drained"},
 		{reason: "which AWS refuses", given: all(enabled, machine("i-1", gone), machine("i-2", nil), fresh, tried(terminateInstances{}, errRefused), tried(syncMachines{}, nil)), then: "nothing",
 			again: aws.FateOf(errRefused).After, shows: []string{"ASGReady=False/ASGUpdateFailed"}},
 		{reason: "the pool shrinks, and a Machine is marked to go first", given: all(enabled, machine("i-1", marked), machine("i-2", nil), shrunk),
-			then: "delete the Machines of i-1, because the pool asks for fewer instances, and i-1 are to go first"},
+			then: "delete the Machines of i-1, because the pool requests fewer instances, and i-1 are " +
+				"terminated first"},
 		{reason: "the group keeps an instance whose node Cluster API drains", given: all(enabled, machine("i-1", deleting), machine("i-2", nil), shrunk), then: "nothing", again: time.Hour},
 		{reason: "the pool shrinks by an instance whose Machine was deleted", given: all(enabled, machine("i-1", gone), machine("i-2", marked), shrunk, fresh),
 			then: "terminate 1 instances, because the Machines of i-1 were deleted, and their nodes are drained"},
 		{reason: "instances are to have none any longer: Cluster API is told first", given: all(machine("i-1", nil), func(in *input) { in.Object.Status.InfrastructureMachineKind = infraMachineKind }), then: "nothing", again: lookAgain},
 		{reason: "and then they are removed", given: all(machine("i-1", nil), func(in *input) {
 			in.Seen.Unwanted = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}}
-		}), then: "remove 1 Machines, because the pool's instances are to have no Machines"},
+		}), then: "remove 1 Machines, because the pool does not have Machines for its instances"},
 		{reason: "they are removed", given: tried(removeMachines{}, nil), then: "nothing", again: time.Hour},
 	})
 }
@@ -261,7 +262,8 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "nodes are drained first", given: deleted, then: "drain the nodes of i-1, i-2, because i-1 is InService, i-2 is InService"},
 		{reason: "since when is recorded", given: all(deleted, busy), then: "record which nodes are being drained, because i-1, i-2 are being drained, or were"},
 		{reason: "the group is emptied, so that instances leave by its hooks", given: all(deleted, busy, since(0)),
-			then: "empty Auto Scaling group pool, because pool is being deleted, and its instances leave by the hooks of their group"},
+			then: "empty Auto Scaling group pool, because pool is being deleted, and its instances are drained " +
+				"by the lifecycle hooks of their group"},
 		{reason: "AWS does not empty it", given: all(deleted, busy, since(0), tried(emptyOut{}, errRefused)), then: "nothing", shows: []string{"Deleting=False/ASGDeleteFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "Cluster API drains what it is responsible for", given: all(deleted, busy, since(0), zero, func(in *input) {
 			in.Seen.Machines["i-1"] = Machine{Infra: &infrav1.AWSMachinePoolMachine{}, Machine: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}}
@@ -269,8 +271,9 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "instances that the hook holds are kept", given: all(deleted, busy, since(time.Minute), zero, inState("i-1", "Terminating:Wait")),
 			then: "extend the lifecycle action of i-1, because node n-i-1 (i-1): 1 pod ending"},
 		{reason: "nodes are not empty", given: all(deleted, busy, since(time.Minute), zero), then: "nothing",
-			shows: []string{"Deleting=True/Draining: Auto Scaling group pool is being emptied"}, again: 10 * time.Second},
-		{reason: "the time is up", given: all(deleted, busy, since(24*time.Hour), zero), then: "report i-1, i-2, because the time limit of drains has passed"},
+			shows: []string{"Deleting=True/Draining: Auto Scaling group pool is being scaled to zero"}, again: 10 * time.Second},
+		{reason: "the time is up", given: all(deleted, busy, since(24*time.Hour), zero), then: "report i-1, i-2, because the drain " +
+			"timeout has passed"},
 		{reason: "and the group is deleted", given: all(deleted, busy, since(24*time.Hour), zero, tried(reportDepartures{}, nil)), then: "delete Auto Scaling group pool, because pool is being deleted"},
 		{reason: "nobody checked the nodes for long: they have a chance once more", given: all(deleted, busy, since(24*time.Hour), zero, func(in *input) { in.Object.Status.Deletion = nil }), then: "nothing",
 			shows: []string{"Deleting=True/Draining"}, again: 10 * time.Second},
@@ -278,12 +281,15 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "AWS does not delete it", given: all(deleted, noDrain, tried(deleteGroup{}, errRefused)), then: "nothing", shows: []string{"Deleting=False/ASGDeleteFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "a group that retains instances is deleted with them", given: all(deleted, noDrain, func(in *input) {
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Settings.Abandoned = infrav1.RetentionActionRetain })
-		}), then: "have Auto Scaling group pool retain no instances, because AWS deletes no group with its instances that retains some"},
+		}), then: "have Auto Scaling group pool retain no instances, because AWS cannot delete a group and its " +
+			"instances while the group retains instances"},
 		{reason: "a group that may only be deleted empty is emptied", given: all(deleted, noDrain, protectedBy(infrav1.DeletionProtectionPreventForceDeletion)),
-			then: "empty Auto Scaling group pool, because pool is being deleted, and its instances leave by the hooks of their group"},
+			then: "empty Auto Scaling group pool, because pool is being deleted, and its instances are drained " +
+				"by the lifecycle hooks of their group"},
 		{reason: "and its warm pool deleted", given: all(deleted, noDrain, protectedBy(infrav1.DeletionProtectionPreventForceDeletion), zero, func(in *input) {
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.WarmPool = &autoscalinggroup.WarmPool{} })
-		}), then: "delete the warm pool of Auto Scaling group pool, because deletion protection prevent-force-deletion keeps a group that has a warm pool"},
+		}), then: "delete the warm pool of Auto Scaling group pool, because deletion protection " +
+			"prevent-force-deletion prevents the deletion of a group that has a warm pool"},
 		{reason: "it is not empty yet", given: all(deleted, noDrain, protectedBy(infrav1.DeletionProtectionPreventForceDeletion), zero), then: "nothing",
 			shows: []string{"Deleting=True/ASGDeletionProtected: 2 of its instances are left"}, again: groupEnding},
 		{reason: "AWS does not empty a protected group", given: all(deleted, noDrain, protectedBy(infrav1.DeletionProtectionPreventForceDeletion), tried(emptyOut{}, errRefused)), then: "nothing",
@@ -293,11 +299,11 @@ func TestDecideDeletion(t *testing.T) {
 			in.Seen.InMotion = true
 		}), then: "nothing",
 			shows: []string{"Deleting=True/ASGDeletionInProgress: 2 instances left", "ASGReady=False/ASGDeletionInProgress"}, again: groupEnding},
-		{reason: "no group can be seen", given: all(deleted, noGroup), then: "nothing", shows: []string{"Deleting=True/Deleting: AWS is asked again"}, again: lookAgain},
+		{reason: "no group can be seen", given: all(deleted, noGroup), then: "nothing", shows: []string{"Deleting=True/Deleting: Slipway checks again, because a new group may not be visible yet"}, again: lookAgain},
 		{reason: "none could be seen before either: the launch config follows", given: over, then: "needs the launch config past the cache"},
 		{reason: "Machines go with their instances", given: all(over, func(in *input) { in.Seen.Machines["i-1"] = Machine{Infra: &infrav1.AWSMachinePoolMachine{}} }),
 			then: "remove the AWSMachinePoolMachines of i-1, because their instances are gone with the group"},
-		{reason: "which the API server does not answer", given: all(over, func(in *input) { in.Seen.Machines["i-1"] = Machine{Infra: &infrav1.AWSMachinePoolMachine{}} }, tried(dropInstances{}, errLater)), then: "nothing"},
+		{reason: "which the API server does not respond", given: all(over, func(in *input) { in.Seen.Machines["i-1"] = Machine{Infra: &infrav1.AWSMachinePoolMachine{}} }, tried(dropInstances{}, errLater)), then: "nothing"},
 		{reason: "the launch config is deleted", given: all(over, config(ours)), then: "delete AWSLaunchConfig pool, because pool is being deleted, and its group is gone"},
 		{reason: "it is being deleted", given: all(over, config(func(c *infrav1.AWSLaunchConfig) {
 			c.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
@@ -336,22 +342,27 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 	}
 	specify(t, []row{
 		{reason: "AWS does not say which group it is", given: all(releasing, func(in *input) { in.Seen.GroupErr = errRefused }), then: "nothing", shows: []string{"Released=False/Releasing"}, again: aws.FateOf(errRefused).After},
-		{reason: "the group has another name", given: all(releasing, func(in *input) { changeGroup(in, func(g *autoscalinggroup.Group) { g.Name = "pool-1234" }) }), then: "nothing", shows: []string{"Released=False/NameTaken: this one is called pool-1234"}},
+		{reason: "the group has another name", given: all(releasing, func(in *input) { changeGroup(in, func(g *autoscalinggroup.Group) { g.Name = "pool-1234" }) }), then: "nothing", shows: []string{"Released=False/NameTaken: Cluster API Provider AWS finds a group by the name of its pool, pool, but this group is named pool-1234"}},
 		{reason: "CAPA does not know what the pool launches from", given: all(releasing, func(in *input) { in.Object.Spec.AWSLaunchTemplate = nil }), then: "nothing", shows: []string{"Released=False/InvalidSpec"}},
 		{reason: "the launch config is gone", given: all(releasing, noConfig), then: "create AWSLaunchConfig pool, because the pool has no launch config"},
 		{reason: "it was created again", given: all(releasing, tried(createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil)), then: "nothing", shows: []string{"Released=False/Releasing: was recreated"}},
 		{reason: "the launch config is another object's", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.OwnerReferences = nil })), then: "nothing"},
 		{reason: "the pool went back", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.Status.RolledBackFrom = "config-2" })), then: "nothing", shows: []string{"Released=False/RolledBack"}},
 		{reason: "the pool went back, and instances are protected: a refused release writes nothing", given: all(releasing, shielded, config(func(c *infrav1.AWSLaunchConfig) { c.Status.RolledBackFrom = "config-2" })), then: "nothing", shows: []string{"Released=False/RolledBack"}},
-		{reason: "nobody else knows that a protection is to be given up", given: all(releasing, marked, released, shielded), then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more"},
-		{reason: "its launch config is released first", given: releasing, then: "release AWSLaunchConfig pool, because the pool goes back to Cluster API Provider AWS"},
-		{reason: "the API server does not answer", given: all(releasing, tried(markReleased{}, errLater)), then: "nothing"},
+		{reason: "nobody else knows that a protection is to be given up", given: all(releasing, marked, released, shielded), then: "give up the protection of i-1 from " +
+			"scale-in, because no instance refresh has to skip them any longer"},
+		{reason: "its launch config is released first", given: releasing, then: "release AWSLaunchConfig pool, because " +
+			"the pool is being released to Cluster API Provider AWS"},
+		{reason: "the API server does not respond", given: all(releasing, tried(markReleased{}, errLater)), then: "nothing"},
 		{reason: "the launch template is not as CAPA wants it yet", given: all(releasing, marked), then: "nothing", shows: []string{"Released=False/Releasing"}},
-		{reason: "the launch template has another name", given: all(releasing, marked, released, config(func(c *infrav1.AWSLaunchConfig) { c.Status.LaunchTemplateName = "x" })), then: "nothing", shows: []string{"Released=False/NameTaken: this one is called x"}},
-		{reason: "the group is left", given: all(releasing, marked, released), then: "leave Auto Scaling group pool to Cluster API Provider AWS, because the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it"},
+		{reason: "the launch template has another name", given: all(releasing, marked, released, config(func(c *infrav1.AWSLaunchConfig) { c.Status.LaunchTemplateName = "x" })), then: "nothing", shows: []string{"Released=False/NameTaken: Cluster API Provider AWS finds a launch template by the name of its pool, pool, but this launch template is named x"}},
+		{reason: "the group is left", given: all(releasing, marked, released), then: "leave Auto Scaling group pool to " +
+			"Cluster API Provider AWS, because the pool is being released to Cluster API Provider AWS, and " +
+			"its launch template is in the expected format"},
 		{reason: "which AWS refuses", given: all(releasing, marked, released, tried(disownGroup{}, errRefused)), then: "nothing", shows: []string{"Released=False/Releasing"}, again: aws.FateOf(errRefused).After},
 		{reason: "the group was left: the launch config follows", given: all(releasing, marked, released, tried(disownGroup{}, nil)), then: "needs the launch config past the cache"},
-		{reason: "the launch config goes", given: all(releasing, gone, marked, func(in *input) { in.Seen.Leftovers.Config = in.Seen.LaunchConfig.Object }), then: "delete AWSLaunchConfig pool, because the pool has gone back to Cluster API Provider AWS"},
+		{reason: "the launch config goes", given: all(releasing, gone, marked, func(in *input) { in.Seen.Leftovers.Config = in.Seen.LaunchConfig.Object }), then: "delete AWSLaunchConfig pool, because " +
+			"the pool has been released to Cluster API Provider AWS"},
 		{reason: "it is going", given: all(releasing, gone, marked, func(in *input) { in.Seen.Leftovers.Config = in.Seen.LaunchConfig.Object }, tried(deleteLaunchConfig{}, nil)), then: "nothing", shows: []string{"Released=False/Releasing"}},
 		{reason: "it was not released", given: all(releasing, gone, func(in *input) { in.Seen.Leftovers.Config = in.Seen.LaunchConfig.Object }), then: "nothing"},
 		{reason: "all has gone back", given: all(releasing, gone), then: "nothing", shows: []string{"Released=True/Released"}},

@@ -197,7 +197,8 @@ func endInstances(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	if tried, _ := reconcile.Attempted[deleteMachines](in.Done); len(ends.Delete) > 0 && !tried {
-		plan.Do(deleteMachines{Instances: ends.Delete}, "the pool asks for fewer instances, and %s are to go first", named(ends.Delete))
+		plan.Do(deleteMachines{Instances: ends.Delete}, "the pool requests fewer instances, and %s are "+
+			"terminated first", named(ends.Delete))
 	}
 	return true
 }
@@ -281,7 +282,7 @@ func dropMachines(in input, plan *reconcile.Plan) bool {
 	for _, machine := range in.Seen.Unwanted {
 		remove.Machines = append(remove.Machines, machine.Name)
 	}
-	plan.Do(remove, "the pool's instances are to have no Machines")
+	plan.Do(remove, "the pool does not have Machines for its instances")
 	return true
 }
 

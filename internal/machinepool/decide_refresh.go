@@ -95,7 +95,8 @@ func lowerShield(in input, plan *reconcile.Plan, spare []string) error {
 		}
 	}
 	if len(protected) > 0 {
-		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: protected}, "no instance refresh is to spare them any more")
+		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: protected}, "no instance refresh has to skip them "+
+			"any longer")
 		return nil
 	}
 	annotate(in, plan, func(pool *infrav1.AWSMachinePool) {

@@ -68,10 +68,11 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 	switch {
 	case in.Seen.Group.Name != name:
 		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
-			"Cluster API Provider AWS finds a group by its pool's name, %s, and this one is called %s", name, in.Seen.Group.Name))
+			"Cluster API Provider AWS finds a group by the name of its pool, %s, but this group is named %s", name, in.Seen.Group.Name))
 	case in.Object.Spec.AWSLaunchTemplate == nil:
 		return refuseRelease(in, infrav1.InvalidSpecReason,
-			"Cluster API Provider AWS knows neither launchConfigRef nor launchConfigTemplateRef: make a pool with awsLaunchTemplate, and move to it")
+			"Cluster API Provider AWS does not support launchConfigRef or launchConfigTemplateRef. Create a "+
+				"pool with awsLaunchTemplate, and migrate to it")
 	case config == nil && reconcile.Succeeded[createLaunchConfig](in.Done), config != nil && reconcile.Succeeded[createLaunchConfig](in.Done):
 		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was recreated")
 	case config == nil: // it was taken away, and is needed once more
@@ -80,12 +81,13 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 		return showForeignConfig(in, plan)
 	case config.Status.RolledBackFrom != "":
 		return refuseRelease(in, infrav1.RolledBackReason, fmt.Sprintf(
-			"the pool went back, and what its spec asks for is not what runs: Cluster API Provider AWS would launch by the spec again. "+
-				"Remove annotation %s, edit the spec to what runs, and then set it again", infrav1.ReleaseAnnotation))
+			"the pool was rolled back, so its nodes do not run the configuration in its spec, which Cluster API "+
+				"Provider AWS would roll out again. Remove annotation %s, edit the spec to match what runs, "+
+				"and then set the annotation again", infrav1.ReleaseAnnotation))
 	}
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
 		if tried, _ := reconcile.Attempted[markReleased](in.Done); !tried {
-			plan.Do(markReleased{Config: config.Name}, "the pool goes back to Cluster API Provider AWS")
+			plan.Do(markReleased{Config: config.Name}, "the pool is being released to Cluster API Provider AWS")
 		}
 		return false
 	}
@@ -97,10 +99,12 @@ func templateReleased(in input, config *infrav1.AWSLaunchConfig) bool {
 	name, condition := in.Object.Name, meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
 	switch {
 	case condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation:
-		return refuseRelease(in, infrav1.ReleasingReason, "the launch template is being changed into the form that Cluster API Provider AWS expects")
+		return refuseRelease(in, infrav1.ReleasingReason, "Slipway is converting the launch template to the "+
+			"format that Cluster API Provider AWS expects")
 	case config.Status.LaunchTemplateName != name:
 		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
-			"Cluster API Provider AWS finds a launch template by its pool's name, %s, and this one is called %s", name, config.Status.LaunchTemplateName))
+			"Cluster API Provider AWS finds a launch template by the name of its pool, %s, but this launch "+
+				"template is named %s", name, config.Status.LaunchTemplateName))
 	}
 	return true
 }
@@ -127,7 +131,7 @@ func releaseGroup(in input, plan *reconcile.Plan) bool {
 	})
 	plan.Do(disownGroup{
 		Group: in.Seen.Group.Name, Hooks: lifecyclehook.Sort(lifecyclehook.Of(in.Object.Spec.LifecycleHooks)), RetiredHooks: applied.Hooks,
-	}, "the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it")
+	}, "the pool is being released to Cluster API Provider AWS, and its launch template is in the expected format")
 	return true
 }
 
@@ -146,7 +150,7 @@ func releaseConfig(in input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if tried, _ := reconcile.Attempted[deleteLaunchConfig](in.Done); !tried && config.DeletionTimestamp.IsZero() {
-		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has gone back to Cluster API Provider AWS")
+		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has been released to Cluster API Provider AWS")
 		return true
 	}
 	return refuseRelease(in, infrav1.ReleasingReason, "the launch config is being deleted")

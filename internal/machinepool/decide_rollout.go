@@ -49,11 +49,13 @@ func waitsToRollOut(in input) bool {
 		return true
 	case launchable(in) == nil:
 		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForLaunchConfigReason, withRefresh(in,
-			"What the instances should run is not known until LaunchTemplateReady is True. Running instances are kept"))
+			"The configuration that instances should run is not known until LaunchTemplateReady is True. "+
+				"Running instances are kept"))
 		return true
 	case settling(in):
 		reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.SettlingReason,
-			because(causeOf(in), withRefresh(in, fmt.Sprintf("the roll-out begins when the spec has not changed for %v", in.Seen.Settings.SettleWindow))))
+			because(causeOf(in), withRefresh(in, fmt.Sprintf("the roll-out starts when the spec has not changed "+
+				"for %v", in.Seen.Settings.SettleWindow))))
 		return true
 	case !pointed(in) && !rootVolumesOf(in).inPlace && !holdsConfiguration(in):
 		// A refresh would replace nothing: the group still launches what it launched before.
@@ -72,7 +74,8 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	}
 	if reconcile.Succeeded[cancelRefresh](in.Done) {
 		newest := latest(in.Seen.Refreshes.List)
-		showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is desired", newest.ID))
+		showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being canceled, "+
+			"because a newer configuration is desired", newest.ID))
 		plan.LookAgain(lookAgain)
 		return true
 	}
@@ -166,7 +169,8 @@ func actOnRollout(in input, plan *reconcile.Plan) {
 	case autoscalinggroup.Left:
 		showNotRolledOut(in, infrav1.InstancesLeftReason, decision.Reason)
 	case autoscalinggroup.Later:
-		showNotRolledOut(in, endedReason(newest), fmt.Sprintf("%s; instance refresh %s ended as %s%s. The next one starts by itself, or with an edit",
+		showNotRolledOut(in, endedReason(newest), fmt.Sprintf("%s; instance refresh %s finished with status "+
+			"%s%s. The next one starts automatically, or after an edit",
 			decision.Reason, newest.ID, newest.Status, said(newest)))
 		plan.LookAgain(decision.Wait)
 	case autoscalinggroup.GoBack:
@@ -209,7 +213,7 @@ func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh)
 		plan.LookAgain(lookAgain)
 		return
 	}
-	plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: cause(in)}, "%s", because(cause(in), "a newer configuration is wanted"))
+	plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: cause(in)}, "%s", because(cause(in), "a newer configuration is desired"))
 }
 
 // startIfStillDue starts a refresh if it is still due by what AWS and the API server say now: what a
@@ -229,7 +233,8 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 		return
 	}
 	if coming := unshieldable(decision.Shield); coming != "" {
-		showNotRolledOut(in, infrav1.WaitingForRefreshReason, fmt.Sprintf("%s; instance %s runs the desired configuration, and must be in service before a refresh can skip it", decision.Reason, coming))
+		showNotRolledOut(in, infrav1.WaitingForRefreshReason, fmt.Sprintf("%s; instance %s runs the desired "+
+			"configuration, but a refresh can skip it only when it is in service", decision.Reason, coming))
 		plan.LookAgain(lookAgain)
 		return
 	}
@@ -238,7 +243,8 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	}
 	annotate(in, plan, announcedRefresh(in, decision.Shield))
 	if unprotected := unprotectedOf(in, decision.Shield); len(unprotected) > 0 {
-		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: unprotected, Protect: true}, "they run what is wanted, and are to be spared by the instance refresh")
+		plan.Do(protectInstances{Group: in.Seen.Group.Name, Instances: unprotected, Protect: true}, "they run the desired configuration, and "+
+			"the instance refresh must skip them")
 		return
 	}
 	start := refreshFor(in, decision)
@@ -301,7 +307,8 @@ func showRefusedRefresh(in input, plan *reconcile.Plan, err error) {
 	pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
 	if condition != nil && condition.Reason == infrav1.RefreshStartFailedReason {
-		showNotRolledOut(in, condition.Reason, strings.TrimSuffix(condition.Message, ".")+": change spec.refreshPreferences, or what it names in AWS")
+		showNotRolledOut(in, condition.Reason, strings.TrimSuffix(condition.Message, ".")+": correct spec.refreshPreferences, or "+
+			"the AWS resource that it refers to")
 	}
 }
 
@@ -311,7 +318,7 @@ func goBack(in input, plan *reconcile.Plan, refresh *autoscalinggroup.Refresh) {
 	if tried, _ := reconcile.Attempted[rollBack](in.Done); tried {
 		return
 	}
-	reason := fmt.Sprintf("instance refresh %s ended as %s%s", refresh.ID, refresh.Status, said(refresh))
+	reason := fmt.Sprintf("instance refresh %s finished with status %s%s", refresh.ID, refresh.Status, said(refresh))
 	if why := cause(in); why != "" {
 		reason += " (" + why + ")"
 	}
@@ -320,7 +327,8 @@ func goBack(in input, plan *reconcile.Plan, refresh *autoscalinggroup.Refresh) {
 
 // wentBack describes what failed and what to do.
 func wentBack(config *infrav1.AWSLaunchConfig) string {
-	return fmt.Sprintf("the pool went back to the configuration before, because %s: edit the spec, or set refreshPreferences.rollback to false to try it again",
+	return fmt.Sprintf("the pool was rolled back to the previous configuration, because %s. Edit the spec, or "+
+		"set refreshPreferences.rollback to false to retry",
 		config.Spec.Rollback.Reason)
 }
 
@@ -332,7 +340,8 @@ func rolledBack(config *infrav1.AWSLaunchConfig) bool {
 
 // leaveToUser shows that a roll-out waits for its user.
 func leaveToUser(in input, decision autoscalinggroup.Decision) {
-	showNotRolledOut(in, infrav1.RefreshDisabledReason, decision.Reason+", and refreshPreferences.disable leaves it to you to replace them")
+	showNotRolledOut(in, infrav1.RefreshDisabledReason, decision.Reason+". refreshPreferences.disable is true, "+
+		"so you must replace them yourself")
 }
 
 // showNotRolledOut shows why not all instances run what is wanted. In a rollback that is not the

@@ -53,13 +53,14 @@ func replacedBecause(in input, desired autoscalinggroup.Desired) string {
 	kind := in.Seen.MachinePool.Spec.Template.Spec.Bootstrap.ConfigRef.Kind
 	switch {
 	case !slices.Contains(joinByRole, kind):
-		return "nodes whose bootstrap data may hold a join token cannot join again with the user data of their launch, and the pool's is from neither an EKSConfig nor a NodeadmConfig"
+		return "the bootstrap data may hold a join token, with which a node cannot join again after its root volume is " +
+			"replaced. Only bootstrap data of an EKSConfig or a NodeadmConfig is known to have none"
 	case launchable(in).Status.BootstrapDataLocation != "":
-		return "the bootstrap data is not in the launch template, and what is stored elsewhere changes"
+		return "the bootstrap data is stored outside the launch template, where it changes"
 	case !desired.SameButImages(*in.Seen.Group):
 		return "more changes than images of overrides that had one"
 	case !wanted(in).FitInPlace(in.Seen.Group.Instances):
-		return "not all instances were launched from the group's launch template version with a type of its overrides"
+		return "not all instances were launched from the group's launch template version with an instance type of its overrides"
 	}
 	return ""
 }

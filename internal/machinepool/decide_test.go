@@ -329,19 +329,22 @@ func TestDecideLaunchConfig(t *testing.T) {
 		{reason: "it was created in an earlier pass, and the cache does not show it yet", given: func(in *input) { in.Seen.LaunchConfig.Recent = true }, then: "nothing", again: pool.CacheBehind},
 		{reason: "the API server does not take it", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, invalid) }, then: "nothing",
 			shows: []string{"LaunchTemplateReady=False/InvalidSpec", "RolledOut=Unknown/WaitingForLaunchConfig"}, again: time.Hour},
-		{reason: "the spec was edited", given: func(in *input) { in.Object.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" }, then: "update AWSLaunchConfig pool, because the pool asks for instanceType m5.large → m6i.large"},
+		{reason: "the spec was edited", given: func(in *input) { in.Object.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" }, then: "update AWSLaunchConfig pool, because " +
+			"the spec of the pool requests instanceType m5.large → m6i.large"},
 		{reason: "something was added, and something that has parts edited", given: func(in *input) {
 			in.Object.Spec.AWSLaunchTemplate.SSHKeyName, in.Object.Spec.AWSLaunchTemplate.RootVolume = ptr.To("key"), &infrav1.Volume{Size: 80}
-		}, then: "update AWSLaunchConfig pool, because the pool asks for another rootVolume, sshKeyName none → key"},
+		}, then: "update AWSLaunchConfig pool, because the spec of the pool requests another rootVolume, " +
+			"sshKeyName none → key"},
 		{reason: "a version was approved", given: func(in *input) {
 			in.Object.Annotations[infrav1.ApprovedVersionAnnotation] = "1"
-		}, then: "update AWSLaunchConfig pool, because the pool asks for other annotations"},
-		{reason: "the labels differ", given: func(in *input) { in.Seen.LaunchConfig.Object.Labels = nil }, then: "update AWSLaunchConfig pool, because the pool asks for other labels"},
+		}, then: "update AWSLaunchConfig pool, because the spec of the pool requests other annotations"},
+		{reason: "the labels differ", given: func(in *input) { in.Seen.LaunchConfig.Object.Labels = nil }, then: "update AWSLaunchConfig pool, because " +
+			"the spec of the pool requests other labels"},
 		{reason: "the API server does not take the edit", given: func(in *input) {
 			in.Object.Spec.AWSLaunchTemplate.InstanceType = "x"
 			did(in, updateLaunchConfig{Name: "pool"}, invalid)
 		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/InvalidSpec"}, again: time.Hour},
-		{reason: "the API server does not answer", given: func(in *input) {
+		{reason: "the API server does not respond", given: func(in *input) {
 			in.Object.Spec.AWSLaunchTemplate.InstanceType = "x"
 			did(in, updateLaunchConfig{Name: "pool"}, errLater)
 		}, then: "nothing"},
@@ -355,7 +358,7 @@ func TestDecideLaunchConfig(t *testing.T) {
 		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/ImageNotFound", "RolledOut=Unknown/WaitingForLaunchConfig"}, again: time.Hour},
 		{reason: "its template cannot be followed", given: func(in *input) { template("it does not exist")(in); none(in) }, then: "nothing", shows: []string{"LaunchTemplateReady=False/LaunchConfigTemplateNotFound"}, again: time.Hour},
 		{reason: "its template cannot be followed any longer", given: template("it does not exist"), then: "nothing",
-			shows: []string{"LaunchTemplateReady=False/LaunchConfigTemplateNotFound: the pool goes on"}, again: time.Hour},
+			shows: []string{"LaunchTemplateReady=False/LaunchConfigTemplateNotFound: the pool continues to use its current configuration"}, again: time.Hour},
 		{reason: "its template is not for this pool", given: func(in *input) {
 			template("")(in)
 			in.Seen.LaunchConfig.Source.Template.Spec.Template.Spec.InstanceType = ""
@@ -367,9 +370,9 @@ func TestDecideLaunchConfig(t *testing.T) {
 		}, then: "nothing", shows: []string{"LaunchTemplateReady=False/InvalidSpec: no instance type"}, again: time.Hour},
 		{reason: "the pool refers to one that does not exist", given: reference(nil), then: "nothing", shows: []string{"LaunchTemplateReady=False/WaitingForLaunchConfig"}, again: time.Hour},
 		{reason: "the pool refers to one of another cluster", given: reference(func(config *infrav1.AWSLaunchConfig) { config.Spec.ClusterName = "red" }), then: "nothing",
-			shows: []string{"LaunchTemplateReady=False/InvalidSpec: of Cluster"}, again: time.Hour},
+			shows: []string{"LaunchTemplateReady=False/InvalidSpec: it belongs to Cluster \"red\""}, again: time.Hour},
 		{reason: "the pool refers to one", given: reference(func(*infrav1.AWSLaunchConfig) {}),
-			then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the group's tags " + infrav1.TagLaunchConfig + " differ from those that are asked for"},
+			then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the tags " + infrav1.TagLaunchConfig + " of the group differ from the spec"},
 		{reason: "its status names another template", given: func(in *input) { in.Seen.LaunchConfig.Object.Status.LaunchTemplateID = "lt-2" }, then: "needs whose the launch template is"},
 		{reason: "which another owner has", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Status.LaunchTemplateID, in.Seen.LaunchConfig.TemplateID = "lt-2", "lt-2"
@@ -414,7 +417,7 @@ func TestDecideGroup(t *testing.T) {
 			shows: []string{"ASGReady=False/ASGUpdateFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "a tag differs", given: func(in *input) {
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Tags = maps.Clone(g.Tags); g.Tags[infrav1.TagLaunchConfig] = "x" })
-		}, then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the group's tags " + infrav1.TagLaunchConfig + " differ from those that are asked for"},
+		}, then: "tag the Auto Scaling group: " + infrav1.TagLaunchConfig + ", because the tags " + infrav1.TagLaunchConfig + " of the group differ from the spec"},
 		{reason: "AWS does not take the tag", given: func(in *input) { did(in, tagGroup{}, errRefused) }, then: "nothing", shows: []string{"ASGReady=False/ASGUpdateFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "the MachinePool asks for too many", given: func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](5) }, then: "nothing", shows: []string{"ASGReady=False/ReplicasOutOfBounds"}},
 		{reason: "subnets are not known", given: func(in *input) { in.Seen.Subnets = Subnets{} }, then: "needs subnets"},
@@ -448,7 +451,7 @@ func TestDecideOverrides(t *testing.T) {
 		{reason: "one does not exist", given: overridden(Override{Reason: infrav1.InstanceTypeNotFoundReason, Err: errRefused}), then: "nothing",
 			shows: []string{"ASGReady=False/InstanceTypeNotFound: overrides[0]"}, again: aws.FateOf(errRefused).After},
 		{reason: "one cannot run its image", given: overridden(Override{ImageID: "ami-1", Architecture: "arm64", InstanceType: "m5.large", Architectures: []string{"x86_64"}}), then: "nothing",
-			shows: []string{"ASGReady=False/ArchitectureMismatch: image ami-1 is for arm64"}},
+			shows: []string{"ASGReady=False/ArchitectureMismatch: image ami-1 is built for arm64, but instance type m5.large of an override is x86_64"}},
 		{reason: "all are fine", given: overridden(Override{InstanceType: "m5.large", Architecture: "x86_64", Architectures: []string{"x86_64"}}),
 			then: "update the Auto Scaling group: mixed instances policy none → set; instance type overrides [] → [m5.large], because mixed instances policy none → set; instance type overrides [] → [m5.large]"},
 	})
@@ -463,7 +466,7 @@ func TestDecideHooks(t *testing.T) {
 			in.Object.Spec.LifecycleHooks = []infrav1.AWSLifecycleHook{{Name: "mine", LifecycleTransition: infrav1.LifecycleTransitionInstanceLaunching}}
 		}, then: "needs lifecycle hooks"},
 		{reason: "one is missing", given: func(in *input) { in.Seen.Hooks = Hooks{Read: true} },
-			then: "change 1 lifecycle hooks, because the group's lifecycle hooks differ from those that are asked for"},
+			then: "change 1 lifecycle hooks, because the lifecycle hooks of the group differ from the spec"},
 		{reason: "AWS does not take one", given: func(in *input) { in.Seen.Hooks = Hooks{Read: true}; did(in, changeHooks{}, errRefused) }, then: "nothing",
 			shows: []string{"ASGReady=False/ASGUpdateFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "AWS does not describe them", given: func(in *input) { in.Seen.Hooks.Err = errRefused }, then: "nothing", shows: []string{"ASGReady=False/ASGUpdateFailed"}, again: aws.FateOf(errRefused).After},
@@ -505,7 +508,8 @@ func TestDecideRollout(t *testing.T) {
 	const startNow = "start an instance refresh of Auto Scaling group pool, because instance type m5.large → m6i.large; 2 of 2 instances run version 1"
 	specify(t, []row{
 		{reason: "another configuration is wanted since just now", given: func(in *input) { wantVersion(in, 2); in.Object.Status.WantedSince = ptr.To(metav1.NewTime(noon)) }, then: "nothing",
-			shows: []string{"RolledOut=False/Settling: instance type m5.large → m6i.large; the roll-out begins when the spec has not changed for 10s"}, again: 10 * time.Second},
+			shows: []string{"RolledOut=False/Settling: instance type m5.large → m6i.large; the roll-out " +
+				"starts when the spec has not changed for 10s"}, again: 10 * time.Second},
 		{reason: "what differs is read first", given: func(in *input) { wantVersion(in, 2); in.Seen.Differences = nil }, then: "needs differences of launch template versions"},
 		{reason: "hooks are checked before instances are replaced", given: func(in *input) { wantVersion(in, 2) }, then: "needs lifecycle hooks"},
 		{reason: "it has settled", given: func(in *input) { wantVersion(in, 2); in.Seen.Hooks = Hooks{Read: true, List: wantedHooks(*in)} },
@@ -539,7 +543,8 @@ func TestDecideRollout(t *testing.T) {
 			due(in)
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0] = member("i-1", 3) })
 			in.Seen.LaunchConfig.Object.Status.CurrentVersions = []int64{2, 3}
-		}, then: "protect i-1 from scale-in, because they run what is wanted, and are to be spared by the instance refresh"},
+		}, then: "protect i-1 from scale-in, because they run the desired configuration, and the instance " +
+			"refresh must skip them"},
 		{reason: "one that is to be spared is not in service yet", given: func(in *input) {
 			due(in)
 			changeGroup(in, func(g *autoscalinggroup.Group) {
@@ -553,9 +558,9 @@ func TestDecideRollout(t *testing.T) {
 			did(in, protectInstances{Protect: true}, errRefused)
 			did(in, recordInstances{}, nil)
 		},
-			then: "nothing", shows: []string{"RolledOut=False/RefreshStartFailed: change spec.refreshPreferences"}, again: aws.FateOf(errRefused).After},
+			then: "nothing", shows: []string{"RolledOut=False/RefreshStartFailed: correct spec.refreshPreferences, or the AWS resource that it refers to"}, again: aws.FateOf(errRefused).After},
 		{reason: "AWS takes no such refresh", given: func(in *input) { due(in); did(in, startRefresh{}, errRefused); did(in, recordInstances{}, nil) }, then: "nothing",
-			shows: []string{"RolledOut=False/RefreshStartFailed: change spec.refreshPreferences"}, again: aws.FateOf(errRefused).After},
+			shows: []string{"RolledOut=False/RefreshStartFailed: correct spec.refreshPreferences, or the AWS resource that it refers to"}, again: aws.FateOf(errRefused).After},
 		{reason: "an earlier refresh is in progress", given: func(in *input) {
 			due(in)
 			in.Seen.Refreshes.UnderWay, in.Seen.Refreshes.Again, in.Seen.InMotion = true, noon.Add(15*time.Second), true
@@ -600,7 +605,7 @@ func TestDecideRollout(t *testing.T) {
 			recorded(in)
 			in.Seen.Hooks, in.Seen.Refreshes = Hooks{Read: true, List: wantedHooks(*in)}, history(pending)
 		}, then: "update the Auto Scaling group: launch template version 2 → 3, because launch template version 2 → 3"},
-		{reason: "another configuration is wanted meanwhile, and its instances are there: AWS is asked again", given: func(in *input) {
+		{reason: "another configuration is wanted meanwhile, and its instances are there: Slipway checks again, because a new group may not be visible yet", given: func(in *input) {
 			pointAt(in, 3)
 			recorded(in)
 			in.Seen.Refreshes = history(active)
@@ -614,7 +619,8 @@ func TestDecideRollout(t *testing.T) {
 			in.Seen.Refreshes.Latest = true
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0].Version = 2 })
 			in.Seen.Differences[2] = "key pair none → a"
-		}, then: "cancel instance refresh r-1, because key pair none → a; instance type m5.large → m6i.large; a newer configuration is wanted"},
+		}, then: "cancel instance refresh r-1, because key pair none → a; instance type m5.large → " +
+			"m6i.large; a newer configuration is desired"},
 		{reason: "it was cancelled", given: func(in *input) {
 			pointAt(in, 3)
 			recorded(in)
@@ -635,7 +641,8 @@ func TestDecideRollout(t *testing.T) {
 			in.Object.Status.Rollout.AttemptsAfter = "r-0"
 			in.Seen.Refreshes = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Failed", Reason: "no capacity."}, autoscalinggroup.Refresh{ID: "r-0", Status: "Successful"})
 			did(in, recordInstances{}, nil)
-		}, then: "nothing", shows: []string{"RolledOut=False/RefreshFailed: instance refresh r-1 ended as Failed: no capacity. The next one starts by itself"},
+		}, then: "nothing", shows: []string{"RolledOut=False/RefreshFailed: instance refresh r-1 finished with " +
+			"status Failed: no capacity. The next one starts automatically"},
 			again: autoscalinggroup.RetryAfter, tells: "InstanceRefreshEnded"},
 		{reason: "it was cancelled by a user", given: func(in *input) {
 			pointAt(in, 2)
@@ -655,13 +662,15 @@ func TestDecideRollout(t *testing.T) {
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
 			in.Object.Status.LastGood = &infrav1.GoodConfiguration{ConfigFingerprint: "config-1", Version: 1}
 			in.Seen.Refreshes = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Failed"})
-		}, then: "go back to version 1, because instance refresh r-1 ended as Failed (instance type m5.large → m6i.large)"},
+		}, then: "go back to version 1, because instance refresh r-1 finished with status Failed (instance type " +
+			"m5.large → m6i.large)"},
 		{reason: "and status was lost: what the instances ran before is taken", given: func(in *input) {
 			pointAt(in, 2)
 			recorded(in)
 			in.Object.Spec.RefreshPreferences, in.Object.Status.LastGood = &infrav1.RefreshPreferences{Rollback: true}, nil
 			in.Seen.Refreshes = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Failed"})
-		}, then: "go back to version 1, because instance refresh r-1 ended as Failed (instance type m5.large → m6i.large)"},
+		}, then: "go back to version 1, because instance refresh r-1 finished with status Failed (instance type " +
+			"m5.large → m6i.large)"},
 		{reason: "the API server does not let it go back", given: func(in *input) {
 			pointAt(in, 2)
 			recorded(in)
@@ -674,7 +683,7 @@ func TestDecideRollout(t *testing.T) {
 			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
 			in.Seen.LaunchConfig.Object.Status.RolledBackFrom = "config-2"
-		}, then: "nothing", shows: []string{"RolledOut=False/RolledBack: it failed: edit the spec"}, again: time.Hour},
+		}, then: "nothing", shows: []string{"RolledOut=False/RolledBack: Edit the spec, or set refreshPreferences.rollback to false to retry"}, again: time.Hour},
 		{reason: "it goes back now", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
@@ -697,13 +706,13 @@ func TestDecideRollout(t *testing.T) {
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: true}
 			reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.RefreshDisabledReason, "")
 			did(in, recordInstances{}, nil)
-		}, then: "nothing", shows: []string{"RolledOut=False/RefreshDisabled: leaves it to you"}, again: time.Hour},
+		}, then: "nothing", shows: []string{"RolledOut=False/RefreshDisabled: refreshPreferences.disable is true, so you must replace them yourself"}, again: time.Hour},
 		{reason: "what is left is protected", given: func(in *input) {
 			due(in)
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0].Protected, g.Instances[1].Protected = true, true })
 			did(in, recordInstances{}, nil)
-		}, then: "nothing", shows: []string{"RolledOut=False/InstancesLeft: protected from scale-in"}, again: time.Hour},
+		}, then: "nothing", shows: []string{"RolledOut=False/InstancesLeft: they are protected from scale in"}, again: time.Hour},
 		{reason: "the group is not at the version", given: func(in *input) { wantVersion(in, 2); did(in, updateGroup{}, errRefused) }, then: "needs lifecycle hooks"},
 		{reason: "the group could not be brought to the version", given: func(in *input) {
 			wantVersion(in, 2)
@@ -732,7 +741,8 @@ func TestDecideRollout(t *testing.T) {
 			in.Object.Annotations[shieldAnnotation] = "i-1"
 			in.Seen.Refreshes, in.Seen.Fresh = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Successful"}), true
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0].Protected = true })
-		}, then: "give up the protection of i-1 from scale-in, because no instance refresh is to spare them any more"},
+		}, then: "give up the protection of i-1 from scale-in, because no instance refresh has to skip them any " +
+			"longer"},
 		{reason: "instances were protected for a refresh that is started now", given: func(in *input) {
 			due(in)
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Instances[0] = member("i-1", 3); g.Instances[0].Protected = true })

@@ -162,7 +162,7 @@ func TestDeletedMachineIsReplaced(t *testing.T) {
 		ids := r.instanceIDs()
 		return r.allRun(1) && len(r.machines()) == 2 && !slices.Contains(ids, goes) && slices.Contains(ids, stays)
 	})
-	if events := r.told("InstanceTerminated"); len(events) != 1 || !strings.Contains(events[0], goes+", whose Machine was deleted; its replacement follows") {
+	if events := r.told("InstanceTerminated"); len(events) != 1 || !strings.Contains(events[0], goes+", because its Machine was deleted; its replacement follows") {
 		t.Errorf("the events are %q", events)
 	}
 	if group := r.group(); *group.DesiredCapacity != 2 {
@@ -194,7 +194,7 @@ func TestMarkedMachineGoesFirst(t *testing.T) {
 			if group := r.group(); *group.DesiredCapacity != 1 || len(group.Instances) != 1 {
 				t.Errorf("the group wants %d instances and has %d", *group.DesiredCapacity, len(group.Instances))
 			}
-			if events := r.told("InstanceTerminated"); len(events) != 1 || !strings.Contains(events[0], "the group shrinks by it") {
+			if events := r.told("InstanceTerminated"); len(events) != 1 || !strings.Contains(events[0], "the group scales in") {
 				t.Errorf("the events are %q", events)
 			}
 		})

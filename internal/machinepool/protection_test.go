@@ -92,7 +92,7 @@ func TestEmptiedBeforeDeletion(t *testing.T) {
 	if _, err := r.asg.PutWarmPool(t.Context(), &autoscaling.PutWarmPoolInput{AutoScalingGroupName: awssdk.String(poolName), MinSize: awssdk.Int32(0)}); err != nil {
 		t.Fatal(err)
 	}
-	r.condition(r.pass(victim), infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, poolName, "is deleted once it is empty: 1 of its instances are left")
+	r.condition(r.pass(victim), infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, poolName, "1 of its instances are left")
 	group := r.find(poolName)
 	if group == nil || len(group.Instances) != 1 || group.Instances[0].LifecycleState != asgtypes.LifecycleStateTerminatingWait {
 		t.Fatalf("the instance does not leave by the hook: %+v", group)

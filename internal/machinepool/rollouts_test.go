@@ -408,7 +408,7 @@ func TestCauseIsTheDifference(t *testing.T) {
 	r.settled(1)
 	r.want("m5.large", "typo")
 	r.reconcile(time.Second)
-	if message := r.condition(infrav1.RolledOutCondition).Message; !strings.HasPrefix(message, "key pair none → typo; the roll-out begins when") {
+	if message := r.condition(infrav1.RolledOutCondition).Message; !strings.HasPrefix(message, "key pair none → typo; the roll-out starts when") {
 		t.Errorf("while the edit settles: %q", message)
 	}
 	r.want("m5.large", "")

@@ -24,7 +24,7 @@ func TestIncompatible(t *testing.T) {
 		says   string
 	}{
 		{reason: "it fits"},
-		{reason: "another cluster's network", config: func(c *infrav1.AWSLaunchConfigSpec) { c.ClusterName = "two" }, says: `of Cluster "two"`},
+		{reason: "another cluster's network", config: func(c *infrav1.AWSLaunchConfigSpec) { c.ClusterName = "two" }, says: `it belongs to Cluster "two"`},
 		{reason: "user data for EKS", config: func(c *infrav1.AWSLaunchConfigSpec) { c.Nodegroup = &infrav1.LaunchConfigNodegroup{} }, says: "managed node group"},
 		{reason: "no type anywhere", config: func(c *infrav1.AWSLaunchConfigSpec) { c.InstanceType = "" }, says: "no instance type"},
 		{
@@ -35,7 +35,7 @@ func TestIncompatible(t *testing.T) {
 		},
 		{
 			reason: "Auto Scaling buys Spot itself", config: func(c *infrav1.AWSLaunchConfigSpec) { c.SpotMarketOptions = &infrav1.SpotMarketOptions{} },
-			pool: func(p *infrav1.AWSMachinePoolSpec) { p.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{} }, says: "asks for Spot Instances, which mixedInstancesPolicy",
+			pool: func(p *infrav1.AWSMachinePoolSpec) { p.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{} }, says: "it requests Spot Instances, but the pool has mixedInstancesPolicy",
 		},
 		{
 			reason: "a block is of one type", config: func(c *infrav1.AWSLaunchConfigSpec) { c.MarketType = infrav1.MarketTypeCapacityBlock },
@@ -43,7 +43,7 @@ func TestIncompatible(t *testing.T) {
 		},
 		{
 			reason: "warm pools are On-Demand", config: func(c *infrav1.AWSLaunchConfigSpec) { c.MarketType = infrav1.MarketTypeSpot },
-			pool: func(p *infrav1.AWSMachinePoolSpec) { p.WarmPool = &infrav1.WarmPool{} }, says: "the pool has a warmPool",
+			pool: func(p *infrav1.AWSMachinePoolSpec) { p.WarmPool = &infrav1.WarmPool{} }, says: "it requests Spot Instances or a Capacity Block, which the warmPool of the pool does not support",
 		},
 		{
 			reason: "instances hibernate that were launched for it", pool: func(p *infrav1.AWSMachinePoolSpec) { p.WarmPool = &infrav1.WarmPool{State: "Hibernated"} },
@@ -82,7 +82,7 @@ func TestIncompatible(t *testing.T) {
 			reason: "two reservations", config: func(c *infrav1.AWSLaunchConfigSpec) { c.CapacityReservationID = ptr.To("cr-1") },
 			pool: func(p *infrav1.AWSMachinePoolSpec) {
 				p.CapacityReservation = &infrav1.GroupCapacityReservation{Preference: "none"}
-			}, says: "overrules",
+			}, says: "it specifies a Capacity Reservation, which capacityReservation of the pool overrides",
 		},
 		{
 			reason: "the group leaves it to the template", config: func(c *infrav1.AWSLaunchConfigSpec) { c.CapacityReservationID = ptr.To("cr-1") },

@@ -116,7 +116,8 @@ func (g adoptNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, err
 	a.changeTags(g.Tags, nil)
 	a.Seen.Adopting = false
 	a.observer().keep()
-	return eventsOf(reconcile.Eventf(infrav1.NodegroupAdoptedEvent, "Took over node group %s, which Cluster API Provider AWS created", g.Group)), nil
+	return eventsOf(reconcile.Eventf(infrav1.NodegroupAdoptedEvent, "Adopted node group %s, which Cluster API "+
+		"Provider AWS created", g.Group)), nil
 }
 
 func (u updateNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {

@@ -52,5 +52,6 @@ func (d deleteTemplate) do(ctx context.Context, a actor) ([]reconcile.Event, err
 		return nil, err
 	}
 	a.Seen.Leftovers.Templates = a.Seen.Leftovers.Templates[1:]
-	return eventsOf(reconcile.Eventf(infrav1.LaunchTemplateDeletedEvent, "Deleted launch template %s (%s), whose AWSLaunchConfig is gone", d.Template.Name, d.Template.ID)), nil
+	return eventsOf(reconcile.Eventf(infrav1.LaunchTemplateDeletedEvent, "Deleted launch template %s (%s), whose "+
+		"AWSLaunchConfig no longer exists", d.Template.Name, d.Template.ID)), nil
 }

@@ -71,12 +71,14 @@ func pending(plan *reconcile.Plan) bool { return len(plan.Needs)+len(plan.Action
 // reached reports whether AWS can be called for a pool, and shows why not.
 func reached(in input, plan *reconcile.Plan) bool {
 	if in.Seen.MachinePool == nil {
-		reconciling.False(in.Object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, "no MachinePool owns this object yet, so no node is launched. Name the object in spec.template.spec.infrastructureRef of a MachinePool")
+		reconciling.False(in.Object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, "no MachinePool owns this object, so no "+
+			"node is launched. Reference the object in spec.template.spec.infrastructureRef of a MachinePool")
 		return false
 	}
 	if facts := in.Seen.Access.Facts; facts != nil && !facts.EKS {
 		reconciling.False(in.Object, infrav1.ClusterInfrastructureReadyCondition, infrav1.InvalidSpecReason,
-			fmt.Sprintf("Cluster %q has no EKS control plane, and only EKS has managed node groups: use an AWSMachinePool", in.Seen.ClusterName))
+			fmt.Sprintf("Cluster %q has no EKS control plane, and managed node groups exist only in EKS. Use an "+
+				"AWSMachinePool", in.Seen.ClusterName))
 		return false
 	}
 	return in.Seen.Access.Show(in.Object, plan)
@@ -142,7 +144,8 @@ func exists(in input) bool { return in.Seen.Group != nil }
 func awaitBootstrap(in input, _ *reconcile.Plan) bool {
 	if !bootstrapNamed(in) {
 		reconciling.False(in.Object, infrav1.BootstrapDataReadyCondition, infrav1.WaitingForBootstrapDataReason,
-			"the bootstrap provider of the MachinePool has not named the Secret with the bootstrap data yet (spec.template.spec.bootstrap.dataSecretName)")
+			"the bootstrap provider of the MachinePool has not yet set the name of the bootstrap data Secret "+
+				"(spec.template.spec.bootstrap.dataSecretName)")
 		return exists(in)
 	}
 	reconciling.True(in.Object, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")

@@ -91,7 +91,7 @@ func showAdoption(in input, config *infrav1.AWSLaunchConfig) {
 	switch {
 	case in.Seen.Adopting:
 		reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
-			fmt.Sprintf("node group %s of Cluster API Provider AWS is being taken over", in.Seen.Group.Name))
+			fmt.Sprintf("Slipway is adopting node group %s from Cluster API Provider AWS", in.Seen.Group.Name))
 	case condition == nil || in.Object.Spec.LaunchConfigRef != nil:
 		reconciling.Remove(in.Object, infrav1.AdoptedCondition)
 	case condition.Status == metav1.ConditionTrue:

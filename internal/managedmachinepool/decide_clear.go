@@ -48,7 +48,8 @@ func clearAway(in input, plan *reconcile.Plan) {
 		plan.Need(needFresh)
 	default:
 		plan.Do(deleteNodegroup{
-			Group: group.Name, Event: reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s, to recreate it: %s", group.Name, message),
+			Group: group.Name, Event: reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s to recreate it: "+
+				"%s", group.Name, message),
 		}, "%s", message)
 	}
 }

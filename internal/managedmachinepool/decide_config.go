@@ -49,7 +49,7 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	}
 	differs := pool.ConfigDifferences(config, update.Spec, update.Labels, update.Annotations)
 	if differs != "" && !reconcile.Succeeded[updateLaunchConfig](in.Done) {
-		plan.Do(update, "the pool asks for %s", differs)
+		plan.Do(update, "the spec of the pool requests %s", differs)
 		return true
 	}
 	showConfig(in, config)
@@ -226,16 +226,23 @@ func unfit(in input, spec *infrav1.AWSLaunchConfigSpec) string {
 	spot, block := pool.Bought(spec)
 	return cmp.Or(
 		pool.If(object.LaunchConfigTemplateRef != nil && spec.NamesImage() && !object.OwnImage(),
-			"it names an image, so that EKS chooses none: set amiType of the pool to CUSTOM, or take the image out of the template"),
+			"it specifies an image, so EKS does not choose one: set amiType of the pool to CUSTOM, or remove "+
+				"the image from the launch template"),
 		pool.If(spec.Verify != "" && object.LaunchConfigTemplateRef != nil && (spec.InstanceType == "" || !object.OwnImage()),
-			"it asks for a dry run, which is of one instance type and one image: give instanceType there and set amiType of the pool to CUSTOM, or remove verify"),
-		pool.If(spec.ClusterName != in.Seen.MachinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
-		pool.If(spec.Existing != nil && amiType == infrav1.AMITypeCustom && !spec.NamesImage(), "it names no image, and amiType of the pool is CUSTOM"),
-		pool.If(spec.Nodegroup == nil && spec.Existing == nil, "spec.nodegroup is not set, and it is what keeps out of the template what EKS forbids"),
-		pool.If(spec.IamInstanceProfile != "", "spec.iamInstanceProfile is set, and EKS gives nodes the node role's"),
-		pool.If(spot, "it asks for Spot instances: use the pool's capacityType"),
-		pool.If(spec.InstanceType != "" && len(object.InstanceTypes) > 0, "it has an instance type, and so has the pool's instanceTypes"),
+			"it requests a dry run, which requires an instance type and an image: set its instanceType and set "+
+				"amiType of the pool to CUSTOM, or remove verify"),
+		pool.If(spec.ClusterName != in.Seen.MachinePool.Spec.ClusterName, fmt.Sprintf("it belongs to Cluster %q", spec.ClusterName)),
+		pool.If(spec.Existing != nil && amiType == infrav1.AMITypeCustom && !spec.NamesImage(), "it has no image, but amiType of the "+
+			"pool is CUSTOM: set the image, or choose another amiType"),
+		pool.If(spec.Nodegroup == nil && spec.Existing == nil, "its spec.nodegroup is not set, so its launch "+
+			"template may have settings that EKS rejects: set spec.nodegroup in the AWSLaunchConfig"),
+		pool.If(spec.IamInstanceProfile != "", "its spec.iamInstanceProfile is set, but EKS assigns the "+
+			"instance profile of the node role: remove it"),
+		pool.If(spot, "it requests Spot Instances: remove the request, and set capacityType of the pool to spot"),
+		pool.If(spec.InstanceType != "" && len(object.InstanceTypes) > 0, "both it and instanceTypes of the pool "+
+			"have instance types: remove one of them"),
 		pool.If(block != (ptr.Deref(object.CapacityType, "") == infrav1.ManagedMachinePoolCapacityTypeCapacityBlock),
-			"marketType CapacityBlock there and capacityType capacityBlock of the pool go together: set both, or neither"),
+			"its marketType CapacityBlock and capacityType capacityBlock of the pool must be set together: set "+
+				"both, or neither"),
 	)
 }

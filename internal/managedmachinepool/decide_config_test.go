@@ -85,7 +85,7 @@ func TestDecideConfig(t *testing.T) {
 		{reason: "it was created just now", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, errExists) }, then: "nothing", again: time.Hour},
 		{reason: "the API server does not take it", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, errInvalid) }, then: "nothing", again: time.Hour,
 			shows: []string{template + "=False/" + infrav1.InvalidSpecReason}},
-		{reason: "the API server does not answer", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, errLater) }, then: "nothing", again: time.Hour, fails: "no answer"},
+		{reason: "the API server does not respond", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, errLater) }, then: "nothing", again: time.Hour, fails: "no answer"},
 		{reason: "it would ask for what the pool's zone does not have", given: func(in *input) { none(in); enclaves(in) }, then: "nothing", again: time.Hour,
 			shows: []string{template + "=False/" + infrav1.NitroEnclaveEdgeZoneUnsupportedReason}},
 		{reason: "it exists, and the spec asks for what the pool's zone does not have", given: enclaves, then: "nothing", again: time.Hour,
@@ -95,14 +95,15 @@ func TestDecideConfig(t *testing.T) {
 		{reason: "another object's has its name", given: foreign, then: "nothing", again: time.Hour, shows: []string{template + "=False/" + infrav1.LaunchConfigNotOwnedReason}},
 		{reason: "another object's has its name, and is being deleted", given: func(in *input) { foreign(in); in.Seen.LaunchConfig.Object.DeletionTimestamp = &metav1.Time{Time: noon} },
 			then: "nothing", again: pool.ConfigEnding, shows: []string{template + "=Unknown/" + infrav1.WaitingForLaunchConfigReason}},
-		{reason: "the spec was edited", given: edited, then: "update AWSLaunchConfig pool, because the pool asks for instanceType m5.large → m6i.large"},
+		{reason: "the spec was edited", given: edited, then: "update AWSLaunchConfig pool, because the spec of " +
+			"the pool requests instanceType m5.large → m6i.large"},
 		{reason: "the API server does not take the edit", given: func(in *input) { edited(in); did(in, updateLaunchConfig{Name: "pool"}, errInvalid) }, then: "nothing", again: time.Hour,
 			shows: []string{template + "=False/" + infrav1.InvalidSpecReason}},
 		{reason: "the one that is named does not exist", given: func(in *input) { referring(in); none(in) }, then: "nothing", again: time.Hour,
 			shows: []string{template + "=False/" + infrav1.WaitingForLaunchConfigReason + ": which spec.launchConfigRef names, does not exist"}},
 		{reason: "the one that is named is used", given: referring, then: "nothing", again: time.Hour, shows: []string{template + "=True/" + infrav1.ReadyReason}},
 		{reason: "the one that is named is not for the pool", given: func(in *input) { referring(in); in.Seen.LaunchConfig.Object.Spec.IamInstanceProfile = "nodes" }, then: "nothing", again: time.Hour,
-			shows: []string{template + "=False/" + infrav1.InvalidSpecReason + ": is not for this pool"}},
+			shows: []string{template + "=False/" + infrav1.InvalidSpecReason + ": this pool cannot use AWSLaunchConfig \"shared\""}},
 		{reason: "status names another template", given: other, then: "needs whose the launch template is"},
 		{reason: "whose the template is cannot be found out", given: func(in *input) { other(in); in.Seen.LaunchConfig.TemplateErr = errLater }, then: "nothing", again: time.Hour, fails: "no answer"},
 		{reason: "the template is another cluster's", given: func(in *input) {
@@ -120,13 +121,13 @@ func TestUnfit(t *testing.T) {
 		change func(in *input, spec *infrav1.AWSLaunchConfigSpec)
 	}{
 		{"", func(*input, *infrav1.AWSLaunchConfigSpec) {}},
-		{"names an image", func(in *input, spec *infrav1.AWSLaunchConfigSpec) {
+		{"specifies an image", func(in *input, spec *infrav1.AWSLaunchConfigSpec) {
 			in.Object.Spec.LaunchConfigTemplateRef, in.Object.Spec.AWSLaunchTemplate, spec.AMI.ID = &infrav1.LaunchConfigTemplateReference{}, nil, ptr.To("ami-1")
 		}},
-		{"it is of Cluster", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.ClusterName = "other" }},
+		{"it belongs to Cluster", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.ClusterName = "other" }},
 		{"spec.nodegroup is not set", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.Nodegroup = nil }},
-		{"Spot instances", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeSpot }},
-		{"go together", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeCapacityBlock }},
+		{"Spot Instances", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeSpot }},
+		{"must be set together", func(_ *input, spec *infrav1.AWSLaunchConfigSpec) { spec.MarketType = infrav1.MarketTypeCapacityBlock }},
 	} {
 		in := atRest(t)
 		spec := in.Seen.LaunchConfig.Object.Spec.DeepCopy()
@@ -277,7 +278,7 @@ func TestDecideRole(t *testing.T) {
 	specify(t, []row{
 		{reason: "it has its turn", given: due, then: "needs the node role"},
 		{reason: "it cannot be read", given: func(in *input) { due(in); in.Seen.Role.Err = errRefused }, then: "nothing", again: refusedAgain, shows: []string{ready + "=False/" + infrav1.NodeRoleReconcileFailedReason}},
-		{reason: "there is none", given: missing, then: "create IAM role nodes, because no role has this name"},
+		{reason: "there is none", given: missing, then: "create IAM role nodes, because no role with this name exists"},
 		{reason: "it was created just now", given: func(in *input) { missing(in); did(in, createRole{}, errEntityExists) }, then: "nothing", again: lookAgain},
 		{reason: "IAM refuses it", given: func(in *input) { missing(in); did(in, createRole{}, errRefused) }, then: "nothing", again: refusedAgain},
 		{reason: "it is as desired", given: seen(func(*noderole.Role) {}), then: "nothing", again: time.Hour},

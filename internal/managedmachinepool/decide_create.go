@@ -86,7 +86,7 @@ func create(in input, plan *reconcile.Plan, wanted nodegroup.Desired) bool {
 		action.LostARN = status.ARN
 		if meta.IsStatusConditionTrue(in.Object.Status.Conditions, infrav1.NodegroupReadyCondition) {
 			reason = fmt.Sprintf("node group %s was deleted outside Slipway", status.Name)
-			action.Lost = reason + "; it is made again"
+			action.Lost = reason + "; Slipway recreates it"
 			reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupNotFoundReason, action.Lost)
 		}
 	}
@@ -111,7 +111,7 @@ func create(in input, plan *reconcile.Plan, wanted nodegroup.Desired) bool {
 func refusedNew(in input, wanted nodegroup.Desired) bool {
 	if replicas, bounds := wanted.Capacity, wanted.Bounds; replicas != nil && (*replicas < *bounds.Min || *replicas > *bounds.Max) {
 		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.ReplicasOutOfBoundsReason,
-			fmt.Sprintf("%d replicas are asked for, and the bounds are %d and %d: change one of them", *replicas, *bounds.Min, *bounds.Max))
+			fmt.Sprintf("%d replicas are requested, but the bounds are %d and %d. Change one of them", *replicas, *bounds.Min, *bounds.Max))
 		return true
 	}
 	refused := nodegroup.RefusedVersion(wanted.KubernetesVersion, wanted.ClusterVersion, "")

@@ -67,9 +67,10 @@ func knowNodegroups(in input, plan *reconcile.Plan) bool {
 		// that says the node group is this pool's.
 		group, owner := in.Seen.Group, ownerTag(in)
 		reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.OwnerTagMissingReason, fmt.Sprintf(
-			"node group %s, which Cluster API Provider AWS created, does not have tag %s with value %s, so it is not deleted. If it is this pool's, set the "+
-				"tag (aws eks tag-resource --resource-arn %s --tags %s=%s), and the deletion continues. To keep it, or if it is not this pool's, remove finalizer %s from "+
-				"this object", group.Name, infrav1.TagManagedMachinePool, owner, group.ARN, infrav1.TagManagedMachinePool, owner, infrav1.ManagedMachinePoolFinalizer))
+			"node group %s, which Cluster API Provider AWS created, does not have tag %s with value %s, so "+
+				"Slipway does not delete it. If it belongs to this pool, set the tag (aws eks tag-resource "+
+				"--resource-arn %s --tags %s=%s), and the deletion continues. To keep it, or if it does not "+
+				"belong to this pool, remove finalizer %s from this object", group.Name, infrav1.TagManagedMachinePool, owner, group.ARN, infrav1.TagManagedMachinePool, owner, infrav1.ManagedMachinePoolFinalizer))
 		plan.LookAgain(untaggedAgain)
 		return false
 	}
@@ -148,7 +149,8 @@ func confirmGone(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.DeletingReason,
-		"EKS lists no node group of this pool; it is asked again, since a node group that was just created may not be visible yet")
+		"EKS does not list the node group of this pool. Slipway checks again, because a new node group may not "+
+			"be visible yet")
 	plan.LookAgain(wait)
 	return false
 }
@@ -208,8 +210,9 @@ func deleteRoles(in input, plan *reconcile.Plan) bool {
 		case !ownsRole(in, seen.Role):
 			reportLeftRole(in, plan, seen.Role)
 		case seen.Users.Heir == nil && seen.Users.Foreign:
-			plan.Tell(reconcile.Warningf(infrav1.NodeRoleLeftEvent, "IAM role %s is also named by a pool of another namespace, which Slipway does not make its owner. "+
-				"The role stays: delete it in IAM when no nodes have it", seen.Name))
+			plan.Tell(reconcile.Warningf(infrav1.NodeRoleLeftEvent, "A pool in another namespace also uses IAM "+
+				"role %s, and Slipway does not transfer ownership across namespaces. The role is kept. "+
+				"Delete it in IAM when no nodes use it", seen.Name))
 		default:
 			return endRole(in, plan, seen)
 		}
@@ -221,7 +224,8 @@ func deleteRoles(in input, plan *reconcile.Plan) bool {
 // has the pool's owner tag.
 func reportLeftRole(in input, plan *reconcile.Plan, role *noderole.Role) {
 	if createdFor(in.Object.Status.NodeRole, role) {
-		plan.Tell(reconcile.Warningf(infrav1.NodeRoleLeftEvent, "IAM role %s, which this pool created, has no tag %s with value %s, so that Slipway does not delete it. Delete it in IAM",
+		plan.Tell(reconcile.Warningf(infrav1.NodeRoleLeftEvent, "IAM role %s, which this pool created, does not "+
+			"have tag %s with value %s, so Slipway does not delete it. Delete it in IAM",
 			role.Name, infrav1.TagManagedMachinePool, ownerTag(in)))
 	}
 }
@@ -241,7 +245,7 @@ func endRole(in input, plan *reconcile.Plan, seen Role) bool {
 	}
 	name := heir.Namespace + "/" + heir.Name
 	if !heir.DeletionTimestamp.IsZero() {
-		message := fmt.Sprintf("nodes of AWSManagedMachinePool %s, which is being deleted too, have IAM role %s", name, seen.Name)
+		message := fmt.Sprintf("nodes of AWSManagedMachinePool %s, which is also being deleted, use IAM role %s", name, seen.Name)
 		reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.NodegroupDeletingReason, message)
 		plan.LookAgain(lookBusy)
 		return false

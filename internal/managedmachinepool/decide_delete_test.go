@@ -90,11 +90,11 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "its node group has another name", given: stray, then: "delete node group golden, because pool is being deleted"},
 		{reason: "it has no cluster", given: func(in *input) { emptied(in); in.Seen.EKSCluster, in.Seen.Strays = "", Strays{} }, then: "needs the launch config past the cache"},
 		{reason: "no node group was ever seen", given: func(in *input) { emptied(in); in.Object.Status.Conditions = nil }, then: "nothing", again: lookAgain,
-			shows: []string{condition + "=True/" + infrav1.DeletingReason + ": it is asked again"}},
+			shows: []string{condition + "=True/" + infrav1.DeletingReason + ": Slipway checks again, because a new node group may not be visible yet"}},
 		{reason: "EKS was asked to delete a node group that may not be visible yet", given: func(in *input) {
 			emptied(in)
 			deletingSince(in, noon.Add(-lookAgain))
-		}, then: "nothing", again: lookAgain, shows: []string{condition + "=True/" + infrav1.DeletingReason + ": it is asked again"}},
+		}, then: "nothing", again: lookAgain, shows: []string{condition + "=True/" + infrav1.DeletingReason + ": Slipway checks again, because a new node group may not be visible yet"}},
 		{reason: "none was seen for a while", given: func(in *input) {
 			emptied(in)
 			in.Object.Status.Conditions = nil
@@ -151,7 +151,7 @@ func TestDecideLeftovers(t *testing.T) {
 		{reason: "its role is gone", given: roles(func(role *Role) { role.Role = nil }), then: "let the pool go"},
 		{reason: "a pool of another namespace has the role", given: roles(func(role *Role) { role.Users.Foreign = true }), then: "let the pool go"},
 		{reason: "another pool has the role", given: heir(false), then: "leave IAM role nodes to AWSManagedMachinePool team/heir, because pool is being deleted"},
-		{reason: "another pool that is being deleted has the role", given: heir(true), then: "nothing", again: lookBusy, shows: []string{deletion + "=True/" + infrav1.NodegroupDeletingReason + ": which is being deleted too"}},
+		{reason: "another pool that is being deleted has the role", given: heir(true), then: "nothing", again: lookBusy, shows: []string{deletion + "=True/" + infrav1.NodegroupDeletingReason + ": nodes of AWSManagedMachinePool team/heir, which is also being deleted, use IAM role nodes"}},
 	})
 }
 
@@ -191,14 +191,16 @@ func TestDecideRelease(t *testing.T) {
 		{reason: "no MachinePool owns the pool", given: changed(func(in *input) { in.Seen.MachinePool = nil }), then: "nothing"},
 		{reason: "EKS does not answer", given: changed(func(in *input) { in.Seen.GroupErr = errRefused }), then: "nothing", again: refusedAgain, shows: []string{waits}},
 		{reason: "EKS updates the node group", given: changed(func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusUpdating }) }), then: "nothing", again: lookBusy,
-			shows: []string{waits + ": it is released when that is done"}},
+			shows: []string{waits + ": Slipway releases it when the update is complete"}},
 		{reason: "the node group has another name", given: changed(func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.Name = "golden" }) }), then: "nothing",
 			shows: []string{condition + "=False/" + infrav1.NameTakenReason}},
-		{reason: "the pool has no launch template", given: changed(untemplated), then: "take the owner tag from node group team_pool, because the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it"},
+		{reason: "the pool has no launch template", given: changed(untemplated), then: "take the owner tag from node group " +
+			"team_pool, because the pool is being released to Cluster API Provider AWS, and its launch " +
+			"template is in the expected format"},
 		{reason: "the pool refers to a launch config", given: changed(func(in *input) {
 			in.Object.Spec.AWSLaunchTemplate, in.Object.Spec.LaunchConfigRef = nil, &infrav1.LaunchConfigReference{Name: "shared"}
-		}), then: "nothing", shows: []string{condition + "=False/" + infrav1.InvalidSpecReason + ": knows neither"}},
-		{reason: "the template names no image", given: changed(func(in *input) { in.Object.Spec.AWSLaunchTemplate.AMI.ID = nil }), then: "nothing", shows: []string{condition + "=False/" + infrav1.InvalidSpecReason + ": names no image"}},
+		}), then: "nothing", shows: []string{condition + "=False/" + infrav1.InvalidSpecReason + ": Create a new pool with awsLaunchTemplate, and migrate to it"}},
+		{reason: "the template Cluster API Provider AWS does not support a node group whose launch template has no image, and EKS cannot change that", given: changed(func(in *input) { in.Object.Spec.AWSLaunchTemplate.AMI.ID = nil }), then: "nothing", shows: []string{condition + "=False/" + infrav1.InvalidSpecReason + ": Cluster API Provider AWS does not support a node group whose launch template has no image, and EKS cannot change that"}},
 		{reason: "its launch config is gone", given: changed(func(in *input) { in.Seen.LaunchConfig.Object = nil }), then: "create AWSLaunchConfig pool, because the pool has no launch config"},
 		{reason: "its launch config was created again", given: changed(func(in *input) { did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, nil) }), then: "nothing", shows: []string{waits + ": was recreated"}},
 		{reason: "its launch config is another object's", given: changed(func(in *input) { in.Seen.LaunchConfig.Object.OwnerReferences = nil }), then: "nothing",
@@ -206,14 +208,18 @@ func TestDecideRelease(t *testing.T) {
 		{reason: "its template has another name", given: changed(func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.LaunchTemplateName = "golden" }) }), then: "nothing",
 			shows: []string{condition + "=False/" + infrav1.NameTakenReason + ": launch template blue-pool"}},
 		{reason: "its launch config is not ready", given: changed(func(in *input) { in.Seen.LaunchConfig.Object.Generation = 2 }), then: "nothing", shows: []string{waits + ": not ready"}},
-		{reason: "another version is wanted", given: changed(func(in *input) { versionsOf(in.Seen.LaunchConfig.Object, 2) }), then: "nothing", shows: []string{waits + ": version 2 of the launch template is wanted"}},
-		{reason: "all is as wanted", given: releasing, then: "release AWSLaunchConfig pool, because the pool goes back to Cluster API Provider AWS"},
+		{reason: "another version is wanted", given: changed(func(in *input) { versionsOf(in.Seen.LaunchConfig.Object, 2) }), then: "nothing", shows: []string{waits + ": the desired launch template version is 2, but the node group uses version 1"}},
+		{reason: "all is as wanted", given: releasing, then: "release AWSLaunchConfig pool, because the pool is " +
+			"being released to Cluster API Provider AWS"},
 		{reason: "the launch config cannot be released", given: changed(func(in *input) { did(in, markReleased{}, errLater) }), then: "nothing", fails: "no answer"},
 		{reason: "the launch config is not released yet", given: changed(func(in *input) { in.Seen.LaunchConfig.Object.Annotations[infrav1.ReleaseAnnotation] = "true" }), then: "nothing", shows: []string{waits}},
-		{reason: "the launch config is released", given: released, then: "take the owner tag from node group team_pool, because the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it"},
+		{reason: "the launch config is released", given: released, then: "take the owner tag from node group " +
+			"team_pool, because the pool is being released to Cluster API Provider AWS, and its launch " +
+			"template is in the expected format"},
 		{reason: "the owner tag cannot be taken", given: func(in *input) { released(in); did(in, disownNodegroup{}, errRefused) }, then: "nothing", again: refusedAgain, shows: []string{waits}},
 		{reason: "the owner tag was taken", given: func(in *input) { released(in); did(in, disownNodegroup{}, nil) }, then: "needs the launch config past the cache"},
-		{reason: "the launch config is left", given: config(func(*infrav1.AWSLaunchConfig) {}), then: "delete AWSLaunchConfig pool, because the pool has gone back to Cluster API Provider AWS"},
+		{reason: "the launch config is left", given: config(func(*infrav1.AWSLaunchConfig) {}), then: "delete AWSLaunchConfig pool, because " +
+			"the pool has been released to Cluster API Provider AWS"},
 		{reason: "the launch config is being deleted", given: config(func(config *infrav1.AWSLaunchConfig) { config.DeletionTimestamp = &metav1.Time{Time: noon} }), then: "nothing", shows: []string{waits + ": is being deleted"}},
 		{reason: "the launch config was never released", given: config(func(config *infrav1.AWSLaunchConfig) { config.Annotations = nil }), then: "nothing", fails: "has not been released"},
 		{reason: "nothing is left", given: func(in *input) { disowned(in); in.Seen.Leftovers.ConfigRead = true }, then: "nothing", shows: []string{condition + "=True/" + infrav1.ReleasedReason}},

@@ -36,7 +36,7 @@ func reportHealth(in input, plan *reconcile.Plan) bool {
 	}
 	message := issuesText(group.Issues)
 	if message == "" {
-		message = "EKS says that the node group is degraded, and not why"
+		message = "EKS reports that the node group is degraded, without a reason"
 	}
 	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.NodegroupHealthyCondition)
 	if before == nil || before.Status != metav1.ConditionFalse || before.Message != report.Shortened(message) {

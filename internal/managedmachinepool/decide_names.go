@@ -98,7 +98,9 @@ type namesTakenError struct{ names []string }
 
 // Error implements error.
 func (e *namesTakenError) Error() string {
-	return fmt.Sprintf("node groups named %q exist in the EKS cluster and are not owned by this pool", e.names)
+	return fmt.Sprintf("node group %q exists in the EKS cluster, but this pool does not own it. Slipway does "+
+		"not change it or create another one. Set spec.eksNodegroupName to another name, or delete the node "+
+		"group", e.names)
 }
 
 // WaitsForUser reports that only a user can free a name.
@@ -116,10 +118,10 @@ type ownerTagMissingError struct {
 func (e *ownerTagMissingError) Error() string {
 	key, found := infrav1.TagManagedMachinePool, "has no tag "+infrav1.TagManagedMachinePool
 	if e.owner() != "" { // whose it is may be another tenant's secret
-		found = "has another owner's tag " + key
+		found = "has the tag of another owner, " + key
 	}
-	return fmt.Sprintf("node group %s, which this pool created, %s. Slipway neither changes it nor creates another, and its nodes keep running. "+
-		"Set the tag %s of %s to %s", e.group.Name, found, key, e.group.ARN, e.wanted)
+	return fmt.Sprintf("node group %s, which this pool created, %s. Slipway neither changes it nor creates "+
+		"another one, and its nodes keep running. Set tag %s of %s to %s", e.group.Name, found, key, e.group.ARN, e.wanted)
 }
 
 // WaitsForUser reports that only a user can put the tag back: status is no proof of ownership.

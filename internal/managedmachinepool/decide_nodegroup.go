@@ -22,7 +22,8 @@ func ensureNodegroup(in input, plan *reconcile.Plan) bool {
 	case group == nil:
 		return createIfPossible(in, plan)
 	case !templateAdopted(in):
-		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the node group waits for its launch template to be taken over")
+		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the node group waits until its launch "+
+			"template has been adopted")
 		return true
 	case in.Seen.Adopting:
 		return adopt(in, plan)
@@ -122,7 +123,8 @@ func showObstacle(in input, step nodegroup.Step) {
 	}
 	message := step.Message
 	if step.Obstacle == nodegroup.TemplateGone {
-		message += ": set spec.templateLossPolicy to Replace to have the node group replaced by another, or make a new pool"
+		message += ": set spec.templateLossPolicy to Replace to replace the node group, or create a new pool " +
+			"and migrate to it"
 	}
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, reason, message)
 }

@@ -172,7 +172,7 @@ func TestDecideReplace(t *testing.T) {
 			group(in, func(g *nodegroup.Nodegroup) { g.Name = name })
 		}, then: "nothing", again: time.Hour},
 		{reason: "the new node group is not known to have its nodes", given: replacing, then: "nothing", again: lookBusy,
-			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": takes the place of old"}},
+			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": node group team_pool replaces old, whose launch template was deleted"}},
 		{reason: "the new node group has its nodes", given: func(in *input) { replacing(in); fresh(in) }, then: "delete node group old, because all nodes of node group team_pool are in service"},
 		{reason: "EKS refuses to delete the old one", given: func(in *input) { replacing(in); fresh(in); did(in, deleteNodegroup{Group: "old"}, errRefused) }, then: "nothing", again: refusedAgain,
 			shows: []string{infrav1.NodegroupReadyCondition + "=False/" + infrav1.NodegroupDeleteFailedReason}},
@@ -209,14 +209,17 @@ func TestDecideTags(t *testing.T) {
 		record.Record(in.Object)
 	}
 	specify(t, []row{
-		{reason: "a tag is asked for", given: func(in *input) { tagged(in); withRole(in) }, then: "tag node group team_pool: team, because tags team differ from what the pool asks for"},
+		{reason: "a tag is asked for", given: func(in *input) { tagged(in); withRole(in) }, then: "tag node group team_pool: team, because " +
+			"tags team differ from the spec of the pool"},
 		{reason: "the node group cannot be tagged", given: func(in *input) { tagged(in); did(in, tagNodegroup{}, errRefused) }, then: "nothing", again: refusedAgain,
 			shows: []string{ready + "=False/" + infrav1.NodegroupReconcileFailedReason}},
-		{reason: "its Auto Scaling group lacks the tag", given: func(in *input) { tagged(in); onGroup(in) }, then: "tag Auto Scaling group eks-pool: team, because tags team differ from what the pool asks for"},
+		{reason: "its Auto Scaling group lacks the tag", given: func(in *input) { tagged(in); onGroup(in) }, then: "tag Auto Scaling group eks-pool: team, " +
+			"because tags team differ from the spec of the pool"},
 		{reason: "its Auto Scaling group cannot be tagged", given: func(in *input) { tagged(in); onGroup(in); did(in, tagGroup{}, errRefused) }, then: "nothing", again: refusedAgain},
 		{reason: "its Auto Scaling group is not seen", given: func(in *input) { tagged(in); onGroup(in); in.Seen.Members = nil }, then: "nothing", again: time.Hour},
 		{reason: "hooks are asked for", given: hooked, then: "needs lifecycle hooks"},
-		{reason: "there are none", given: func(in *input) { hooked(in); in.Seen.Hooks = Hooks{Read: true, Group: "eks-pool"} }, then: "change 1 lifecycle hooks, because drain differ from what the pool asks for"},
+		{reason: "there are none", given: func(in *input) { hooked(in); in.Seen.Hooks = Hooks{Read: true, Group: "eks-pool"} }, then: "change 1 lifecycle hooks, because drain " +
+			"differ from the spec of the pool"},
 		{reason: "hooks cannot be described", given: func(in *input) { hooked(in); in.Seen.Hooks = Hooks{Err: errRefused} }, then: "nothing", again: refusedAgain},
 		{reason: "hooks cannot be changed", given: func(in *input) {
 			hooked(in)
@@ -230,7 +233,8 @@ func TestDecideTags(t *testing.T) {
 			in.Seen.Hooks = Hooks{}
 			in.Seen.HooksDue = noon.Add(time.Minute)
 		}, then: "nothing", again: time.Minute},
-		{reason: "hooks are no longer asked for", given: func(in *input) { hooked(in); applied(in); in.Object.Spec.AWSLifecycleHooks = nil }, then: "change 1 lifecycle hooks, because drain differ from what the pool asks for"},
+		{reason: "hooks are no longer asked for", given: func(in *input) { hooked(in); applied(in); in.Object.Spec.AWSLifecycleHooks = nil }, then: "change 1 lifecycle hooks, because drain " +
+			"differ from the spec of the pool"},
 	})
 }
 
@@ -253,7 +257,7 @@ func TestDecideReport(t *testing.T) {
 			})
 		}, then: "nothing", again: time.Hour, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupHealthyCondition + "=False/" + infrav1.DegradedReason + ": no capacity"}},
 		{reason: "EKS reports that it is degraded", given: func(in *input) { group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusDegraded }) },
-			then: "nothing", again: time.Hour, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupHealthyCondition + "=False/" + infrav1.DegradedReason + ": and not why"}},
+			then: "nothing", again: time.Hour, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupHealthyCondition + "=False/" + infrav1.DegradedReason + ": EKS reports that the node group is degraded, without a reason"}},
 		{reason: "what nodes should run is not known", given: func(in *input) { in.Seen.LaunchConfig.Object.Generation = 2 }, then: "nothing", again: time.Hour,
 			shows: []string{infrav1.LaunchTemplateReadyCondition + "=Unknown/" + infrav1.WaitingForLaunchConfigReason, infrav1.RolledOutCondition + "=True/" + infrav1.RolledOutReason}},
 	})

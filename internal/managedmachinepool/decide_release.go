@@ -58,7 +58,8 @@ func awaitRest(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	plan.LookAgain(lookBusy)
-	return refuseRelease(in, infrav1.ReleasingReason, fmt.Sprintf("EKS is doing something with node group %s: it is released when that is done", in.Seen.Group.Name))
+	return refuseRelease(in, infrav1.ReleasingReason, fmt.Sprintf("EKS is updating node group %s. Slipway "+
+		"releases it when the update is complete", in.Seen.Group.Name))
 }
 
 // releaseTemplate has the launch config leave a version that CAPA finds in order.
@@ -71,7 +72,8 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 	switch name := infrav1.DefaultNodegroupName(object.Namespace, object.Name); {
 	case group.Name != object.Spec.EKSNodegroupName && group.Name != name:
 		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
-			"Cluster API Provider AWS would look for a node group %s, and this one is called %s: set spec.eksNodegroupName to that", name, group.Name))
+			"Cluster API Provider AWS would look for node group %s, but this one is named %s. Set "+
+				"spec.eksNodegroupName to the name of the node group", name, group.Name))
 	case !object.Spec.Templated():
 		return true
 	case problem != "":
@@ -93,25 +95,27 @@ func releaseVersion(in input, plan *reconcile.Plan, config *infrav1.AWSLaunchCon
 	group, wanted := in.Seen.Group, templateName(in.Object, in.Seen.Access.Facts.ControlPlane)
 	if config.Spec.LaunchTemplateName != wanted || group.LaunchTemplateName != wanted {
 		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
-			"Cluster API Provider AWS would look for a launch template %s, and this one is called %s", wanted, group.LaunchTemplateName))
+			"Cluster API Provider AWS would look for launch template %s, but this one is named %s", wanted, group.LaunchTemplateName))
 	}
 	if !pool.ShowLaunchConfig(in.Object, config) {
 		return refuseRelease(in, infrav1.ReleasingReason, "the launch config is not ready")
 	}
 	if template := templateIn(config); !template.Accepts(group.LaunchTemplateID, group.Version) {
 		return refuseRelease(in, infrav1.ReleasingReason, fmt.Sprintf(
-			"version %d of the launch template is wanted, and the node group has %d. Remove annotation %s until the pool has rolled out",
+			"the desired launch template version is %d, but the node group uses version %d. Remove annotation "+
+				"%s until the roll-out is complete",
 			template.Version, group.Version, infrav1.ReleaseAnnotation))
 	}
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
 		if tried, _ := reconcile.Attempted[markReleased](in.Done); !tried {
-			plan.Do(markReleased{Config: config.Name}, "the pool goes back to Cluster API Provider AWS")
+			plan.Do(markReleased{Config: config.Name}, "the pool is being released to Cluster API Provider AWS")
 		}
 		return false
 	}
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
 	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation {
-		return refuseRelease(in, infrav1.ReleasingReason, "the launch template is being changed into the form that Cluster API Provider AWS expects")
+		return refuseRelease(in, infrav1.ReleasingReason, "Slipway is converting the launch template to the "+
+			"format that Cluster API Provider AWS expects")
 	}
 	return true
 }
@@ -120,10 +124,12 @@ func releaseVersion(in input, plan *reconcile.Plan, config *infrav1.AWSLaunchCon
 func foreignToCAPA(object *infrav1.AWSManagedMachinePool) string {
 	switch {
 	case object.Spec.AWSLaunchTemplate == nil:
-		return "Cluster API Provider AWS knows neither spec.launchConfigRef nor spec.launchConfigTemplateRef: make a new pool with awsLaunchTemplate, and move to it"
+		return "Cluster API Provider AWS does not support spec.launchConfigRef or spec.launchConfigTemplateRef. " +
+			"Create a new pool with awsLaunchTemplate, and migrate to it"
 	case !object.Spec.OwnImage():
-		return "Cluster API Provider AWS cannot run a node group whose launch template names no image, and EKS cannot change that: " +
-			"make a new pool with awsLaunchTemplate.ami or without awsLaunchTemplate, and move to it"
+		return "Cluster API Provider AWS does not support a node group whose launch template has no image, and " +
+			"EKS cannot change that. Create a new pool with awsLaunchTemplate.ami or without " +
+			"awsLaunchTemplate, and migrate to it"
 	}
 	return ""
 }
@@ -143,7 +149,8 @@ func releaseNodegroup(in input, plan *reconcile.Plan) bool {
 		pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
 		return false
 	case !tried:
-		plan.Do(disownNodegroup{Group: group.Name}, "the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it")
+		plan.Do(disownNodegroup{Group: group.Name}, "the pool is being released to Cluster API Provider AWS, "+
+			"and its launch template is in the expected format")
 	}
 	return true
 }
@@ -163,7 +170,7 @@ func releaseConfig(in input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if tried, _ := reconcile.Attempted[deleteLaunchConfig](in.Done); !tried && config.DeletionTimestamp.IsZero() {
-		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has gone back to Cluster API Provider AWS")
+		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has been released to Cluster API Provider AWS")
 		return true
 	}
 	return refuseRelease(in, infrav1.ReleasingReason, "the launch config is being deleted")

@@ -32,16 +32,17 @@ func replace(in input, plan *reconcile.Plan) bool {
 	case retiring != nil && tookOver(in):
 		retire(in, plan)
 	case retiring != nil:
-		showReplacing(in, plan, fmt.Sprintf("node group %s takes the place of %s, whose launch template is gone", wanted, retiring.Name))
+		showReplacing(in, plan, fmt.Sprintf("node group %s replaces %s, whose launch template was deleted", wanted, retiring.Name))
 	case in.Seen.Predecessor != "" && in.Seen.Fresh:
-		plan.Tell(reconcile.Eventf(infrav1.NodegroupReplacedEvent, "Node group %s took the place of %s", wanted, in.Seen.Predecessor))
+		plan.Tell(reconcile.Eventf(infrav1.NodegroupReplacedEvent, "Node group %s replaced node group %s", wanted, in.Seen.Predecessor))
 		recordNames(in, plan, wanted)
 	case in.Seen.Predecessor == "" && lost:
 		successor := successorName(in, launchable(in).Status.LaunchTemplateID)
 		if successor == group.Name {
 			return true // the group of this very template: it was described before it was seen
 		}
-		plan.Tell(reconcile.Warningf(infrav1.NodegroupReplacingEvent, "The launch template of node group %s is gone; node group %s takes its place", group.Name, successor))
+		plan.Tell(reconcile.Warningf(infrav1.NodegroupReplacingEvent, "The launch template of node group %s was "+
+			"deleted. Node group %s replaces it", group.Name, successor))
 		recordNames(in, plan, successor+","+group.Name)
 		plan.LookAgain(lookAgain)
 	}
@@ -67,7 +68,8 @@ func retire(in input, plan *reconcile.Plan) {
 		return
 	}
 	plan.Do(deleteNodegroup{
-		Group: retiring.Name, Event: reconcile.Eventf(infrav1.NodegroupRetiringEvent, "Deleting node group %s, which %s took the place of", retiring.Name, group.Name),
+		Group: retiring.Name, Event: reconcile.Eventf(infrav1.NodegroupRetiringEvent, "Deleting node group %s, which %s "+
+			"replaced", retiring.Name, group.Name),
 	}, "all nodes of node group %s are in service", group.Name)
 }
 

@@ -131,7 +131,7 @@ func createRoleOnce(in input, plan *reconcile.Plan, desired noderole.Desired) bo
 		return showRoleFailure(in, plan, err)
 	}
 	announceRole(in, plan, desired)
-	plan.Do(createRole{Desired: desired}, "no role has this name")
+	plan.Do(createRole{Desired: desired}, "no role with this name exists")
 	return true
 }
 
@@ -166,8 +166,9 @@ type roleTagMissingError struct{ role, wanted string }
 
 // Error implements error.
 func (e *roleTagMissingError) Error() string {
-	return fmt.Sprintf("IAM role %s, which this pool created, has no tag %s with value %s. Slipway does not change it, and nodes keep it. "+
-		"Set the tag, or name the role in spec.roleName to keep it as your own", e.role, infrav1.TagManagedMachinePool, e.wanted)
+	return fmt.Sprintf("IAM role %s, which this pool created, does not have tag %s with value %s. Slipway does "+
+		"not change it, and nodes keep it. Set the tag, or set spec.roleName to the role to manage it "+
+		"yourself", e.role, infrav1.TagManagedMachinePool, e.wanted)
 }
 
 // WaitsForUser reports that only a user can put the tag back: status is no proof of ownership.

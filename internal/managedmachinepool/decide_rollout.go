@@ -33,7 +33,7 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 	case in.Seen.Retiring != nil:
 		return true // shown where it is replaced
 	case group == nil || group.Status == nodegroup.StatusCreating:
-		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForNodegroupReason, "there is no node group yet")
+		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForNodegroupReason, "the node group does not exist yet")
 		return true
 	case rollingOut(in):
 		return show(infrav1.RollingOutReason, "%s", withProgress(in, record.Cause))
@@ -65,7 +65,8 @@ func reportUnknown(in input) {
 	if before == nil || meta.IsStatusConditionFalse(conditions, infrav1.LaunchTemplateReadyCondition) ||
 		meta.IsStatusConditionFalse(conditions, infrav1.BootstrapDataReadyCondition) || before.Reason == infrav1.RollingOutReason {
 		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForLaunchConfigReason,
-			"the launch template is not ready, so that it is not known yet what nodes should run; they stay as they are")
+			"the launch template is not ready, so the configuration that nodes should run is not known yet. "+
+				"Nodes stay as they are")
 	}
 }
 
@@ -90,7 +91,7 @@ func rollingOut(in input) bool {
 
 // withProgress adds to a cause how many instances have been replaced.
 func withProgress(in input, cause string) string {
-	cause = cmp.Or(cause, "somebody else updates the node group")
+	cause = cmp.Or(cause, "another program is updating the node group")
 	members := in.Seen.Members
 	if members == nil {
 		return cause

@@ -93,6 +93,7 @@ func showBlock(in input) {
 		return
 	}
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.CapacityBlockEndedReason, fmt.Sprintf(
-		"Capacity Block %s ends at %s, before which EKS empties the node group: extend the block, or name another in the launch template",
+		"Capacity Block %s ends at %s. EKS terminates the nodes of the node group before that. Extend the "+
+			"block, or name another one in the launch template",
 		blockID(in), in.Seen.Block.End.UTC().Format(time.RFC3339)))
 }

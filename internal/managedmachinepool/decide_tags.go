@@ -37,7 +37,7 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 	}
 	if stale, retired := tagChanges(desired.Tags, desired.RetiredTags, group.Tags); len(stale)+len(retired) > 0 && !reconcile.Succeeded[tagNodegroup](in.Done) {
 		announce()
-		plan.Do(tagNodegroup{Group: group.Name, Tags: stale, Retired: retired}, "tags %s differ from what the pool asks for", keysOf(stale, retired))
+		plan.Do(tagNodegroup{Group: group.Name, Tags: stale, Retired: retired}, "tags %s differ from the spec of the pool", keysOf(stale, retired))
 		return true
 	}
 	if members == nil {
@@ -46,7 +46,7 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 	}
 	if stale, retired := tagChanges(asked, desired.RetiredTags, members.Tags); len(stale)+len(retired) > 0 && !reconcile.Succeeded[tagGroup](in.Done) {
 		announce()
-		plan.Do(tagGroup{Group: members.Name, Tags: stale, Retired: retired}, "tags %s differ from what the pool asks for", keysOf(stale, retired))
+		plan.Do(tagGroup{Group: members.Name, Tags: stale, Retired: retired}, "tags %s differ from the spec of the pool", keysOf(stale, retired))
 		return true
 	}
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { ownership.ConfirmTags(pool, asked) })
@@ -125,5 +125,5 @@ func hooksDiffer(changes []lifecyclehook.Change) string {
 	for _, change := range changes {
 		names = append(names, change.Hook.Name)
 	}
-	return strings.Join(names, ", ") + " differ from what the pool asks for"
+	return strings.Join(names, ", ") + " differ from the spec of the pool"
 }

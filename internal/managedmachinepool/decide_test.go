@@ -293,11 +293,11 @@ func TestDecideRest(t *testing.T) {
 		{reason: "AWS cannot be reached", given: func(in *input) { in.Seen.Access.Err = errLater }, then: "nothing", fails: "no answer"},
 		{reason: "EKS does not answer", given: func(in *input) { in.Seen.GroupErr = errLater }, then: "nothing", fails: "no answer", shows: []string{ready + "=True/Ready"}},
 		{reason: "other owners have all names", given: func(in *input) { in.Seen.GroupErr = &namesTakenError{names: []string{"team_pool"}} }, then: "nothing", again: refusedAgain,
-			shows: []string{ready + "=False/NameTaken: not owned by this pool"}},
+			shows: []string{ready + "=False/NameTaken: Slipway does not change it or create another one"}},
 		{reason: "another owner's tag is on the node group", given: func(in *input) {
 			group(in, func(g *nodegroup.Nodegroup) { g.Tags[infrav1.TagManagedMachinePool] = "other/blue/pool" })
 			in.Seen.GroupErr = &ownerTagMissingError{group: in.Seen.Group, wanted: "team/blue/pool"}
-		}, then: "nothing", again: refusedAgain, shows: []string{ready + "=False/OwnerTagMissing: has another owner's tag"}},
+		}, then: "nothing", again: refusedAgain, shows: []string{ready + "=False/OwnerTagMissing: Slipway neither changes it nor creates another one, and its nodes keep running"}},
 		{reason: "fields are deprecated, without a launch template", given: func(in *input) { in.Object.Spec.AMIVersion = ptr.To("1.34.0-20251101"); untemplated(in) },
 			then: "nothing", again: time.Hour, shows: []string{infrav1.DeprecatedFieldsCondition + "=True/DeprecatedFieldsInUse: amiVersion", infrav1.LaunchTemplateReadyCondition + "=True/Ready: no launch template"}},
 		{reason: "the bootstrap provider has named no Secret", given: func(in *input) {
@@ -386,7 +386,8 @@ func TestDecideUpdate(t *testing.T) {
 			fresh(in)
 			in.Seen.InMotion = true
 			in.Seen.Running = Update{Read: true, Update: &nodegroup.Update{ID: "u-9", Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateInProgress}}
-		}, then: "nothing", again: time.Hour, shows: []string{ready + "=True/NodegroupUpdating: EKS is changing the node group", roll + "=False/RollingOut: somebody else updates the node group; 2 of 2"}},
+		}, then: "nothing", again: time.Hour, shows: []string{ready + "=True/NodegroupUpdating: EKS is changing the node group", roll + "=False/RollingOut: another program is " +
+			"updating the node group; 2 of 2"}},
 		{reason: "another version is wanted while another user changes labels", given: func(in *input) {
 			wantVersion(in, 2)
 			updating(in)

@@ -83,7 +83,8 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s): %s", in.Seen.Group.Name, record.ID, record.Cause))
 	} else {
 		record.Attempts++
-		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished with status %s, and EKS went back to the previous version: %s",
+		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished "+
+			"with status %s, and EKS rolled back to the previous version: %s",
 			record.ID, in.Seen.Group.Name, update.Status, record.Reason))
 	}
 	noteAttempt(in, record.Type, attemptOf(record))

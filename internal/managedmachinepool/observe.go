@@ -117,7 +117,7 @@ func (o observer) findCluster(ctx context.Context) {
 func (o observer) logDeprecated(ctx context.Context) {
 	message := o.Object.Spec.DeprecationMessage()
 	if message != "" && o.Memory.deprecated != message {
-		log.FromContext(ctx).Info("The pool uses fields that will go away", "fields", message)
+		log.FromContext(ctx).Info("The pool uses deprecated fields", "fields", message)
 	}
 	o.Memory.deprecated = message
 }

@@ -91,7 +91,7 @@ func TestReleaseIsRefusedUntilItCanBe(t *testing.T) {
 		w.passes("pool", "there is a node group", func() bool { return len(w.nodegroups()) == 1 })
 		w.release("pool", true)
 		w.reconcile("pool")
-		if condition := w.condition("pool", infrav1.ReleasedCondition); condition.Reason != infrav1.ReleasingReason || !strings.Contains(condition.Message, "is released when that is done") {
+		if condition := w.condition("pool", infrav1.ReleasedCondition); condition.Reason != infrav1.ReleasingReason || !strings.Contains(condition.Message, "Slipway releases it when the update is complete") {
 			t.Errorf("Released is %+v", condition)
 		}
 		if _, owned := w.ownerOf(); !owned {

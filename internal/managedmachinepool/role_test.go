@@ -35,7 +35,7 @@ func TestDesiredRole(t *testing.T) {
 		{reason: "the pool's path", path: "/teams/nodes/", rolePath: "/own/", wantPath: "/own/"},
 		{reason: "the pool's boundary", asks: other, wantPath: "/slipway/blue/", wantBoundary: other},
 		{reason: "the manager's boundary", boundary: bound, wantPath: "/slipway/blue/", wantBoundary: bound},
-		{reason: "the manager's boundary, which the pool asks for too", boundary: bound, asks: bound, wantPath: "/slipway/blue/", wantBoundary: bound},
+		{reason: "the manager's boundary, which the spec of the pool requests too", boundary: bound, asks: bound, wantPath: "/slipway/blue/", wantBoundary: bound},
 		{reason: "another boundary than the manager's", boundary: bound, asks: other, wantPath: "/slipway/blue/", wantBoundary: bound, refused: true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-var buildDesc = prometheus.NewDesc("slipway_build_info", "1, with the version of Slipway, the commit that it was built from, and the version of Go.", []string{"version", "commit", "goversion"}, nil)
+var buildDesc = prometheus.NewDesc("slipway_build_info", "Always 1, with labels for the version of Slipway, its "+
+	"commit, and the version of Go.", []string{"version", "commit", "goversion"}, nil)
 
 // buildInfo is a metric that is always 1.
 type buildInfo struct{ version, commit string }

@@ -30,9 +30,9 @@ const (
 
 var (
 	choosingSecondsDesc = prometheus.NewDesc("slipway_scheduling_unfinished_seconds",
-		"How long the choice of nodes that is under way has taken so far; 0 if none is.", nil, nil)
+		"Duration of the current choice of nodes so far; 0 if none is in progress.", nil, nil)
 	choosingPodsDesc = prometheus.NewDesc("slipway_scheduling_pods",
-		"Pods that the choice of nodes that is under way is about; 0 if none is.", nil, nil)
+		"Number of pods that the current choice of nodes considers; 0 if none is in progress.", nil, nil)
 )
 
 // choices holds the metrics about how nodes are chosen for pods, and what pods wait for.
@@ -48,22 +48,23 @@ func newChoices() *choices {
 	return &choices{
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "slipway_scheduling_duration_seconds",
-			Help:    "Time that choosing nodes for pending pods takes.",
+			Help:    "Duration of choosing nodes for pending pods.",
 			Buckets: []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40},
 		}),
 		sizes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "slipway_batch_size",
-			Help:    "How many are served together: pods that nodes are chosen for, nodes of a launch, instances that are terminated.",
+			Name: "slipway_batch_size",
+			Help: "Size of batches: pods that nodes are chosen for, nodes of a launch, or instances that are " +
+				"terminated together.",
 			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 20000},
 		}, []string{"batch"}),
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "slipway_pod_batch_wait_seconds",
-			Help:    "Time for which the first pod of a batch waited for others.",
+			Help:    "Time that the first pod of a batch waited for other pods.",
 			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30},
 		}),
 		startup: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "slipway_pod_startup_seconds",
-			Help:    "Time from when a pod was seen pending to when it was placed, bound, and running.",
+			Help:    "Time from when a pod was first observed pending until it was placed, bound, and running.",
 			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800},
 		}, []string{"stage"}),
 	}

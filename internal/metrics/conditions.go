@@ -27,7 +27,7 @@ func scrape() (context.Context, context.CancelFunc) {
 }
 
 var conditionsDesc = prometheus.NewDesc("slipway_conditions",
-	"Objects by kind, condition, its status and reason.", []string{"kind", "condition", "status", "reason"}, nil)
+	"Number of objects by kind, condition, and the status and reason of the condition.", []string{"kind", "condition", "status", "reason"}, nil)
 
 // conditions counts objects by the state of their conditions, from the manager's cache at the time
 // of a scrape. Objects are not distinguished: a thousand pools would be ten thousand series, and

@@ -19,24 +19,28 @@ import (
 
 var (
 	nodesDesc = prometheus.NewDesc("slipway_nodes",
-		"Just-in-time nodes by Provisioner, phase, and capacity type.", []string{"provisioner", "phase", "capacity_type"}, nil)
+		"Number of just-in-time nodes by Provisioner, phase, and capacity type.", []string{"provisioner", "phase", "capacity_type"}, nil)
 	costDesc = prometheus.NewDesc("slipway_nodes_cost_dollars_per_hour",
-		"Estimated price of the instances of just-in-time nodes in US dollars an hour, by Provisioner and capacity type.", []string{"provisioner", "capacity_type"}, nil)
+		"Estimated price of the instances of just-in-time nodes in US dollars per hour, by Provisioner and "+
+			"capacity type.", []string{"provisioner", "capacity_type"}, nil)
 	limitDesc = prometheus.NewDesc("slipway_provisioner_limit",
-		"What spec.limits of a Provisioner allows, by resource: cpu in cores, memory in bytes, nodes.", []string{"provisioner", "resource"}, nil)
+		"Limits of a Provisioner in spec.limits, by resource: cpu in cores, memory in bytes, nodes.", []string{"provisioner", "resource"}, nil)
 	usageDesc = prometheus.NewDesc("slipway_provisioner_usage",
-		"What all nodes of a Provisioner have together, by resource: cpu in cores, memory in bytes, nodes.", []string{"provisioner", "resource"}, nil)
+		"Total resources of the nodes of a Provisioner, by resource: cpu in cores, memory in bytes, nodes.", []string{"provisioner", "resource"}, nil)
 	allowedDesc = prometheus.NewDesc("slipway_provisioner_allowed_disruptions",
-		"How many nodes of a Provisioner its disruption budgets allow to be leaving at a time, by reason. Missing where no budget applies.", []string{"provisioner", "reason"}, nil)
+		"Number of nodes of a Provisioner that its disruption budgets allow to be disrupted at a time, by "+
+			"reason. Absent if no budget applies.", []string{"provisioner", "reason"}, nil)
 	oldestDesc = prometheus.NewDesc("slipway_nodes_oldest_seconds",
 		"Age of the oldest node of a Provisioner, from its launch.", []string{"provisioner"}, nil)
 	oldestEndingDesc = prometheus.NewDesc("slipway_nodes_ending_oldest_seconds",
-		"Time since the deletion of the node of a Provisioner that is ending for longest.", []string{"provisioner"}, nil)
+		"Time since the deletion of the node of a Provisioner that has been terminating for the longest time.", []string{"provisioner"}, nil)
 	awaitingDesc = prometheus.NewDesc("slipway_nodes_awaiting_disruption",
-		"Nodes of a Provisioner that would be disrupted and are kept for now, by why: the reason of the disruption if a budget holds it back, else what keeps the node.",
+		"Number of nodes of a Provisioner that are candidates for disruption but are kept, by cause: the reason "+
+			"of the disruption if a budget prevents it, or what protects the node.",
 		[]string{"provisioner", "reason"}, nil)
 	oldestPodDesc = prometheus.NewDesc("slipway_pods_oldest_wait_seconds",
-		"Time since the pod that has waited for longest was seen pending, of those that are not bound, and of those that do not run.", []string{"until"}, nil)
+		"Time since the longest-waiting pod was first observed pending, for pods that are not bound, and for "+
+			"pods that do not run.", []string{"until"}, nil)
 )
 
 // Held contains what a scrape reads to describe just-in-time nodes.

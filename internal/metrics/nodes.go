@@ -57,42 +57,47 @@ func newNodes() *nodes {
 	return &nodes{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_node_decisions_total",
-			Help: "Decisions about just-in-time nodes by Provisioner: launch, replace, terminate.",
+			Help: "Number of decisions about just-in-time nodes by Provisioner: launch, replace, terminate.",
 		}, []string{"provisioner", "decision"}),
 		disruptions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_node_disruptions_total",
-			Help: "Just-in-time nodes that Slipway ended, or whose replacement began, by Provisioner and reason.",
+			Help: "Number of just-in-time nodes that Slipway terminated, or started to replace, by Provisioner " +
+				"and reason.",
 		}, []string{"provisioner", "reason"}),
 		interruptions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_instance_interruptions_total",
-			Help: "Messages of EC2 about instances of just-in-time nodes, by kind: spot_interruption, rebalance_recommendation, ended.",
+			Help: "Number of messages of EC2 about instances of just-in-time nodes, by kind: spot_interruption, " +
+				"rebalance_recommendation, ended.",
 		}, []string{"kind"}),
 		startup: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "slipway_node_startup_seconds",
-			Help:    "Time from when the first pod of a node was seen pending to when the node was launched, registered, and ready.",
+			Name: "slipway_node_startup_seconds",
+			Help: "Time from when the first pod of a node was observed pending until the node was launched, " +
+				"registered, and ready.",
 			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900},
 		}, []string{"provisioner", "stage"}),
 		termination: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "slipway_node_termination_seconds",
-			Help:    "Time that the stages of a node's end take: until its pods have left, until its instance has ended, and from its deletion until it is gone.",
+			Name: "slipway_node_termination_seconds",
+			Help: "Duration of the stages of a node's termination: until its pods have left, until its instance is " +
+				"terminated, and from its deletion until it no longer exists.",
 			Buckets: []float64{1, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400},
 		}, []string{"provisioner", "stage"}),
 		lifetime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "slipway_node_lifetime_seconds",
-			Help:    "Time from the launch of a node to its end.",
+			Help:    "Lifetime of a node, from its launch to its termination.",
 			Buckets: []float64{300, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000},
 		}, []string{"provisioner"}),
 		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_evictions_total",
-			Help: "Requests to remove pods from nodes that are drained, by outcome: accepted, held, gone, failed, deleted.",
+			Help: "Number of requests to remove pods from nodes that are being drained, by outcome: accepted, " +
+				"held, gone, failed, deleted.",
 		}, []string{"outcome"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_launch_failures_total",
-			Help: "Answers of EC2 to launches that name a failure, by what it is about, zone, and capacity type.",
+			Help: "Number of launches that EC2 rejected, by cause, zone, and capacity type.",
 		}, []string{"reason", "zone", "capacity_type"}),
 		pending: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "slipway_pods_pending",
-			Help: "Pods that wait for a node, by why.",
+			Help: "Number of pods that wait for a node, by cause.",
 		}, []string{"reason"}),
 		counted: map[string]bool{}, ended: map[string]bool{},
 	}

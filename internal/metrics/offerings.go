@@ -12,15 +12,17 @@ import (
 
 var (
 	shortDesc = prometheus.NewDesc("slipway_offerings_short",
-		"Instance types that AWS had none of when asked last and that are left alone for minutes, by zone and capacity type.", []string{"zone", "capacity_type"}, nil)
+		"Number of instance types for which AWS recently had no capacity, and which Slipway avoids for minutes, "+
+			"by zone and capacity type.", []string{"zone", "capacity_type"}, nil)
 	offeringPriceDesc = prometheus.NewDesc("slipway_offering_price_dollars_per_hour",
-		"Estimated price of the offerings that nodes are of, or that are short, in US dollars an hour.", []string{"instance_type", "zone", "capacity_type"}, nil)
+		"Estimated price of the offerings that nodes use or that recently had no capacity, in US dollars per hour.", []string{"instance_type", "zone", "capacity_type"}, nil)
 	offeringAvailableDesc = prometheus.NewDesc("slipway_offering_available",
-		"0 for the offerings that AWS had none of when asked last and that are left alone for minutes, 1 for those that nodes are of otherwise.", []string{"instance_type", "zone", "capacity_type"}, nil)
+		"0 for offerings for which AWS recently had no capacity, and which Slipway avoids for minutes; 1 for "+
+			"other offerings that nodes use.", []string{"instance_type", "zone", "capacity_type"}, nil)
 	typeCoresDesc = prometheus.NewDesc("slipway_instance_type_cpu_cores",
-		"vCPUs of the instance types that nodes are of.", []string{"instance_type"}, nil)
+		"vCPUs of the instance types that nodes use.", []string{"instance_type"}, nil)
 	typeMemoryDesc = prometheus.NewDesc("slipway_instance_type_memory_bytes",
-		"Memory of the instance types that nodes are of.", []string{"instance_type"}, nil)
+		"Memory of the instance types that nodes use.", []string{"instance_type"}, nil)
 )
 
 // mostOfferings bounds how many offerings are exposed. A region has thousands.

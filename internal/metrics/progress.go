@@ -71,19 +71,21 @@ func NewProgress() *Progress {
 	progress := &Progress{
 		milestones: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_milestones_total",
-			Help: "What was done or found, as events tell it, by kind of object and reason.",
+			Help: "Number of events by kind of object and reason.",
 		}, []string{"kind", "reason"}),
 		versions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_launch_template_versions_created_total",
-			Help: "Launch template versions made, by why: first, config, token, delivery, lost, adopted.",
+			Help: "Number of launch template versions created, by cause: first, config, token, delivery, lost, " +
+				"adopted.",
 		}, []string{"reason"}),
 		rollouts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "slipway_rollouts_total",
-			Help: "Roll-outs by what happened: started, succeeded, failed, superseded, rolled_back.",
+			Help: "Number of roll-outs by outcome: started, succeeded, failed, superseded, rolled_back.",
 		}, []string{"outcome"}),
 		editToVersion: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "slipway_edit_to_version_seconds",
-			Help:    "Time from when this manager first saw an edited AWSLaunchConfig to when its new launch template version exists.",
+			Name: "slipway_edit_to_version_seconds",
+			Help: "Time from when this manager first observed an edited AWSLaunchConfig until its new launch " +
+				"template version exists.",
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
 		}),
 		nodes: newNodes(), choices: newChoices(),

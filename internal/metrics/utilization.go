@@ -15,9 +15,10 @@ import (
 
 var (
 	allocatableDesc = prometheus.NewDesc("slipway_nodes_allocatable",
-		"What the Nodes of a Provisioner have for pods, by resource.", []string{"provisioner", "resource"}, nil)
+		"Allocatable resources of the Nodes of a Provisioner, by resource.", []string{"provisioner", "resource"}, nil)
 	requestedDesc = prometheus.NewDesc("slipway_nodes_requested",
-		"What the pods on the Nodes of a Provisioner request, by resource, of DaemonSets and of others.", []string{"provisioner", "resource", "of"}, nil)
+		"Resource requests of the pods on the Nodes of a Provisioner, by resource, for pods of DaemonSets and "+
+			"other pods.", []string{"provisioner", "resource", "of"}, nil)
 )
 
 // mostResources bounds how many resources are exposed. Device plugins choose the names of theirs.

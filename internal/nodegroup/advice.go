@@ -5,22 +5,36 @@ import ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 // advice says what helps against a problem that EKS reports, where EKS does not say it itself (AWS:
 // API_Issue).
 var advice = map[ekstypes.NodegroupIssueCode]string{
-	ekstypes.NodegroupIssueCodeAutoScalingGroupNotFound:              "somebody deleted EKS's Auto Scaling group: delete the pool and make it again",
-	ekstypes.NodegroupIssueCodeAutoScalingGroupInvalidConfiguration:  "somebody changed EKS's Auto Scaling group: undo it",
-	ekstypes.NodegroupIssueCodeAutoScalingGroupInstanceRefreshActive: "somebody started an instance refresh of EKS's Auto Scaling group: cancel it",
-	ekstypes.NodegroupIssueCodeEc2LaunchTemplateNotFound:             "somebody deleted the template that EKS keeps of its own: make a new pool",
-	ekstypes.NodegroupIssueCodeEc2LaunchTemplateVersionMismatch:      "somebody made a version of the template that EKS keeps of its own: have the Auto Scaling group name EKS's version again",
-	ekstypes.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound:       "the launch template or version that the node group was made from is gone",
-	ekstypes.NodegroupIssueCodeEc2SecurityGroupNotFound:              "make the security group again, or take it from the launch template",
-	ekstypes.NodegroupIssueCodeEc2SubnetNotFound:                     "the subnets of a node group cannot be changed: make a new pool",
-	ekstypes.NodegroupIssueCodeIamNodeRoleNotFound:                   "make the role again under the same name",
-	ekstypes.NodegroupIssueCodeIamInstanceProfileNotFound:            "EKS's instance profile is gone: make a new pool",
-	ekstypes.NodegroupIssueCodeNodeCreationFailure:                   "instances run and do not join: look at the bootstrap data, the node role and the way to the API server",
-	ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures:             "EC2 refuses the launches",
-	ekstypes.NodegroupIssueCodeInstanceLimitExceeded:                 "ask AWS for a higher quota",
-	ekstypes.NodegroupIssueCodeInsufficientFreeAddresses:             "free addresses in the subnets",
-	ekstypes.NodegroupIssueCodePodEvictionFailure:                    "pods could not be evicted: look at their disruption budgets, or set updateConfig.force",
-	ekstypes.NodegroupIssueCodeClusterUnreachable:                    "EKS cannot reach the cluster's API server, or may not read it",
+	ekstypes.NodegroupIssueCodeAutoScalingGroupNotFound: "the Auto Scaling group that EKS created " +
+		"was deleted outside EKS: delete the pool and create it again",
+	ekstypes.NodegroupIssueCodeAutoScalingGroupInvalidConfiguration: "the Auto Scaling group that EKS created " +
+		"was changed outside EKS: revert the change",
+	ekstypes.NodegroupIssueCodeAutoScalingGroupInstanceRefreshActive: "an instance refresh of the Auto Scaling " +
+		"group was started outside EKS: cancel it",
+	ekstypes.NodegroupIssueCodeEc2LaunchTemplateNotFound: "the launch template that EKS created was " +
+		"deleted outside EKS: create a new pool and migrate to it",
+	ekstypes.NodegroupIssueCodeEc2LaunchTemplateVersionMismatch: "a version of the launch template that " +
+		"EKS created was added outside EKS: set the Auto Scaling group to the version that EKS created",
+	ekstypes.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound: "the launch template or version of the " +
+		"node group was deleted",
+	ekstypes.NodegroupIssueCodeEc2SecurityGroupNotFound: "create the security group again, or " +
+		"remove it from the launch template",
+	ekstypes.NodegroupIssueCodeEc2SubnetNotFound: "the subnets of a node group cannot be " +
+		"changed: create a new pool and migrate to it",
+	ekstypes.NodegroupIssueCodeIamNodeRoleNotFound: "create the role again with the same name",
+	ekstypes.NodegroupIssueCodeIamInstanceProfileNotFound: "the instance profile that EKS created " +
+		"was deleted: create a new pool and migrate to it",
+	ekstypes.NodegroupIssueCodeNodeCreationFailure: "instances run but do not join the " +
+		"cluster: check the bootstrap data, the node role, and the network route to the API server",
+	ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures: "EC2 rejects the launches: check the " +
+		"launch template and the events of the Auto Scaling group",
+	ekstypes.NodegroupIssueCodeInstanceLimitExceeded: "request a higher quota from AWS",
+	ekstypes.NodegroupIssueCodeInsufficientFreeAddresses: "free IP addresses in the subnets, or add " +
+		"subnets",
+	ekstypes.NodegroupIssueCodePodEvictionFailure: "pods could not be evicted: check their " +
+		"PodDisruptionBudgets, or set updateConfig.force",
+	ekstypes.NodegroupIssueCodeClusterUnreachable: "EKS cannot reach the API server of the " +
+		"cluster, or lacks permissions to read from it",
 }
 
 // Advice returns what helps against a health issue, empty where EKS says it itself.

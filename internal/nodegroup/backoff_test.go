@@ -121,15 +121,15 @@ func TestEveryObstacleHelps(t *testing.T) {
 		last     Attempts
 		says     string
 	}{
-		{obstacle: TemplateGone, desired: func(d *Desired) { d.Template.ID = "lt-2" }, says: "made from launch template lt-1, not lt-2"},
+		{obstacle: TemplateGone, desired: func(d *Desired) { d.Template.ID = "lt-2" }, says: "uses launch template lt-1, not lt-2"},
 		{obstacle: Downgrade, desired: func(d *Desired) { d.KubernetesVersion = "v1.29.0" }, says: "Set the version to 1.31, or create another pool"},
 		{obstacle: Downgrade, desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.30.0", "1.31" },
 			last: Attempts{Rollback: {For: "Kubernetes 1.31 → 1.30", Failed: true, Attempts: 1, Ended: now, Refusal: "Seven days have passed."}},
-			says: "from Kubernetes 1.31 to 1.30: Seven days have passed. EKS takes"},
+			says: "from Kubernetes 1.31 to 1.30: Seven days have passed. EKS rolls back"},
 		{obstacle: AheadOfControlPlane, desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.32.0", "1.31" }, says: "Upgrade the control plane, or set the version to 1.31"},
-		{obstacle: SizesOutOfBounds, desired: func(d *Desired) { *d.Capacity = 6 }, says: "6 replicas are asked for, and the bounds are 1 and 5"},
-		{obstacle: BlockInUse, desired: func(d *Desired) { d.Template = wanted(4) }, seen: func(n *Nodegroup) { n.CapacityType = "CAPACITY_BLOCK" }, says: "set the MachinePool's replicas to 0"},
-		{obstacle: Fixed, desired: func(d *Desired) { d.AMIType = "AL2_x86_64" }, says: "Make the spec as the node group is, or make a new pool"},
+		{obstacle: SizesOutOfBounds, desired: func(d *Desired) { *d.Capacity = 6 }, says: "6 replicas are requested, but the bounds are 1 and 5"},
+		{obstacle: BlockInUse, desired: func(d *Desired) { d.Template = wanted(4) }, seen: func(n *Nodegroup) { n.CapacityType = "CAPACITY_BLOCK" }, says: "set spec.replicas of the MachinePool to 0"},
+		{obstacle: Fixed, desired: func(d *Desired) { d.AMIType = "AL2_x86_64" }, says: "Set the fields to the values of the node group, or create a new pool"},
 	} {
 		step := Next(desired(row.desired), seen(row.seen), row.last, now)
 		if step.Obstacle != row.obstacle || !strings.Contains(step.Message, row.says) {

@@ -18,7 +18,7 @@ func fixedDiffers(desired Desired, seen Nodegroup) []string {
 	var reasons []string
 	differs := func(what, has, wanted string) {
 		if wanted != "" && has != wanted {
-			reasons = append(reasons, fmt.Sprintf("%s is %s, and the spec says %s", what, has, wanted))
+			reasons = append(reasons, fmt.Sprintf("%s is %s, but the spec has %s", what, has, wanted))
 		}
 	}
 	if desired.Template != nil && seen.LaunchTemplateID == "" {

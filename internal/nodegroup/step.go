@@ -156,7 +156,8 @@ func (s Step) Grows(seen Nodegroup) bool {
 func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	var step Step
 	if differences := fixedDiffers(desired, seen); len(differences) > 0 {
-		step.obstructed(Fixed, "EKS cannot change of node group %s: %s. Make the spec as the node group is, or make a new pool and move to it",
+		step.obstructed(Fixed, "EKS cannot change these fields of node group %s: %s. Nodes stay as they are. "+
+			"Set the fields to the values of the node group, or create a new pool and migrate to it",
 			seen.Name, strings.Join(differences, "; "))
 	}
 	version := step.versionChange(desired, seen, last[Rollback], now)
@@ -169,7 +170,8 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 		if seen.Sizes.Desired == 0 {
 			desired = desired.LeavingSizes()
 		} else {
-			step.obstructed(BlockInUse, "EKS updates a node group of a Capacity Block only while it has no nodes: set the MachinePool's replicas to 0, and back when it is updated")
+			step.obstructed(BlockInUse, "EKS updates a node group of a Capacity Block only while it has no "+
+				"nodes: set spec.replicas of the MachinePool to 0, and restore it after the update")
 			version = nil
 		}
 	}
@@ -237,7 +239,8 @@ func (s *Step) sizes(desired Desired, seen Sizes) (*Scaling, []string) {
 	if desired.Capacity != nil {
 		size = *desired.Capacity
 		if size < wanted.Min || size > wanted.Max {
-			s.obstructed(SizesOutOfBounds, "%d replicas are asked for, and the bounds are %d and %d: change one of them", size, wanted.Min, wanted.Max)
+			s.obstructed(SizesOutOfBounds, "%d replicas are requested, but the bounds are %d and %d. Change one "+
+				"of them", size, wanted.Min, wanted.Max)
 			return nil, nil
 		}
 	}
@@ -292,14 +295,16 @@ func (s *Step) templateChange(change *VersionChange, desired Desired, seen Nodeg
 		return false // EKS refuses it, and the obstacle says so
 	}
 	if template.ID != seen.LaunchTemplateID {
-		s.obstructed(TemplateGone, "the node group was made from launch template %s, not %s, and EKS cannot give it another one", seen.LaunchTemplateID, template.ID)
+		s.obstructed(TemplateGone, "the node group uses launch template %s, not %s, and EKS cannot change it to "+
+			"another one", seen.LaunchTemplateID, template.ID)
 		return false
 	}
 	switch {
 	case !template.Accepts(seen.LaunchTemplateID, seen.Version):
 		change.Reasons = append(change.Reasons, template.why(seen.Version))
 	case seen.Version != template.Version && seen.Has(string(ekstypes.NodegroupIssueCodeNodeCreationFailure)):
-		change.Reasons = append(change.Reasons, fmt.Sprintf("instances do not join with version %d, whose bootstrap data is older than that of version %d",
+		change.Reasons = append(change.Reasons, fmt.Sprintf("instances cannot join with version %d, because its "+
+			"bootstrap data is older than the bootstrap data of version %d",
 			seen.Version, template.Version))
 	}
 	return true
@@ -354,8 +359,10 @@ func (s *Step) rollback(change *VersionChange, desired Desired, seen Nodegroup, 
 	back := fmt.Sprintf("Kubernetes %s → %s", seen.KubernetesVersion, previous)
 	if wait := refused.wait(back, now); wait > 0 {
 		s.comeBack(wait)
-		s.obstructed(Downgrade, "EKS refused to take node group %s back from Kubernetes %s to %s: %s. EKS takes a node group back by one minor version, within seven "+
-			"days of the upgrade of its cluster. Nodes stay at %s. Set spec.template.spec.version of the MachinePool to %s, or create another pool and move to it",
+		s.obstructed(Downgrade, "EKS refused to roll back node group %s from Kubernetes %s to %s: %s. EKS rolls "+
+			"back a node group by one minor version, within seven days of the upgrade of its cluster. Nodes "+
+			"stay at %s. Set spec.template.spec.version of the MachinePool to %s, or create another pool and "+
+			"migrate to it",
 			seen.Name, seen.KubernetesVersion, previous, strings.TrimSuffix(refused.Refusal, "."), seen.KubernetesVersion, seen.KubernetesVersion)
 		return false
 	}

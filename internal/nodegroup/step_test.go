@@ -78,7 +78,8 @@ func TestNext(t *testing.T) {
 			}},
 		{reason: "a rotated token alone", desired: func(d *Desired) { d.Template = wanted(4, 3) }},
 		{reason: "a rotated token, and nodes that do not join", desired: func(d *Desired) { d.Template = wanted(4, 3) }, seen: issue("NodeCreationFailure"),
-			version: "instances do not join with version 3, whose bootstrap data is older than that of version 4", due: true},
+			version: "instances cannot join with version 3, because its bootstrap data is older than the " +
+				"bootstrap data of version 4", due: true},
 		{reason: "nodes that do not join with the newest data", seen: issue("NodeCreationFailure")},
 		{reason: "a template that is not the group's", desired: func(d *Desired) { d.Template.ID = "lt-2" }, obstacle: TemplateGone},
 		{reason: "a template that is not the group's, and labels", desired: func(d *Desired) { d.Template.ID = "lt-2"; labels(d) }, obstacle: TemplateGone,
@@ -126,7 +127,7 @@ func TestNext(t *testing.T) {
 				return Attempt{}.Refused(step.Version.Rollback, "it is too late", now.Add(-time.Hour)).Refused(step.Version.Rollback, "it is too late.", now.Add(-time.Minute))
 			},
 			check: func(t *testing.T, step Step) {
-				if step.Version.KubernetesVersion != "1.31" || !strings.Contains(step.Message, "from Kubernetes 1.31 to 1.30: it is too late. EKS takes") {
+				if step.Version.KubernetesVersion != "1.31" || !strings.Contains(step.Message, "from Kubernetes 1.31 to 1.30: it is too late. EKS rolls back") {
 					t.Errorf("the change is %+v, and it says %q", step.Version, step.Message)
 				}
 			}},

@@ -16,31 +16,32 @@ import (
 func RefusedVersion(wanted, cluster, present string) string {
 	asked, most, has := minorOf(wanted), minorOf(cluster), minorOf(present)
 	const field = "spec.template.spec.version of the MachinePool"
-	const alone = "EKS takes a node group back by one minor version only, and only from the version of its cluster"
+	const alone = "EKS rolls back a node group only by one minor version, and only from the version of its cluster"
 	switch {
 	case asked == 0:
 		return ""
 	case has != 0 && asked < has-1:
-		return fmt.Sprintf("%s asks for Kubernetes 1.%d, and the node group has 1.%d: %s. Its nodes stay as they are. "+
-			"Set the version to 1.%d, or create another pool and move to it", field, asked, has, alone, has)
+		return fmt.Sprintf("%s requests Kubernetes 1.%d, but the node group runs 1.%d: %s. Its nodes stay as "+
+			"they are. Set the version to 1.%d, or create another pool and migrate to it", field, asked, has, alone, has)
 	case has != 0 && asked < has && most > has:
-		return fmt.Sprintf("%s asks for Kubernetes 1.%d, and the node group has 1.%d and its cluster 1.%d: %s. Its nodes stay as they are. "+
-			"Set the version to 1.%d or 1.%d, or create another pool and move to it", field, asked, has, most, alone, has, has+1)
+		return fmt.Sprintf("%s requests Kubernetes 1.%d, but the node group runs 1.%d and its cluster 1.%d: %s. "+
+			"Its nodes stay as they are. Set the version to 1.%d or 1.%d, or create another pool and migrate "+
+			"to it", field, asked, has, most, alone, has, has+1)
 	case most == 0:
 		return ""
 	case asked > most:
-		return fmt.Sprintf("%s asks for Kubernetes 1.%d, and the EKS cluster has 1.%d, which nodes cannot be ahead of. %s "+
-			"Upgrade the control plane, or set the version to 1.%d", field, asked, most, consequence(has), most)
+		return fmt.Sprintf("%s requests Kubernetes 1.%d, but the EKS cluster runs 1.%d, and nodes must not be "+
+			"newer than the control plane. %s Upgrade the control plane, or set the version to 1.%d", field, asked, most, consequence(has), most)
 	case has == 0 && asked < most:
-		return fmt.Sprintf("%s asks for Kubernetes 1.%d, and EKS creates a node group only with the version of the cluster, which is 1.%d. %s "+
-			"Set the version to 1.%d", field, asked, most, consequence(has), most)
+		return fmt.Sprintf("%s requests Kubernetes 1.%d, but EKS creates a node group only with the version of "+
+			"the cluster, which is 1.%d. %s Set the version to 1.%d", field, asked, most, consequence(has), most)
 	}
 	return ""
 }
 
 func consequence(present int) string {
 	if present == 0 {
-		return "No node group is created, and no node launched."
+		return "No node group is created, and no node is launched."
 	}
 	return "Nodes stay at 1." + strconv.Itoa(present) + " until then."
 }

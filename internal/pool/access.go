@@ -129,7 +129,8 @@ func (r Registry) ReachForDeletion(ctx context.Context, object client.Object, ow
 		err = sameAccount(ctx, r.Registry, object, cloud, wanted)
 	}
 	if unusable, is := identity.IsUnusable(err); is {
-		err = &identity.Error{Reason: unusable.Reason, Message: fmt.Sprintf("%s; or set the annotation %s to another identity of the same AWS account, to delete with",
+		err = &identity.Error{Reason: unusable.Reason, Message: fmt.Sprintf("%s; or set annotation %s to another "+
+			"identity of the same AWS account to use for the deletion",
 			unusable.Message, ownership.IdentityAnnotation)}
 	}
 	if err != nil {
@@ -216,8 +217,9 @@ var controllerIdentity = aws.Identity{Kind: aws.IdentityController, Name: "defau
 func ownIdentity(ctx context.Context, registry *clouds.Registry, object client.Object, region, account string) (aws.Identity, error) {
 	unknown := func(why string) error {
 		return &identity.Error{Reason: infrav1.IdentityUnknownReason, Message: fmt.Sprintf(
-			"the objects that name the cluster's identity are gone%s: set the annotation %s to the identity to delete with, such as "+
-				"AWSClusterRoleIdentity/name, or AWSClusterControllerIdentity for the manager's own", why, ownership.IdentityAnnotation)}
+			"the objects that name the AWS identity of the cluster are gone%s. Set annotation %s to the "+
+				"identity to use for the deletion, such as AWSClusterRoleIdentity/name, or "+
+				"AWSClusterControllerIdentity for the identity of the manager", why, ownership.IdentityAnnotation)}
 	}
 	if account == "" {
 		return aws.Identity{}, unknown("")
@@ -229,7 +231,7 @@ func ownIdentity(ctx context.Context, registry *clouds.Registry, object client.O
 		cloud, err = authenticated(ctx, registry, wanted, object.GetNamespace(), region)
 	}
 	if unusable, is := identity.IsUnusable(err); is {
-		return aws.Identity{}, unknown(", and the manager's own may not be used: " + unusable.Message)
+		return aws.Identity{}, unknown(", and the identity of the manager is not allowed: " + unusable.Message)
 	}
 	if err != nil {
 		return aws.Identity{}, err
@@ -239,7 +241,8 @@ func ownIdentity(ctx context.Context, registry *clouds.Registry, object client.O
 		return aws.Identity{}, &aws.CredentialsError{Err: err}
 	}
 	if own != account {
-		return aws.Identity{}, unknown(fmt.Sprintf(", and what is to be deleted is in AWS account %s, where the manager's own identity, of account %s, is none", account, own))
+		return aws.Identity{}, unknown(fmt.Sprintf(", and the resources to delete are in AWS account %s, but "+
+			"the identity of the manager belongs to account %s", account, own))
 	}
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
@@ -283,7 +286,8 @@ func sameAccount(ctx context.Context, registry *clouds.Registry, object client.O
 	}
 	if now != account {
 		return &identity.Error{Reason: infrav1.IdentityInOtherAccountReason, Message: fmt.Sprintf(
-			"%s acts in AWS account %s, and what was made so far is in account %s: name an identity of that account", current, now, account)}
+			"%s is in AWS account %s, but the existing resources of this object are in account %s. Slipway does "+
+				"not change them, and nodes stay as they are. Name an identity of that account", current, now, account)}
 	}
 	return nil
 }

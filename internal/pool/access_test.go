@@ -44,10 +44,10 @@ func TestAccessIsShown(t *testing.T) {
 		},
 		{
 			"the role cannot be assumed", Access{Exists: true, Err: &aws.CredentialsError{Role: "arn:aws:iam::1:role/r", Err: answered("AccessDenied")}},
-			"False", infrav1.CredentialsInvalidReason, "let the role's trust policy name the caller", true,
+			"False", infrav1.CredentialsInvalidReason, "allow the caller in the trust policy of the role", true,
 		},
 		{"no region is named", Access{Exists: true, Err: &aws.NoRegionError{}}, "False", infrav1.InvalidSpecReason, "no AWS region", false},
-		{"STS is throttled", Access{Exists: true, Err: answered("Throttling")}, "Unknown", infrav1.AWSUnavailableReason, "The call is retried", true},
+		{"STS is throttled", Access{Exists: true, Err: answered("Throttling")}, "Unknown", infrav1.AWSUnavailableReason, "Slipway retries the call", true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

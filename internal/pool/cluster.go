@@ -40,9 +40,9 @@ func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
 	_, moved := object.GetAnnotations()[deleteForMoveAnnotation]
 	switch {
 	case moved:
-		message = "clusterctl move has moved it to another management cluster: the annotation " + deleteForMoveAnnotation + " is set"
+		message = "clusterctl move moved it to another management cluster: annotation " + deleteForMoveAnnotation + " is set"
 	case annotated:
-		message = "the annotation " + clusterv1.PausedAnnotation + " is set"
+		message = "annotation " + clusterv1.PausedAnnotation + " is set"
 	case owner != nil && ptr.Deref(owner.Spec.Paused, false):
 		message = fmt.Sprintf("Cluster %q is paused", owner.Name)
 	}

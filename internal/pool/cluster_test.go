@@ -38,11 +38,12 @@ func TestPaused(t *testing.T) {
 		{"a Cluster that does not say", nil, cluster(nil), ""},
 		{"a Cluster that says no", nil, cluster(ptr.To(false)), ""},
 		{"the Cluster", nil, cluster(ptr.To(true)), `Cluster "one" is paused`},
-		{"the object, whatever the annotation's value", annotated, cluster(nil), "the annotation cluster.x-k8s.io/paused is set"},
-		{"the object, without a Cluster", annotated, nil, "the annotation cluster.x-k8s.io/paused is set"},
+		{"the object, whatever the annotation's value", annotated, cluster(nil), "annotation cluster.x-k8s.io/paused is set"},
+		{"the object, without a Cluster", annotated, nil, "annotation cluster.x-k8s.io/paused is set"},
 		{
 			"clusterctl move, whose last deletions may come after the Cluster's", map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}, nil,
-			"clusterctl move has moved it to another management cluster: the annotation clusterctl.cluster.x-k8s.io/delete-for-move is set",
+			"clusterctl move moved it to another management cluster: annotation " +
+				"clusterctl.cluster.x-k8s.io/delete-for-move is set",
 		},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

@@ -111,7 +111,7 @@ func (r ConfigRequest) UnfitOwn(wanted *infrav1.AWSLaunchConfigSpec, problem str
 	if r.Template == nil || problem == "" {
 		return "", ""
 	}
-	return infrav1.InvalidSpecReason, fmt.Sprintf("AWSLaunchConfigTemplate %s is not for this pool: %s", TemplateKey(r.Pool.GetNamespace(), *r.Template), problem)
+	return infrav1.InvalidSpecReason, fmt.Sprintf("this pool cannot use AWSLaunchConfigTemplate %s: %s", TemplateKey(r.Pool.GetNamespace(), *r.Template), problem)
 }
 
 // Labels returns the config's own labels, the labels of its Cluster and manager, and the labels of

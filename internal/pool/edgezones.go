@@ -67,8 +67,8 @@ func (p Placement) enclavesAtEdge(spec *infrav1.AWSLaunchConfigSpec) string {
 		return ""
 	}
 	if where := p.edge(); where != "" {
-		return fmt.Sprintf("%s of the pool is in a Local Zone or Wavelength Zone, where AWS has no Nitro Enclaves. Nodes stay as they are: "+
-			"name another subnet or zone, or remove enclaveOptions", where)
+		return fmt.Sprintf("%s of the pool is in a Local Zone or Wavelength Zone, where AWS does not support "+
+			"Nitro Enclaves. Nodes stay as they are. Use another subnet or zone, or remove enclaveOptions", where)
 	}
 	return ""
 }

@@ -21,7 +21,8 @@ func ShowFailure(object reconciling.Conditioned, plan *reconcile.Plan, condition
 		return
 	}
 	if meta.FindStatusCondition(object.GetConditions(), condition) == nil {
-		reconciling.Unknown(object, condition, infrav1.AWSUnavailableReason, "AWS has not answered yet. The call is retried")
+		reconciling.Unknown(object, condition, infrav1.AWSUnavailableReason, "AWS has not answered yet. Slipway "+
+			"retries the call")
 	}
 	TryAgain(plan, err)
 }

@@ -76,7 +76,7 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 		// The summary names the condition that it follows from, which the pool's own may bear the name of.
 		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
 		if usable {
-			message = fmt.Sprintf("%s; the pool goes on with version %d", message, config.Status.Version)
+			message = fmt.Sprintf("%s; the pool continues to use version %d", message, config.Status.Version)
 		}
 		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, condition.Reason, message)
 	default:
@@ -112,9 +112,12 @@ func ForeignTemplate(config *infrav1.AWSLaunchConfig, template launchtemplate.Te
 	wanted := ownership.OwnerNamed(config.Namespace, config.Spec.ClusterName, config.Name)
 	switch other := template.OtherOwner(config.Namespace); {
 	case config.Spec.Existing != nil && other != "":
-		return fmt.Sprintf("launch template %s, which AWSLaunchConfig %s names, belongs to %s by its tags: no node is launched from it", template.ID, config.Name, other)
+		return fmt.Sprintf("launch template %s, which AWSLaunchConfig %s names, is owned by %s according to its "+
+			"tags, so no node is launched from it. Name a launch template that no other object owns", template.ID, config.Name, other)
 	case config.Spec.Existing == nil && !template.OwnedBy(wanted):
-		return fmt.Sprintf("launch template %s, which status of AWSLaunchConfig %s names, does not have tag %s with value %q: no node is launched from it",
+		return fmt.Sprintf("launch template %s, which the status of AWSLaunchConfig %s names, does not have tag "+
+			"%s with value %q, so no node is launched from it. Set the tag if the launch template belongs to "+
+			"the AWSLaunchConfig",
 			template.ID, config.Name, infrav1.TagLaunchConfig, wanted)
 	}
 	return ""

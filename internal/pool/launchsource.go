@@ -58,7 +58,8 @@ func ReadTemplate(ctx context.Context, reader client.Reader, namespace string, r
 	template := &infrav1.AWSLaunchConfigTemplate{}
 	err := reader.Get(ctx, read.Key, template)
 	if apierrors.IsNotFound(err) {
-		read.Reason, read.Problem = infrav1.LaunchConfigTemplateNotFoundReason, fmt.Sprintf("AWSLaunchConfigTemplate %s does not exist", read.Key)
+		read.Reason, read.Problem = infrav1.LaunchConfigTemplateNotFoundReason, fmt.Sprintf("AWSLaunchConfigTemplate %s does not "+
+			"exist. Running nodes are kept. Create it, or correct spec.launchConfigTemplateRef", read.Key)
 		return read, nil
 	}
 	if err != nil {
@@ -83,7 +84,7 @@ func (t ReferredTemplate) Source(present *infrav1.AWSLaunchConfig, versionsToKee
 	case t.Problem != "" && present == nil:
 		return LaunchSource{Reason: t.Reason, Problem: t.Problem}
 	case t.Problem != "":
-		return presentSource(present, t.Reason, t.Problem+"; the pool goes on with what it has from it")
+		return presentSource(present, t.Reason, t.Problem+"; the pool continues to use its current configuration")
 	}
 	key, template := t.Key, t.Template
 	source := LaunchSource{
@@ -155,8 +156,8 @@ func notAllowed(ctx context.Context, reader client.Reader, template *infrav1.AWS
 			return "", err
 		}
 	}
-	return fmt.Sprintf("AWSLaunchConfigTemplate %s/%s may not be used from namespace %q: add the namespace to its spec.allowedNamespaces, or refer to "+
-		"a template in the namespace of the pool", template.Namespace, template.Name, namespace), nil
+	return fmt.Sprintf("AWSLaunchConfigTemplate %s/%s does not allow namespace %q: add the namespace to its "+
+		"spec.allowedNamespaces, or refer to a template in the namespace of the pool", template.Namespace, template.Name, namespace), nil
 }
 
 // TemplateKey returns the template that a pool in a namespace refers to.

@@ -186,11 +186,13 @@ func (c LaunchConfig) Prove(object reconciling.Conditioned, plan *reconcile.Plan
 func (c LaunchConfig) ShowForeign(object reconciling.Conditioned, plan *reconcile.Plan) {
 	if c.Object.DeletionTimestamp == nil {
 		reconciling.False(object, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchConfigNotOwnedReason,
-			fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", c.Object.Name))
+			fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool, so no launch template is "+
+				"created. Rename one of them", c.Object.Name))
 		return
 	}
 	reconciling.Unknown(object, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
-		fmt.Sprintf("AWSLaunchConfig %q, which does not belong to this pool, is being deleted; the pool creates its own once it is gone. Nodes keep what they run", c.Object.Name))
+		fmt.Sprintf("AWSLaunchConfig %q, which does not belong to this pool, is being deleted. The pool creates "+
+			"its own once it is gone. Nodes keep the version that they run", c.Object.Name))
 	plan.LookAgain(ConfigEnding)
 }
 
@@ -200,10 +202,12 @@ func (c LaunchConfig) ShowUnfit(object reconciling.Conditioned, name, problem st
 	switch {
 	case c.Object == nil:
 		reconciling.False(object, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
-			fmt.Sprintf("AWSLaunchConfig %q, which spec.launchConfigRef names, does not exist", name))
+			fmt.Sprintf("AWSLaunchConfig %q, which spec.launchConfigRef names, does not exist. Running nodes "+
+				"are kept. Create it, or correct the name", name))
 		return false
 	case problem != "":
-		reconciling.False(object, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, fmt.Sprintf("AWSLaunchConfig %q is not for this pool: %s", name, problem))
+		reconciling.False(object, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, fmt.Sprintf("this pool cannot use AWSLaunchConfig "+
+			"%q: %s", name, problem))
 		return false
 	}
 	return true

@@ -40,7 +40,8 @@ func ShowOutage(object reconciling.Conditioned, outage Outage, region string) {
 		conditions := slices.Clone(object.GetConditions())
 		meta.SetStatusCondition(&conditions, metav1.Condition{
 			Type: infrav1.AWSReachableCondition, Status: metav1.ConditionFalse, Reason: infrav1.AWSUnavailableReason,
-			Message: fmt.Sprintf("%s in %s has given no answer since %s. Nodes that run keep running; changes are made once it answers",
+			Message: fmt.Sprintf("%s in %s has not answered since %s. Running nodes keep running. Slipway makes "+
+				"changes when it answers",
 				outage.Service, region, since.Format(time.RFC3339)),
 			ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(since),
 		})

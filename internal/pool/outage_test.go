@@ -18,7 +18,7 @@ func TestOutagesAreNamedInReady(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC)
 	outage, later := &aws.Outage{Service: "Auto Scaling", Since: began}, &aws.Outage{Service: "EC2", Since: began.Add(time.Hour)}
-	const since = "Auto Scaling in eu-central-1 has given no answer since 2026-11-21T10:00:00Z"
+	const since = "Auto Scaling in eu-central-1 has not answered since 2026-11-21T10:00:00Z"
 	pool := &infrav1.AWSMachinePool{}
 	ready := reconciling.Summary{Target: infrav1.ReadyCondition, Of: []string{infrav1.ASGReadyCondition}, Reason: infrav1.ReadyReason, Unless: infrav1.AWSReachableCondition}
 	for _, pass := range []struct {
@@ -47,7 +47,7 @@ func TestOutagesAreNamedInReady(t *testing.T) {
 		}
 		ready.Summarize(pool)
 		condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ReadyCondition)
-		if condition.Status != pass.want || !strings.Contains(condition.Message, pass.says) || strings.Contains(condition.Message, "no answer") != strings.Contains(pass.says, "no answer") {
+		if condition.Status != pass.want || !strings.Contains(condition.Message, pass.says) || strings.Contains(condition.Message, "not answered") != strings.Contains(pass.says, "not answered") {
 			t.Errorf("%s: Ready is %+v", pass.reason, condition)
 		}
 		if changed := !equalConditions(before.Status.Conditions, pool.Status.Conditions); changed != pass.written {

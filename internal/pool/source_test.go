@@ -138,7 +138,7 @@ func TestSource(t *testing.T) {
 	}
 	object := machinePool(nil)
 	goesOn.ShowProblem(object)
-	if shown := object.Status.Conditions; len(shown) != 1 || shown[0].Reason != infrav1.LaunchConfigTemplateNotFoundReason || !strings.Contains(shown[0].Message, "the pool goes on with what it has from it") {
+	if shown := object.Status.Conditions; len(shown) != 1 || shown[0].Reason != infrav1.LaunchConfigTemplateNotFoundReason || !strings.Contains(shown[0].Message, "the pool continues to use its current configuration") {
 		t.Errorf("it shows %+v", shown)
 	}
 	healthy := machinePool(nil)

@@ -122,7 +122,7 @@ var flaws = []flawed{
 			}
 		}
 	})},
-	{"delete somebody else's template", "only the owner tag says whose a template is", form("DeleteLaunchTemplate", func(form url.Values) {
+	{"delete a foreign template", "only the owner tag says whose a template is", form("DeleteLaunchTemplate", func(form url.Values) {
 		form.Del("LaunchTemplateId")
 		form.Set("LaunchTemplateName", "workers")
 	})},

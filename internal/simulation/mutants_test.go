@@ -27,7 +27,7 @@ type edit struct{ file, is, becomes string }
 
 // mutants are plausible mistakes, or actual mistakes of the past.
 var mutants = []mutant{
-	{"take somebody else's group for the pool's", "only the owner tag says whose a group is", []edit{{
+	{"treat a foreign group as the pool's", "only the owner tag says whose a group is", []edit{{
 		"internal/autoscalinggroup/groups.go", "case exists && candidate.OwnedBy(owner):", "case exists:",
 	}}},
 	{"create a version without a client token", "a repeated call creates nothing twice", []edit{{

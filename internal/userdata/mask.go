@@ -113,8 +113,9 @@ type TooMuchEncodedError struct{}
 
 // Error implements error.
 func (*TooMuchEncodedError) Error() string {
-	return fmt.Sprintf("the compressed and base64-encoded parts of the bootstrap data hold more than the %d MiB that are searched for join tokens, so that no version "+
-		"is created from it and running nodes are kept: move large files into the image, or fetch them in a pre-bootstrap command", maxSearched>>20)
+	return fmt.Sprintf("the decompressed and base64-decoded parts of the bootstrap data exceed the %d MiB that "+
+		"Slipway searches for join tokens. No version is created from it, and running nodes are kept. Move "+
+		"large files into the image, or fetch them in a pre-bootstrap command", maxSearched>>20)
 }
 
 // WaitsForUser reports that only a change by a person helps.

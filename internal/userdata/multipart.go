@@ -75,11 +75,12 @@ func isMultipart(data []byte) bool {
 func partsOf(data []byte) ([]part, error) {
 	message, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
-		return nil, refused("EK16", "the bootstrap data is no MIME multi-part message that can be read: %v", err)
+		return nil, refused("EK16", "the bootstrap data is not a valid MIME multi-part message: %v", err)
 	}
 	kind, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "multipart/") || parameters["boundary"] == "" {
-		return nil, refused("EK16", "the bootstrap data is a MIME message without parts: give it a Content-Type of multipart/mixed with a boundary")
+		return nil, refused("EK16", "the bootstrap data is a MIME message without parts: set its Content-Type "+
+			"to multipart/mixed with a boundary")
 	}
 	var parts []part
 	for reader := multipart.NewReader(message.Body, parameters["boundary"]); ; {
@@ -88,11 +89,11 @@ func partsOf(data []byte) ([]part, error) {
 			break
 		}
 		if err != nil {
-			return nil, refused("EK16", "part %d of the bootstrap data cannot be read as MIME: %v", len(parts)+1, err)
+			return nil, refused("EK16", "part %d of the bootstrap data is not valid MIME: %v", len(parts)+1, err)
 		}
 		content, err := io.ReadAll(next)
 		if err != nil {
-			return nil, refused("EK16", "part %d of the bootstrap data cannot be read as MIME: %v", len(parts)+1, err)
+			return nil, refused("EK16", "part %d of the bootstrap data is not valid MIME: %v", len(parts)+1, err)
 		}
 		contentType, _, err := mime.ParseMediaType(next.Header.Get("Content-Type"))
 		if err != nil {
@@ -101,7 +102,8 @@ func partsOf(data []byte) ([]part, error) {
 		parts = append(parts, part{contentType: contentType, content: content})
 	}
 	if len(parts) == 0 {
-		return nil, refused("EK16", "the bootstrap data is a MIME message without parts: add one, or leave the bootstrap data out")
+		return nil, refused("EK16", "the bootstrap data is a MIME message without parts: add a part, or remove "+
+			"the bootstrap data")
 	}
 	return parts, nil
 }
@@ -116,7 +118,8 @@ func single(data []byte) (part, error) {
 	if isNodeConfig(data) {
 		return part{contentType: nodeConfigType, content: data}, nil
 	}
-	return part{}, refused("EK16", "the bootstrap data is nothing that a node reads: begin it with #cloud-config or #!, write a NodeConfig, or give a MIME multi-part message")
+	return part{}, refused("EK16", "the bootstrap data is not in a format that nodes support: start it with "+
+		"#cloud-config or #!, or use a NodeConfig or a MIME multi-part message")
 }
 
 // nodeConfigFields are the fields of a NodeConfig that a node needs (nodeadm: api/v1alpha1,
@@ -138,7 +141,7 @@ type nodeConfigFields struct {
 // document can stand for gigabytes.
 func parseNodeConfig(data []byte) (fields nodeConfigFields, err error) {
 	if len(data) > Limit {
-		return fields, fmt.Errorf("it has %d bytes, and user data at most %d", len(data), Limit)
+		return fields, fmt.Errorf("it has %d bytes, but user data is limited to %d", len(data), Limit)
 	}
 	return fields, yaml.Unmarshal(data, &fields)
 }
@@ -171,7 +174,8 @@ func clusterOf(parts []part) (cluster EKSCluster, count int, err error) {
 		}
 		fields, err := parseNodeConfig(p.content)
 		if err != nil || fields.Kind != "NodeConfig" {
-			return EKSCluster{}, 0, refused("EK15", "part %d of the bootstrap data is of type %s, and no NodeConfig: %v", i+1, nodeConfigType, err)
+			return EKSCluster{}, 0, refused("EK15", "part %d of the bootstrap data has type %s, but is not a "+
+				"NodeConfig: %v", i+1, nodeConfigType, err)
 		}
 		count++
 		said := fields.Spec.Cluster
@@ -200,7 +204,8 @@ func amazonLinux2(data []byte, group Nodegroup) ([]byte, error) {
 		return nil, err
 	}
 	if _, count, err := clusterOf(parts); err != nil || count > 0 {
-		return nil, refused("EK16", "the bootstrap data has a NodeConfig, which Amazon Linux 2 does not read: choose an image of Amazon Linux 2023, or remove it")
+		return nil, refused("EK16", "the bootstrap data has a NodeConfig, which Amazon Linux 2 does not "+
+			"support: use an image of Amazon Linux 2023, or remove the NodeConfig")
 	}
 	if group.OwnImage || isMultipart(data) {
 		return data, nil
@@ -228,8 +233,9 @@ func amazonLinux2023(data []byte, group Nodegroup) ([]byte, error) {
 		}
 		return multipartOf(parts...), nil
 	case len(group.Cluster.missing()) > 0:
-		return nil, refused("EK15", "the NodeConfig of the bootstrap data does not say the cluster's %s, and nobody else knows: "+
-			"set name, apiServerEndpoint, certificateAuthority and cidr in spec.cluster", strings.Join(missing, ", "))
+		return nil, refused("EK15", "the NodeConfig in the bootstrap data does not set the %s of the cluster, "+
+			"which EKS does not add: set name, apiServerEndpoint, certificateAuthority, and cidr in "+
+			"spec.cluster", strings.Join(missing, ", "))
 	}
 	return multipartOf(append([]part{{contentType: nodeConfigType, content: nodeConfig(group.Cluster)}}, parts...)...), nil
 }

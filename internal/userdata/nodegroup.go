@@ -83,7 +83,8 @@ func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, err
 		if group.OwnImage && group.Family == "" {
 			return Render(data, format)
 		}
-		return Rendered{}, refused("EK16", "the bootstrap data is Ignition, which no image of Amazon EKS reads: choose another bootstrap config, or an image that reads it")
+		return Rendered{}, refused("EK16", "the bootstrap data is Ignition, which images of Amazon EKS do not "+
+			"support: use another bootstrap config, or an image that supports Ignition")
 	}
 	if data, err = plainNodegroupData(data, group); err != nil {
 		return Rendered{}, err
@@ -99,7 +100,7 @@ func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, err
 		data, err = amazonLinux2(data, group)
 	default:
 		if !group.OwnImage {
-			return Rendered{}, refused("EK16", "it is not known for what family of images the bootstrap data is: choose an amiType")
+			return Rendered{}, refused("EK16", "the image family of the bootstrap data is unknown: set amiType")
 		}
 	}
 	if err != nil {
@@ -154,10 +155,11 @@ func complete(group Nodegroup) ([]byte, error) {
 	missing := group.Cluster.missing()
 	switch {
 	case group.Family == "":
-		return nil, refused("EK14", "there is no bootstrap data, and the image is of no family of Amazon EKS's, so that none can be made: "+
-			"give the MachinePool a bootstrap config or a data Secret, or use an image of Amazon EKS")
+		return nil, refused("EK14", "there is no bootstrap data, and Slipway can create it only for images of "+
+			"Amazon EKS: set a bootstrap config or a data Secret in the MachinePool, or use an image of "+
+			"Amazon EKS")
 	case len(missing) > 0 && (group.Family != FamilyAmazonLinux2 || group.Cluster.Name == ""):
-		return nil, refused("EK14", "nodes cannot be told how to join yet: the cluster has no %s", strings.Join(missing, ", no "))
+		return nil, refused("EK14", "nodes cannot join yet: the cluster has no %s", strings.Join(missing, ", no "))
 	}
 	switch group.Family {
 	case FamilyBottlerocket:
@@ -239,7 +241,8 @@ func NodegroupWarnings(data []byte, group Nodegroup) []string {
 	var said []string
 	for _, call := range []string{"/etc/eks/bootstrap.sh", "Start-EKSBootstrap", "nodeadm init", "kubeadm join", "systemctl restart kubelet", "systemctl start kubelet"} {
 		if bytes.Contains(data, []byte(call)) {
-			said = append(said, fmt.Sprintf("the bootstrap data calls %q, and EKS has nodes with its own images join by itself: remove the call", call))
+			said = append(said, fmt.Sprintf("the bootstrap data calls %q, but EKS adds this call for its own "+
+				"images: remove the call", call))
 		}
 	}
 	return said

@@ -31,7 +31,7 @@ var unsupportedTOML = []struct {
 func checkBottlerocket(data []byte, group Nodegroup) error {
 	settings := map[string]any{}
 	if err := toml.Unmarshal(data, &settings); err != nil {
-		return refused("EK17", "the bootstrap data is no TOML, which Bottlerocket reads: %v", err)
+		return refused("EK17", "the bootstrap data is not valid TOML, which Bottlerocket requires: %v", err)
 	}
 	if group.OwnImage {
 		kubernetes := table(table(settings, "settings"), "kubernetes")
@@ -42,17 +42,19 @@ func checkBottlerocket(data []byte, group Nodegroup) error {
 			}
 		}
 		if len(missing) > 0 {
-			return refused("EK14", "with an image of your own EKS adds nothing to the settings, and nodes could not join: set %s in settings.kubernetes", strings.Join(missing, ", "))
+			return refused("EK14", "EKS adds no settings for your own image, so nodes could not join: set %s in "+
+				"settings.kubernetes", strings.Join(missing, ", "))
 		}
 		return nil
 	}
 	for _, form := range unsupportedTOML {
 		if form.pattern.Match(data) {
-			return refused("EK17", "EKS cannot merge TOML with %s: write it otherwise", form.what)
+			return refused("EK17", "EKS cannot merge TOML with %s: rewrite it without them", form.what)
 		}
 	}
 	if mixedArray(settings) {
-		return refused("EK17", "EKS cannot merge TOML with arrays of different types, or of integers and floats: make them of one type")
+		return refused("EK17", "EKS cannot merge TOML that has arrays with elements of different types, such as "+
+			"integers and floats: use one type for each array")
 	}
 	return nil
 }
@@ -106,9 +108,11 @@ func checkWindows(data []byte, group Nodegroup) error {
 	opened, closed := bytes.Count(data, []byte("<powershell>")), bytes.Count(data, []byte("</powershell>"))
 	switch {
 	case opened != 1 || closed != 1 || bytes.Index(data, []byte("<powershell>")) > bytes.Index(data, []byte("</powershell>")):
-		return refused("EK19", "Windows runs one block of PowerShell between <powershell> and </powershell>, and the bootstrap data has %d: write one", opened)
+		return refused("EK19", "Windows runs one block of PowerShell between <powershell> and </powershell>, "+
+			"but the bootstrap data has %d: combine them into one", opened)
 	case group.OwnImage && !bytes.Contains(data, []byte("Start-EKSBootstrap")):
-		return refused("EK14", "with an image of your own EKS adds nothing to user data, and nodes could not join: call Start-EKSBootstrap.ps1 in the block of PowerShell")
+		return refused("EK14", "EKS adds no user data for your own image, so nodes could not join: call "+
+			"Start-EKSBootstrap.ps1 in the block of PowerShell")
 	}
 	return nil
 }

@@ -186,7 +186,8 @@ func (i Ignition) pointer(source string) ([]byte, error) {
 	}
 	if i.HTTPProxy != "" || i.HTTPSProxy != "" || len(i.NoProxy) > 0 {
 		if slices.Contains([]string{"2.3", "3.0"}, version) {
-			return nil, &InvalidIgnitionError{Problem: fmt.Sprintf("ignition.proxy needs ignition.version 3.1 or later, and it is %s", version)}
+			return nil, &InvalidIgnitionError{Problem: fmt.Sprintf("ignition.proxy requires ignition.version "+
+				"3.1 or later, but it is %s", version)}
 		}
 		document.Ignition.Proxy = &ignitionProxy{HTTPProxy: i.HTTPProxy, HTTPSProxy: i.HTTPSProxy, NoProxy: i.NoProxy}
 	}

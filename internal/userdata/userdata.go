@@ -114,22 +114,23 @@ type TooLargeError struct {
 // Error implements error.
 func (e *TooLargeError) Error() string {
 	if e.Parameter {
-		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes compressed and in base64, but a parameter holds at most %d: "+
-			"keep it in S3 (bootstrapStorage: S3)", e.Uncompressed, e.Size, e.Limit)
+		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes when compressed and base64-encoded, but a "+
+			"parameter holds at most %d. Store it in S3 (bootstrapStorage: S3)", e.Uncompressed, e.Size, e.Limit)
 	}
 	if e.Nodegroup {
-		return fmt.Sprintf("bootstrap data is %d bytes as user data, which neither EKS nor the image reads compressed, and EC2 takes at most %d: "+
-			"move large files out of the bootstrap config (into the image, or fetch them in a command)", e.Size, e.Limit)
+		return fmt.Sprintf("bootstrap data is %d bytes as user data, and neither EKS nor the image reads it "+
+			"compressed, but EC2 accepts at most %d. Move large files out of the bootstrap config (into the "+
+			"image, or fetch them in a command)", e.Size, e.Limit)
 	}
 	if e.Uncompressed > 0 {
-		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes compressed, but EC2 takes at most %d: "+
-			"keep it in S3 (bootstrapStorage: S3), or move large files out of the bootstrap config (into the image, or fetch them in a "+
-			"pre-bootstrap command)",
+		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes when compressed, but EC2 accepts at most %d. "+
+			"Store it in S3 (bootstrapStorage: S3), or move large files out of the bootstrap config (into "+
+			"the image, or fetch them in a pre-bootstrap command)",
 			e.Uncompressed, e.Size, e.Limit)
 	}
-	return fmt.Sprintf("bootstrap data of %d bytes in format %s, which cannot be compressed, but EC2 takes at most %d: "+
-		"keep it in S3 (bootstrapStorage: S3), or move large files out of the bootstrap config (into the image, or let Ignition fetch them "+
-		"from a URL)",
+	return fmt.Sprintf("bootstrap data is %d bytes in format %s, which cannot be compressed, but EC2 accepts at "+
+		"most %d. Store it in S3 (bootstrapStorage: S3), or move large files out of the bootstrap config "+
+		"(into the image, or have Ignition fetch them from a URL)",
 		e.Size, e.Format, e.Limit)
 }
 
@@ -147,7 +148,7 @@ type UnknownFormatError struct{ Format string }
 
 // Error implements error.
 func (e *UnknownFormatError) Error() string {
-	return fmt.Sprintf("bootstrap data format %q is not supported: use %s or %s", e.Format, FormatCloudConfig, FormatIgnition)
+	return fmt.Sprintf("bootstrap data format %q is not supported. Use %s or %s", e.Format, FormatCloudConfig, FormatIgnition)
 }
 
 // WaitsForUser says that only a change by a person helps.

@@ -47,8 +47,8 @@ func approval(before, after client.Object, config *infrav1.AWSLaunchConfig) erro
 	if pending := config.Status.PendingVersion; pending != 0 {
 		state = fmt.Sprintf("version %d waits for approval", pending)
 	} else if len(config.Status.Versions) == 0 {
-		state = "there is no launch template version yet"
+		state = "the launch template has no version yet"
 	}
 	return field.Invalid(field.NewPath("metadata", "annotations").Key(infrav1.ApprovedVersionAnnotation), approved,
-		"the launch template has no version of this number, so that nothing would be approved; "+state)
+		"the launch template has no version with this number, so the annotation would approve nothing; "+state)
 }

@@ -34,10 +34,10 @@ func TestApproval(t *testing.T) {
 		{"one that exists", "2", "1", config("", 2, 2, 1), ""},
 		{"one that does not exist", "", "7", config("", 2, 2, 1), "version 2 waits for approval"},
 		{"one that does not exist, while none waits", "", "7", config("", 0, 2, 1), "no version waits"},
-		{"what is no number", "", "latest", config("", 2, 2, 1), "no version of this number"},
+		{"what is no number", "", "latest", config("", 2, 2, 1), "no version with this number"},
 		{"zero, which is no version", "", "0", config("", 0, 2, 1), "no version waits"},
-		{"before there is a launch template", "", "1", config("", 0), "there is no launch template version yet"},
-		{"before there is a launch config", "", "1", nil, "there is no launch template version yet"},
+		{"before there is a launch template", "", "1", config("", 0), "the launch template has no version yet"},
+		{"before there is a launch config", "", "1", nil, "the launch template has no version yet"},
 		{"an approval that was taken back", "7", "", config("", 2, 2, 1), ""},
 		{"an approval of a version that is gone holds up no later edit", "7", "7", config("", 2, 2, 1), ""},
 	} {

@@ -38,7 +38,8 @@ func kernelIsOld(spec *infrav1.AWSLaunchConfigSpec) string {
 	if len(given) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("spec.%s: only paravirtual images use it, which no current instance type runs; AWS recommends images that bring their own kernel", listed(given))
+	return fmt.Sprintf("spec.%s: only paravirtual images use it, and no current instance type runs them; AWS "+
+		"recommends images with their own kernel", listed(given))
 }
 
 // configMetadataIsOff does the same as metadataIsOff, for options with EC2's values.
@@ -62,5 +63,6 @@ func consoleShowsOneInterface(spec *infrav1.AWSLaunchConfigSpec) string {
 	if spec.Nodegroup == nil || len(spec.NetworkInterfaces) < 2 {
 		return ""
 	}
-	return "spec.networkInterfaces: the console of Amazon EKS cannot show node groups whose instances have several interfaces"
+	return "spec.networkInterfaces: the Amazon EKS console cannot show node groups whose instances have several " +
+		"interfaces"
 }

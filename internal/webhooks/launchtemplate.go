@@ -50,8 +50,8 @@ func idleBesideEndpoint(path string, options map[string]bool) string {
 	if len(idle) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: httpEndpoint is disabled, so that %s %s nothing",
-		path, listed(idle), plural(len(idle), "does", "do"))
+	return fmt.Sprintf("%s: httpEndpoint is disabled, so %s %s no effect",
+		path, listed(idle), plural(len(idle), "has", "have"))
 }
 
 // imagesHaveEnded: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none
@@ -63,6 +63,7 @@ func imagesHaveEnded(path string, template *infrav1.AWSLaunchTemplate) string {
 	if family == nil || *family != infrav1.EKSAMILookupTypeAmazonLinux && *family != infrav1.EKSAMILookupTypeAmazonLinuxGPU {
 		return ""
 	}
-	return fmt.Sprintf("%s.ami.eksLookupType: Amazon Linux 2 has no new images since November 2025, and none for Kubernetes 1.33: use AmazonLinux2023 in place of %s",
+	return fmt.Sprintf("%s.ami.eksLookupType: Amazon Linux 2 has received no new images since November 2025, "+
+		"and has none for Kubernetes 1.33 and later: use AmazonLinux2023 instead of %s",
 		path, *family)
 }

@@ -74,7 +74,8 @@ func replicasFit(s subject) string {
 	if !known || replicas >= s.pool.Spec.MinSize && replicas <= s.pool.Spec.MaxSize {
 		return ""
 	}
-	return fmt.Sprintf("spec.minSize, spec.maxSize: MachinePool %q asks for %d replicas, which is not within %d and %d: change one of them",
+	return fmt.Sprintf("spec.minSize, spec.maxSize: spec.replicas of MachinePool %q is %d, which is not between "+
+		"%d and %d: change one of them",
 		s.machinePool.Name, replicas, s.pool.Spec.MinSize, s.pool.Spec.MaxSize)
 }
 
@@ -97,7 +98,8 @@ func weightsLeaveRoom(s subject) string {
 	if largest == 0 || units > largest {
 		return ""
 	}
-	return fmt.Sprintf("spec.mixedInstancesPolicy.overrides: an instance may count for %d units, and the pool has %d: a roll-out may replace all at once; use smaller weights or a larger pool",
+	return fmt.Sprintf("spec.mixedInstancesPolicy.overrides: an instance can count for %d units, and the pool "+
+		"has %d, so a roll-out may replace all instances at once: use smaller weights or a larger pool",
 		largest, units)
 }
 
@@ -110,13 +112,14 @@ func rebalancesWell(s subject) string {
 		return ""
 	}
 	if !asksForSpot(&s.pool.Spec) {
-		return "spec.capacityRebalance: it is about Spot Instances, and the pool asks for none"
+		return "spec.capacityRebalance: only applies to Spot Instances, and the pool requests none"
 	}
 	mixed := s.pool.Spec.MixedInstancesPolicy
 	if mixed == nil || mixed.InstancesDistribution.SpotAllocationStrategy != infrav1.SpotAllocationStrategyLowestPrice {
 		return ""
 	}
-	return "spec.capacityRebalance: with spotAllocationStrategy lowest-price replacements are likely to be interrupted too: use price-capacity-optimized"
+	return "spec.capacityRebalance: with spotAllocationStrategy lowest-price, replacements are also likely to " +
+		"be interrupted: use price-capacity-optimized"
 }
 
 // asksForSpot reports whether instances may be Spot Instances; where a policy has a distribution,
@@ -144,7 +147,8 @@ func refreshEnds(s subject) string {
 	if !rolls || len(checkpoints) == 0 || checkpoints[len(checkpoints)-1] == 100 {
 		return ""
 	}
-	return fmt.Sprintf("spec.refreshPreferences.checkpointPercentages: a refresh ends at the last, which is %d, and another is started for the rest: end with 100",
+	return fmt.Sprintf("spec.refreshPreferences.checkpointPercentages: the refresh finishes at the last "+
+		"checkpoint, which is %d, and another one is started for the rest: make 100 the last checkpoint",
 		checkpoints[len(checkpoints)-1])
 }
 
@@ -157,7 +161,8 @@ func alarmsRollBack(s subject) string {
 	if !rolls || len(preferences.Alarms) == 0 || preferences.Rollback {
 		return ""
 	}
-	return "spec.refreshPreferences.alarms: an alarm fails a refresh, which is then tried again: set rollback to true to go back to the last good configuration"
+	return "spec.refreshPreferences.alarms: a refresh that an alarm fails is retried: set rollback to true to " +
+		"roll back to the last good configuration instead"
 }
 
 // refreshIsOn: preferences of refreshes that there will be none of.
@@ -169,7 +174,7 @@ func refreshIsOn(s subject) string {
 	if rolls || isZero(preferences) {
 		return ""
 	}
-	return "spec.refreshPreferences: disable is true, so that the other preferences do nothing"
+	return "spec.refreshPreferences: the other preferences have no effect, because disable is true"
 }
 
 func isZero(p infrav1.RefreshPreferences) bool {
@@ -196,7 +201,8 @@ func rollOutsCanRun(s subject) string {
 	if len(needed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("spec.suspendProcesses: %s %s suspended, so that an edit does not reach the instances until you resume %s",
+	return fmt.Sprintf("spec.suspendProcesses: %s %s suspended, so an edit does not reach the instances until "+
+		"you resume %s",
 		listed(needed), plural(len(needed), "is", "are"), plural(len(needed), "it", "them"))
 }
 
@@ -208,7 +214,8 @@ func healthChecksHaveSomething(s subject) string {
 	if s.pool.Spec.HealthCheck == nil || !slices.Contains(s.pool.Spec.HealthCheck.Types, "ELB") || len(s.pool.Spec.TargetGroupARNs) > 0 {
 		return ""
 	}
-	return "spec.healthCheck.types: ELB asks load balancers, and targetGroupARNs names no target group: it does nothing unless another program attaches one"
+	return "spec.healthCheck.types: ELB has no effect unless another program attaches a target group, because " +
+		"targetGroupARNs is empty"
 }
 
 // protectedInstancesRoll: a refresh waits an hour for protection to be taken away, and fails then
@@ -220,7 +227,8 @@ func protectedInstancesRoll(s subject) string {
 	if !rolls || !s.pool.Spec.NewInstancesProtectedFromScaleIn || preferences.ScaleInProtectedInstances == "Refresh" || preferences.ScaleInProtectedInstances == "Ignore" {
 		return ""
 	}
-	return "spec.newInstancesProtectedFromScaleIn: a roll-out waits an hour for you to lift the protection, and fails then: set refreshPreferences.scaleInProtectedInstances to Refresh"
+	return "spec.newInstancesProtectedFromScaleIn: a roll-out waits one hour for the protection to be removed, " +
+		"and then fails: set refreshPreferences.scaleInProtectedInstances to Refresh"
 }
 
 // warmPoolWaits: an instance runs its user data on the way into the warm pool (AWS:
@@ -234,8 +242,8 @@ func warmPoolWaits(s subject) string {
 	if s.pool.Spec.WarmPool == nil || slices.ContainsFunc(s.pool.Spec.LifecycleHooks, launching) {
 		return ""
 	}
-	return "spec.warmPool: instances run their user data on the way into the warm pool, and join the cluster there; " +
-		"a lifecycle hook on launching gives you the time to prepare them"
+	return "spec.warmPool: instances run their user data and join the cluster before they enter the warm pool; " +
+		"use a lifecycle hook on launching if you need time to prepare them"
 }
 
 // ignitionVersionCounts: bootstrap data in place says itself which version it is of (CAPA ignores
@@ -248,7 +256,8 @@ func ignitionVersionCounts(s subject) string {
 		ignition.StorageType != infrav1.IgnitionStorageTypeUnencryptedUserData {
 		return ""
 	}
-	return "spec.ignition.version: with storageType UnencryptedUserData the bootstrap data says its version itself, and the field does nothing"
+	return "spec.ignition.version: has no effect with storageType UnencryptedUserData, because the bootstrap " +
+		"data contains its version"
 }
 
 // drainIsOn: a time limit of a drain that there will be none of.
@@ -258,7 +267,7 @@ func drainIsOn(s subject) string {
 	if drain := s.pool.Spec.NodeDrain; drain == nil || !drain.Disable || drain.Timeout == nil {
 		return ""
 	}
-	return "spec.nodeDrain.timeout: disable is true, so that the timeout does nothing"
+	return "spec.nodeDrain.timeout: has no effect, because disable is true"
 }
 
 // policiesCanDecide: the instances of a pool have launch templates, none a launch configuration.
@@ -268,7 +277,8 @@ func policiesCanDecide(s subject) string {
 	if !slices.Contains(s.pool.Spec.TerminationPolicies, "OldestLaunchConfiguration") {
 		return ""
 	}
-	return "spec.terminationPolicies: OldestLaunchConfiguration decides nothing, since pools have launch templates: use OldestLaunchTemplate"
+	return "spec.terminationPolicies: OldestLaunchConfiguration has no effect, because pools have launch " +
+		"templates: use OldestLaunchTemplate"
 }
 
 func sorted[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

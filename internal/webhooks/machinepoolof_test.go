@@ -44,7 +44,7 @@ func TestMachinePoolIsFoundByItsReference(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "pool"}, Spec: infrav1.AWSMachinePoolSpec{MinSize: 1, MaxSize: 3},
 	}
 	warnings, err := validator.ValidateCreate(t.Context(), pool)
-	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `MachinePool "workers" asks for 7 replicas`) {
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `spec.replicas of MachinePool "workers" is 7`) {
 		t.Errorf("got %q, %v", warnings, err)
 	}
 

@@ -52,7 +52,7 @@ func someTypeIsNamed(s managedSubject) string {
 	if inTemplate || ptr.Deref(spec.InstanceType, "") != "" || len(spec.InstanceTypes) > 0 {
 		return ""
 	}
-	return "spec.instanceTypes: no instance type is named, so that EKS launches t3.medium: name the types that you want"
+	return "spec.instanceTypes: no instance type is set, so EKS launches t3.medium: set the types to use"
 }
 
 // taintsComeInTime: EKS taints nodes with an image of one's own after they have joined (AWS:
@@ -63,7 +63,8 @@ func taintsComeInTime(s managedSubject) string {
 	if len(s.pool.Spec.Taints) == 0 || !s.pool.Spec.OwnImage() {
 		return ""
 	}
-	return "spec.taints: with an image of your own EKS taints nodes after they have joined, and pods may come first: set --register-with-taints in the bootstrap data too"
+	return "spec.taints: with your own image, EKS taints nodes only after they have joined, so pods may be " +
+		"scheduled before that: also set --register-with-taints in the bootstrap data"
 }
 
 // containersReachMetadata: an answer with a session token has one hop to the instance and one into
@@ -79,8 +80,8 @@ func containersReachMetadata(s managedSubject) string {
 	if options.HTTPEndpoint == infrav1.InstanceMetadataDisabled || options.HTTPPutResponseHopLimit != 1 {
 		return ""
 	}
-	return "spec.awsLaunchTemplate.instanceMetadataOptions.httpPutResponseHopLimit: with 1, which is the default here, " +
-		"containers that are not on the host's network get no IMDSv2 token: set it to 2"
+	return "spec.awsLaunchTemplate.instanceMetadataOptions.httpPutResponseHopLimit: the default is 1, so " +
+		"containers outside the host network cannot get an IMDSv2 token: set it to 2"
 }
 
 // fieldsStay: deprecated fields work for a while.
@@ -103,7 +104,8 @@ func familyIsAlive(s managedSubject) string {
 	if successor == "" {
 		successor = infrav1.AMITypeAL2023X86
 	}
-	return fmt.Sprintf("spec.amiType: %s, CAPA's default, has no new images since November 2025, and none for Kubernetes 1.33: use %s", family, successor)
+	return fmt.Sprintf("spec.amiType: %s, the default of CAPA, has received no new images since November 2025, "+
+		"and has none for Kubernetes 1.33 and later: use %s", family, successor)
 }
 
 // unavailableNodesExist: more nodes than there may be cannot be replaced at a time (eksctl refuses
@@ -115,7 +117,8 @@ func unavailableNodesExist(s managedSubject) string {
 	if update == nil || update.MaxUnavailable == nil || scaling == nil || scaling.MaxSize == nil || *update.MaxUnavailable <= *scaling.MaxSize {
 		return ""
 	}
-	return fmt.Sprintf("spec.updateConfig.maxUnavailable: %d is more than scaling.maxSize, which is %d: all nodes may be replaced at once; use fewer",
+	return fmt.Sprintf("spec.updateConfig.maxUnavailable: %d is more than scaling.maxSize, which is %d, so all "+
+		"nodes may be replaced at once: use a smaller number",
 		*update.MaxUnavailable, *scaling.MaxSize)
 }
 
@@ -130,5 +133,6 @@ func managedReplicasFit(s managedSubject) string {
 	if !known || replicas >= low && replicas <= high {
 		return ""
 	}
-	return fmt.Sprintf("spec.scaling: MachinePool %q asks for %d replicas, which is not within minSize and maxSize: change one of them", s.machinePool.Name, replicas)
+	return fmt.Sprintf("spec.scaling: spec.replicas of MachinePool %q is %d, which is not between minSize and "+
+		"maxSize: change one of them", s.machinePool.Name, replicas)
 }

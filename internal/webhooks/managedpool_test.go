@@ -44,7 +44,7 @@ var managedWarningCases = []warningCase{
 	{rule: "SL27", reason: "within bounds", spec: `{awsLaunchTemplate: {}, scaling: {minSize: 1, maxSize: 3}}`, replicas: ptr.To[int32](3)},
 	{rule: "SL27", reason: "a bound on one side", spec: `{awsLaunchTemplate: {}, scaling: {minSize: 1}}`, replicas: ptr.To[int32](9)},
 	{rule: "SL27", reason: "an autoscaler's replicas follow", spec: `{awsLaunchTemplate: {}, scaling: {maxSize: 3}}`, replicas: ptr.To[int32](9), autoscaled: "external-autoscaler"},
-	{rule: "SL27", reason: "above", spec: `{awsLaunchTemplate: {}, scaling: {minSize: 1, maxSize: 3}}`, replicas: ptr.To[int32](4), says: "asks for 4 replicas"},
+	{rule: "SL27", reason: "above", spec: `{awsLaunchTemplate: {}, scaling: {minSize: 1, maxSize: 3}}`, replicas: ptr.To[int32](4), says: "is 4, which"},
 	{rule: "SL32", reason: "the cluster's", spec: `{awsLaunchTemplate: {}}`, version: "v1.34.2"},
 	{rule: "SL32", reason: "an older one", spec: `{awsLaunchTemplate: {}}`, version: "v1.33.2", says: "Set the version to 1.34"},
 }

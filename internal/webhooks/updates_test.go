@@ -131,7 +131,7 @@ func validators(t *testing.T, reader client.Reader) map[string]func(change strin
 // nothing.
 func TestOnlyUsersAreWarned(t *testing.T) {
 	t.Parallel()
-	for _, fails := range []error{nil, errors.New("the API server does not answer")} {
+	for _, fails := range []error{nil, errors.New("the API server does not respond")} {
 		for kind, ask := range validators(t, readerOf(t, fails)) {
 			created, err := ask("created")
 			if err != nil || !strings.Contains(strings.Join(created, " "), "httpPutResponseHopLimit") {
@@ -158,7 +158,7 @@ func TestMachinePoolsThatAreNotWarnedOf(t *testing.T) {
 		{reason: "a pool of another provider", group: "infrastructure.example.com", kind: "AWSManagedMachinePool"},
 		{reason: "a pool with an Auto Scaling group", group: infrav1.GroupVersion.Group, kind: "AWSMachinePool"},
 		{reason: "a pool that is applied after it", group: infrav1.GroupVersion.Group, kind: "AWSManagedMachinePool"},
-		{reason: "a pool that cannot be read", group: infrav1.GroupVersion.Group, kind: "AWSManagedMachinePool", fails: errors.New("the API server does not answer")},
+		{reason: "a pool that cannot be read", group: infrav1.GroupVersion.Group, kind: "AWSManagedMachinePool", fails: errors.New("the API server does not respond")},
 	} {
 		machinePool := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "workers"}}
 		machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: row.group, Kind: row.kind, Name: "workers"}
@@ -187,11 +187,11 @@ func TestApprovalThatCannotBeChecked(t *testing.T) {
 	}{
 		{reason: "a version of the config that the pool refers to", reference: "shared", approved: "7"},
 		{reason: "no version of that config", reference: "shared", approved: "8", says: "no version waits for approval"},
-		{reason: "a version of a config that the pool does not refer to", approved: "7", says: "there is no launch template version yet"},
-		{reason: "a config that cannot be read", reference: "shared", approved: "8", fails: errors.New("the API server does not answer")},
-		{reason: "a number beyond 64 bits", reference: "shared", approved: "99999999999999999999", says: "no version of this number"},
+		{reason: "a version of a config that the pool does not refer to", approved: "7", says: "the launch template has no version yet"},
+		{reason: "a config that cannot be read", reference: "shared", approved: "8", fails: errors.New("the API server does not respond")},
+		{reason: "a number beyond 64 bits", reference: "shared", approved: "99999999999999999999", says: "no version with this number"},
 		{reason: "a sign, which the controller reads as well", reference: "shared", approved: "+7"},
-		{reason: "a line break", reference: "shared", approved: "7\n", says: "no version of this number"},
+		{reason: "a line break", reference: "shared", approved: "7\n", says: "no version with this number"},
 	} {
 		before := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "workers"}}
 		if row.reference != "" {

@@ -43,7 +43,7 @@ type AnswerError struct{ Reason string }
 
 // Error implements error.
 func (e *AnswerError) Error() string {
-	return "the workload cluster's API server answers with " + e.Reason
+	return "the workload cluster's API server responds with " + e.Reason
 }
 
 // node are the fields of a Node that draining reads. Lists in it stay text.

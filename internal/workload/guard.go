@@ -43,7 +43,7 @@ func (h *health) answered() {
 func (h *health) failed(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.until, h.reason = h.clock.Now().Add(silence), "its API server does not answer"
+	h.until, h.reason = h.clock.Now().Add(silence), "its API server does not respond"
 	if refused := boundedhttp.Explain(err); refused != "" {
 		h.reason = refused
 	}
@@ -85,8 +85,8 @@ func (c *calls) end(namespace string) {
 }
 
 var (
-	errSilent = errors.New("the API server did not answer recently")
-	errBusy   = errors.New("as many calls to workload clusters as are allowed are under way; it is called again soon")
+	errSilent = errors.New("the API server did not respond recently")
+	errBusy   = errors.New("the limit of concurrent calls to workload clusters is reached; Slipway retries soon")
 )
 
 // guarded is a transport that gives up on a cluster after one call without a usable answer.

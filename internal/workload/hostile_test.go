@@ -77,14 +77,14 @@ func TestHostileAnswers(t *testing.T) {
 		{"a Node with a name without end", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"`)
 			repeat(w, `a`, endless)
-		}, "larger than the 1 MiB"},
+		}, "larger than the limit of 1 MiB"},
 		{"a Node with a name that is too long", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"items":[{"metadata":{"name":"%s"}}]}`, strings.Repeat("a", 500<<10))
 		}, "too long"},
 		{"a Node with conditions without end", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"kind":"NodeList","apiVersion":"v1","items":[{"status":{"conditions":[{}`)
 			repeat(w, `,{}`, endless)
-		}, "larger than the 1 MiB"},
+		}, "larger than the limit of 1 MiB"},
 		{"Nodes nested without end", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"kind":"NodeList","apiVersion":"v1","items":[`)
 			repeat(w, `{"a":`, endless)
@@ -92,11 +92,11 @@ func TestHostileAnswers(t *testing.T) {
 		{"metadata without end", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"metadata":{"continue":"`)
 			repeat(w, `a`, endless)
-		}, "larger than the 1 MiB"},
+		}, "larger than the limit of 1 MiB"},
 		{"a list of other things without end", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"a":0`)
 			repeat(w, `,"a":"`+strings.Repeat("a", 500<<10)+`"`, endless)
-		}, "larger than the 16 MiB"},
+		}, "larger than the limit of 16 MiB"},
 		{"pages without end", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"metadata":{"continue":"x"},"items":[{}`)
 			repeat(w, `,{}`, 64<<10)
@@ -107,7 +107,7 @@ func TestHostileAnswers(t *testing.T) {
 		}, "more than 1000 pages"},
 		{"a header without end", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("a", 1<<20))
-		}, "does not answer"},
+		}, "does not respond"},
 		{"a refusal without end", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"`)
@@ -193,9 +193,9 @@ func TestAddresses(t *testing.T) {
 		{"this machine", s.URL, "loopback address"},
 		{"this machine, by a name", strings.Replace(s.URL, "127.0.0.1", "localhost", 1), "loopback address"},
 		{"the metadata of an instance", "https://169.254.169.254", "link-local"},
-		{"the metadata of an instance, by HTTP", "http://169.254.169.254", "no URL with https"},
+		{"the metadata of an instance, by HTTP", "http://169.254.169.254", "not an https URL"},
 		{"the metadata in IPv6", "https://[fd00:ec2::254]", "instance metadata"},
-		{"no TLS", "http://10.0.0.1", "no URL with https"},
+		{"no TLS", "http://10.0.0.1", "not an https URL"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -87,12 +87,12 @@ func Explain(err error) string {
 	case errors.Is(err, errBusy):
 		return errBusy.Error()
 	case errors.As(err, &refusal):
-		return "the workload cluster's API server says: " + shortened(refusal.Status().Message)
+		return "the workload cluster's API server responded: " + shortened(refusal.Status().Message)
 	}
 	if refused := boundedhttp.Explain(err); refused != "" {
 		return "the workload cluster's API server cannot be used: " + refused
 	}
-	return "the workload cluster's API server does not answer"
+	return "the workload cluster's API server does not respond"
 }
 
 // longestMessage bounds how much of an API server's message is repeated.
@@ -251,7 +251,7 @@ func (c *Clusters) transport(config *rest.Config) (*http.Transport, error) {
 func (c *Clusters) target(host string) (*url.URL, error) {
 	target, err := url.Parse(host)
 	if err != nil || target.Scheme != "https" || target.Hostname() == "" {
-		return nil, errors.New("the kubeconfig's server is no URL with https, which is all that is connected to")
+		return nil, errors.New("the server in the kubeconfig is not an https URL: Slipway connects only over https")
 	}
 	if address, err := netip.ParseAddr(target.Hostname()); err == nil {
 		if err := boundedhttp.CheckAddress(address, c.Loopback); err != nil {
@@ -265,7 +265,7 @@ func (c *Clusters) target(host string) (*url.URL, error) {
 // program, read a file of this process, or go through a proxy.
 func restConfig(kubeconfig []byte) (*rest.Config, error) {
 	if len(kubeconfig) > longestKubeconfig {
-		return nil, fmt.Errorf("the kubeconfig is longer than the %d KiB that are accepted", longestKubeconfig>>10)
+		return nil, fmt.Errorf("the kubeconfig is longer than the limit of %d KiB", longestKubeconfig>>10)
 	}
 	raw, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -274,7 +274,8 @@ func restConfig(kubeconfig []byte) (*rest.Config, error) {
 	for _, user := range raw.AuthInfos {
 		switch {
 		case user.Exec != nil, user.AuthProvider != nil:
-			return nil, errors.New("the kubeconfig names a program or plugin to authenticate with, which is not run here")
+			return nil, errors.New("the kubeconfig uses a program or plugin for authentication, which Slipway " +
+				"does not run")
 		case user.TokenFile != "", user.ClientCertificate != "", user.ClientKey != "":
 			return nil, errFiles
 		}
@@ -284,7 +285,8 @@ func restConfig(kubeconfig []byte) (*rest.Config, error) {
 			return nil, errFiles
 		}
 		if cluster.ProxyURL != "" {
-			return nil, errors.New("the kubeconfig names a proxy, which is not used here: set HTTPS_PROXY of the manager if it needs one")
+			return nil, errors.New("the kubeconfig has a proxy, which Slipway does not use: set HTTPS_PROXY of " +
+				"the manager if it needs one")
 		}
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{}).ClientConfig()
@@ -294,4 +296,4 @@ func restConfig(kubeconfig []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-var errFiles = errors.New("the kubeconfig names files, which are not read here: embed their data")
+var errFiles = errors.New("the kubeconfig refers to files, which Slipway does not read: embed their data")

@@ -154,8 +154,8 @@ func TestNoWay(t *testing.T) {
 	}{
 		{"no kubeconfig", "Secret capa-kubeconfig: reading the kubeconfig", nil},
 		{"none that can be read", "Secret capa-kubeconfig: reading the kubeconfig", []byte("{")},
-		{"one that runs a program", "which is not run here", s.kubeconfig(`{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}`)},
-		{"one that reads a file", "which are not read here", s.kubeconfig(`{tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}`)},
+		{"one that runs a program", "which Slipway does not run", s.kubeconfig(`{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}`)},
+		{"one that reads a file", "which Slipway does not read", s.kubeconfig(`{tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}`)},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +183,7 @@ func TestSilence(t *testing.T) {
 	s.CloseClientConnections()
 	s.Close()
 	err := r.list(api)
-	if words := Explain(err); err == nil || words != "the workload cluster's API server does not answer" {
+	if words := Explain(err); err == nil || words != "the workload cluster's API server does not respond" {
 		t.Errorf("error %v, in words %q", err, words)
 	}
 	if err := r.list(api); !errors.Is(err, errSilent) {
@@ -216,7 +216,8 @@ func TestRefusalsAreAnswers(t *testing.T) {
 			r := newRig(t, s.kubeconfig(`{token: one}`))
 			s.answer(status)
 			err := r.list(r.mustClient())
-			if words := Explain(err); err == nil || !strings.HasPrefix(words, "the workload cluster's API server says: ") {
+			if words := Explain(err); err == nil || !strings.HasPrefix(words, "the workload cluster's API server "+
+				"responded: ") {
 				t.Errorf("error %v, in words %q", err, words)
 			}
 			if got := s.requests(); len(got) != 1 {

@@ -288,7 +288,7 @@ var attacks = []attack{
 		},
 	},
 	{
-		name: "somebody removes the owner tag of the other tenant's group", reason: "nothing is created a second time while the first one exists",
+		name: "another program removes the owner tag of the other tenant's group", reason: "nothing is created a second time while the first one exists",
 		run: func(n *tenant) error {
 			groups := n.other().groupsCreated()
 			if err := n.removeOwnerTag(n.neighbor().group); err != nil {

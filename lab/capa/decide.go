@@ -104,7 +104,7 @@ func (o objects) needsUpdate(data *ec2types.ResponseLaunchTemplateData) []string
 	var reasons []string
 	differs := func(name string, wanted, seen any) {
 		if !cmp.Equal(wanted, seen) {
-			reasons = append(reasons, fmt.Sprintf("%s is %v, and the spec says %v", name, seen, wanted))
+			reasons = append(reasons, fmt.Sprintf("%s is %v, but the spec has %v", name, seen, wanted))
 		}
 	}
 	profile := ""

@@ -181,7 +181,7 @@ func TestAdoptionOfIgnition(t *testing.T) {
 			w.adopted()
 			w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "PutObject": 1, "DeleteObject": 0})
 			condition := w.awaitCondition(infrav1.AdoptedCondition, metav1.ConditionTrue, infrav1.AdoptedReason)
-			if !strings.Contains(condition.Message, "are what the spec asks for") {
+			if !strings.Contains(condition.Message, "they match the spec") {
 				t.Errorf("the message is %q", condition.Message)
 			}
 			if names := w.stored(); len(names) != 1 || !bytes.Contains(userData(w.world, w.latest()), []byte(names[0])) {

@@ -93,7 +93,7 @@ func TestDeletion(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			foreign := w.foreignTemplate("somebody-else")
+			foreign := w.foreignTemplate("foreign")
 			row.prepare(w)
 			if err := w.Client.Get(w.Context(), w.key(), &clusterv1.MachinePool{}); err == nil {
 				if machinePool := w.machinePool(); machinePool.DeletionTimestamp.IsZero() {
@@ -102,7 +102,7 @@ func TestDeletion(t *testing.T) {
 			}
 			w.clock.SetRate(rate)
 			w.Eventually("the objects are gone", w.gone)
-			w.Eventually("AWS holds nothing of it", func() error { return w.remains("somebody-else") })
+			w.Eventually("AWS holds nothing of it", func() error { return w.remains("foreign") })
 			if templates := w.templates(); len(templates) != 1 || *templates[0].LaunchTemplateId != foreign {
 				t.Errorf("templates of somebody else are %+v", templates)
 			}

@@ -36,7 +36,7 @@ func TestDrainEndsUnseen(t *testing.T) {
 			event: "NodeDrainTimedOut", others: []string{"NodeDrained", "NodeNotDrained"}},
 		{reason: "no manager runs until AWS lets it go, before its time is up", timeout: "24h", end: (*world).leaveToAWS,
 			event: "NodeNotDrained", others: []string{"NodeDrained", "NodeDrainTimedOut"}},
-		{reason: "somebody ends the hold by hand", timeout: "24h", end: func(w *world, held string) {
+		{reason: "a user completes the lifecycle action", timeout: "24h", end: func(w *world, held string) {
 			w.must(w.asg().CompleteLifecycleAction(w.Context(), &autoscaling.CompleteLifecycleActionInput{
 				AutoScalingGroupName: w.group().AutoScalingGroupName, LifecycleHookName: aws.String(drainHook), InstanceId: &held,
 				LifecycleActionResult: aws.String("CONTINUE"),

@@ -27,7 +27,7 @@ func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	w.havePool()
 	instances, template := w.running(), w.template().LaunchTemplateId
-	other, tags := w.foreignTemplate("somebody-elses"), len(w.group().Tags)
+	other, tags := w.foreignTemplate("foreign"), len(w.group().Tags)
 	for _, row := range []struct {
 		name     string
 		sabotage func() error
@@ -74,7 +74,7 @@ func TestDrift(t *testing.T) {
 			atRest,
 		},
 		{
-			"a version of somebody else's becomes the default",
+			"a foreign version becomes the default",
 			func() error {
 				made, err := w.ec2().CreateLaunchTemplateVersion(w.Context(), &ec2.CreateLaunchTemplateVersionInput{
 					LaunchTemplateId: template, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},

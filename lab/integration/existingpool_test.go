@@ -69,7 +69,7 @@ func TestPoolOfExistingTemplate(t *testing.T) {
 	templates, versions := w.theirVersions()
 	w.Eventually("the unfit version is followed", func() error { return w.follows(golden, 3) })
 	condition := w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.InvalidSpecReason)
-	if !strings.Contains(condition.Message, "it names no instance type: give mixedInstancesPolicy.overrides") {
+	if !strings.Contains(condition.Message, "it has no instance type: set mixedInstancesPolicy.overrides") {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	w.rest()
@@ -103,7 +103,7 @@ func (w *world) untouchedTheirs(templates []ec2types.LaunchTemplate, versions []
 	w.Helper()
 	templatesAfter, versionsAfter := w.theirVersions()
 	if diff := cmp.Diff(templates, templatesAfter, foreignOptions) + cmp.Diff(versions, versionsAfter, foreignOptions); diff != "" {
-		w.Errorf("what is somebody else's has changed (-before +after):\n%s", diff)
+		w.Errorf("a foreign launch template has changed (-before +after):\n%s", diff)
 	}
 	for _, action := range w.writes() {
 		if strings.Contains(action, "LaunchTemplate") {
@@ -123,7 +123,8 @@ func TestManagedPoolOfExistingTemplate(t *testing.T) {
 	w.followTheirs(golden, infrav1.ExistingLaunchTemplate{Name: goldenTemplate})
 	w.applyManaged("awsLaunchTemplate:\n    instanceType: \"t3.large\"\n    rootVolume:\n      size: 30\n", "launchConfigRef: {name: "+golden+"}\n")
 	condition := w.awaitManaged(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.InvalidSpecReason)
-	if !strings.Contains(condition.Message, "it has an instance profile, and EKS gives nodes the node role's") {
+	if !strings.Contains(condition.Message, "it has an instance profile, but EKS assigns the instance profile "+
+		"of the node role") {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	if count := w.count("CreateNodegroup"); count != 0 {

@@ -193,12 +193,12 @@ func TestOutage(t *testing.T) {
 		await         func(w *world, kind string, status metav1.ConditionStatus, reason string) metav1.Condition
 	}{
 		{
-			service: "autoscaling", says: "Auto Scaling in us-east-1 has given no answer since ", world: newWorld,
+			service: "autoscaling", says: "Auto Scaling in us-east-1 has not answered since ", world: newWorld,
 			have:   func(w *world) { w.havePool() },
 			resize: func(w *world) { w.editMachinePool(resize) }, settled: (*world).settled, await: (*world).awaitCondition,
 		},
 		{
-			service: "eks", says: "EKS in us-east-1 has given no answer since ", world: managedWorld,
+			service: "eks", says: "EKS in us-east-1 has not answered since ", world: managedWorld,
 			have:   func(w *world) { w.haveManaged() },
 			resize: func(w *world) { w.editManagedMachinePool(resize) }, settled: (*world).managedSettled, await: (*world).awaitManaged,
 		},

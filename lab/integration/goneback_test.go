@@ -54,7 +54,7 @@ func TestGoneBackIsNotReleased(t *testing.T) {
 	w.Cloud.AWS.ClearCalls()
 	w.annotate(infrav1.ReleaseAnnotation, "true")
 	condition := w.awaitCondition(infrav1.ReleasedCondition, metav1.ConditionFalse, infrav1.RolledBackReason)
-	if !strings.Contains(condition.Message, "edit the spec to what runs") {
+	if !strings.Contains(condition.Message, "edit the spec to match what runs") {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	if writes := w.writes(); len(writes) != 0 {

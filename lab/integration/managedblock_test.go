@@ -101,7 +101,7 @@ func (w *world) updateInBlock() {
 	before := w.running()
 	w.editBlockTemplate(func(template *infrav1.AWSLaunchTemplate) { template.RootVolume.Size = 40 })
 	condition := w.awaitManaged(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.CapacityBlockInUseReason)
-	if !strings.Contains(condition.Message, "size in GiB 30 → 40") || !strings.Contains(condition.Message, "set the MachinePool's replicas to 0") {
+	if !strings.Contains(condition.Message, "size in GiB 30 → 40") || !strings.Contains(condition.Message, "set spec.replicas of the MachinePool to 0") {
 		w.Errorf("the message is %q", condition.Message)
 	}
 	w.rest()
@@ -133,7 +133,7 @@ func (w *world) leaveBlock() {
 	w.Helper()
 	w.buyBlock(firstBlock, "us-east-1a", -time.Hour, 39*time.Minute)
 	condition := w.awaitManaged(infrav1.NodegroupReadyCondition, metav1.ConditionFalse, infrav1.CapacityBlockEndedReason)
-	if !strings.Contains(condition.Message, "name another in the launch template") {
+	if !strings.Contains(condition.Message, "name another one in the launch template") {
 		w.Errorf("the message is %q", condition.Message)
 	}
 	w.Eventually("the nodes are gone", func() error { return equals(w.running(), nil) })

@@ -238,7 +238,7 @@ func TestManagedFixedFields(t *testing.T) {
 	w.makeCAPAsManaged(provider, plainNodegroup()...)
 	w.unpauseManaged()
 	condition := w.awaitManaged(infrav1.NodegroupReadyCondition, metav1.ConditionFalse, infrav1.ImmutableFieldReason)
-	for _, words := range []string{"capacity type is SPOT, and the spec says ON_DEMAND", "[m5.large], and the spec says [t3.large]", "new pool"} {
+	for _, words := range []string{"capacity type is SPOT, but the spec has ON_DEMAND", "[m5.large], but the spec has [t3.large]", "new pool"} {
 		if !strings.Contains(condition.Message, words) {
 			t.Errorf("the message is %q, without %q", condition.Message, words)
 		}

@@ -184,7 +184,7 @@ func TestManagedTemplateElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	condition := w.awaitManaged(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.LaunchConfigTemplateNotFoundReason)
-	if !strings.Contains(condition.Message, "the pool goes on with what it has") {
+	if !strings.Contains(condition.Message, "the pool continues to use its current configuration") {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	w.rest()

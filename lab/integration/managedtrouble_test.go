@@ -35,7 +35,8 @@ func TestManagedDegraded(t *testing.T) {
 		t.Fatal(err)
 	}
 	condition := w.awaitManaged(infrav1.NodegroupHealthyCondition, metav1.ConditionFalse, infrav1.DegradedReason)
-	for _, part := range []string{"AutoScalingGroupInvalidConfiguration", *group, "somebody changed EKS's Auto Scaling group: undo it"} {
+	for _, part := range []string{"AutoScalingGroupInvalidConfiguration", *group, "the Auto Scaling group that EKS created " +
+		"was changed outside EKS: revert the change"} {
 		if !strings.Contains(condition.Message, part) {
 			t.Errorf("the condition does not say %q: %s", part, condition.Message)
 		}
@@ -186,7 +187,7 @@ func (l *logged) about(t *testing.T, message, pool string) int {
 func TestManagedDeprecatedFields(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
-	const message = "The pool uses fields that will go away"
+	const message = "The pool uses deprecated fields"
 	old := managedSpec{
 		AMIType: ptr.To(infrav1.AMITypeAL2023X86), InstanceType: ptr.To("t3.large"), DiskSize: ptr.To[int32](30), AvailabilityZones: []string{"us-east-1a"},
 		Scaling: &infrav1.ManagedMachinePoolScaling{MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](3)},

@@ -83,9 +83,9 @@ func TestRefreshDisabled(t *testing.T) {
 	w.expectCounts(map[string]int{"StartInstanceRefresh": 1})
 }
 
-// TestRefreshOfSomebodyElse holds that a refresh that an operator started is waited for, and its
+// TestRefreshOfAnotherOwner holds that a refresh that an operator started is waited for, and its
 // result counted.
-func TestRefreshOfSomebodyElse(t *testing.T) {
+func TestRefreshOfAnotherOwner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.havePool()

@@ -194,7 +194,7 @@ func (w *world) loseTemplate(asBefore func() error) {
 		w.Fatal(err)
 	}
 	condition := w.awaitCondition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.LaunchConfigTemplateNotFoundReason)
-	if !strings.Contains(condition.Message, "the pool goes on with what it has") {
+	if !strings.Contains(condition.Message, "the pool continues to use its current configuration") {
 		w.Errorf("the message is %q", condition.Message)
 	}
 	before := ptr.Deref(w.mustPool().Status.LaunchTemplateVersion, "")
@@ -265,7 +265,7 @@ func TestSharedLaunchConfig(t *testing.T) {
 	const shared = "shared"
 	w.applyExample(ownTemplate, "launchConfigRef: {name: "+shared+"}\n")
 	condition := w.awaitCondition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLaunchConfigReason)
-	if !strings.Contains(condition.Message, `AWSLaunchConfig "shared", which spec.launchConfigRef names, does not exist`) {
+	if !strings.Contains(condition.Message, `AWSLaunchConfig "shared", which spec.launchConfigRef names, does not exist. Running nodes are kept. Create it, or correct the name`) {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	config := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: shared}}

@@ -232,7 +232,7 @@ func TestExternalAutoscaler(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w.groupIs("a size that somebody gives it in AWS is undone", 1, 3, 2, privateSubnetA)
+	w.groupIs("a size that is set outside Slipway is undone", 1, 3, 2, privateSubnetA)
 }
 
 // replicasAre waits until the MachinePool asks for so many.

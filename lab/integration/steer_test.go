@@ -162,7 +162,7 @@ func TestPinnedVersion(t *testing.T) {
 	w.Cloud.AWS.ClearCalls()
 	pin(ptr.To[int64](99))
 	condition := w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.VersionNotFoundReason)
-	if !strings.Contains(condition.Message, "version 99, which spec.pinnedVersion names, does not exist: the launch template has versions ") {
+	if !strings.Contains(condition.Message, "version 99, which spec.pinnedVersion names, does not exist. The launch template has versions ") {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	if writes := w.writes(); len(writes) != 0 {

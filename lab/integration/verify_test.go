@@ -100,7 +100,7 @@ func (w *world) heldBack(pending int64, launched string, instances []string) err
 	config, pool := w.mustConfig(), w.mustPool()
 	condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ReadyCondition)
 	if condition == nil || condition.Reason != infrav1.DryRunFailedReason || config.Status.PendingVersion != pending ||
-		!strings.HasSuffix(condition.Message, "the pool goes on with version "+launched) {
+		!strings.HasSuffix(condition.Message, "the pool continues to use version "+launched) {
 		return fmt.Errorf("version %d is held back, and the pool says %+v", config.Status.PendingVersion, condition)
 	}
 	return w.launches(launched, instances)

@@ -111,7 +111,7 @@ func TestPeopleAreWarnedOfManagedPools(t *testing.T) {
 	})
 	for _, c := range []struct{ rule, spec, says string }{
 		{"none", quiet, ""},
-		{"EK11W", "{amiType: AL2023_x86_64_STANDARD, awsLaunchTemplate: {}}", "spec.instanceTypes: no instance type is named"},
+		{"EK11W", "{amiType: AL2023_x86_64_STANDARD, awsLaunchTemplate: {}}", "spec.instanceTypes: no instance type is set"},
 		{"EK33", "{amiType: CUSTOM, instanceTypes: [m5.large], awsLaunchTemplate: {}, taints: [{key: a, value: b, effect: no-schedule}]}", "--register-with-taints"},
 		{"EK34", "{amiType: AL2023_x86_64_STANDARD, instanceTypes: [m5.large], awsLaunchTemplate: {instanceMetadataOptions: {httpPutResponseHopLimit: 1}}}", "set it to 2"},
 		{"SL23", "{amiType: AL2023_x86_64_STANDARD, instanceType: m5.large, diskSize: 30}", "spec.amiType, diskSize, instanceType: without a launch template until"},
@@ -136,7 +136,7 @@ func TestPeopleAreWarnedOfManagedPools(t *testing.T) {
 	w.Eventually("the size is held against the MachinePool's", func() error {
 		said := ask("v1beta2", strings.TrimSuffix(quiet, "}")+", scaling: {minSize: 3, maxSize: 4}}")
 		if !slices.ContainsFunc(said, func(warning string) bool {
-			return strings.Contains(warning, `spec.scaling: MachinePool "pool" asks for 2 replicas`)
+			return strings.Contains(warning, `spec.scaling: spec.replicas of MachinePool "pool" is 2`)
 		}) {
 			return fmt.Errorf("it is said %q", said)
 		}

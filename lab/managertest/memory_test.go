@@ -90,7 +90,7 @@ func tryMemory(t *testing.T, path string) {
 		}
 		return errors.Join(err, running(ended, output))
 	})
-	for name, says := range map[string]string{"bomb-of-the-cluster": "imageLookupFormat", "bomb-of-the-secret": "searched for join tokens"} {
+	for name, says := range map[string]string{"bomb-of-the-cluster": "imageLookupFormat", "bomb-of-the-secret": "searches for join tokens"} {
 		w.Eventually("AWSLaunchConfig "+name+" says why it is not ready", func() error { return errors.Join(w.unready(name, says), running(ended, output)) })
 	}
 	w.edit(poolName, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" })

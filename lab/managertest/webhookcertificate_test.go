@@ -75,7 +75,7 @@ func TestManagerMakesItsCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	approval := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"7"}}}`, infrav1.ApprovedVersionAnnotation))
-	if err := w.Client.Patch(t.Context(), stored, approval); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "no version of this number") {
+	if err := w.Client.Patch(t.Context(), stored, approval); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "no version with this number") {
 		t.Errorf("the approval of a version that does not exist is answered with %v", err)
 	}
 }

@@ -149,7 +149,7 @@ func TestPeopleAreWarned(t *testing.T) {
 	if err := person.Patch(w.Context(), pool, client.MergeFrom(before), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if said := heard.Taken(); !slices.ContainsFunc(said, about("spec.minSize, spec.maxSize: MachinePool")) {
+	if said := heard.Taken(); !slices.ContainsFunc(said, about("spec.minSize, spec.maxSize: spec.replicas of MachinePool")) {
 		t.Errorf("an edit that leaves the MachinePool's replicas out of bounds is answered with %q", said)
 	}
 

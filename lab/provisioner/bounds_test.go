@@ -116,7 +116,7 @@ func TestLimitsHoldAtAllTimes(t *testing.T) {
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of provisioner default") })
+		w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of Provisioner default") })
 		if wave == 1 {
 			w.stop()
 			w.start()

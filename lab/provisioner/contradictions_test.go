@@ -31,14 +31,15 @@ func TestContradictions(t *testing.T) {
 		}, "labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/capacity-type: on-demand}", "it is for spot instances", "asks for node.k8s.aws/capacity-type"},
 		{"a template in one zone, and another asked for", func(data *ec2types.RequestLaunchTemplateData) {
 			data.Placement = &ec2types.LaunchTemplatePlacementRequest{AvailabilityZone: aws.String("us-east-1a")}
-		}, "labels: {node.k8s.aws/launch-template-name: web}\nzones: [us-east-1b]", "it is launched in us-east-1a, and spec.zones has us-east-1b", "asks for topology.kubernetes.io/zone"},
+		}, "labels: {node.k8s.aws/launch-template-name: web}\nzones: [us-east-1b]", "it launches in us-east-1a, but " +
+			"spec.zones has us-east-1b", "asks for topology.kubernetes.io/zone"},
 		{
 			"a template for x86_64, and types for arm64 asked for", func(*ec2types.RequestLaunchTemplateData) {}, "labels: {node.k8s.aws/launch-template-name: web}\ninstanceTypes: [m6g.large]",
-			"none of spec.instanceTypes runs images for amd64", "asks for what no instance type has",
+			"none of spec.instanceTypes can run images for amd64", "has requirements that no instance type satisfies",
 		},
 		{"a template that hibernates", func(data *ec2types.RequestLaunchTemplateData) {
 			data.HibernationOptions = &ec2types.LaunchTemplateHibernationOptionsRequest{Configured: aws.Bool(true)}
-		}, "labels: {node.k8s.aws/launch-template-name: web}", "it hibernates instances", "it hibernates instances"},
+		}, "labels: {node.k8s.aws/launch-template-name: web}", "it enables hibernation", "it enables hibernation"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			w := newWorld(t)
@@ -70,7 +71,7 @@ func TestProvisionersAlike(t *testing.T) {
 	w.provision("default")
 	w.Eventually("the second says who takes its pods", func() error {
 		condition := w.condition(provisioningv1.DistinctCondition)
-		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "provisioner blue suits the same pods") {
+		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "Provisioner blue matches the same pods") {
 			return fmt.Errorf("it says %+v", condition)
 		}
 		return nil

@@ -103,7 +103,7 @@ func TestDrift(t *testing.T) {
 	w.Eventually("the node is to end, and a budget holds its pod", func() error {
 		ending := slices.DeleteFunc(w.provisioned(), func(node provisioningv1.ProvisionedNode) bool { return node.DeletionTimestamp == nil })
 		if len(ending) != 1 || !strings.Contains(meta.FindStatusCondition(ending[0].Status.Conditions, provisioningv1.ReadyCondition).Reason, provisioningv1.DeletingReason) {
-			return fmt.Errorf("%d nodes are ending", len(ending))
+			return fmt.Errorf("%d nodes are being terminated", len(ending))
 		}
 		if draining := meta.FindStatusCondition(ending[0].Status.Conditions, provisioningv1.EndingCondition); draining == nil || !strings.Contains(draining.Message, "PodDisruptionBudget") {
 			return fmt.Errorf("it says %+v", draining)
@@ -195,7 +195,7 @@ func TestDriftOfImages(t *testing.T) {
 			return "", func() {
 				w.tag("sg-0c1000000000000aa", "kubernetes.io/cluster/"+cluster, "owned")
 			}
-		}, "would be from version 2"},
+		}, "would now be launched from version 2"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			w := newWorld(t)
@@ -279,7 +279,7 @@ func TestAskedReplacement(t *testing.T) {
 	if err := w.Client.Patch(w.Context(), &node, patch); err != nil {
 		t.Fatal(err)
 	}
-	w.told("its replacement is asked for: its disk fails")
+	w.told("its replacement was requested: its disk fails")
 	w.Eventually("the pod runs on another node", func() error {
 		if now := w.runningOn(1); slices.Equal(now, before) {
 			return fmt.Errorf("it runs on %q", now)

@@ -71,7 +71,7 @@ func TestNewerImage(t *testing.T) {
 		t.Errorf("without drift instances run %q, and of the template there are: %v", images, err)
 	}
 	w.provision("default", "instanceTypes: [m5.large]", "drift: {maxReplacing: 2}")
-	w.told("would be from version 2")
+	w.told("would now be launched from version 2")
 	w.Eventually("the pod runs on a node with the newer image", func() error {
 		if images := w.runningImages(); !slices.Equal(images, []string{newer}) {
 			return fmt.Errorf("instances run %q", images)

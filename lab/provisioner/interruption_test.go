@@ -46,7 +46,7 @@ func TestSpotInterruption(t *testing.T) {
 	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).InterruptSpotInstance(*was.InstanceId); err != nil {
 		t.Fatal(err)
 	}
-	w.told("takes Spot Instance " + *was.InstanceId)
+	w.told("interrupts Spot Instance " + *was.InstanceId)
 	w.Eventually("another instance is launched, and the node is drained and ended", func() error {
 		if fleets, ended := w.count("CreateFleet"), w.count("TerminateInstances"); fleets != 2 || ended == 0 {
 			return fmt.Errorf("%d fleets were launched, and instances ended %d times", fleets, ended)
@@ -99,7 +99,7 @@ func TestRebalanceRecommendation(t *testing.T) {
 	if err := w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).RecommendRebalance(was.Status.InstanceID); err != nil {
 		t.Fatal(err)
 	}
-	w.told("may take Spot Instance " + was.Status.InstanceID)
+	w.told("may interrupt Spot Instance " + was.Status.InstanceID)
 	w.pod("two", asking("1500m", "1Gi"))
 	w.Eventually("another node is launched", func() error {
 		if len(w.provisioned()) != 2 {

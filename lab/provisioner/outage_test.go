@@ -99,7 +99,7 @@ func TestRestartWithoutTemplateAPIs(t *testing.T) {
 	for provisioner, template := range map[string]string{"named": "web", "own": "own"} {
 		w.Eventually("the status says how it launches from "+template, func() error {
 			known, err := w.statusOf(provisioner, template)
-			if err == nil && (known.Facts == nil || !strings.Contains(known.Message, "as it was seen last")) {
+			if err == nil && (known.Facts == nil || !strings.Contains(known.Message, "the last known version")) {
 				err = fmt.Errorf("it says %+v", known)
 			}
 			return err
@@ -214,7 +214,7 @@ func TestOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually("the Provisioner shows the outage", readyIs(metav1.ConditionFalse, "EC2 in us-east-1 has given no answer since "))
+	w.Eventually("the Provisioner shows the outage", readyIs(metav1.ConditionFalse, "EC2 in us-east-1 has not answered since "))
 	two := w.pod("two", asking("1500m", "1Gi"))
 	w.sleep("5m")
 	if nodes := w.Nodes(); len(nodes) != 1 {

@@ -147,7 +147,7 @@ func TestOtherArchitecture(t *testing.T) {
 		event          string
 	}{
 		{"by default", "", []string{"arm64"}, ""},
-		{"left alone", "incompatibleArchitecturePolicy: Ignore", nil, "leaves such pods alone"},
+		{"left alone", "incompatibleArchitecturePolicy: Ignore", nil, "does not launch nodes for the pod"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			w := newWorld(t)
@@ -178,7 +178,7 @@ func TestUnusableTemplate(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "labels: {node.k8s.aws/launch-template-name: missing}")
 	w.eventOf(w.pod("inherits"), "no launch template found for missing")
-	w.eventOf(w.pod("latest", selecting(provisioningv1.LabelLaunchTemplateName, "web", provisioningv1.LabelLaunchTemplateVersion, "latest")), "ask for a number")
+	w.eventOf(w.pod("latest", selecting(provisioningv1.LabelLaunchTemplateName, "web", provisioningv1.LabelLaunchTemplateVersion, "latest")), "use a number")
 	w.Eventually("the provisioner says so", func() error {
 		provisioner := &provisioningv1.Provisioner{}
 		if err := w.Client.Get(w.Context(), client.ObjectKey{Name: "default"}, provisioner); err != nil {

@@ -32,10 +32,10 @@ func TestToldOnce(t *testing.T) {
 		}
 		return count, notes
 	}
-	w.eventOf(pod, "limits of provisioner default")
+	w.eventOf(pod, "limits of Provisioner default")
 	// Later passes consider both pods; the event of the second shows that there was one.
 	for i := range 3 {
-		w.eventOf(w.pod(fmt.Sprintf("later-%d", i)), "limits of provisioner default")
+		w.eventOf(w.pod(fmt.Sprintf("later-%d", i)), "limits of Provisioner default")
 	}
 	w.sleep("3m") // passes come by themselves each minute
 	if count, notes := events(); count != 1 {
@@ -62,7 +62,7 @@ func TestPlaceThatIsNotTaken(t *testing.T) {
 	if err := w.Client.Status().Update(w.Context(), kept); err != nil {
 		t.Fatal(err)
 	}
-	w.eventOf(kept, "has a place for the pod")
+	w.eventOf(kept, "has room for the pod")
 	if nodes := w.provisioned(); len(nodes) != 1 {
 		t.Errorf("there are %d nodes", len(nodes))
 	}

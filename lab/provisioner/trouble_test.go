@@ -134,7 +134,7 @@ func TestLimits(t *testing.T) {
 	for i := range 6 {
 		pods = append(pods, w.pod(fmt.Sprintf("pod-%d", i), asking("1500m", "1Gi")))
 	}
-	w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of provisioner default") })
+	w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of Provisioner default") })
 	// pods may get their events before the first node is there
 	w.Eventually("nodes have no more CPUs, and the provisioner counts them", func() error {
 		cpus := 0

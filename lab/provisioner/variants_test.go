@@ -66,7 +66,7 @@ func TestProvisionedNodeNeverChanges(t *testing.T) {
 		node := w.provisioned()[0]
 		before := node.DeepCopy()
 		edit(&node)
-		if err := w.Client.Patch(t.Context(), &node, client.MergeFrom(before)); err == nil || !strings.Contains(err.Error(), "decided once") {
+		if err := w.Client.Patch(t.Context(), &node, client.MergeFrom(before)); err == nil || !strings.Contains(err.Error(), "spec.launch is immutable") {
 			t.Errorf("%s: the API server says %v", reason, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestLaunchConfigRef(t *testing.T) {
 			return nil
 		})
 	}
-	says("there is no AWSLaunchConfig")
+	says("does not exist")
 	config := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "web"}}
 	config.Spec.ClusterName = cluster
 	if err := w.Client.Create(t.Context(), config); err != nil {
@@ -164,7 +164,7 @@ func TestWithoutTemplateAPIs(t *testing.T) {
 			return err
 		}
 		if !slices.ContainsFunc(provisioner.Status.LaunchTemplates, func(one provisioningv1.ResolvedLaunchTemplate) bool {
-			return one.Generated && strings.Contains(one.Message, "as it was seen last")
+			return one.Generated && strings.Contains(one.Message, "the last known version")
 		}) {
 			return fmt.Errorf("launch templates are %+v", provisioner.Status.LaunchTemplates)
 		}

@@ -15,39 +15,39 @@ const MaxLaunchConfigStatusVersions = 50
 // AWSLaunchConfigSpec says what instances are launched with, and in which EC2 launch template that is kept.
 //
 // +slipway:rule=LT1
-// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="name the EC2 launch template in launchTemplateName, not in name",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="name is not supported: set the name of the EC2 launch template in launchTemplateName",fieldPath=".name"
 // +slipway:rule=LT1
-// +kubebuilder:validation:XValidation:rule=`!has(self.launchTemplateName) || self.launchTemplateName == "" || self.launchTemplateName.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _",fieldPath=".launchTemplateName"
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchTemplateName) || self.launchTemplateName == "" || self.launchTemplateName.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name must have 3 to 128 characters: letters, digits, and ( ) . - / _",fieldPath=".launchTemplateName"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="a resource has at most 50 tags, including six that the controller sets: give additionalTags and the tags of its type at most 44 together, or 45 with Name",fieldPath=".tagSpecifications"
+// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44 in additionalTags and the tags of the resource type together, or 45 if Name is one of them",fieldPath=".tagSpecifications"
 // +slipway:rule=EK2
-// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.networkInterfaces) || !self.networkInterfaces.exists(n, has(n.subnet))`,message="a node group has subnets of its own, and EKS refuses launch templates that name subnets: remove subnet",fieldPath=".networkInterfaces"
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.networkInterfaces) || !self.networkInterfaces.exists(n, has(n.subnet))`,message="EKS rejects launch templates that specify subnets, because a node group has its own: remove subnet",fieldPath=".networkInterfaces"
 // +slipway:rule=EK3
-// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceInitiatedShutdownBehavior)`,message="EKS refuses launch templates with a shutdown behavior: remove instanceInitiatedShutdownBehavior",fieldPath=".instanceInitiatedShutdownBehavior"
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceInitiatedShutdownBehavior)`,message="EKS rejects launch templates that set a shutdown behavior: remove instanceInitiatedShutdownBehavior",fieldPath=".instanceInitiatedShutdownBehavior"
 // +slipway:rule=EK4
-// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.hibernationOptions)`,message="EKS refuses launch templates with hibernation: remove hibernationOptions",fieldPath=".hibernationOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.hibernationOptions)`,message="EKS rejects launch templates that enable hibernation: remove hibernationOptions",fieldPath=".hibernationOptions"
 // +slipway:rule=EK5
-// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceMarketOptions) || self.instanceMarketOptions.marketType != 'spot'`,message="a node group asks for Spot by its capacityType, and EKS refuses launch templates that do: remove instanceMarketOptions",fieldPath=".instanceMarketOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceMarketOptions) || self.instanceMarketOptions.marketType != 'spot'`,message="a node group requests Spot Instances with its capacityType, and EKS rejects launch templates that request them: remove instanceMarketOptions",fieldPath=".instanceMarketOptions"
 // +slipway:rule=EK6
-// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceRequirements)`,message="EKS has node groups list their instance types: remove instanceRequirements",fieldPath=".instanceRequirements"
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceRequirements)`,message="EKS node groups must list their instance types: remove instanceRequirements",fieldPath=".instanceRequirements"
 // +slipway:rule=SL29
-// +kubebuilder:validation:XValidation:rule=`!has(self.verify) || (has(self.instanceType) && self.instanceType != "")`,message="a dry run is of one instance type: give instanceType, or remove verify",fieldPath=".verify"
+// +kubebuilder:validation:XValidation:rule=`!has(self.verify) || (has(self.instanceType) && self.instanceType != "")`,message="a dry run requires an instance type: set instanceType, or remove verify",fieldPath=".verify"
 // +slipway:rule=SL29
-// +kubebuilder:validation:XValidation:rule=`!has(self.verify) || !has(self.nodegroup) || self.nodegroup.amiType == 'CUSTOM'`,message="EKS chooses the image, and without one there is no dry run: remove verify, or set nodegroup.amiType to CUSTOM",fieldPath=".verify"
+// +kubebuilder:validation:XValidation:rule=`!has(self.verify) || !has(self.nodegroup) || self.nodegroup.amiType == 'CUSTOM'`,message="a dry run needs an image, but EKS chooses the image of this pool: remove verify, or set nodegroup.amiType to CUSTOM",fieldPath=".verify"
 // +slipway:rule=SL50
-// +kubebuilder:validation:XValidation:rule=`!has(self.existing) || !(has(self.launchTemplateName) || has(self.versionsToKeep) || has(self.kubernetesVersion) || has(self.bootstrap) || has(self.nodegroup) || has(self.additionalTags) || has(self.verify) || has(self.rollback) || has(self.rollout) || has(self.pinnedVersion) || has(self.name) || has(self.versionNumber) || has(self.iamInstanceProfile) || has(self.ami) || has(self.imageLookupFormat) || has(self.imageLookupOrg) || has(self.imageLookupBaseOS) || has(self.instanceType) || has(self.rootVolume) || has(self.nonRootVolumes) || has(self.sshKeyName) || has(self.additionalSecurityGroups) || has(self.spotMarketOptions) || has(self.instanceMetadataOptions) || has(self.enclaveOptions) || has(self.privateDnsName) || has(self.capacityReservationId) || has(self.marketType) || has(self.capacityReservationPreference) || has(self.blockDeviceMappings) || has(self.capacityReservationResourceGroupArn) || has(self.cpuOptions) || has(self.creditSpecification) || has(self.disableApiStop) || has(self.disableApiTermination) || has(self.ebsOptimized) || has(self.hibernationOptions) || has(self.instanceInitiatedShutdownBehavior) || has(self.instanceMarketOptions) || has(self.instanceRequirements) || has(self.kernelId) || has(self.licenseSpecifications) || has(self.maintenanceOptions) || has(self.metadataOptions) || has(self.monitoring) || has(self.networkInterfaces) || has(self.networkPerformanceOptions) || has(self.placement) || has(self.ramDiskId) || has(self.secondaryInterfaces) || has(self.tagSpecifications))`,message="existing names a launch template of another owner, which Slipway does not change: set no other field than existing and clusterName",fieldPath=".existing"
+// +kubebuilder:validation:XValidation:rule=`!has(self.existing) || !(has(self.launchTemplateName) || has(self.versionsToKeep) || has(self.kubernetesVersion) || has(self.bootstrap) || has(self.nodegroup) || has(self.additionalTags) || has(self.verify) || has(self.rollback) || has(self.rollout) || has(self.pinnedVersion) || has(self.name) || has(self.versionNumber) || has(self.iamInstanceProfile) || has(self.ami) || has(self.imageLookupFormat) || has(self.imageLookupOrg) || has(self.imageLookupBaseOS) || has(self.instanceType) || has(self.rootVolume) || has(self.nonRootVolumes) || has(self.sshKeyName) || has(self.additionalSecurityGroups) || has(self.spotMarketOptions) || has(self.instanceMetadataOptions) || has(self.enclaveOptions) || has(self.privateDnsName) || has(self.capacityReservationId) || has(self.marketType) || has(self.capacityReservationPreference) || has(self.blockDeviceMappings) || has(self.capacityReservationResourceGroupArn) || has(self.cpuOptions) || has(self.creditSpecification) || has(self.disableApiStop) || has(self.disableApiTermination) || has(self.ebsOptimized) || has(self.hibernationOptions) || has(self.instanceInitiatedShutdownBehavior) || has(self.instanceMarketOptions) || has(self.instanceRequirements) || has(self.kernelId) || has(self.licenseSpecifications) || has(self.maintenanceOptions) || has(self.metadataOptions) || has(self.monitoring) || has(self.networkInterfaces) || has(self.networkPerformanceOptions) || has(self.placement) || has(self.ramDiskId) || has(self.secondaryInterfaces) || has(self.tagSpecifications))`,message="existing names a launch template of another owner, which Slipway does not change: set only existing and clusterName",fieldPath=".existing"
 type AWSLaunchConfigSpec struct {
 	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It cannot be changed.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +slipway:rule=SL71
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')`,message="clusterName is the name of a Cluster: lower case letters, digits, - and ."
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')`,message="clusterName must be the name of a Cluster: lowercase letters, digits, -, and ."
 	// +slipway:rule=SL2
-	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="clusterName cannot be changed: make a new AWSLaunchConfig"
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="clusterName is immutable: create a new AWSLaunchConfig"
 	ClusterName string `json:"clusterName"`
 
-	// Existing is a launch template that somebody else owns, in place of one that is made: it is
+	// Existing is a launch template of another owner, instead of one that Slipway creates: it is
 	// read and followed, and never changed or deleted. No other field but clusterName goes with it.
 	// +optional
 	Existing *ExistingLaunchTemplate `json:"existing,omitempty"`
@@ -72,7 +72,7 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +slipway:rule=SL3
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^v?[0-9]+[.][0-9]+[.][0-9]+([-+].*)?$')`,message="give a Kubernetes version such as v1.34.2"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^v?[0-9]+[.][0-9]+[.][0-9]+([-+].*)?$')`,message="must be a Kubernetes version, such as v1.34.2"
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 
 	// Bootstrap says where the user data of the instances comes from. Without it they have none.
@@ -150,9 +150,9 @@ type Rollback struct {
 // +slipway:rule=SL7
 // +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || self.storage != 'SSM'`,message="Ignition cannot read from SSM: set storage to S3 or UserData",fieldPath=".storage"
 // +slipway:rule=SL7
-// +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || !has(self.ignition.storageType) || self.storage != 'UserData' || self.ignition.storageType != 'ClusterObjectStore'`,message="storage UserData and ignition.storageType ClusterObjectStore name two places for the same data: set ignition.storageType to UnencryptedUserData, or leave storage out",fieldPath=".storage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || !has(self.ignition.storageType) || self.storage != 'UserData' || self.ignition.storageType != 'ClusterObjectStore'`,message="storage UserData conflicts with ignition.storageType ClusterObjectStore: set ignition.storageType to UnencryptedUserData, or omit storage",fieldPath=".storage"
 // +slipway:rule=SL7
-// +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || !has(self.ignition.storageType) || self.storage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="storage S3 and ignition.storageType UnencryptedUserData name two places for the same data: set ignition.storageType to ClusterObjectStore, or leave storage out",fieldPath=".storage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || !has(self.ignition.storageType) || self.storage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="storage S3 conflicts with ignition.storageType UnencryptedUserData: set ignition.storageType to ClusterObjectStore, or omit storage",fieldPath=".storage"
 type LaunchConfigBootstrap struct {
 	// DataSecretName is the Secret, in the same namespace, with the bootstrap data in the key
 	// value, and its format (cloud-config or ignition) in the key format.
@@ -194,7 +194,7 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	LaunchTemplateName string `json:"launchTemplateName,omitempty"`
 
-	// LastLostTemplateID is the id of the template that was found deleted by somebody else, if one was.
+	// LastLostTemplateID is the id of the template that was found deleted outside Slipway, if any.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	LastLostTemplateID string `json:"lastLostTemplateID,omitempty"`
@@ -320,8 +320,8 @@ type AWSLaunchConfigStatus struct {
 	CurrentVersions []int64 `json:"currentVersions,omitempty"`
 
 	// AcceptedVersions are versions that count as the wanted configuration though no fingerprint of
-	// theirs says so: versions that CAPA made, and versions of a template that was deleted by
-	// somebody else. An instance that was launched from one of them is up to date until the wanted
+	// theirs says so: versions that CAPA created, and versions of a template that was deleted outside
+	// Slipway. An instance that was launched from one of them is up to date until the wanted
 	// configuration changes. They are kept in a tag of the launch template.
 	// +optional
 	// +listType=atomic
@@ -405,13 +405,13 @@ type LaunchTemplateVersionStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // AWSLaunchConfig owns an EC2 launch template: it alone creates it, its versions and its default,
-// prunes and deletes them. One with spec.existing reads a template of somebody else's instead.
+// prunes and deletes them. One with spec.existing reads a template of another owner instead.
 //
 // +slipway:rule=LT2
-// +kubebuilder:validation:XValidation:rule=`(has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "") == (has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") || ((has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") == "" && (!has(oldSelf.status) || !has(oldSelf.status.launchTemplateName) || oldSelf.status.launchTemplateName == (has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "")))`,message="EC2 cannot rename a launch template: put the name back, or make a new AWSLaunchConfig",fieldPath=".spec.launchTemplateName"
+// +kubebuilder:validation:XValidation:rule=`(has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "") == (has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") || ((has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") == "" && (!has(oldSelf.status) || !has(oldSelf.status.launchTemplateName) || oldSelf.status.launchTemplateName == (has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "")))`,message="EC2 cannot rename a launch template: restore the previous name, or create a new AWSLaunchConfig",fieldPath=".spec.launchTemplateName"
 //
 // +slipway:rule=SL51
-// +kubebuilder:validation:XValidation:rule=`has(self.spec.existing) == has(oldSelf.spec.existing)`,message="a launch template that was made here is not left behind for another: make a new AWSLaunchConfig, with or without existing",fieldPath=".spec.existing"
+// +kubebuilder:validation:XValidation:rule=`has(self.spec.existing) == has(oldSelf.spec.existing)`,message="an AWSLaunchConfig cannot replace the launch template that it created with an existing one: create a new AWSLaunchConfig, with or without existing",fieldPath=".spec.existing"
 type AWSLaunchConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -54,9 +54,9 @@ type AWSLaunchConfigTemplateResource struct {
 // cluster and to no pool.
 //
 // +slipway:rule=SL40
-// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="each AWSLaunchConfig has an EC2 launch template of its own, and no two can have one name: remove name",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="each AWSLaunchConfig has its own EC2 launch template, and the names must be unique: remove name",fieldPath=".name"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="a resource has at most 50 tags, including six that the controller sets: give additionalTags and the tags of its type at most 44 together, or 45 with Name",fieldPath=".tagSpecifications"
+// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44 in additionalTags and the tags of the resource type together, or 45 if Name is one of them",fieldPath=".tagSpecifications"
 type AWSLaunchConfigTemplateResourceSpec struct {
 	// VersionsToKeep is how many launch template versions are kept, where the pool does not say;
 	// older ones that nothing uses are deleted. Default: 10.

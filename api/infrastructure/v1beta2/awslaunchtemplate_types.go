@@ -4,31 +4,31 @@ package v1beta2
 // spec.awsLaunchTemplate, AWSLaunchConfig has its fields in spec.
 //
 // +slipway:rule=LT1
-// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == "" || self.name.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == "" || self.name.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name must have 3 to 128 characters: letters, digits, and ( ) . - / _",fieldPath=".name"
 // +slipway:rule=LT2
-// +kubebuilder:validation:XValidation:rule=`(has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="EC2 cannot rename a launch template: put the name back, or make a new pool",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`(has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="EC2 cannot rename a launch template: restore the previous name, or create a new pool",fieldPath=".name"
 // +slipway:rule=LT6
-// +kubebuilder:validation:XValidation:rule=`!has(self.versionNumber)`,message="the controller chooses the launch template version: remove versionNumber, and read the version from the status",fieldPath=".versionNumber"
+// +kubebuilder:validation:XValidation:rule=`!has(self.versionNumber)`,message="Slipway sets the launch template version: remove versionNumber, and read the version from the status",fieldPath=".versionNumber"
 // +slipway:rule=IP1
-// +kubebuilder:validation:XValidation:rule=`!has(self.iamInstanceProfile) || self.iamInstanceProfile == "" || self.iamInstanceProfile.matches('^[a-zA-Z0-9_+=,.@-]{1,128}$') || self.iamInstanceProfile.matches('^arn:[a-z-]+:iam::[0-9]{12}:instance-profile/[!-~]+$')`,message="give the name of an instance profile, or its ARN (arn:aws:iam::<account>:instance-profile/<name>); a role's ARN is not one",fieldPath=".iamInstanceProfile"
+// +kubebuilder:validation:XValidation:rule=`!has(self.iamInstanceProfile) || self.iamInstanceProfile == "" || self.iamInstanceProfile.matches('^[a-zA-Z0-9_+=,.@-]{1,128}$') || self.iamInstanceProfile.matches('^arn:[a-z-]+:iam::[0-9]{12}:instance-profile/[!-~]+$')`,message="must be the name or ARN of an instance profile (arn:aws:iam::<account>:instance-profile/<name>), not the ARN of a role",fieldPath=".iamInstanceProfile"
 // +slipway:rule=IM2
-// +kubebuilder:validation:XValidation:rule=`!has(self.ami) || ((!has(self.ami.id) || self.ami.id == "") && !has(self.ami.eksLookupType)) || !((has(self.imageLookupFormat) && self.imageLookupFormat != "") || (has(self.imageLookupOrg) && self.imageLookupOrg != "") || (has(self.imageLookupBaseOS) && self.imageLookupBaseOS != ""))`,message="ami says which image to take, so that imageLookupFormat, imageLookupOrg and imageLookupBaseOS would do nothing: remove them, or remove ami"
+// +kubebuilder:validation:XValidation:rule=`!has(self.ami) || ((!has(self.ami.id) || self.ami.id == "") && !has(self.ami.eksLookupType)) || !((has(self.imageLookupFormat) && self.imageLookupFormat != "") || (has(self.imageLookupOrg) && self.imageLookupOrg != "") || (has(self.imageLookupBaseOS) && self.imageLookupBaseOS != ""))`,message="ami determines the image, so imageLookupFormat, imageLookupOrg, and imageLookupBaseOS have no effect: remove them, or remove ami"
 // +slipway:rule=BD1
-// +kubebuilder:validation:XValidation:rule=`!has(self.nonRootVolumes) || self.nonRootVolumes.all(v, has(v.deviceName) && v.deviceName != "")`,message="every volume of nonRootVolumes needs a deviceName, such as /dev/sdb",fieldPath=".nonRootVolumes"
+// +kubebuilder:validation:XValidation:rule=`!has(self.nonRootVolumes) || self.nonRootVolumes.all(v, has(v.deviceName) && v.deviceName != "")`,message="every item of nonRootVolumes must have a deviceName, such as /dev/sdb",fieldPath=".nonRootVolumes"
 // +slipway:rule=BD1
-// +kubebuilder:validation:XValidation:rule=`!has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || v.deviceName == "" || self.nonRootVolumes.exists_one(w, has(w.deviceName) && w.deviceName == v.deviceName))`,message="two volumes of nonRootVolumes have the same deviceName: give each its own",fieldPath=".nonRootVolumes"
+// +kubebuilder:validation:XValidation:rule=`!has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || v.deviceName == "" || self.nonRootVolumes.exists_one(w, has(w.deviceName) && w.deviceName == v.deviceName))`,message="every item of nonRootVolumes must have a unique deviceName",fieldPath=".nonRootVolumes"
 // +slipway:rule=BD1
-// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.deviceName) || self.rootVolume.deviceName == "" || !has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || v.deviceName != self.rootVolume.deviceName)`,message="a volume of nonRootVolumes has the deviceName of rootVolume: give each its own",fieldPath=".nonRootVolumes"
+// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.deviceName) || self.rootVolume.deviceName == "" || !has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || v.deviceName != self.rootVolume.deviceName)`,message="deviceName in nonRootVolumes must differ from rootVolume.deviceName",fieldPath=".nonRootVolumes"
 // +slipway:rule=BD11
-// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.type) || !(self.rootVolume.type in ['st1', 'sc1'])`,message="instances cannot boot from st1 and sc1 volumes: choose gp3, gp2, io1, io2 or standard for rootVolume",fieldPath=".rootVolume.type"
+// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.type) || !(self.rootVolume.type in ['st1', 'sc1'])`,message="instances cannot boot from st1 and sc1 volumes: use gp3, gp2, io1, io2, or standard for rootVolume",fieldPath=".rootVolume.type"
 // +slipway:rule=MK1
-// +kubebuilder:validation:XValidation:rule=`!has(self.spotMarketOptions) || !has(self.marketType) || self.marketType == 'Spot'`,message="spotMarketOptions asks for Spot Instances: remove it, or set marketType to Spot",fieldPath=".spotMarketOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotMarketOptions) || !has(self.marketType) || self.marketType == 'Spot'`,message="spotMarketOptions requests Spot Instances: remove it, or set marketType to Spot",fieldPath=".spotMarketOptions"
 // +slipway:rule=MK6
-// +kubebuilder:validation:XValidation:rule=`!has(self.marketType) || self.marketType != 'CapacityBlock' || (has(self.capacityReservationId) && self.capacityReservationId != "")`,message="marketType CapacityBlock needs capacityReservationId: give the id of the Capacity Block",fieldPath=".capacityReservationId"
+// +kubebuilder:validation:XValidation:rule=`!has(self.marketType) || self.marketType != 'CapacityBlock' || (has(self.capacityReservationId) && self.capacityReservationId != "")`,message="marketType CapacityBlock requires capacityReservationId: set it to the ID of the Capacity Block",fieldPath=".capacityReservationId"
 // +slipway:rule=MK6
-// +kubebuilder:validation:XValidation:rule=`!has(self.marketType) || self.marketType != 'CapacityBlock' || (has(self.instanceType) && self.instanceType != "")`,message="marketType CapacityBlock needs instanceType: give the type that was reserved",fieldPath=".instanceType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.marketType) || self.marketType != 'CapacityBlock' || (has(self.instanceType) && self.instanceType != "")`,message="marketType CapacityBlock requires instanceType: set it to the reserved instance type",fieldPath=".instanceType"
 // +slipway:rule=CR2
-// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !has(self.capacityReservationPreference) || self.capacityReservationPreference in ["", 'CapacityReservationsOnly']`,message="capacityReservationId names the reservation to use: set capacityReservationPreference to CapacityReservationsOnly, or leave it out",fieldPath=".capacityReservationPreference"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !has(self.capacityReservationPreference) || self.capacityReservationPreference in ["", 'CapacityReservationsOnly']`,message="capacityReservationId requires capacityReservationPreference CapacityReservationsOnly: set it, or omit capacityReservationPreference",fieldPath=".capacityReservationPreference"
 // +slipway:rule=CR3
 // +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot'))`,message="Spot Instances cannot run in a Capacity Reservation: remove capacityReservationId, or spotMarketOptions and marketType Spot",fieldPath=".capacityReservationId"
 type AWSLaunchTemplate struct {
@@ -61,7 +61,7 @@ type AWSLaunchTemplate struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +slipway:rule=SL70
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([^{}]|[{][{]\\s*[.](BaseOS|K8sVersion)\\s*[}][}])*$')`,message="imageLookupFormat may contain {{.BaseOS}} and {{.K8sVersion}} and no other expression or brace"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([^{}]|[{][{]\\s*[.](BaseOS|K8sVersion)\\s*[}][}])*$')`,message="imageLookupFormat must not contain expressions or braces other than {{.BaseOS}} and {{.K8sVersion}}"
 	ImageLookupFormat string `json:"imageLookupFormat,omitempty"`
 
 	// ImageLookupOrg is the AWS account id, or owner alias, whose images are looked up. Default:
@@ -144,9 +144,9 @@ type AWSLaunchTemplate struct {
 // AMIReference names an image by id, or has an Amazon EKS optimized image looked up.
 //
 // +slipway:rule=IM1
-// +kubebuilder:validation:XValidation:rule=`!has(self.id) || self.id == "" || self.id.matches('^ami-[0-9a-f]{8,17}$') || self.id.matches('^resolve:ssm:[a-zA-Z0-9_./:-]+$')`,message="give the id of an image (ami-...), or resolve:ssm: and the name of an SSM parameter",fieldPath=".id"
+// +kubebuilder:validation:XValidation:rule=`!has(self.id) || self.id == "" || self.id.matches('^ami-[0-9a-f]{8,17}$') || self.id.matches('^resolve:ssm:[a-zA-Z0-9_./:-]+$')`,message="must be an image ID (ami-...), or resolve:ssm: and the name of an SSM parameter",fieldPath=".id"
 // +slipway:rule=IM2
-// +kubebuilder:validation:XValidation:rule=`!has(self.id) || self.id == "" || !has(self.eksLookupType)`,message="id says which image to take, so that eksLookupType would do nothing: remove one of the two"
+// +kubebuilder:validation:XValidation:rule=`!has(self.id) || self.id == "" || !has(self.eksLookupType)`,message="id determines the image, so eksLookupType has no effect: remove one of them"
 type AMIReference struct {
 	// ID of the image (ami-...), or resolve:ssm: followed by the name of the SSM parameter that
 	// holds it. A parameter is read when the configuration changes, not at each launch.
@@ -195,25 +195,25 @@ const (
 // Volume is an EBS volume that is created with an instance and deleted with it.
 //
 // +slipway:rule=BD4
-// +kubebuilder:validation:XValidation:rule=`!has(self.encryptionKey) || self.encryptionKey == "" || !has(self.encrypted) || self.encrypted`,message="encryptionKey needs an encrypted volume: set encrypted to true, or remove encryptionKey",fieldPath=".encrypted"
+// +kubebuilder:validation:XValidation:rule=`!has(self.encryptionKey) || self.encryptionKey == "" || !has(self.encrypted) || self.encrypted`,message="encryptionKey requires an encrypted volume: set encrypted to true, or remove encryptionKey",fieldPath=".encrypted"
 // +slipway:rule=BD5
-// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || self.iops == 0 || !has(self.type) || self.type in ["", 'gp3', 'io1', 'io2']`,message="iops is only valid for gp3, io1 and io2 volumes: remove iops, or change the type",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || self.iops == 0 || !has(self.type) || self.type in ["", 'gp3', 'io1', 'io2']`,message="iops is only valid for gp3, io1, and io2 volumes: remove iops, or change type",fieldPath=".iops"
 // +slipway:rule=BD5
-// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['io1', 'io2']) || (has(self.iops) && self.iops > 0)`,message="io1 and io2 volumes need iops",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['io1', 'io2']) || (has(self.iops) && self.iops > 0)`,message="iops is required for io1 and io2 volumes",fieldPath=".iops"
 // +slipway:rule=BD6
-// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'gp3' || !has(self.iops) || self.iops == 0 || (self.iops >= 3000 && self.iops <= 80000)`,message="iops of gp3 volumes must be from 3,000 to 80,000",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'gp3' || !has(self.iops) || self.iops == 0 || (self.iops >= 3000 && self.iops <= 80000)`,message="iops of gp3 volumes must be between 3,000 and 80,000",fieldPath=".iops"
 // +slipway:rule=BD6
-// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'io1' || !has(self.iops) || self.iops == 0 || (self.iops >= 100 && self.iops <= 64000)`,message="iops of io1 volumes must be from 100 to 64,000",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'io1' || !has(self.iops) || self.iops == 0 || (self.iops >= 100 && self.iops <= 64000)`,message="iops of io1 volumes must be between 100 and 64,000",fieldPath=".iops"
 // +slipway:rule=BD6
-// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'io2' || !has(self.iops) || self.iops == 0 || (self.iops >= 100 && self.iops <= 256000)`,message="iops of io2 volumes must be from 100 to 256,000",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'io2' || !has(self.iops) || self.iops == 0 || (self.iops >= 100 && self.iops <= 256000)`,message="iops of io2 volumes must be between 100 and 256,000",fieldPath=".iops"
 // +slipway:rule=BD7
 // +kubebuilder:validation:XValidation:rule=`!has(self.throughput) || (has(self.type) && self.type == 'gp3')`,message="throughput is only valid for gp3 volumes: set type to gp3, or remove throughput",fieldPath=".throughput"
 // +slipway:rule=BD8
-// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['gp2', 'io1']) || self.size <= 16384`,message="gp2 and io1 volumes have at most 16,384 GiB",fieldPath=".size"
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['gp2', 'io1']) || self.size <= 16384`,message="the size of gp2 and io1 volumes must be at most 16,384 GiB",fieldPath=".size"
 // +slipway:rule=BD8
-// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['st1', 'sc1']) || (self.size >= 125 && self.size <= 16384)`,message="st1 and sc1 volumes have 125 to 16,384 GiB",fieldPath=".size"
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['st1', 'sc1']) || (self.size >= 125 && self.size <= 16384)`,message="the size of st1 and sc1 volumes must be between 125 and 16,384 GiB",fieldPath=".size"
 // +slipway:rule=BD8
-// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'standard' || self.size <= 1024`,message="standard volumes have at most 1,024 GiB",fieldPath=".size"
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'standard' || self.size <= 1024`,message="the size of standard volumes must be at most 1,024 GiB",fieldPath=".size"
 type Volume struct {
 	// DeviceName is the name under which the instance sees the volume, such as /dev/sdb. Every
 	// volume but the root needs one. The root volume has the image's root device name; another one
@@ -274,7 +274,7 @@ const (
 // SpotMarketOptions are the terms on which Spot Instances are asked for.
 //
 // +slipway:rule=MK2
-// +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".maxPrice"
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",fieldPath=".maxPrice"
 type SpotMarketOptions struct {
 	// MaxPrice is the most to pay per instance hour, in USD, as a decimal number. Left out or
 	// empty, the On-Demand price is the limit, which AWS recommends.
@@ -362,7 +362,7 @@ const (
 // at all, those left out take the defaults below.
 //
 // +slipway:rule=MD3
-// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMetadataTags) || self.instanceMetadataTags == 'disabled'`,message="EC2 does not launch instances that show their tags in metadata when a tag key has a slash, as kubernetes.io/cluster/<name> has: set instanceMetadataTags to disabled, or leave it out",fieldPath=".instanceMetadataTags"
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMetadataTags) || self.instanceMetadataTags == 'disabled'`,message="EC2 does not launch instances that expose tags in instance metadata if a tag key contains a slash, as kubernetes.io/cluster/<name> does: set instanceMetadataTags to disabled, or omit it",fieldPath=".instanceMetadataTags"
 type InstanceMetadataOptions struct {
 	// HTTPEndpoint switches the service on or off.
 	// +optional

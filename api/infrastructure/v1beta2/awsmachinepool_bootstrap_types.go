@@ -3,7 +3,7 @@ package v1beta2
 // Ignition says how bootstrap data in the Ignition format reaches the instances.
 //
 // +slipway:rule=SL8
-// +kubebuilder:validation:XValidation:rule=`!has(self.proxy) || (has(self.version) && self.version in ['3.1', '3.2', '3.3', '3.4'])`,message="Ignition knows proxies from version 3.1 on: set version to 3.1 or higher, or remove proxy",fieldPath=".proxy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.proxy) || (has(self.version) && self.version in ['3.1', '3.2', '3.3', '3.4'])`,message="Ignition supports proxies from version 3.1: set version to 3.1 or later, or remove proxy",fieldPath=".proxy"
 type Ignition struct {
 	// Version of the Ignition specification of the pointer that user data holds. Default: 2.3, as with CAPA.
 	// +optional
@@ -57,7 +57,7 @@ type IgnitionProxy struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=2048
 	// +slipway:rule=SL8
-	// +kubebuilder:validation:XValidation:rule=`self.all(h, h == '*' || h.matches('^[.]?[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$') || h.matches('^[0-9a-fA-F:.]+(/[0-9]{1,3})?$') || h.matches('^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$'))`,message="noProxy are domain names (.example.com for only its subdomains), IP addresses, ranges such as 10.0.0.0/8, each with a port if need be, or *"
+	// +kubebuilder:validation:XValidation:rule=`self.all(h, h == '*' || h.matches('^[.]?[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$') || h.matches('^[0-9a-fA-F:.]+(/[0-9]{1,3})?$') || h.matches('^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$'))`,message="noProxy must have domain names (.example.com for subdomains only), IP addresses, CIDR ranges such as 10.0.0.0/8, each with an optional port, or *"
 	NoProxy []string `json:"noProxy,omitempty"`
 }
 
@@ -69,9 +69,9 @@ type IgnitionTLS struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=65536
 	// +slipway:rule=SL8
-	// +kubebuilder:validation:XValidation:rule=`self.all(u, ['http://', 'https://', 'tftp://', 's3://', 'arn:', 'gs://', 'data:'].exists(p, u.startsWith(p)))`,message="certificateAuthorities are URLs that begin with https://, http://, tftp://, s3://, arn:, gs:// or data:"
+	// +kubebuilder:validation:XValidation:rule=`self.all(u, ['http://', 'https://', 'tftp://', 's3://', 'arn:', 'gs://', 'data:'].exists(p, u.startsWith(p)))`,message="certificateAuthorities must be URLs that begin with https://, http://, tftp://, s3://, arn:, gs://, or data:"
 	// +slipway:rule=SL8
-	// +kubebuilder:validation:XValidation:rule=`self.all(u, !u.startsWith('data:') || u.contains(';base64,'))`,message="a data URL of certificateAuthorities must be in base64: data:;base64,..."
+	// +kubebuilder:validation:XValidation:rule=`self.all(u, !u.startsWith('data:') || u.contains(';base64,'))`,message="a data URL in certificateAuthorities must be base64-encoded: data:;base64,..."
 	CertificateAuthorities []string `json:"certificateAuthorities,omitempty"`
 }
 

@@ -77,14 +77,14 @@ type HealthCheck struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SL4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="gracePeriod must be a duration in whole seconds that is not negative, such as 300s or 5m"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="gracePeriod must be a non-negative duration in whole seconds, such as 300s or 5m"
 	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
 }
 
 // InstanceMaintenancePolicy bounds how far a group may shrink and grow while it replaces instances.
 //
 // +slipway:rule=AS21
-// +kubebuilder:validation:XValidation:rule=`self.maxHealthyPercentage - self.minHealthyPercentage <= 100`,message="maxHealthyPercentage must be at most 100 above minHealthyPercentage",fieldPath=".maxHealthyPercentage"
+// +kubebuilder:validation:XValidation:rule=`self.maxHealthyPercentage - self.minHealthyPercentage <= 100`,message="maxHealthyPercentage must not exceed minHealthyPercentage by more than 100",fieldPath=".maxHealthyPercentage"
 type InstanceMaintenancePolicy struct {
 	// MinHealthyPercentage is the share of the desired capacity that stays healthy, in percent.
 	// +required
@@ -135,11 +135,11 @@ const (
 // AvailabilityZoneImpairmentPolicy says what a group does when AWS shifts traffic away from a zone.
 //
 // +slipway:rule=SL9
-// +kubebuilder:validation:XValidation:rule=`!self.zonalShiftEnabled || has(self.impairedZoneHealthCheckBehavior)`,message="zonalShiftEnabled needs impairedZoneHealthCheckBehavior: set it to ReplaceUnhealthy or IgnoreUnhealthy",fieldPath=".impairedZoneHealthCheckBehavior"
+// +kubebuilder:validation:XValidation:rule=`!self.zonalShiftEnabled || has(self.impairedZoneHealthCheckBehavior)`,message="zonalShiftEnabled requires impairedZoneHealthCheckBehavior: set it to ReplaceUnhealthy or IgnoreUnhealthy",fieldPath=".impairedZoneHealthCheckBehavior"
 // +slipway:rule=SL9
-// +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.impairedZoneHealthCheckBehavior)`,message="impairedZoneHealthCheckBehavior does nothing without a zonal shift: set zonalShiftEnabled to true, or remove it",fieldPath=".impairedZoneHealthCheckBehavior"
+// +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.impairedZoneHealthCheckBehavior)`,message="impairedZoneHealthCheckBehavior has no effect without a zonal shift: set zonalShiftEnabled to true, or remove impairedZoneHealthCheckBehavior",fieldPath=".impairedZoneHealthCheckBehavior"
 // +slipway:rule=SL9
-// +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.skipZonalShiftValidation) || !self.skipZonalShiftValidation`,message="skipZonalShiftValidation does nothing without a zonal shift: set zonalShiftEnabled to true, or remove it",fieldPath=".skipZonalShiftValidation"
+// +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.skipZonalShiftValidation) || !self.skipZonalShiftValidation`,message="skipZonalShiftValidation has no effect without a zonal shift: set zonalShiftEnabled to true, or remove skipZonalShiftValidation",fieldPath=".skipZonalShiftValidation"
 type AvailabilityZoneImpairmentPolicy struct {
 	// ZonalShiftEnabled lets a zonal shift move the group out of the zone.
 	// +required
@@ -161,11 +161,11 @@ type AvailabilityZoneImpairmentPolicy struct {
 // TrafficSource identifies a target group or a load balancer that a group registers its instances with.
 //
 // +slipway:rule=SL78
-// +kubebuilder:validation:XValidation:rule=`self.type != 'elbv2' || self.identifier.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$')`,message="type elbv2 needs the ARN of a target group (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>)",fieldPath=".identifier"
+// +kubebuilder:validation:XValidation:rule=`self.type != 'elbv2' || self.identifier.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$')`,message="type elbv2 requires the ARN of a target group (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>)",fieldPath=".identifier"
 // +slipway:rule=SL78
-// +kubebuilder:validation:XValidation:rule=`self.type != 'vpc-lattice' || self.identifier.matches('^arn:[a-z-]+:vpc-lattice:[a-z0-9-]+:[0-9]{12}:targetgroup/tg-[0-9a-z]+$')`,message="type vpc-lattice needs the ARN of a VPC Lattice target group (arn:aws:vpc-lattice:<region>:<account>:targetgroup/tg-<id>)",fieldPath=".identifier"
+// +kubebuilder:validation:XValidation:rule=`self.type != 'vpc-lattice' || self.identifier.matches('^arn:[a-z-]+:vpc-lattice:[a-z0-9-]+:[0-9]{12}:targetgroup/tg-[0-9a-z]+$')`,message="type vpc-lattice requires the ARN of a VPC Lattice target group (arn:aws:vpc-lattice:<region>:<account>:targetgroup/tg-<id>)",fieldPath=".identifier"
 // +slipway:rule=SL78
-// +kubebuilder:validation:XValidation:rule=`self.type != 'elb' || self.identifier.matches('^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$')`,message="type elb needs the name of a Classic Load Balancer: up to 32 letters, digits and hyphens",fieldPath=".identifier"
+// +kubebuilder:validation:XValidation:rule=`self.type != 'elb' || self.identifier.matches('^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$')`,message="type elb requires the name of a Classic Load Balancer: up to 32 letters, digits, and hyphens",fieldPath=".identifier"
 type TrafficSource struct {
 	// Identifier is the ARN of a target group, or the name of a Classic Load Balancer.
 	// +required
@@ -183,7 +183,7 @@ type TrafficSource struct {
 // GroupCapacityReservation says whether a group launches into Capacity Reservations.
 //
 // +slipway:rule=CR2
-// +kubebuilder:validation:XValidation:rule=`!((has(self.ids) && size(self.ids) > 0) || (has(self.resourceGroupARNs) && size(self.resourceGroupARNs) > 0)) || self.preference in ['capacity-reservations-only', 'capacity-reservations-first']`,message="ids and resourceGroupARNs name reservations to use: set preference to capacity-reservations-only or capacity-reservations-first",fieldPath=".preference"
+// +kubebuilder:validation:XValidation:rule=`!((has(self.ids) && size(self.ids) > 0) || (has(self.resourceGroupARNs) && size(self.resourceGroupARNs) > 0)) || self.preference in ['capacity-reservations-only', 'capacity-reservations-first']`,message="ids and resourceGroupARNs require a preference that uses reservations: set preference to capacity-reservations-only or capacity-reservations-first",fieldPath=".preference"
 type GroupCapacityReservation struct {
 	// Preference is AWS's: capacity-reservations-only, capacity-reservations-first, none, or
 	// default, which leaves it to the launch template.
@@ -197,7 +197,7 @@ type GroupCapacityReservation struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self.all(i, i.matches('^cr-[0-9a-f]{8,17}$'))`,message="give the ids of Capacity Reservations (cr-...)"
+	// +kubebuilder:validation:XValidation:rule=`self.all(i, i.matches('^cr-[0-9a-f]{8,17}$'))`,message="must be IDs of Capacity Reservations (cr-...)"
 	IDs []string `json:"ids,omitempty"`
 
 	// ResourceGroupARNs are resource groups of Capacity Reservations.
@@ -206,6 +206,6 @@ type GroupCapacityReservation struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=2048
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[!-~]+$'))`,message="give the ARNs of resource groups (arn:aws:resource-groups:<region>:<account>:group/<name>)"
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[!-~]+$'))`,message="must be ARNs of resource groups (arn:aws:resource-groups:<region>:<account>:group/<name>)"
 	ResourceGroupARNs []string `json:"resourceGroupARNs,omitempty"`
 }

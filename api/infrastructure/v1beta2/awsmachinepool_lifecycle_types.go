@@ -9,17 +9,17 @@ import (
 // AWSLifecycleHook stops instances on their way in or out.
 //
 // +slipway:rule=HK1
-// +kubebuilder:validation:XValidation:rule=`self.name.matches('^[A-Za-z0-9_/-]+$')`,message="the name of a lifecycle hook has only letters, digits and - _ /",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`self.name.matches('^[A-Za-z0-9_/-]+$')`,message="a lifecycle hook name must contain only letters, digits, and - _ /",fieldPath=".name"
 // +slipway:rule=HK1
-// +kubebuilder:validation:XValidation:rule=`!self.name.startsWith('slipway-')`,message="lifecycle hooks whose names begin with slipway- are the controller's own: choose another name",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`!self.name.startsWith('slipway-')`,message="lifecycle hook names that begin with slipway- are reserved for Slipway: choose another name",fieldPath=".name"
 // +slipway:rule=HK3
-// +kubebuilder:validation:XValidation:rule=`!(has(self.notificationTargetARN) && self.notificationTargetARN != "") || (has(self.roleARN) && self.roleARN != "")`,message="notificationTargetARN needs roleARN: give the role with which Auto Scaling may send there",fieldPath=".roleARN"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.notificationTargetARN) && self.notificationTargetARN != "") || (has(self.roleARN) && self.roleARN != "")`,message="notificationTargetARN requires roleARN: set it to a role that lets Auto Scaling publish to the target",fieldPath=".roleARN"
 // +slipway:rule=HK3
-// +kubebuilder:validation:XValidation:rule=`!(has(self.roleARN) && self.roleARN != "") || (has(self.notificationTargetARN) && self.notificationTargetARN != "")`,message="roleARN does nothing without notificationTargetARN: give the queue or topic, or remove roleARN",fieldPath=".roleARN"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.roleARN) && self.roleARN != "") || (has(self.notificationTargetARN) && self.notificationTargetARN != "")`,message="roleARN has no effect without notificationTargetARN: set notificationTargetARN, or remove roleARN",fieldPath=".roleARN"
 // +slipway:rule=HK3
-// +kubebuilder:validation:XValidation:rule=`!has(self.notificationTargetARN) || self.notificationTargetARN == "" || self.notificationTargetARN.matches('^arn:[a-z-]+:(sqs|sns):[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_.-]+$')`,message="give the ARN of an SQS queue or an SNS topic (arn:aws:sqs:<region>:<account>:<queue>)",fieldPath=".notificationTargetARN"
+// +kubebuilder:validation:XValidation:rule=`!has(self.notificationTargetARN) || self.notificationTargetARN == "" || self.notificationTargetARN.matches('^arn:[a-z-]+:(sqs|sns):[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_.-]+$')`,message="must be the ARN of an SQS queue or an SNS topic (arn:aws:sqs:<region>:<account>:<queue>)",fieldPath=".notificationTargetARN"
 // +slipway:rule=HK3
-// +kubebuilder:validation:XValidation:rule=`!has(self.roleARN) || self.roleARN == "" || self.roleARN.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/[!-~]+$')`,message="give the ARN of an IAM role (arn:aws:iam::<account>:role/<name>)",fieldPath=".roleARN"
+// +kubebuilder:validation:XValidation:rule=`!has(self.roleARN) || self.roleARN == "" || self.roleARN.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/[!-~]+$')`,message="must be the ARN of an IAM role (arn:aws:iam::<account>:role/<name>)",fieldPath=".roleARN"
 type AWSLifecycleHook struct {
 	// Name of the hook.
 	// +required
@@ -46,7 +46,7 @@ type AWSLifecycleHook struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=HK2
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('30s') && duration(self) <= duration('2h')`,message="heartbeatTimeout must be from 30s to 2h, in whole seconds; a program that holds instances for longer sends heartbeats"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('30s') && duration(self) <= duration('2h')`,message="heartbeatTimeout must be between 30s and 2h, in whole seconds; a program that holds instances longer must send heartbeats"
 	HeartbeatTimeout *metav1.Duration `json:"heartbeatTimeout,omitempty"`
 
 	// DefaultResult is what happens at the timeout. Default: ABANDON.
@@ -57,7 +57,7 @@ type AWSLifecycleHook struct {
 	// +optional
 	// +slipway:rule=HK3
 	// +kubebuilder:validation:MaxLength=4000
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[\t\n\r -~]*$')`,message="notificationMetadata may only have printable ASCII characters, tabs and line breaks"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[\t\n\r -~]*$')`,message="notificationMetadata must contain only printable ASCII characters, tabs, and line breaks"
 	NotificationMetadata *string `json:"notificationMetadata,omitempty"`
 }
 
@@ -148,7 +148,7 @@ type NodeDrain struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SL4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('1m') && duration(self) <= duration('48h')`,message="timeout must be from 1m to 48h, in whole seconds, such as 15m: Auto Scaling holds an instance for 48 hours at most"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('1m') && duration(self) <= duration('48h')`,message="timeout must be between 1m and 48h, in whole seconds, such as 15m: Auto Scaling holds an instance for at most 48 hours"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 

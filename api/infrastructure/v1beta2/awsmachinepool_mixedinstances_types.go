@@ -3,19 +3,19 @@ package v1beta2
 // MixedInstancesPolicy lets a group launch several instance types, On-Demand and Spot.
 //
 // +slipway:rule=AS12
-// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.instanceRequirements)) || self.overrides.all(o, !has(o.instanceRequirements))`,message="overrides choose either by instanceType or by instanceRequirements: use one of the two for all overrides",fieldPath=".overrides"
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.instanceRequirements)) || self.overrides.all(o, !has(o.instanceRequirements))`,message="overrides must use either instanceType or instanceRequirements, the same for all overrides",fieldPath=".overrides"
 // +slipway:rule=AS11
-// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.instanceRequirements)).size() <= 4`,message="a group takes at most 4 overrides with instanceRequirements: put types that may replace each other into one",fieldPath=".overrides"
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.instanceRequirements)).size() <= 4`,message="a group supports at most 4 overrides with instanceRequirements: combine interchangeable types into one override",fieldPath=".overrides"
 // +slipway:rule=AS11
-// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.launchTemplate)).map(o, 1.0 / double(self.overrides.filter(p, has(p.launchTemplate) && p.launchTemplate.id == o.launchTemplate.id).size())).sum() < 19.5`,message="a group takes at most 20 launch templates, and the pool's own is one of them: name at most 19 others in overrides",fieldPath=".overrides"
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.launchTemplate)).map(o, 1.0 / double(self.overrides.filter(p, has(p.launchTemplate) && p.launchTemplate.id == o.launchTemplate.id).size())).sum() < 19.5`,message="a group supports at most 20 launch templates, including the pool's own: specify at most 19 others in overrides",fieldPath=".overrides"
 // +slipway:rule=SL19
-// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, !has(o.instanceType) || self.overrides.exists_one(p, has(p.instanceType) && p.instanceType == o.instanceType))`,message="two overrides have the same instanceType, which Auto Scaling refuses: remove one of them",fieldPath=".overrides"
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, !has(o.instanceType) || self.overrides.exists_one(p, has(p.instanceType) && p.instanceType == o.instanceType))`,message="every item of overrides must have a unique instanceType",fieldPath=".overrides"
 // +slipway:rule=AS13
-// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.weightedCapacity)) || self.overrides.all(o, !has(o.weightedCapacity))`,message="give weightedCapacity to all overrides, or to none",fieldPath=".overrides"
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.weightedCapacity)) || self.overrides.all(o, !has(o.weightedCapacity))`,message="weightedCapacity must be set for all overrides or for none",fieldPath=".overrides"
 // +slipway:rule=AS14
-// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.onDemandAllocationStrategy) || self.instancesDistribution.onDemandAllocationStrategy != 'prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements give no order of instance types: set onDemandAllocationStrategy to lowest-price (where instancesDistribution is given, the default is prioritized)",fieldPath=".instancesDistribution.onDemandAllocationStrategy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.onDemandAllocationStrategy) || self.instancesDistribution.onDemandAllocationStrategy != 'prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements do not define an order of instance types: set onDemandAllocationStrategy to lowest-price (the default with instancesDistribution is prioritized)",fieldPath=".instancesDistribution.onDemandAllocationStrategy"
 // +slipway:rule=AS14
-// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.spotAllocationStrategy) || self.instancesDistribution.spotAllocationStrategy != 'capacity-optimized-prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements give no order of instance types: set spotAllocationStrategy to price-capacity-optimized, capacity-optimized or lowest-price",fieldPath=".instancesDistribution.spotAllocationStrategy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.spotAllocationStrategy) || self.instancesDistribution.spotAllocationStrategy != 'capacity-optimized-prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements do not define an order of instance types: set spotAllocationStrategy to price-capacity-optimized, capacity-optimized, or lowest-price",fieldPath=".instancesDistribution.spotAllocationStrategy"
 type MixedInstancesPolicy struct {
 	// InstancesDistribution says how capacity is spread over On-Demand and Spot, and over the types.
 	// +optional
@@ -33,9 +33,9 @@ type MixedInstancesPolicy struct {
 // Overrides replaces parts of the launch template for some of the group's instances.
 //
 // +slipway:rule=AS12
-// +kubebuilder:validation:XValidation:rule=`(has(self.instanceType) && self.instanceType != "") != has(self.instanceRequirements)`,message="an override chooses either by instanceType or by instanceRequirements: give one of the two"
+// +kubebuilder:validation:XValidation:rule=`(has(self.instanceType) && self.instanceType != "") != has(self.instanceRequirements)`,message="exactly one of instanceType and instanceRequirements must be set in an override"
 // +slipway:rule=IM1
-// +kubebuilder:validation:XValidation:rule=`!has(self.imageID) || self.imageID == "" || self.imageID.matches('^ami-[0-9a-f]{8,17}$')`,message="give the id of an image (ami-...); an SSM parameter is only valid in awsLaunchTemplate.ami",fieldPath=".imageID"
+// +kubebuilder:validation:XValidation:rule=`!has(self.imageID) || self.imageID == "" || self.imageID.matches('^ami-[0-9a-f]{8,17}$')`,message="must be an image ID (ami-...); an SSM parameter is only valid in awsLaunchTemplate.ami",fieldPath=".imageID"
 type Overrides struct {
 	// InstanceType to launch, in place of the launch template's.
 	// +optional
@@ -59,20 +59,20 @@ type Overrides struct {
 	// +kubebuilder:validation:MaxLength=64
 	ImageID string `json:"imageID,omitempty"`
 
-	// LaunchTemplate to launch from instead of the pool's. Somebody else owns it; it is read and
+	// LaunchTemplate to launch from instead of the pool's. Another owner manages it; it is read and
 	// never changed.
 	// +optional
 	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
 }
 
-// LaunchTemplateReference names a version of an EC2 launch template of somebody else's.
+// LaunchTemplateReference names a version of an EC2 launch template of another owner.
 type LaunchTemplateReference struct {
 	// ID of the launch template.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=LT4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^lt-[0-9a-f]{8,17}$')`,message="give the id of a launch template (lt-...)"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^lt-[0-9a-f]{8,17}$')`,message="must be the ID of a launch template (lt-...)"
 	ID string `json:"id"`
 
 	// Version is the number of the version.
@@ -84,11 +84,11 @@ type LaunchTemplateReference struct {
 // InstancesDistribution says how capacity is spread over On-Demand and Spot, and over instance types.
 //
 // +slipway:rule=AS15
-// +kubebuilder:validation:XValidation:rule=`!has(self.spotInstancePools) || !has(self.spotAllocationStrategy) || self.spotAllocationStrategy == 'lowest-price'`,message="spotInstancePools belongs to spotAllocationStrategy lowest-price: remove it, or change the strategy",fieldPath=".spotInstancePools"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotInstancePools) || !has(self.spotAllocationStrategy) || self.spotAllocationStrategy == 'lowest-price'`,message="spotInstancePools is only valid for spotAllocationStrategy lowest-price: remove it, or change the strategy",fieldPath=".spotInstancePools"
 // +slipway:rule=AS16
-// +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPrice) || self.spotMaxPrice == "" || (self.spotMaxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.spotMaxPrice) > 0.001)`,message="spotMaxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".spotMaxPrice"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPrice) || self.spotMaxPrice == "" || (self.spotMaxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.spotMaxPrice) > 0.001)`,message="spotMaxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",fieldPath=".spotMaxPrice"
 // +slipway:rule=SL77
-// +kubebuilder:validation:XValidation:rule=`!has(self.distributionSegments) || size(self.distributionSegments) == 0 || ((!has(self.onDemandBaseCapacity) || self.onDemandBaseCapacity == 0) && (!has(self.onDemandPercentageAboveBaseCapacity) || self.onDemandPercentageAboveBaseCapacity == 100))`,message="distributionSegments say where all capacity comes from, and Spot is no part of them: remove onDemandBaseCapacity and onDemandPercentageAboveBaseCapacity, or distributionSegments",fieldPath=".distributionSegments"
+// +kubebuilder:validation:XValidation:rule=`!has(self.distributionSegments) || size(self.distributionSegments) == 0 || ((!has(self.onDemandBaseCapacity) || self.onDemandBaseCapacity == 0) && (!has(self.onDemandPercentageAboveBaseCapacity) || self.onDemandPercentageAboveBaseCapacity == 100))`,message="distributionSegments determines the source of all capacity and does not include Spot: remove onDemandBaseCapacity and onDemandPercentageAboveBaseCapacity, or distributionSegments",fieldPath=".distributionSegments"
 type InstancesDistribution struct {
 	// DistributionSegments launches instances into Capacity Reservations of several types, in the
 	// order given, and on demand where the list says so. The reservations are those in
@@ -155,7 +155,7 @@ type DistributionSegment struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:Enum=on-demand-capacity-reservation;capacity-block;interruptible-capacity-reservation;on-demand
-	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.exists_one(u, u == t))`,message="list each type of capacity once, where it is wanted most"
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.exists_one(u, u == t))`,message="each capacity type must be listed only once, at its most preferred position"
 	TargetCapacityTypes []string `json:"targetCapacityTypes"`
 }
 

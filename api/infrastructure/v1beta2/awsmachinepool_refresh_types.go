@@ -13,13 +13,13 @@ const (
 // RefreshPreferences say how an instance refresh replaces instances. What is left out is AWS's default.
 //
 // +slipway:rule=RF1
-// +kubebuilder:validation:XValidation:rule=`!has(self.maxHealthyPercentage) || has(self.minHealthyPercentage)`,message="maxHealthyPercentage needs minHealthyPercentage: set both",fieldPath=".maxHealthyPercentage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxHealthyPercentage) || has(self.minHealthyPercentage)`,message="maxHealthyPercentage requires minHealthyPercentage: set both",fieldPath=".maxHealthyPercentage"
 // +slipway:rule=RF1
-// +kubebuilder:validation:XValidation:rule=`!has(self.maxHealthyPercentage) || !has(self.minHealthyPercentage) || self.maxHealthyPercentage - self.minHealthyPercentage <= 100`,message="maxHealthyPercentage must be at most 100 above minHealthyPercentage",fieldPath=".maxHealthyPercentage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxHealthyPercentage) || !has(self.minHealthyPercentage) || self.maxHealthyPercentage - self.minHealthyPercentage <= 100`,message="maxHealthyPercentage must not exceed minHealthyPercentage by more than 100",fieldPath=".maxHealthyPercentage"
 // +slipway:rule=RF3
-// +kubebuilder:validation:XValidation:rule=`!has(self.checkpointDelay) || (has(self.checkpointPercentages) && size(self.checkpointPercentages) > 0)`,message="checkpointDelay is the wait at a checkpoint: give checkpointPercentages, or remove checkpointDelay",fieldPath=".checkpointDelay"
+// +kubebuilder:validation:XValidation:rule=`!has(self.checkpointDelay) || (has(self.checkpointPercentages) && size(self.checkpointPercentages) > 0)`,message="checkpointDelay has no effect without checkpoints: set checkpointPercentages, or remove checkpointDelay",fieldPath=".checkpointDelay"
 type RefreshPreferences struct {
-	// Disable leaves the replacing of instances to somebody else: new instances get the new launch
+	// Disable leaves the replacement of instances to the user: new instances get the new launch
 	// template version, running ones stay as they are.
 	// +optional
 	Disable bool `json:"disable,omitempty"`
@@ -68,7 +68,7 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:items:Minimum=1
 	// +kubebuilder:validation:items:Maximum=100
 	// +slipway:rule=RF2
-	// +kubebuilder:validation:XValidation:rule=`self.isSorted() && self.all(p, self.exists_one(q, q == p))`,message="checkpointPercentages must ascend, each given once, such as 20, 50, 100"
+	// +kubebuilder:validation:XValidation:rule=`self.isSorted() && self.all(p, self.exists_one(q, q == p))`,message="checkpointPercentages must be unique and in ascending order, such as 20, 50, 100"
 	CheckpointPercentages []int32 `json:"checkpointPercentages,omitempty"`
 
 	// CheckpointDelay is how long the refresh waits at each checkpoint, up to 48h. Default: 1h.
@@ -76,7 +76,7 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=RF3
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('48h')`,message="checkpointDelay must be from 0s to 48h, in whole seconds, such as 30m"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('48h')`,message="checkpointDelay must be between 0s and 48h, in whole seconds, such as 30m"
 	CheckpointDelay *metav1.Duration `json:"checkpointDelay,omitempty"`
 
 	// BakeTime is how long the refresh waits after the last replacement before it counts as
@@ -85,7 +85,7 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SL4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('48h')`,message="bakeTime must be from 0s to 48h, in whole seconds, such as 10m"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('48h')`,message="bakeTime must be between 0s and 48h, in whole seconds, such as 10m"
 	BakeTime *metav1.Duration `json:"bakeTime,omitempty"`
 
 	// Alarms are names of CloudWatch alarms: the refresh fails when one of them goes off.

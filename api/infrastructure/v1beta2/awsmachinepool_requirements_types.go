@@ -5,9 +5,9 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // InstanceRequirements choose instance types by their attributes (AWS: API_InstanceRequirements).
 //
 // +slipway:rule=IT3
-// +kubebuilder:validation:XValidation:rule=`!has(self.allowedInstanceTypes) || !has(self.excludedInstanceTypes)`,message="allowedInstanceTypes say all that is taken, so that excludedInstanceTypes would do nothing: remove one of the two",fieldPath=".excludedInstanceTypes"
+// +kubebuilder:validation:XValidation:rule=`!has(self.allowedInstanceTypes) || !has(self.excludedInstanceTypes)`,message="allowedInstanceTypes and excludedInstanceTypes are mutually exclusive: remove one of them",fieldPath=".excludedInstanceTypes"
 // +slipway:rule=IT4
-// +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPricePercentageOverLowestPrice) || !has(self.maxSpotPriceAsPercentageOfOptimalOnDemandPrice)`,message="spotMaxPricePercentageOverLowestPrice and maxSpotPriceAsPercentageOfOptimalOnDemandPrice are two ways to bound the same price: remove one of the two",fieldPath=".spotMaxPricePercentageOverLowestPrice"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPricePercentageOverLowestPrice) || !has(self.maxSpotPriceAsPercentageOfOptimalOnDemandPrice)`,message="spotMaxPricePercentageOverLowestPrice and maxSpotPriceAsPercentageOfOptimalOnDemandPrice are mutually exclusive: remove one of them",fieldPath=".spotMaxPricePercentageOverLowestPrice"
 type InstanceRequirements struct {
 	// VCPUCount bounds the number of vCPUs.
 	// +required
@@ -41,7 +41,7 @@ type InstanceRequirements struct {
 	// +kubebuilder:validation:MaxItems=400
 	// +kubebuilder:validation:items:MaxLength=30
 	// +slipway:rule=IT3
-	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-zA-Z0-9.*-]{1,30}$'))`,message="allowedInstanceTypes are instance types, or patterns with *, such as m5.* or *3*"
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-zA-Z0-9.*-]{1,30}$'))`,message="allowedInstanceTypes must be instance types, or patterns with *, such as m5.* or *3*"
 	AllowedInstanceTypes []string `json:"allowedInstanceTypes,omitempty"`
 
 	// ExcludedInstanceTypes are not taken; * is a wildcard.
@@ -50,7 +50,7 @@ type InstanceRequirements struct {
 	// +kubebuilder:validation:MaxItems=400
 	// +kubebuilder:validation:items:MaxLength=30
 	// +slipway:rule=IT3
-	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-zA-Z0-9.*-]{1,30}$'))`,message="excludedInstanceTypes are instance types, or patterns with *, such as m5.* or *3*"
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-zA-Z0-9.*-]{1,30}$'))`,message="excludedInstanceTypes must be instance types, or patterns with *, such as m5.* or *3*"
 	ExcludedInstanceTypes []string `json:"excludedInstanceTypes,omitempty"`
 
 	// BareMetal says whether bare metal types are taken. Default: excluded.
@@ -151,7 +151,7 @@ type InstanceRequirements struct {
 // RequiredRange is a range of whole numbers whose lower end must be given.
 //
 // +slipway:rule=IT2
-// +kubebuilder:validation:XValidation:rule=`!has(self.max) || self.min <= self.max`,message="min must not be above max",fieldPath=".min"
+// +kubebuilder:validation:XValidation:rule=`!has(self.max) || self.min <= self.max`,message="min must be less than or equal to max",fieldPath=".min"
 type RequiredRange struct {
 	// Min is the least; 0 for no bound.
 	// +required
@@ -167,7 +167,7 @@ type RequiredRange struct {
 // Range is a range of whole numbers.
 //
 // +slipway:rule=IT2
-// +kubebuilder:validation:XValidation:rule=`!has(self.min) || !has(self.max) || self.min <= self.max`,message="min must not be above max",fieldPath=".min"
+// +kubebuilder:validation:XValidation:rule=`!has(self.min) || !has(self.max) || self.min <= self.max`,message="min must be less than or equal to max",fieldPath=".min"
 type Range struct {
 	// Min is the least. Default: no bound.
 	// +optional
@@ -183,7 +183,7 @@ type Range struct {
 // QuantityRange is a range of decimal numbers, such as "0.5".
 //
 // +slipway:rule=IT2
-// +kubebuilder:validation:XValidation:rule=`!has(self.min) || !has(self.max) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0`,message="min must not be above max",fieldPath=".min"
+// +kubebuilder:validation:XValidation:rule=`!has(self.min) || !has(self.max) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0`,message="min must be less than or equal to max",fieldPath=".min"
 // +slipway:rule=IT2
 // +kubebuilder:validation:XValidation:rule=`(!has(self.min) || quantity(string(self.min)).compareTo(quantity('0')) >= 0) && (!has(self.max) || quantity(string(self.max)).compareTo(quantity('0')) >= 0)`,message="min and max must not be negative"
 type QuantityRange struct {
@@ -226,7 +226,7 @@ type PerformanceFactorReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=30
 	// +slipway:rule=IT5
-	// +kubebuilder:validation:XValidation:rule=`!self.contains('.')`,message="instanceFamily is what an instance type has before its period: give c6i for c6i.large"
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('.')`,message="instanceFamily must be the part of an instance type before the period, such as c6i for c6i.large"
 	InstanceFamily string `json:"instanceFamily"`
 }
 

@@ -26,7 +26,7 @@ type AWSMachinePoolStatus struct {
 
 	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs.
 	// cluster-autoscaler's clusterapi provider reads it to scale from zero. It is left out where
-	// nobody knows the instance type.
+	// the instance type is unknown.
 	// +optional
 	Capacity NodeCapacity `json:"capacity,omitempty"`
 
@@ -189,7 +189,7 @@ type RolloutStatus struct {
 	RefreshID string `json:"refreshID,omitempty"`
 
 	// StartedID is the id of the newest refresh that Slipway started. It differs from refreshID
-	// when somebody else has started one since. Slipway cancels none but this.
+	// when another program has started one since. Slipway cancels none but this.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	StartedID string `json:"startedID,omitempty"`

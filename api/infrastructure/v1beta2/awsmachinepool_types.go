@@ -13,61 +13,61 @@ const DefaultVersionsToKeep int32 = 10
 // AWSMachinePoolSpec says what Auto Scaling group the pool has.
 //
 // +slipway:rule=SL41
-// +kubebuilder:validation:XValidation:rule=`[has(self.awsLaunchTemplate), has(self.launchConfigRef), has(self.launchConfigTemplateRef)].filter(given, given).size() == 1`,message="the configuration of instances is in one place: give exactly one of awsLaunchTemplate, launchConfigRef and launchConfigTemplateRef"
+// +kubebuilder:validation:XValidation:rule=`[has(self.awsLaunchTemplate), has(self.launchConfigRef), has(self.launchConfigTemplateRef)].filter(given, given).size() == 1`,message="exactly one of awsLaunchTemplate, launchConfigRef, and launchConfigTemplateRef must be set"
 // +slipway:rule=SL42
-// +kubebuilder:validation:XValidation:rule=`has(self.launchConfigRef) == has(oldSelf.launchConfigRef)`,message="a pool with an AWSLaunchConfig of its own does not change over to a shared one, nor back: put launchConfigRef back as it was, or make a new pool and move to it",fieldPath=".launchConfigRef"
+// +kubebuilder:validation:XValidation:rule=`has(self.launchConfigRef) == has(oldSelf.launchConfigRef)`,message="a pool cannot switch between its own AWSLaunchConfig and a shared one: restore the previous launchConfigRef, or create a new pool and migrate to it",fieldPath=".launchConfigRef"
 // +slipway:rule=SL43
-// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || (!has(self.rollout) && !has(self.pinnedVersion))`,message="an AWSLaunchConfig has rollout and pinnedVersion of its own: remove them, and set them there",fieldPath=".launchConfigRef"
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || (!has(self.rollout) && !has(self.pinnedVersion))`,message="an AWSLaunchConfig has its own rollout and pinnedVersion: remove them, and set them there",fieldPath=".launchConfigRef"
 // +slipway:rule=SL43
-// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || !has(self.versionsToKeep)`,message="an AWSLaunchConfig has a versionsToKeep of its own: remove versionsToKeep, and set it there",fieldPath=".versionsToKeep"
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || !has(self.versionsToKeep)`,message="an AWSLaunchConfig has its own versionsToKeep: remove versionsToKeep, and set it there",fieldPath=".versionsToKeep"
 // +slipway:rule=SL43
-// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || !has(self.refreshPreferences) || !has(self.refreshPreferences.rollback) || !self.refreshPreferences.rollback`,message="other pools may launch from the AWSLaunchConfig too, so that no pool goes back for all of them: remove refreshPreferences.rollback, and set pinnedVersion there when it is needed",fieldPath=".refreshPreferences.rollback"
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || !has(self.refreshPreferences) || !has(self.refreshPreferences.rollback) || !self.refreshPreferences.rollback`,message="rollback is not supported for a shared AWSLaunchConfig, because other pools may use it: remove refreshPreferences.rollback, and set pinnedVersion of the AWSLaunchConfig to roll back",fieldPath=".refreshPreferences.rollback"
 // +slipway:rule=SL43
-// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || (!has(self.bootstrapStorage) && !has(self.ignition))`,message="an AWSLaunchConfig has bootstrap data of its own: remove bootstrapStorage and ignition, and set them in its spec.bootstrap",fieldPath=".bootstrapStorage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || (!has(self.bootstrapStorage) && !has(self.ignition))`,message="an AWSLaunchConfig has its own bootstrap data: remove bootstrapStorage and ignition, and set them in its spec.bootstrap",fieldPath=".bootstrapStorage"
 // +slipway:rule=AS2
-// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || (has(self.awsLaunchTemplate.instanceType) && self.awsLaunchTemplate.instanceType != "") || (has(self.mixedInstancesPolicy) && has(self.mixedInstancesPolicy.overrides) && size(self.mixedInstancesPolicy.overrides) > 0)`,message="set awsLaunchTemplate.instanceType, or list instance types in mixedInstancesPolicy.overrides",fieldPath=".awsLaunchTemplate"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || (has(self.awsLaunchTemplate.instanceType) && self.awsLaunchTemplate.instanceType != "") || (has(self.mixedInstancesPolicy) && has(self.mixedInstancesPolicy.overrides) && size(self.mixedInstancesPolicy.overrides) > 0)`,message="an instance type is required: set awsLaunchTemplate.instanceType, or list instance types in mixedInstancesPolicy.overrides",fieldPath=".awsLaunchTemplate"
 // +slipway:rule=AS3
-// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.mixedInstancesPolicy) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="a group with mixedInstancesPolicy takes no launch template that asks for Spot: remove awsLaunchTemplate.spotMarketOptions and marketType, and set mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity instead",fieldPath=".mixedInstancesPolicy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.mixedInstancesPolicy) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="mixedInstancesPolicy does not support a launch template that requests Spot Instances: remove awsLaunchTemplate.spotMarketOptions and marketType, and set mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity instead",fieldPath=".mixedInstancesPolicy"
 // +slipway:rule=CB1
 // +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.mixedInstancesPolicy) || !has(self.awsLaunchTemplate.marketType) || self.awsLaunchTemplate.marketType != 'CapacityBlock'`,message="Capacity Blocks cannot be used with mixedInstancesPolicy: remove mixedInstancesPolicy, or marketType CapacityBlock",fieldPath=".mixedInstancesPolicy"
 // +slipway:rule=AS9
-// +kubebuilder:validation:XValidation:rule=`self.minSize <= self.maxSize`,message="minSize must not be above maxSize",fieldPath=".minSize"
+// +kubebuilder:validation:XValidation:rule=`self.minSize <= self.maxSize`,message="minSize must be less than or equal to maxSize",fieldPath=".minSize"
 // +slipway:rule=RF4
-// +kubebuilder:validation:XValidation:rule=`!has(self.refreshPreferences) || !has(self.refreshPreferences.skipMatching) || !self.refreshPreferences.skipMatching || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.instanceRequirements))`,message="AWS cannot skip matching instances where overrides have instanceRequirements, and fails the refresh: leave skipMatching out, or list instance types",fieldPath=".refreshPreferences.skipMatching"
+// +kubebuilder:validation:XValidation:rule=`!has(self.refreshPreferences) || !has(self.refreshPreferences.skipMatching) || !self.refreshPreferences.skipMatching || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.instanceRequirements))`,message="AWS cannot skip matching instances if overrides have instanceRequirements, and fails the refresh: remove skipMatching, or list instance types",fieldPath=".refreshPreferences.skipMatching"
 // +slipway:rule=RF8
-// +kubebuilder:validation:XValidation:rule=`!has(self.refreshPreferences) || !has(self.refreshPreferences.strategy) || self.refreshPreferences.strategy != 'ReplaceRootVolume' || (has(self.mixedInstancesPolicy) && has(self.mixedInstancesPolicy.overrides) && size(self.mixedInstancesPolicy.overrides) > 0 && self.mixedInstancesPolicy.overrides.all(o, has(o.imageID) && o.imageID != "" && has(o.instanceType) && !o.instanceType.contains('metal')))`,message="ReplaceRootVolume needs mixedInstancesPolicy.overrides that all have an instanceType, other than bare metal, and an imageID: give them, or remove strategy",fieldPath=".refreshPreferences.strategy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.refreshPreferences) || !has(self.refreshPreferences.strategy) || self.refreshPreferences.strategy != 'ReplaceRootVolume' || (has(self.mixedInstancesPolicy) && has(self.mixedInstancesPolicy.overrides) && size(self.mixedInstancesPolicy.overrides) > 0 && self.mixedInstancesPolicy.overrides.all(o, has(o.imageID) && o.imageID != "" && has(o.instanceType) && !o.instanceType.contains('metal')))`,message="ReplaceRootVolume requires that every item of mixedInstancesPolicy.overrides has an imageID and an instanceType that is not bare metal: set them, or remove strategy",fieldPath=".refreshPreferences.strategy"
 // +slipway:rule=RF8
-// +kubebuilder:validation:XValidation:rule=`!has(self.refreshPreferences) || !has(self.refreshPreferences.strategy) || self.refreshPreferences.strategy != 'ReplaceRootVolume' || !(has(self.warmPool) || (has(self.targetGroupARNs) && size(self.targetGroupARNs) > 0) || (has(self.trafficSources) && size(self.trafficSources) > 0))`,message="ReplaceRootVolume is for groups without a warm pool and without load balancers: remove warmPool, targetGroupARNs and trafficSources, or remove strategy",fieldPath=".refreshPreferences.strategy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.refreshPreferences) || !has(self.refreshPreferences.strategy) || self.refreshPreferences.strategy != 'ReplaceRootVolume' || !(has(self.warmPool) || (has(self.targetGroupARNs) && size(self.targetGroupARNs) > 0) || (has(self.trafficSources) && size(self.trafficSources) > 0))`,message="ReplaceRootVolume is only valid for groups without a warm pool and without load balancers: remove warmPool, targetGroupARNs, and trafficSources, or remove strategy",fieldPath=".refreshPreferences.strategy"
 // +slipway:rule=WP1
-// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.weightedCapacity))`,message="a group with a warm pool takes no weights: remove weightedCapacity from mixedInstancesPolicy.overrides, or remove warmPool",fieldPath=".warmPool"
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.weightedCapacity))`,message="a group with a warm pool does not support weights: remove weightedCapacity from mixedInstancesPolicy.overrides, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP1
-// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.instanceRequirements))`,message="a group with a warm pool takes no instanceRequirements: list instance types in mixedInstancesPolicy.overrides, or remove warmPool",fieldPath=".warmPool"
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.instanceRequirements))`,message="a group with a warm pool does not support instanceRequirements: list instance types in mixedInstancesPolicy.overrides, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP1
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity) || self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity == 100`,message="a group with a warm pool launches only On-Demand Instances: set onDemandPercentageAboveBaseCapacity of mixedInstancesPolicy.instancesDistribution to 100, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP1
-// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.warmPool) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType in ['Spot', 'CapacityBlock']))`,message="a group with a warm pool launches neither Spot Instances nor into Capacity Blocks: remove awsLaunchTemplate.spotMarketOptions and marketType, or remove warmPool",fieldPath=".warmPool"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.warmPool) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType in ['Spot', 'CapacityBlock']))`,message="a group with a warm pool launches neither Spot Instances nor instances in Capacity Blocks: remove awsLaunchTemplate.spotMarketOptions and marketType, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP2
-// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.warmPool) || !has(self.warmPool.state) || self.warmPool.state != 'Hibernated'`,message="awsLaunchTemplate cannot let instances hibernate: set hibernationOptions in an AWSLaunchConfig or an AWSLaunchConfigTemplate that launchConfigRef or launchConfigTemplateRef names, or set state to Stopped or Running",fieldPath=".warmPool.state"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.warmPool) || !has(self.warmPool.state) || self.warmPool.state != 'Hibernated'`,message="awsLaunchTemplate cannot enable hibernation: set hibernationOptions in an AWSLaunchConfig or an AWSLaunchConfigTemplate, and refer to it in launchConfigRef or launchConfigTemplateRef, or set state to Stopped or Running",fieldPath=".warmPool.state"
 // +slipway:rule=SL7
 // +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || self.bootstrapStorage != 'SSM'`,message="Ignition cannot read from SSM: set bootstrapStorage to S3 or UserData",fieldPath=".bootstrapStorage"
 // +slipway:rule=SL7
-// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'UserData' || self.ignition.storageType != 'ClusterObjectStore'`,message="bootstrapStorage UserData and ignition.storageType ClusterObjectStore name two places for the same data: set ignition.storageType to UnencryptedUserData, or leave bootstrapStorage out",fieldPath=".bootstrapStorage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'UserData' || self.ignition.storageType != 'ClusterObjectStore'`,message="bootstrapStorage UserData conflicts with ignition.storageType ClusterObjectStore: set ignition.storageType to UnencryptedUserData, or omit bootstrapStorage",fieldPath=".bootstrapStorage"
 // +slipway:rule=SL7
-// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="bootstrapStorage S3 and ignition.storageType UnencryptedUserData name two places for the same data: set ignition.storageType to ClusterObjectStore, or leave bootstrapStorage out",fieldPath=".bootstrapStorage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="bootstrapStorage S3 conflicts with ignition.storageType UnencryptedUserData: set ignition.storageType to ClusterObjectStore, or omit bootstrapStorage",fieldPath=".bootstrapStorage"
 // +slipway:rule=SL7
-// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.bootstrapStorage) || self.bootstrapStorage == 'UserData' || (has(self.awsLaunchTemplate.iamInstanceProfile) && self.awsLaunchTemplate.iamInstanceProfile != "")`,message="instances read bootstrap data outside of the launch template with their instance profile: set awsLaunchTemplate.iamInstanceProfile, or bootstrapStorage to UserData",fieldPath=".bootstrapStorage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.bootstrapStorage) || self.bootstrapStorage == 'UserData' || (has(self.awsLaunchTemplate.iamInstanceProfile) && self.awsLaunchTemplate.iamInstanceProfile != "")`,message="instances need an instance profile to read bootstrap data that is stored outside the launch template: set awsLaunchTemplate.iamInstanceProfile, or set bootstrapStorage to UserData",fieldPath=".bootstrapStorage"
 // +slipway:rule=CR1
-// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.capacityReservation) || self.capacityReservation.preference == 'default' || !has(self.awsLaunchTemplate.capacityReservationId) || self.awsLaunchTemplate.capacityReservationId == ""`,message="capacityReservation of the group overrules awsLaunchTemplate.capacityReservationId: name the reservation in one of the two, or set preference to default",fieldPath=".capacityReservation"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.capacityReservation) || self.capacityReservation.preference == 'default' || !has(self.awsLaunchTemplate.capacityReservationId) || self.awsLaunchTemplate.capacityReservationId == ""`,message="capacityReservation of the group overrides awsLaunchTemplate.capacityReservationId: specify the reservation in one of them, or set preference to default",fieldPath=".capacityReservation"
 // +slipway:rule=CR3
 // +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.capacityReservation) || !(self.capacityReservation.preference in ['capacity-reservations-only', 'capacity-reservations-first']) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="Spot Instances cannot run in a Capacity Reservation: set preference to none or default, or remove awsLaunchTemplate.spotMarketOptions and marketType Spot",fieldPath=".capacityReservation.preference"
 // +slipway:rule=AS20
-// +kubebuilder:validation:XValidation:rule=`!has(self.availabilityZoneDistribution) || self.availabilityZoneDistribution != 'reservations-then-balanced' || (has(self.capacityReservation) && ((has(self.capacityReservation.ids) && size(self.capacityReservation.ids) > 0) || (has(self.capacityReservation.resourceGroupARNs) && size(self.capacityReservation.resourceGroupARNs) > 0)))`,message="reservations-then-balanced needs Capacity Reservations to launch into first: name them in capacityReservation.ids or resourceGroupARNs, or set availabilityZoneDistribution to balanced-best-effort",fieldPath=".availabilityZoneDistribution"
+// +kubebuilder:validation:XValidation:rule=`!has(self.availabilityZoneDistribution) || self.availabilityZoneDistribution != 'reservations-then-balanced' || (has(self.capacityReservation) && ((has(self.capacityReservation.ids) && size(self.capacityReservation.ids) > 0) || (has(self.capacityReservation.resourceGroupARNs) && size(self.capacityReservation.resourceGroupARNs) > 0)))`,message="reservations-then-balanced requires Capacity Reservations: set capacityReservation.ids or resourceGroupARNs, or set availabilityZoneDistribution to balanced-best-effort",fieldPath=".availabilityZoneDistribution"
 // +slipway:rule=SL76
-// +kubebuilder:validation:XValidation:rule=`!has(self.desiredCapacityType) || self.desiredCapacityType == 'units' || (has(self.mixedInstancesPolicy) && (!has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, has(o.instanceRequirements) && !has(o.weightedCapacity))))`,message="Auto Scaling counts vCPUs or memory only where it chooses the instance types: give instanceRequirements, and no weightedCapacity, in mixedInstancesPolicy.overrides, or set desiredCapacityType to units",fieldPath=".desiredCapacityType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.desiredCapacityType) || self.desiredCapacityType == 'units' || (has(self.mixedInstancesPolicy) && (!has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, has(o.instanceRequirements) && !has(o.weightedCapacity))))`,message="Auto Scaling counts vCPUs or memory only if it chooses the instance types: use instanceRequirements without weightedCapacity in mixedInstancesPolicy.overrides, or set desiredCapacityType to units",fieldPath=".desiredCapacityType"
 // +slipway:rule=SL77
-// +kubebuilder:validation:XValidation:rule=`!has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.distributionSegments) || size(self.mixedInstancesPolicy.instancesDistribution.distributionSegments) == 0 || (has(self.capacityReservation) && has(self.capacityReservation.resourceGroupARNs) && size(self.capacityReservation.resourceGroupARNs) > 0)`,message="distributionSegments find Capacity Reservations in resource groups: name the groups in capacityReservation.resourceGroupARNs",fieldPath=".mixedInstancesPolicy.instancesDistribution.distributionSegments"
+// +kubebuilder:validation:XValidation:rule=`!has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.distributionSegments) || size(self.mixedInstancesPolicy.instancesDistribution.distributionSegments) == 0 || (has(self.capacityReservation) && has(self.capacityReservation.resourceGroupARNs) && size(self.capacityReservation.resourceGroupARNs) > 0)`,message="distributionSegments selects Capacity Reservations from resource groups: set capacityReservation.resourceGroupARNs",fieldPath=".mixedInstancesPolicy.instancesDistribution.distributionSegments"
 // +slipway:rule=SL78
-// +kubebuilder:validation:XValidation:rule=`!has(self.trafficSources) || !has(self.targetGroupARNs) || self.trafficSources.all(s, !(s.identifier in self.targetGroupARNs))`,message="a target group is in trafficSources and in targetGroupARNs: list it in one of the two",fieldPath=".trafficSources"
+// +kubebuilder:validation:XValidation:rule=`!has(self.trafficSources) || !has(self.targetGroupARNs) || self.trafficSources.all(s, !(s.identifier in self.targetGroupARNs))`,message="trafficSources and targetGroupARNs must not have the same target group: remove it from one of them",fieldPath=".trafficSources"
 type AWSMachinePoolSpec struct {
 	// ProviderID is the ARN of the Auto Scaling group. The controller writes it.
 	// +optional
@@ -166,7 +166,7 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SL4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultCoolDown must be a duration in whole seconds that is not negative, such as 300s or 5m"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultCoolDown must be a non-negative duration in whole seconds, such as 300s or 5m"
 	DefaultCoolDown *metav1.Duration `json:"defaultCoolDown,omitempty"`
 
 	// DefaultInstanceWarmup is how long a new instance is given before its metrics count and before
@@ -175,7 +175,7 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SL4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultInstanceWarmup must be a duration in whole seconds that is not negative, such as 300s or 5m"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultInstanceWarmup must be a non-negative duration in whole seconds, such as 300s or 5m"
 	DefaultInstanceWarmup *metav1.Duration `json:"defaultInstanceWarmup,omitempty"`
 
 	// DeletionProtection keeps the group from being deleted, by Slipway or by others:
@@ -198,7 +198,7 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1600
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/aws-service-role/autoscaling[.]amazonaws[.]com([.]cn)?/AWSServiceRoleForAutoScaling[A-Za-z0-9_+=,.@-]*$')`,message="give the ARN of a service-linked role of Auto Scaling (arn:aws:iam::<account>:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_<suffix>)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/aws-service-role/autoscaling[.]amazonaws[.]com([.]cn)?/AWSServiceRoleForAutoScaling[A-Za-z0-9_+=,.@-]*$')`,message="must be the ARN of a service-linked role of Auto Scaling (arn:aws:iam::<account>:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_<suffix>)"
 	ServiceLinkedRoleARN string `json:"serviceLinkedRoleARN,omitempty"`
 
 	// CapacityRebalance launches a replacement for a Spot Instance as soon as AWS says that it may
@@ -210,8 +210,8 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	SuspendProcesses *SuspendProcessesTypes `json:"suspendProcesses,omitempty"`
 
-	// LifecycleHooks stop instances of the group on their way in or out until somebody lets them
-	// go. Hooks that are not listed here and that others made are left alone.
+	// LifecycleHooks hold instances that are launched or terminated until another program completes
+	// the lifecycle action. Hooks that are not listed here and that others made are left alone.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -243,11 +243,11 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MaxLength=1600
 	// +slipway:rule=SL5
-	// +kubebuilder:validation:XValidation:rule=`self.all(p, p in ['Default', 'AllocationStrategy', 'OldestLaunchTemplate', 'OldestLaunchConfiguration', 'ClosestToNextInstanceHour', 'NewestInstance', 'OldestInstance'] || p.matches('^arn:[a-z-]+:lambda:[a-z0-9-]+:[0-9]{12}:function:[a-zA-Z0-9_:$-]+$'))`,message="a termination policy is Default, AllocationStrategy, OldestLaunchTemplate, OldestLaunchConfiguration, ClosestToNextInstanceHour, NewestInstance, OldestInstance, or the ARN of a Lambda function"
+	// +kubebuilder:validation:XValidation:rule=`self.all(p, p in ['Default', 'AllocationStrategy', 'OldestLaunchTemplate', 'OldestLaunchConfiguration', 'ClosestToNextInstanceHour', 'NewestInstance', 'OldestInstance'] || p.matches('^arn:[a-z-]+:lambda:[a-z0-9-]+:[0-9]{12}:function:[a-zA-Z0-9_:$-]+$'))`,message="a termination policy must be Default, AllocationStrategy, OldestLaunchTemplate, OldestLaunchConfiguration, ClosestToNextInstanceHour, NewestInstance, OldestInstance, or the ARN of a Lambda function"
 	// +slipway:rule=SL5
-	// +kubebuilder:validation:XValidation:rule=`self.size() < 2 || self.indexOf('Default') in [-1, self.size() - 1]`,message="Default decides every time, so that what comes after it would do nothing: put it last in terminationPolicies"
+	// +kubebuilder:validation:XValidation:rule=`self.size() < 2 || self.indexOf('Default') in [-1, self.size() - 1]`,message="Default always selects an instance, so policies after it have no effect: make it the last item of terminationPolicies"
 	// +slipway:rule=SL5
-	// +kubebuilder:validation:XValidation:rule=`self.size() < 2 || self.filter(p, p.startsWith('arn:')).size() == 0 || (self[0].startsWith('arn:') && self.filter(p, p.startsWith('arn:')).size() == 1)`,message="Auto Scaling asks one Lambda function, and asks it first: give one, at the head of terminationPolicies"
+	// +kubebuilder:validation:XValidation:rule=`self.size() < 2 || self.filter(p, p.startsWith('arn:')).size() == 0 || (self[0].startsWith('arn:') && self.filter(p, p.startsWith('arn:')).size() == 1)`,message="Auto Scaling supports one Lambda function in terminationPolicies, which must be the first item"
 	TerminationPolicies []string `json:"terminationPolicies,omitempty"`
 
 	// MaxInstanceLifetime is the age at which the group replaces an instance, from 24h on; none by default.
@@ -255,7 +255,7 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=AS22
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) <= duration('596523h') && (duration(self) == duration('0s') || duration(self) >= duration('24h'))`,message="maxInstanceLifetime must be at least 24h, in whole seconds, such as 168h; leave it out, or give 0s, for no limit"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) <= duration('596523h') && (duration(self) == duration('0s') || duration(self) >= duration('24h'))`,message="maxInstanceLifetime must be at least 24h, in whole seconds, such as 168h; omit it, or set 0s, for no limit"
 	MaxInstanceLifetime *metav1.Duration `json:"maxInstanceLifetime,omitempty"`
 
 	// InstanceMaintenancePolicy bounds how far the group may shrink and grow while it replaces
@@ -282,7 +282,7 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=511
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$'))`,message="give the ARNs of target groups (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>); a load balancer's ARN is not one"
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$'))`,message="must be ARNs of target groups (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>), not of load balancers"
 	TargetGroupARNs []string `json:"targetGroupARNs,omitempty"`
 
 	// TrafficSources list what the group registers its instances with: target groups of VPC
@@ -293,7 +293,7 @@ type AWSMachinePoolSpec struct {
 	// +listMapKey=identifier
 	// +slipway:rule=SL78
 	// +kubebuilder:validation:MaxItems=50
-	// +kubebuilder:validation:XValidation:rule=`self.filter(s, s.type == 'vpc-lattice').size() <= 5`,message="Auto Scaling takes at most 5 VPC Lattice target groups for a group"
+	// +kubebuilder:validation:XValidation:rule=`self.filter(s, s.type == 'vpc-lattice').size() <= 5`,message="Auto Scaling allows at most 5 VPC Lattice target groups for each group"
 	TrafficSources []TrafficSource `json:"trafficSources,omitempty"`
 
 	// PlacementGroup is the name of the placement group that instances are launched into.

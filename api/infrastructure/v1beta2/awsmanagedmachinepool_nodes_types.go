@@ -90,7 +90,7 @@ type Taint struct {
 // ManagedMachinePoolScaling bounds the size of a node group.
 //
 // +slipway:rule=EK24
-// +kubebuilder:validation:XValidation:rule=`!has(self.minSize) || !has(self.maxSize) || self.minSize <= self.maxSize`,message="minSize must not be above maxSize",fieldPath=".minSize"
+// +kubebuilder:validation:XValidation:rule=`!has(self.minSize) || !has(self.maxSize) || self.minSize <= self.maxSize`,message="minSize must be less than or equal to maxSize",fieldPath=".minSize"
 type ManagedMachinePoolScaling struct {
 	// MinSize is the smallest number of nodes. Default: the MachinePool's replicas, or maxSize
 	// where that is less.
@@ -109,7 +109,7 @@ type ManagedMachinePoolScaling struct {
 // ManagedRemoteAccess opens SSH (RDP for Windows) to the instances of a node group.
 //
 // +slipway:rule=SL20
-// +kubebuilder:validation:XValidation:rule=`!has(self.public) || !self.public || !has(self.sourceSecurityGroups) || size(self.sourceSecurityGroups) == 0`,message="public lets every address connect, so that sourceSecurityGroups would do nothing: remove one of the two",fieldPath=".sourceSecurityGroups"
+// +kubebuilder:validation:XValidation:rule=`!has(self.public) || !self.public || !has(self.sourceSecurityGroups) || size(self.sourceSecurityGroups) == 0`,message="public allows connections from every address, so sourceSecurityGroups has no effect: remove one of them",fieldPath=".sourceSecurityGroups"
 type ManagedRemoteAccess struct {
 	// SSHKeyName is the EC2 key pair whose public key is put on the instances. Default: the control plane's.
 	// +optional

@@ -29,7 +29,7 @@ type AWSManagedMachinePoolStatus struct {
 
 	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs.
 	// cluster-autoscaler's clusterapi provider reads it to scale from zero. It is left out where
-	// nobody knows the instance type.
+	// the instance type is unknown.
 	// +optional
 	Capacity NodeCapacity `json:"capacity,omitempty"`
 
@@ -214,7 +214,7 @@ type NodegroupUpdateStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// StartedFor identifies what the update was begun for; empty for an update of somebody else's.
+	// StartedFor identifies what the update was begun for; empty for an update that another program started.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	StartedFor string `json:"startedFor,omitempty"`

@@ -16,7 +16,7 @@ const (
 // UpdateConfig says how nodes are replaced.
 //
 // +slipway:rule=EK25
-// +kubebuilder:validation:XValidation:rule=`has(self.maxUnavailable) != has(self.maxUnavailablePercentage)`,message="give either maxUnavailable or maxUnavailablePercentage"
+// +kubebuilder:validation:XValidation:rule=`has(self.maxUnavailable) != has(self.maxUnavailablePercentage)`,message="exactly one of maxUnavailable and maxUnavailablePercentage must be set"
 type UpdateConfig struct {
 	// MaxUnavailable is how many nodes are replaced at a time.
 	// +optional
@@ -45,9 +45,9 @@ type UpdateConfig struct {
 // NodeRepairConfig has EKS repair nodes that are not healthy (AWS: API_NodeRepairConfig).
 //
 // +slipway:rule=EK30
-// +kubebuilder:validation:XValidation:rule=`!has(self.maxParallelNodesRepairedCount) || !has(self.maxParallelNodesRepairedPercentage)`,message="give either maxParallelNodesRepairedCount or maxParallelNodesRepairedPercentage",fieldPath=".maxParallelNodesRepairedCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxParallelNodesRepairedCount) || !has(self.maxParallelNodesRepairedPercentage)`,message="at most one of maxParallelNodesRepairedCount and maxParallelNodesRepairedPercentage may be set",fieldPath=".maxParallelNodesRepairedCount"
 // +slipway:rule=EK30
-// +kubebuilder:validation:XValidation:rule=`!has(self.maxUnhealthyNodeThresholdCount) || !has(self.maxUnhealthyNodeThresholdPercentage)`,message="give either maxUnhealthyNodeThresholdCount or maxUnhealthyNodeThresholdPercentage",fieldPath=".maxUnhealthyNodeThresholdCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxUnhealthyNodeThresholdCount) || !has(self.maxUnhealthyNodeThresholdPercentage)`,message="at most one of maxUnhealthyNodeThresholdCount and maxUnhealthyNodeThresholdPercentage may be set",fieldPath=".maxUnhealthyNodeThresholdCount"
 type NodeRepairConfig struct {
 	// Enabled switches node auto repair on.
 	// +optional

@@ -142,6 +142,7 @@ const (
 	// neither is set.
 	//
 	// +slipway:kinds=AWSLaunchConfig,AWSMachinePool,AWSManagedMachinePool
+	// +slipway:copied=AWSMachinePool,AWSManagedMachinePool
 	RolloutApprovedCondition = "RolloutApproved"
 
 	// VersionsPrunedCondition is True when the launch template has no more versions than

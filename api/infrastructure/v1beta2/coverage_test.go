@@ -39,9 +39,9 @@ func TestEveryRuleIsBroken(t *testing.T) {
 // unreachable are the rules that come with an embedded type, and cannot be broken there: an
 // AWSLaunchConfig has no name to change.
 var unreachable = map[string]bool{
-	"AWSLaunchConfig: EC2 cannot rename a launch template: put the name back, or make a new pool":         true,
-	"AWSLaunchConfigTemplate: EC2 cannot rename a launch template: put the name back, or make a new pool": true,
-	"AWSLaunchConfigTemplate: a launch template name has 3 to 128 letters, digits and ( ) . - / _":        true,
+	"AWSLaunchConfig: EC2 cannot rename a launch template: restore the previous name, or create a new pool":           true,
+	"AWSLaunchConfigTemplate: EC2 cannot rename a launch template: restore the previous name, or create a new pool":   true,
+	"AWSLaunchConfigTemplate: a launch template name must have 3 to 128 characters: letters, digits, and ( ) . - / _": true,
 }
 
 // refusals returns all that is said about the cases to refuse, and about transitions.

@@ -244,7 +244,7 @@ var enforcement = map[string]string{
 	"SL42": inCRD,     // a pool stays with its own launch config, or with a shared one
 	"SL44": inCRD,     // how roll-outs are held, and versions pinned
 	"SL43": inCRD,     // what a shared launch config says is not said in the pool
-	"SL50": inCRD,     // of a launch template of somebody else's nothing is set
+	"SL50": inCRD,     // nothing is set in a launch template of another owner
 	"SL51": inCRD,     // a launch config stays with its launch template
 	"SL52": inCRD,     // a version is a number, latest or default
 	// the pattern of an image's name has two fields, and nothing is executed; a cluster's pattern

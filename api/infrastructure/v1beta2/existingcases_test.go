@@ -5,27 +5,27 @@ import (
 	"testing"
 )
 
-// existingCases are about launch templates of somebody else's.
+// existingCases are about launch templates of other owners.
 var existingCases = []ruleCase{
 	{
 		rule: "LT3", reason: "a template is named in one way", accept: `{instanceType: null, existing: {id: lt-0123456789abcdef0}}`,
-		refuse: `{instanceType: null, existing: {id: lt-0123456789abcdef0, name: theirs}}`, says: "give either id or name",
+		refuse: `{instanceType: null, existing: {id: lt-0123456789abcdef0, name: theirs}}`, says: "exactly one of id and name must be set",
 	},
 	{
 		rule: "LT3", reason: "and not in none", accept: `{instanceType: null, existing: {name: team/theirs, version: "7"}}`,
-		refuse: `{instanceType: null, existing: {version: latest}}`, says: "give either id or name",
+		refuse: `{instanceType: null, existing: {version: latest}}`, says: "exactly one of id and name must be set",
 	},
 	{
 		rule: "SL71", reason: "a slash separates the parts of an owner tag: a/b would be another owner's cluster", accept: `{clusterName: one}`,
-		refuse: `{clusterName: a/b}`, says: "clusterName is the name of a Cluster",
+		refuse: `{clusterName: a/b}`, says: "clusterName must be the name of a Cluster",
 	},
 	{
 		rule: "SL6", reason: "an id is no name", accept: `{instanceType: null, existing: {id: lt-01234567}}`,
-		refuse: `{instanceType: null, existing: {id: theirs}}`, says: "give the id of a launch template",
+		refuse: `{instanceType: null, existing: {id: theirs}}`, says: "must be the ID of a launch template (lt-...)",
 	},
 	{
 		rule: "LT1", reason: "EC2's alphabet for template names", accept: `{instanceType: null, existing: {name: "team/(a).b_c-1"}}`,
-		refuse: `{instanceType: null, existing: {name: "a*b"}}`, says: "a launch template name has 3 to 128 letters",
+		refuse: `{instanceType: null, existing: {name: "a*b"}}`, says: "a launch template name must have 3 to 128 characters",
 	},
 	{
 		rule: "SL52", reason: "words as everywhere in Slipway", accept: `{instanceType: null, existing: {name: theirs, version: latest}}`,
@@ -33,15 +33,15 @@ var existingCases = []ruleCase{
 	},
 	{
 		rule: "SL52", reason: "numbers begin with 1", accept: `{instanceType: null, existing: {name: theirs, version: default}}`,
-		refuse: `{instanceType: null, existing: {name: theirs, version: "0"}}`, says: "a version is a number",
+		refuse: `{instanceType: null, existing: {name: theirs, version: "0"}}`, says: "a version must be a number, latest, or default (write latest for $Latest, default for $Default)",
 	},
 	{
-		rule: "SL50", reason: "what is somebody else's is not changed", accept: `{instanceType: null, existing: {name: theirs}}`,
-		refuse: `{existing: {name: theirs}}`, says: "set no other field",
+		rule: "SL50", reason: "a launch template of another owner is not changed", accept: `{instanceType: null, existing: {name: theirs}}`,
+		refuse: `{existing: {name: theirs}}`, says: "existing names a launch template of another owner, which Slipway does not change",
 	},
 	{
 		rule: "SL50", reason: "nor steered", accept: `{instanceType: null, existing: {name: theirs}}`,
-		refuse: `{instanceType: null, existing: {name: theirs}, pinnedVersion: 3}`, says: "set no other field",
+		refuse: `{instanceType: null, existing: {name: theirs}, pinnedVersion: 3}`, says: "existing names a launch template of another owner, which Slipway does not change",
 	},
 }
 
@@ -53,15 +53,15 @@ var existingTransitions = []transitionCase{
 	},
 	{
 		rule: "SL51", reason: "node groups stay with their template", kind: "AWSLaunchConfig",
-		from: `{instanceType: null, existing: {name: theirs}}`, to: `{instanceType: null, existing: {name: others}}`, says: "cannot change over to another launch template",
+		from: `{instanceType: null, existing: {name: theirs}}`, to: `{instanceType: null, existing: {name: others}}`, says: "a node group cannot switch to another launch template",
 	},
 	{
 		rule: "SL51", reason: "a template that was made is not left behind", kind: "AWSLaunchConfig",
-		from: `{}`, to: `{instanceType: null, existing: {name: others}}`, says: "make a new AWSLaunchConfig, with or without existing",
+		from: `{}`, to: `{instanceType: null, existing: {name: others}}`, says: "an AWSLaunchConfig cannot replace the launch template that it created with an existing one",
 	},
 	{
-		rule: "SL51", reason: "nor is somebody else's taken over", kind: "AWSLaunchConfig",
-		from: `{instanceType: null, existing: {name: others}}`, to: `{}`, says: "make a new AWSLaunchConfig, with or without existing",
+		rule: "SL51", reason: "nor is it adopted", kind: "AWSLaunchConfig",
+		from: `{instanceType: null, existing: {name: others}}`, to: `{}`, says: "an AWSLaunchConfig cannot replace the launch template that it created with an existing one",
 	},
 }
 

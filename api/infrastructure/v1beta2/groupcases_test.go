@@ -24,35 +24,35 @@ var mixedCases = []ruleCase{
 	{
 		rule: "AS11", reason: "20 launch templates in a group, with the pool's own; one may be named again and again",
 		accept: mixed(append(ownTemplates(19, "m"), ownTemplates(19, "c")...)), refuse: mixed(ownTemplates(20, "m")),
-		says: "name at most 19 others",
+		says: "a group supports at most 20 launch templates, including the pool's own",
 	},
 	{
 		rule: "AS12", reason: "an override has a type or requirements, not both",
 		accept: mixed([]string{`{instanceRequirements: {vCPUCount: {min: 2, max: 2}, memoryMiB: {min: 1, max: 2}}}`}),
 		refuse: mixed([]string{`{instanceType: m5.large, instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 1}}}`}),
-		says:   "give one of the two",
+		says:   "exactly one of instanceType and instanceRequirements must be set in an override",
 	},
 	{
 		rule: "AS12", reason: "and has one of them",
 		accept: mixed([]string{`{instanceType: m5.large, weightedCapacity: 2}`}), refuse: mixed([]string{`{weightedCapacity: 2}`}),
-		says: "give one of the two",
+		says: "exactly one of instanceType and instanceRequirements must be set in an override",
 	},
 	{
 		rule: "AS12", reason: "all overrides have types, or all have requirements",
 		accept: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m6i.large}`}),
 		refuse: mixed([]string{`{instanceType: m5.large}`, `{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 1}}}`}),
-		says:   "use one of the two for all overrides",
+		says:   "overrides must use either instanceType or instanceRequirements, the same for all overrides",
 	},
 	{
 		rule: "SL19", reason: "Auto Scaling takes a type once",
 		accept: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m5.xlarge}`}),
-		refuse: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m5.large, imageID: ami-0123456789abcdef0}`}), says: "have the same instanceType",
+		refuse: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m5.large, imageID: ami-0123456789abcdef0}`}), says: "every item of overrides must have a unique instanceType",
 	},
 	{
 		rule: "AS13", reason: "weights for all or none",
 		accept: mixed([]string{`{instanceType: m5.large, weightedCapacity: 1}`, `{instanceType: m5.xlarge, weightedCapacity: 999}`}),
 		refuse: mixed([]string{`{instanceType: m5.large, weightedCapacity: 1}`, `{instanceType: m5.xlarge}`}),
-		says:   "give weightedCapacity to all overrides, or to none",
+		says:   "weightedCapacity must be set for all overrides or for none",
 	},
 	{
 		rule: "AS13", reason: "weights end at 999",
@@ -74,7 +74,7 @@ var mixedCases = []ruleCase{
 		rule: "AS15", reason: "pools are lowest-price's",
 		accept: distribution(`{spotInstancePools: 20, spotAllocationStrategy: lowest-price}`),
 		refuse: distribution(`{spotInstancePools: 2, spotAllocationStrategy: capacity-optimized}`),
-		says:   "belongs to spotAllocationStrategy lowest-price",
+		says:   "spotInstancePools is only valid for spotAllocationStrategy lowest-price",
 	},
 	{
 		rule: "AS15", reason: "20 pools at most", accept: distribution(`{spotInstancePools: 1}`),
@@ -90,11 +90,11 @@ var mixedCases = []ruleCase{
 	},
 	{
 		rule: "AS16", reason: "EC2 refuses 0.001 and below", accept: distribution(`{spotMaxPrice: "0.0011"}`),
-		refuse: distribution(`{spotMaxPrice: "0.001"}`), says: "decimal number above 0.001",
+		refuse: distribution(`{spotMaxPrice: "0.001"}`), says: "spotMaxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",
 	},
 	{
 		rule: "AS16", reason: "a price is a number", accept: distribution(`{spotMaxPrice: ""}`),
-		refuse: distribution(`{spotMaxPrice: 5 cents}`), says: "decimal number above 0.001",
+		refuse: distribution(`{spotMaxPrice: 5 cents}`), says: "spotMaxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",
 	},
 	{
 		rule: "IM1", reason: "the image of an override is an id: nobody resolves a parameter there",
@@ -104,7 +104,7 @@ var mixedCases = []ruleCase{
 	{
 		rule: "LT4", reason: "a launch template is named by id",
 		accept: mixed([]string{`{instanceType: m5.large, launchTemplate: {id: lt-0123456789abcdef0, version: 1}}`}),
-		refuse: mixed([]string{`{instanceType: m5.large, launchTemplate: {id: my-template, version: 1}}`}), says: "id of a launch template",
+		refuse: mixed([]string{`{instanceType: m5.large, launchTemplate: {id: my-template, version: 1}}`}), says: "must be the ID of a launch template (lt-...)",
 	},
 	{
 		rule: "LT6", reason: "and by a number: versions begin at 1",
@@ -113,7 +113,7 @@ var mixedCases = []ruleCase{
 	},
 	{
 		rule: "IT2", reason: "the least is not above the most", accept: having(`{vCPUCount: {min: 2, max: 2}}`),
-		refuse: having(`{vCPUCount: {min: 3, max: 2}}`), says: "min must not be above max",
+		refuse: having(`{vCPUCount: {min: 3, max: 2}}`), says: "min must be less than or equal to max",
 	},
 	{
 		rule: "IT2", reason: "AWS wants a lower bound of memory, if only 0", accept: having(`{memoryMiB: {min: 0}}`),
@@ -121,12 +121,12 @@ var mixedCases = []ruleCase{
 	},
 	{
 		rule: "IT2", reason: "ranges without a required end too", accept: having(`{networkInterfaceCount: {max: 2}}`),
-		refuse: having(`{networkInterfaceCount: {min: 3, max: 2}}`), says: "min must not be above max",
+		refuse: having(`{networkInterfaceCount: {min: 3, max: 2}}`), says: "min must be less than or equal to max",
 	},
 	{
 		rule: "IT2", reason: "decimal ranges too, as numbers and as strings",
 		accept: having(`{memoryGiBPerVCPU: {min: "0.5", max: 10}, totalLocalStorageGB: {min: 9, max: "10"}}`),
-		refuse: having(`{memoryGiBPerVCPU: {min: 10, max: "9.5"}}`), says: "min must not be above max",
+		refuse: having(`{memoryGiBPerVCPU: {min: 10, max: "9.5"}}`), says: "min must be less than or equal to max",
 	},
 	{
 		rule: "IT2", reason: "no negative bandwidth", accept: having(`{networkBandwidthGbps: {min: 0}}`),
@@ -135,21 +135,21 @@ var mixedCases = []ruleCase{
 	{
 		rule: "IT3", reason: "a list of what is taken leaves nothing to exclude",
 		accept: having(`{allowedInstanceTypes: ["m5.*", "*3*", m6i.large]}`),
-		refuse: having(`{allowedInstanceTypes: ["m5.*"], excludedInstanceTypes: [m5.metal]}`), says: "remove one of the two",
+		refuse: having(`{allowedInstanceTypes: ["m5.*"], excludedInstanceTypes: [m5.metal]}`), says: "allowedInstanceTypes and excludedInstanceTypes are mutually exclusive",
 	},
 	{
 		rule: "IT3", reason: "types have letters, digits, dots and dashes", accept: having(`{allowedInstanceTypes: [u-6tb1.metal]}`),
-		refuse: having(`{allowedInstanceTypes: [m5_large]}`), says: "allowedInstanceTypes are instance types, or patterns",
+		refuse: having(`{allowedInstanceTypes: [m5_large]}`), says: "allowedInstanceTypes must be instance types, or patterns with *, such as m5.* or *3*",
 	},
 	{
 		rule: "IT3", reason: "those that are excluded too", accept: having(`{excludedInstanceTypes: ["*.metal"]}`),
-		refuse: having(`{excludedInstanceTypes: ["m5 large"]}`), says: "excludedInstanceTypes are instance types, or patterns",
+		refuse: having(`{excludedInstanceTypes: ["m5 large"]}`), says: "excludedInstanceTypes must be instance types, or patterns with *, such as m5.* or *3*",
 	},
 	{
 		rule: "IT4", reason: "one bound of the Spot price",
 		accept: having(`{spotMaxPricePercentageOverLowestPrice: 100}`),
 		refuse: having(`{spotMaxPricePercentageOverLowestPrice: 100, maxSpotPriceAsPercentageOfOptimalOnDemandPrice: 50}`),
-		says:   "two ways to bound the same price",
+		says:   "spotMaxPricePercentageOverLowestPrice and maxSpotPriceAsPercentageOfOptimalOnDemandPrice are mutually exclusive",
 	},
 	{
 		rule: "IT5", reason: "AWS compares with one family",
@@ -158,7 +158,7 @@ var mixedCases = []ruleCase{
 	},
 	{
 		rule: "IT5", reason: "a family is no type", accept: having(`{baselinePerformanceFactors: {cpu: {references: [{instanceFamily: mac2-m2}]}}}`),
-		refuse: having(`{baselinePerformanceFactors: {cpu: {references: [{instanceFamily: c6i.large}]}}}`), says: "give c6i for c6i.large",
+		refuse: having(`{baselinePerformanceFactors: {cpu: {references: [{instanceFamily: c6i.large}]}}}`), says: "instanceFamily must be the part of an instance type before the period, such as c6i for c6i.large",
 	},
 }
 
@@ -212,13 +212,13 @@ func having(given string) string {
 var refreshCases = []ruleCase{
 	{
 		rule: "RF1", reason: "AWS wants both", accept: `{refreshPreferences: {minHealthyPercentage: 90}}`,
-		refuse: `{refreshPreferences: {maxHealthyPercentage: 110}}`, says: "needs minHealthyPercentage",
+		refuse: `{refreshPreferences: {maxHealthyPercentage: 110}}`, says: "maxHealthyPercentage requires minHealthyPercentage",
 	},
 	{
 		rule: "RF1", reason: "at most 100 apart",
 		accept: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
 		refuse: `{refreshPreferences: {minHealthyPercentage: 99, maxHealthyPercentage: 200}}`,
-		says:   "at most 100 above",
+		says:   "maxHealthyPercentage must not exceed minHealthyPercentage by more than 100",
 	},
 	{
 		rule: "RF1", reason: "ranges", accept: `{refreshPreferences: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
@@ -230,11 +230,11 @@ var refreshCases = []ruleCase{
 	},
 	{
 		rule: "RF2", reason: "checkpoints ascend", accept: `{refreshPreferences: {checkpointPercentages: [1, 50, 100]}}`,
-		refuse: `{refreshPreferences: {checkpointPercentages: [50, 20, 100]}}`, says: "must ascend",
+		refuse: `{refreshPreferences: {checkpointPercentages: [50, 20, 100]}}`, says: "checkpointPercentages must be unique and in ascending order, such as 20, 50, 100",
 	},
 	{
 		rule: "RF2", reason: "and are given once", accept: `{refreshPreferences: {checkpointPercentages: []}}`,
-		refuse: `{refreshPreferences: {checkpointPercentages: [50, 50, 100]}}`, says: "each given once",
+		refuse: `{refreshPreferences: {checkpointPercentages: [50, 50, 100]}}`, says: "checkpointPercentages must be unique and in ascending order, such as 20, 50, 100",
 	},
 	{
 		rule: "RF2", reason: "and are percentages", accept: `{refreshPreferences: {checkpointPercentages: [100]}}`,
@@ -243,15 +243,15 @@ var refreshCases = []ruleCase{
 	{
 		rule: "RF3", reason: "no wait without checkpoints",
 		accept: `{refreshPreferences: {checkpointPercentages: [50, 100], checkpointDelay: 48h}}`,
-		refuse: `{refreshPreferences: {checkpointPercentages: [], checkpointDelay: 1h}}`, says: "give checkpointPercentages",
+		refuse: `{refreshPreferences: {checkpointPercentages: [], checkpointDelay: 1h}}`, says: "checkpointDelay has no effect without checkpoints",
 	},
 	{
 		rule: "RF3", reason: "48 hours at most", accept: `{refreshPreferences: {checkpointPercentages: [100], checkpointDelay: 0s}}`,
-		refuse: `{refreshPreferences: {checkpointPercentages: [100], checkpointDelay: 48h1s}}`, says: "checkpointDelay must be from 0s to 48h",
+		refuse: `{refreshPreferences: {checkpointPercentages: [100], checkpointDelay: 48h1s}}`, says: "checkpointDelay must be between 0s and 48h, in whole seconds, such as 30m",
 	},
 	{
 		rule: "SL4", reason: "AWS takes whole seconds", accept: `{refreshPreferences: {bakeTime: 10m30s}}`,
-		refuse: `{refreshPreferences: {bakeTime: 1500ms}}`, says: "bakeTime must be from 0s to 48h, in whole seconds",
+		refuse: `{refreshPreferences: {bakeTime: 1500ms}}`, says: "bakeTime must be between 0s and 48h, in whole seconds, such as 10m",
 	},
 	{
 		rule: "RF4", reason: "AWS fails a refresh that skips where it cannot compare",
@@ -259,7 +259,7 @@ var refreshCases = []ruleCase{
 			[{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
 		refuse: `{refreshPreferences: {skipMatching: true}, mixedInstancesPolicy: {overrides:
 			[{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
-		says: "leave skipMatching out",
+		says: "AWS cannot skip matching instances if overrides have instanceRequirements, and fails the refresh",
 	},
 	{
 		rule: "RF7", reason: "10 alarms", accept: alarms(10), refuse: alarms(11), says: "must have at most 10 items",
@@ -270,7 +270,7 @@ var refreshCases = []ruleCase{
 	},
 	{
 		rule: "RF8", reason: "root volumes need an image for every override", accept: rootVolumes(`imageID: ami-0123456789abcdef0`, ``), refuse: rootVolumes(`weightedCapacity: 1`, ``),
-		says: "that all have an instanceType, other than bare metal, and an imageID",
+		says: "ReplaceRootVolume requires that every item of mixedInstancesPolicy.overrides has an imageID and an instanceType that is not bare metal",
 	},
 	{
 		rule: "RF8", reason: "and no load balancer", accept: rootVolumes(`imageID: ami-0123456789abcdef0`, `, targetGroupARNs: []`),
@@ -296,7 +296,7 @@ func alarms(n int) string {
 var hookCases = []ruleCase{
 	{
 		rule: "HK1", reason: "Auto Scaling's alphabet for names", accept: hook(`name: team/a_b-1`), refuse: hook(`name: "a b"`),
-		says: "only letters, digits and - _ /",
+		says: "a lifecycle hook name must contain only letters, digits, and - _ /",
 	},
 	{
 		rule: "HK1", reason: "the controller has hooks of its own", accept: hook(`name: my-slipway-hook`),
@@ -308,20 +308,20 @@ var hookCases = []ruleCase{
 	},
 	{
 		rule: "HK2", reason: "heartbeats begin at 30 seconds", accept: hook(`name: a, heartbeatTimeout: 30s`),
-		refuse: hook(`name: a, heartbeatTimeout: 29s`), says: "heartbeatTimeout must be from 30s to 2h",
+		refuse: hook(`name: a, heartbeatTimeout: 29s`), says: "heartbeatTimeout must be between 30s and 2h, in whole seconds; a program that holds instances longer must send heartbeats",
 	},
 	{
 		rule: "HK2", reason: "and end at two hours", accept: hook(`name: a, heartbeatTimeout: 2h0m0s`),
-		refuse: hook(`name: a, heartbeatTimeout: 2h1s`), says: "heartbeatTimeout must be from 30s to 2h",
+		refuse: hook(`name: a, heartbeatTimeout: 2h1s`), says: "heartbeatTimeout must be between 30s and 2h, in whole seconds; a program that holds instances longer must send heartbeats",
 	},
 	{
 		rule: "HK3", reason: "a target needs a role",
 		accept: hook(`name: a, notificationTargetARN: "arn:aws:sqs:us-east-1:123456789012:q.fifo", roleARN: "arn:aws:iam::123456789012:role/x/y"`),
-		refuse: hook(`name: a, notificationTargetARN: "arn:aws:sqs:us-east-1:123456789012:q"`), says: "needs roleARN",
+		refuse: hook(`name: a, notificationTargetARN: "arn:aws:sqs:us-east-1:123456789012:q"`), says: "notificationTargetARN requires roleARN",
 	},
 	{
 		rule: "HK3", reason: "a role needs a target", accept: hook(`name: a, roleARN: "", notificationTargetARN: ""`),
-		refuse: hook(`name: a, roleARN: "arn:aws:iam::123456789012:role/x"`), says: "does nothing without notificationTargetARN",
+		refuse: hook(`name: a, roleARN: "arn:aws:iam::123456789012:role/x"`), says: "roleARN has no effect without notificationTargetARN",
 	},
 	{
 		rule: "HK3", reason: "a target is a queue or a topic",
@@ -345,11 +345,11 @@ var hookCases = []ruleCase{
 	},
 	{
 		rule: "SL4", reason: "Auto Scaling holds an instance for 48 hours", accept: `{nodeDrain: {timeout: 48h}}`,
-		refuse: `{nodeDrain: {timeout: 49h}}`, says: "timeout must be from 1m to 48h",
+		refuse: `{nodeDrain: {timeout: 49h}}`, says: "timeout must be between 1m and 48h, in whole seconds, such as 15m",
 	},
 	{
 		rule: "SL4", reason: "a node that gets no time is not drained", accept: `{nodeDrain: {disable: true}}`,
-		refuse: `{nodeDrain: {timeout: 0s}}`, says: "timeout must be from 1m to 48h",
+		refuse: `{nodeDrain: {timeout: 0s}}`, says: "timeout must be between 1m and 48h, in whole seconds, such as 15m",
 	},
 }
 
@@ -394,15 +394,15 @@ func latticeSource(n int) string {
 var groupCases = []ruleCase{
 	{
 		rule: "SL4", reason: "no negative cooldown; 0 is none", accept: `{defaultCoolDown: 0s}`, refuse: `{defaultCoolDown: -5s}`,
-		says: "defaultCoolDown must be a duration",
+		says: "defaultCoolDown must be a non-negative duration in whole seconds, such as 300s or 5m",
 	},
 	{
 		rule: "SL4", reason: "no negative warmup", accept: `{defaultInstanceWarmup: 5m0s}`, refuse: `{defaultInstanceWarmup: "300"}`,
-		says: "defaultInstanceWarmup must be a duration",
+		says: "defaultInstanceWarmup must be a non-negative duration in whole seconds, such as 300s or 5m",
 	},
 	{
 		rule: "SL4", reason: "no negative grace", accept: `{healthCheck: {types: [EC2, ELB, EBS], gracePeriod: 300s}}`,
-		refuse: `{healthCheck: {gracePeriod: never}}`, says: "gracePeriod must be a duration",
+		refuse: `{healthCheck: {gracePeriod: never}}`, says: "gracePeriod must be a non-negative duration in whole seconds, such as 300s or 5m",
 	},
 	{
 		rule: "AS22", reason: "an instance lives a day at least", accept: `{maxInstanceLifetime: 24h}`,
@@ -426,13 +426,13 @@ var groupCases = []ruleCase{
 		rule: "AS20", reason: "reservations come first where there are any",
 		accept: `{availabilityZoneDistribution: reservations-then-balanced, capacityReservation: {preference: capacity-reservations-first, ids: [cr-0123456789abcdef0]}}`,
 		refuse: `{availabilityZoneDistribution: reservations-then-balanced, capacityReservation: {preference: capacity-reservations-first}}`,
-		says:   "reservations-then-balanced needs Capacity Reservations",
+		says:   "reservations-then-balanced requires Capacity Reservations",
 	},
 	{
 		rule: "SL9", reason: "nothing is validated without a zonal shift",
 		accept: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true, impairedZoneHealthCheckBehavior: IgnoreUnhealthy, skipZonalShiftValidation: true}}`,
 		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: false, skipZonalShiftValidation: true}}`,
-		says:   "skipZonalShiftValidation does nothing without a zonal shift",
+		says:   "skipZonalShiftValidation has no effect without a zonal shift",
 	},
 	{
 		rule: "SL6", reason: "any other role is no service-linked one of Auto Scaling's",
@@ -450,21 +450,21 @@ var groupCases = []ruleCase{
 	{
 		rule: "SL76", reason: "a group of given types counts instances",
 		accept: `{desiredCapacityType: vcpu, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
-		refuse: `{desiredCapacityType: vcpu, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`, says: "counts vCPUs or memory only where it chooses",
+		refuse: `{desiredCapacityType: vcpu, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`, says: "Auto Scaling counts vCPUs or memory only if it chooses the instance types",
 	},
 	{
 		rule: "SL76", reason: "weights are a unit of their own",
 		refuse: `{desiredCapacityType: memory-mib, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}, weightedCapacity: 2}]}}`,
 		accept: `{desiredCapacityType: units, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}, weightedCapacity: 2}]}}`,
-		says:   "counts vCPUs or memory only where it chooses",
+		says:   "Auto Scaling counts vCPUs or memory only if it chooses the instance types",
 	},
 	{
 		rule: "SL77", reason: "segments find reservations in resource groups", accept: segmented(`[capacity-block, on-demand]`, "", reservedGroup),
-		refuse: segmented(`[capacity-block, on-demand]`, "", `capacityReservation: {preference: capacity-reservations-first}`), says: "name the groups in capacityReservation.resourceGroupARNs",
+		refuse: segmented(`[capacity-block, on-demand]`, "", `capacityReservation: {preference: capacity-reservations-first}`), says: "distributionSegments selects Capacity Reservations from resource groups",
 	},
 	{
 		rule: "SL77", reason: "AWS drops segments for shares of On-Demand", accept: segmented(`[on-demand]`, "onDemandPercentageAboveBaseCapacity: 100", reservedGroup),
-		refuse: segmented(`[on-demand]`, "onDemandPercentageAboveBaseCapacity: 50", reservedGroup), says: "Spot is no part of them",
+		refuse: segmented(`[on-demand]`, "onDemandPercentageAboveBaseCapacity: 50", reservedGroup), says: "distributionSegments determines the source of all capacity and does not include Spot",
 	},
 	{
 		rule: "SL77", reason: "the types are AWS's", accept: segmented(`[on-demand-capacity-reservation]`, "", reservedGroup),
@@ -472,7 +472,7 @@ var groupCases = []ruleCase{
 	},
 	{
 		rule: "SL77", reason: "a type has one place", accept: segmented(`[interruptible-capacity-reservation]`, "", reservedGroup),
-		refuse: segmented(`[on-demand, on-demand]`, "", reservedGroup), says: "list each type of capacity once",
+		refuse: segmented(`[on-demand, on-demand]`, "", reservedGroup), says: "each capacity type must be listed only once, at its most preferred position",
 	},
 	{
 		rule: "SL77", reason: "a segment lists something", accept: segmented(`[on-demand]`, "", reservedGroup), refuse: segmented(`[]`, "", reservedGroup),
@@ -488,17 +488,17 @@ var groupCases = []ruleCase{
 	},
 	{
 		rule: "SL78", reason: "the ARN fits the type", accept: sources(latticeSource(1)),
-		refuse: sources(`{type: elbv2, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef0"}`), says: "type elbv2 needs the ARN of a target group",
+		refuse: sources(`{type: elbv2, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef0"}`), says: "type elbv2 requires the ARN of a target group (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>)",
 	},
 	{
 		rule: "SL78", reason: "a target group of a load balancer is none of VPC Lattice's",
 		accept: sources(`{type: elbv2, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"}`),
 		refuse: sources(`{type: vpc-lattice, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"}`),
-		says:   "type vpc-lattice needs the ARN",
+		says:   "type vpc-lattice requires the ARN of a VPC Lattice target group (arn:aws:vpc-lattice:<region>:<account>:targetgroup/tg-<id>)",
 	},
 	{
 		rule: "SL78", reason: "Classic Load Balancers have names", accept: sources(`{type: elb, identifier: nodes}`),
-		refuse: sources(`{type: elb, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/nodes"}`), says: "type elb needs the name of a Classic Load Balancer",
+		refuse: sources(`{type: elb, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/nodes"}`), says: "type elb requires the name of a Classic Load Balancer",
 	},
 	{
 		rule: "SL78", reason: "AWS takes five of VPC Lattice", accept: sources(latticeSource(1), latticeSource(2), latticeSource(3), latticeSource(4), latticeSource(5)),
@@ -509,12 +509,12 @@ var groupCases = []ruleCase{
 		accept: `{trafficSources: [{type: elb, identifier: nodes}], targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"]}`,
 		refuse: `{trafficSources: [{type: elbv2, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"}],
 			targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"]}`,
-		says: "list it in one of the two",
+		says: "trafficSources and targetGroupARNs must not have the same target group",
 	},
 	{
 		rule: "AS21", reason: "at most 100 apart",
 		accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
-		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: 90, maxHealthyPercentage: 200}}`, says: "at most 100 above",
+		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: 90, maxHealthyPercentage: 200}}`, says: "maxHealthyPercentage must not exceed minHealthyPercentage by more than 100",
 	},
 	{
 		rule: "AS21", reason: "no negative share", accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
@@ -528,7 +528,7 @@ var groupCases = []ruleCase{
 		rule: "CR1", reason: "one place names the reservation",
 		accept: `{awsLaunchTemplate: {capacityReservationId: cr-0123456789abcdef0}, capacityReservation: {preference: default}}`,
 		refuse: `{awsLaunchTemplate: {capacityReservationId: cr-0123456789abcdef0}, capacityReservation: {preference: none}}`,
-		says:   "name the reservation in one of the two",
+		says:   "capacityReservation of the group overrides awsLaunchTemplate.capacityReservationId",
 	},
 	{
 		rule: "CR2", reason: "reservations that are named are to be used",
@@ -545,7 +545,7 @@ var groupCases = []ruleCase{
 	{
 		rule: "SL6", reason: "reservations have ids", accept: `{capacityReservation: {preference: capacity-reservations-only}}`,
 		refuse: `{capacityReservation: {preference: capacity-reservations-only, ids: [my-reservation]}}`,
-		says:   "ids of Capacity Reservations",
+		says:   "must be IDs of Capacity Reservations (cr-...)",
 	},
 	{
 		rule: "SL6", reason: "resource groups have ARNs",
@@ -558,42 +558,42 @@ var groupCases = []ruleCase{
 		rule: "SL6", reason: "a load balancer's ARN is a common mistake",
 		accept: `{targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"]}`,
 		refuse: `{targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/app/nodes/0123456789abcdef"]}`,
-		says:   "a load balancer's ARN is not one",
+		says:   "must be ARNs of target groups (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>), not of load balancers",
 	},
 	{
 		rule: "SL5", reason: "Auto Scaling knows its policies",
 		accept: `{terminationPolicies: ["arn:aws:lambda:us-east-1:123456789012:function:choose:1", OldestLaunchTemplate, Default]}`,
-		refuse: `{terminationPolicies: [Oldest]}`, says: "a termination policy is Default, AllocationStrategy",
+		refuse: `{terminationPolicies: [Oldest]}`, says: "a termination policy must be Default, AllocationStrategy, OldestLaunchTemplate, OldestLaunchConfiguration, ClosestToNextInstanceHour, NewestInstance, OldestInstance, or the ARN of a Lambda function",
 	},
 	{
 		rule: "SL5", reason: "the default policy leaves nothing to decide", accept: `{terminationPolicies: [Default]}`,
-		refuse: `{terminationPolicies: [Default, NewestInstance]}`, says: "put it last",
+		refuse: `{terminationPolicies: [Default, NewestInstance]}`, says: "Default always selects an instance, so policies after it have no effect",
 	},
 	{
 		rule: "SL5", reason: "a function is asked first", accept: `{terminationPolicies: ["arn:aws:lambda:us-east-1:123456789012:function:choose"]}`,
 		refuse: `{terminationPolicies: [NewestInstance, "arn:aws:lambda:us-east-1:123456789012:function:choose"]}`,
-		says:   "at the head of terminationPolicies",
+		says:   "Auto Scaling supports one Lambda function in terminationPolicies, which must be the first item",
 	},
 	{
 		rule: "SL9", reason: "AWS has no default for impaired zones",
 		accept: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true, impairedZoneHealthCheckBehavior: IgnoreUnhealthy}}`,
-		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true}}`, says: "needs impairedZoneHealthCheckBehavior",
+		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true}}`, says: "zonalShiftEnabled requires impairedZoneHealthCheckBehavior",
 	},
 	{
 		rule: "SL9", reason: "nor does it need one without a shift", accept: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: false}}`,
 		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: false, impairedZoneHealthCheckBehavior: IgnoreUnhealthy}}`,
-		says:   "does nothing without a zonal shift",
+		says:   "impairedZoneHealthCheckBehavior has no effect without a zonal shift",
 	},
 	{
 		rule: "WP1", reason: "a warm pool knows no weights",
 		accept: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`,
 		refuse: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: 1}]}}`,
-		says:   "takes no weights",
+		says:   "a group with a warm pool does not support weights",
 	},
 	{
 		rule: "WP1", reason: "a warm pool knows no requirements", accept: `{warmPool: {}}`,
 		refuse: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
-		says:   "takes no instanceRequirements",
+		says:   "a group with a warm pool does not support instanceRequirements",
 	},
 	{
 		rule: "WP1", reason: "a warm pool knows no Spot",
@@ -603,12 +603,12 @@ var groupCases = []ruleCase{
 	},
 	{
 		rule: "WP1", reason: "nor by the launch template", accept: `{warmPool: {}, awsLaunchTemplate: {marketType: OnDemand}}`,
-		refuse: `{warmPool: {}, awsLaunchTemplate: {marketType: Spot}}`, says: "neither Spot Instances nor into Capacity Blocks",
+		refuse: `{warmPool: {}, awsLaunchTemplate: {marketType: Spot}}`, says: "a group with a warm pool launches neither Spot Instances nor instances in Capacity Blocks",
 	},
 	{
 		rule: "WP1", reason: "nor Capacity Blocks", accept: `{awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}}`,
 		refuse: `{warmPool: {}, awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}}`,
-		says:   "neither Spot Instances nor into Capacity Blocks",
+		says:   "a group with a warm pool launches neither Spot Instances nor instances in Capacity Blocks",
 	},
 	{
 		rule: "WP2", reason: "no field of awsLaunchTemplate lets instances hibernate", accept: `{awsLaunchTemplate: null, launchConfigTemplateRef: {name: hibernating}, warmPool: {state: Hibernated}}`,
@@ -647,11 +647,11 @@ var groupCases = []ruleCase{
 var ignitionCases = []ruleCase{
 	{
 		rule: "SL8", reason: "proxies come with 3.1", accept: `{version: "3.1", proxy: {httpProxy: "http://proxy:3128"}}`,
-		refuse: `{version: "3.0", proxy: {}}`, says: "Ignition knows proxies from version 3.1 on",
+		refuse: `{version: "3.0", proxy: {}}`, says: "Ignition supports proxies from version 3.1",
 	},
 	{
 		rule: "SL8", reason: "the default version is below; certificates it knows", accept: `{tls: {}}`, refuse: `{proxy: {}}`,
-		says: "set version to 3.1 or higher, or remove proxy",
+		says: "Ignition supports proxies from version 3.1",
 	},
 	{
 		rule: "SL8", reason: "a proxy has a URL", accept: `{version: "3.4", proxy: {httpProxy: "", httpsProxy: ""}}`,
@@ -664,15 +664,15 @@ var ignitionCases = []ruleCase{
 	{
 		rule: "SL8", reason: "hosts, domains, addresses, ranges",
 		accept: `{version: "3.4", proxy: {noProxy: ["*", .example.com, "example.com:8080", 10.0.0.1, 10.0.0.0/8, "fd00::/8", "[::1]:80"]}}`,
-		refuse: `{version: "3.4", proxy: {noProxy: ["http://example.com"]}}`, says: "noProxy are domain names",
+		refuse: `{version: "3.4", proxy: {noProxy: ["http://example.com"]}}`, says: "noProxy must have domain names (.example.com for subdomains only), IP addresses, CIDR ranges such as 10.0.0.0/8, each with an optional port, or *",
 	},
 	{
 		rule: "SL8", reason: "certificates are fetched by what Ignition speaks",
 		accept: `{version: "3.4", tls: {certificateAuthorities: ["https://ca/pem", "s3://bucket/pem", "data:;base64,AAAA"]}}`,
-		refuse: `{version: "3.4", tls: {certificateAuthorities: ["file:///etc/ca.pem"]}}`, says: "certificateAuthorities are URLs that begin",
+		refuse: `{version: "3.4", tls: {certificateAuthorities: ["file:///etc/ca.pem"]}}`, says: "certificateAuthorities must be URLs that begin with https://, http://, tftp://, s3://, arn:, gs://, or data:",
 	},
 	{
 		rule: "SL8", reason: "data in base64", accept: `{version: "3.4", tls: {certificateAuthorities: []}}`,
-		refuse: `{version: "3.4", tls: {certificateAuthorities: ["data:,AAAA"]}}`, says: "must be in base64",
+		refuse: `{version: "3.4", tls: {certificateAuthorities: ["data:,AAAA"]}}`, says: "a data URL in certificateAuthorities must be base64-encoded",
 	},
 }

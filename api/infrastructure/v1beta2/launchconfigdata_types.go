@@ -8,47 +8,47 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // reason, in a test of package launchtemplate.
 //
 // +slipway:rule=SG1
-// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.exists(n, (!has(n.groups) || size(n.groups) == 0) && (!has(n.networkInterfaceId) || n.networkInterfaceId == "")) || !has(self.additionalSecurityGroups) || size(self.additionalSecurityGroups) == 0`,message="every interface of networkInterfaces has groups of its own, so that additionalSecurityGroups would do nothing: remove them, or the groups of an interface",fieldPath=".additionalSecurityGroups"
+// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.exists(n, (!has(n.groups) || size(n.groups) == 0) && (!has(n.networkInterfaceId) || n.networkInterfaceId == "")) || !has(self.additionalSecurityGroups) || size(self.additionalSecurityGroups) == 0`,message="every item of networkInterfaces has its own groups, so additionalSecurityGroups has no effect: remove additionalSecurityGroups, or the groups of an interface",fieldPath=".additionalSecurityGroups"
 // +slipway:rule=NI1
-// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || size(self.networkInterfaces) == 0 || self.networkInterfaces.exists(n, n.deviceIndex == 0 && (!has(n.networkCardIndex) || n.networkCardIndex == 0))`,message="networkInterfaces has no primary interface: add one with deviceIndex 0 on network card 0",fieldPath=".networkInterfaces"
+// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || size(self.networkInterfaces) == 0 || self.networkInterfaces.exists(n, n.deviceIndex == 0 && (!has(n.networkCardIndex) || n.networkCardIndex == 0))`,message="networkInterfaces must have a primary interface: add one with deviceIndex 0 on network card 0",fieldPath=".networkInterfaces"
 // +slipway:rule=NI1
-// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.all(n, self.networkInterfaces.exists_one(m, m.deviceIndex == n.deviceIndex && (has(m.networkCardIndex) ? m.networkCardIndex : 0) == (has(n.networkCardIndex) ? n.networkCardIndex : 0)))`,message="two interfaces of networkInterfaces have the same deviceIndex on the same network card: give each its own",fieldPath=".networkInterfaces"
+// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.all(n, self.networkInterfaces.exists_one(m, m.deviceIndex == n.deviceIndex && (has(m.networkCardIndex) ? m.networkCardIndex : 0) == (has(n.networkCardIndex) ? n.networkCardIndex : 0)))`,message="every item of networkInterfaces must have a unique combination of deviceIndex and network card",fieldPath=".networkInterfaces"
 // +slipway:rule=NI2
-// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || size(self.networkInterfaces) < 2 || !self.networkInterfaces.exists(n, has(n.associatePublicIpAddress) && n.associatePublicIpAddress)`,message="EC2 gives no public address to an instance with several network interfaces: remove associatePublicIpAddress, or leave one interface",fieldPath=".networkInterfaces"
+// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || size(self.networkInterfaces) < 2 || !self.networkInterfaces.exists(n, has(n.associatePublicIpAddress) && n.associatePublicIpAddress)`,message="EC2 assigns no public address to an instance with several network interfaces: remove associatePublicIpAddress, or specify only one interface",fieldPath=".networkInterfaces"
 // +slipway:rule=BD1
-// +kubebuilder:validation:XValidation:rule=`!has(self.blockDeviceMappings) || !has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || !self.blockDeviceMappings.exists(b, b.deviceName == v.deviceName))`,message="a device is in nonRootVolumes and in blockDeviceMappings: remove it from one of the two",fieldPath=".blockDeviceMappings"
+// +kubebuilder:validation:XValidation:rule=`!has(self.blockDeviceMappings) || !has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || !self.blockDeviceMappings.exists(b, b.deviceName == v.deviceName))`,message="nonRootVolumes and blockDeviceMappings must not have the same device: remove it from one of them",fieldPath=".blockDeviceMappings"
 // +slipway:rule=BD1
-// +kubebuilder:validation:XValidation:rule=`!has(self.blockDeviceMappings) || !has(self.rootVolume) || !has(self.rootVolume.deviceName) || !self.blockDeviceMappings.exists(b, b.deviceName == self.rootVolume.deviceName)`,message="the device of rootVolume is in blockDeviceMappings too: remove one of the two",fieldPath=".blockDeviceMappings"
+// +kubebuilder:validation:XValidation:rule=`!has(self.blockDeviceMappings) || !has(self.rootVolume) || !has(self.rootVolume.deviceName) || !self.blockDeviceMappings.exists(b, b.deviceName == self.rootVolume.deviceName)`,message="rootVolume and blockDeviceMappings must not have the same device: remove one of them",fieldPath=".blockDeviceMappings"
 // +slipway:rule=IT1
-// +kubebuilder:validation:XValidation:rule=`!has(self.instanceRequirements) || !has(self.instanceType) || self.instanceType == ""`,message="instanceType and instanceRequirements are two ways to choose a type: remove one of the two",fieldPath=".instanceRequirements"
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceRequirements) || !has(self.instanceType) || self.instanceType == ""`,message="instanceType and instanceRequirements are mutually exclusive: remove one of them",fieldPath=".instanceRequirements"
 // +slipway:rule=MK1
-// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMarketOptions) || (!has(self.marketType) && !has(self.spotMarketOptions))`,message="instanceMarketOptions says all of how instances are bought: remove marketType and spotMarketOptions, or instanceMarketOptions",fieldPath=".instanceMarketOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMarketOptions) || (!has(self.marketType) && !has(self.spotMarketOptions))`,message="instanceMarketOptions cannot be combined with marketType and spotMarketOptions: remove either instanceMarketOptions or the other two",fieldPath=".instanceMarketOptions"
 // +slipway:rule=MK6
-// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMarketOptions) || !(self.instanceMarketOptions.marketType in ['capacity-block', 'interruptible-capacity-reservation']) || (has(self.capacityReservationId) && self.capacityReservationId != "") || (has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "")`,message="this market type uses what was reserved: give capacityReservationId, or capacityReservationResourceGroupArn",fieldPath=".instanceMarketOptions.marketType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMarketOptions) || !(self.instanceMarketOptions.marketType in ['capacity-block', 'interruptible-capacity-reservation']) || (has(self.capacityReservationId) && self.capacityReservationId != "") || (has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "")`,message="this market type requires a Capacity Reservation: set capacityReservationId, or capacityReservationResourceGroupArn",fieldPath=".instanceMarketOptions.marketType"
 // +slipway:rule=MK6
-// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMarketOptions) || self.instanceMarketOptions.marketType != 'capacity-block' || (has(self.instanceType) && self.instanceType != "")`,message="marketType capacity-block needs instanceType: give the type that was reserved",fieldPath=".instanceMarketOptions.marketType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMarketOptions) || self.instanceMarketOptions.marketType != 'capacity-block' || (has(self.instanceType) && self.instanceType != "")`,message="marketType capacity-block requires instanceType: set it to the reserved instance type",fieldPath=".instanceMarketOptions.marketType"
 // +slipway:rule=CR1
-// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "") || !has(self.capacityReservationId) || self.capacityReservationId == ""`,message="capacityReservationId and capacityReservationResourceGroupArn are two ways to say which reservation: remove one of the two",fieldPath=".capacityReservationResourceGroupArn"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "") || !has(self.capacityReservationId) || self.capacityReservationId == ""`,message="capacityReservationId and capacityReservationResourceGroupArn are mutually exclusive: remove one of them",fieldPath=".capacityReservationResourceGroupArn"
 // +slipway:rule=CR2
-// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "") || !has(self.capacityReservationPreference) || self.capacityReservationPreference in ["", 'CapacityReservationsOnly']`,message="capacityReservationResourceGroupArn names the reservations to use: set capacityReservationPreference to CapacityReservationsOnly, or leave it out",fieldPath=".capacityReservationPreference"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "") || !has(self.capacityReservationPreference) || self.capacityReservationPreference in ["", 'CapacityReservationsOnly']`,message="capacityReservationResourceGroupArn requires capacityReservationPreference CapacityReservationsOnly: set it, or omit capacityReservationPreference",fieldPath=".capacityReservationPreference"
 // +slipway:rule=CR3
-// +kubebuilder:validation:XValidation:rule=`!((has(self.capacityReservationId) && self.capacityReservationId != "") || (has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "")) || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot'))`,message="Spot Instances cannot run in Capacity Reservations: remove the reservation, or what asks for Spot"
+// +kubebuilder:validation:XValidation:rule=`!((has(self.capacityReservationId) && self.capacityReservationId != "") || (has(self.capacityReservationResourceGroupArn) && self.capacityReservationResourceGroupArn != "")) || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot'))`,message="Spot Instances cannot run in Capacity Reservations: remove the reservation, or the fields that request Spot Instances"
 // +slipway:rule=CP3
-// +kubebuilder:validation:XValidation:rule=`!has(self.cpuOptions) || !has(self.cpuOptions.coreCount) || !has(self.instanceType) || !self.instanceType.contains('metal')`,message="bare metal types have no CPU options: remove coreCount and threadsPerCore",fieldPath=".cpuOptions.coreCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.cpuOptions) || !has(self.cpuOptions.coreCount) || !has(self.instanceType) || !self.instanceType.contains('metal')`,message="bare metal instance types have no CPU options: remove coreCount and threadsPerCore",fieldPath=".cpuOptions.coreCount"
 // +slipway:rule=CS1
-// +kubebuilder:validation:XValidation:rule=`!has(self.creditSpecification) || !has(self.instanceType) || self.instanceType == "" || self.instanceType.matches('^t[0-9]')`,message="CPU credits are only valid for burstable types (T2, T3, T3a, T4g): remove creditSpecification, or change instanceType",fieldPath=".creditSpecification"
+// +kubebuilder:validation:XValidation:rule=`!has(self.creditSpecification) || !has(self.instanceType) || self.instanceType == "" || self.instanceType.matches('^t[0-9]')`,message="CPU credits are only valid for burstable instance types (T2, T3, T3a, T4g): remove creditSpecification, or change instanceType",fieldPath=".creditSpecification"
 // +slipway:rule=EN1
-// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.enclaveOptions) || !has(self.enclaveOptions.enabled) || !self.enclaveOptions.enabled`,message="an instance with enclaves cannot hibernate: disable one of the two",fieldPath=".hibernationOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.enclaveOptions) || !has(self.enclaveOptions.enabled) || !self.enclaveOptions.enabled`,message="an instance with enclaves cannot hibernate: disable one of them",fieldPath=".hibernationOptions"
 // +slipway:rule=HB1
-// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.rootVolume) || !has(self.rootVolume.encrypted) || self.rootVolume.encrypted`,message="an instance that hibernates writes its memory to the root volume, which has to be encrypted: remove rootVolume.encrypted: false",fieldPath=".rootVolume.encrypted"
+// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.rootVolume) || !has(self.rootVolume.encrypted) || self.rootVolume.encrypted`,message="hibernation requires an encrypted root volume: remove rootVolume.encrypted: false",fieldPath=".rootVolume.encrypted"
 // +slipway:rule=HB1
-// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.instanceType) || !self.instanceType.contains('metal')`,message="bare metal types cannot hibernate: remove hibernationOptions, or change instanceType",fieldPath=".hibernationOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !has(self.instanceType) || !self.instanceType.contains('metal')`,message="bare metal instance types cannot hibernate: remove hibernationOptions, or change instanceType",fieldPath=".hibernationOptions"
 // +slipway:rule=HB1
-// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot' && !(has(self.instanceMarketOptions.spotOptions) && has(self.instanceMarketOptions.spotOptions.spotInstanceType) && self.instanceMarketOptions.spotOptions.spotInstanceType == 'persistent')))`,message="Spot Instances hibernate only in persistent requests: remove hibernationOptions, or set instanceMarketOptions.spotOptions.spotInstanceType to persistent",fieldPath=".hibernationOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.hibernationOptions) || !self.hibernationOptions.configured || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot' && !(has(self.instanceMarketOptions.spotOptions) && has(self.instanceMarketOptions.spotOptions.spotInstanceType) && self.instanceMarketOptions.spotOptions.spotInstanceType == 'persistent')))`,message="Spot Instances hibernate only with persistent requests: remove hibernationOptions, or set instanceMarketOptions.spotOptions.spotInstanceType to persistent",fieldPath=".hibernationOptions"
 // +slipway:rule=TG1
-// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !self.tagSpecifications.exists(t, t.resourceType == 'spot-instances-request') || has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot')`,message="EC2 launches no instance whose template tags Spot requests without requesting Spot Instances: request Spot Instances, or remove the tags of spot-instances-request",fieldPath=".tagSpecifications"
+// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !self.tagSpecifications.exists(t, t.resourceType == 'spot-instances-request') || has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot') || (has(self.instanceMarketOptions) && self.instanceMarketOptions.marketType == 'spot')`,message="EC2 launches no instance from a template that tags Spot requests but requests no Spot Instances: request Spot Instances, or remove the tags of spot-instances-request",fieldPath=".tagSpecifications"
 // +slipway:rule=SL28
-// +kubebuilder:validation:XValidation:rule=`!has(self.metadataOptions) || !has(self.instanceMetadataOptions)`,message="metadataOptions and instanceMetadataOptions set up the same service: remove one of the two",fieldPath=".metadataOptions"
+// +kubebuilder:validation:XValidation:rule=`!has(self.metadataOptions) || !has(self.instanceMetadataOptions)`,message="metadataOptions and instanceMetadataOptions are mutually exclusive: remove one of them",fieldPath=".metadataOptions"
 type LaunchConfigData struct {
 	// BlockDeviceMappings are devices as EC2 has them: volumes with all that EBS offers, volumes of
 	// the instance store, and devices of the image to leave out. They are added to rootVolume and
@@ -64,7 +64,7 @@ type LaunchConfigData struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/.+$')`,message="give the ARN of a resource group (arn:aws:resource-groups:<region>:<account>:group/<name>)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/.+$')`,message="must be the ARN of a resource group (arn:aws:resource-groups:<region>:<account>:group/<name>)"
 	CapacityReservationResourceGroupARN string `json:"capacityReservationResourceGroupArn,omitempty"`
 
 	// CPUOptions choose cores, threads and what the processor can do. Default: all of the instance type's.
@@ -111,7 +111,7 @@ type LaunchConfigData struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^aki-[0-9a-f]{8,17}$')`,message="give the id of a kernel (aki-...)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^aki-[0-9a-f]{8,17}$')`,message="must be the ID of a kernel (aki-...)"
 	KernelID string `json:"kernelId,omitempty"`
 
 	// LicenseSpecifications are AWS License Manager's configurations that instances count towards.
@@ -155,7 +155,7 @@ type LaunchConfigData struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^ari-[0-9a-f]{8,17}$')`,message="give the id of a RAM disk (ari-...)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^ari-[0-9a-f]{8,17}$')`,message="must be the ID of a RAM disk (ari-...)"
 	RAMDiskID string `json:"ramDiskId,omitempty"`
 
 	// SecondaryInterfaces are interfaces in secondary subnets.
@@ -177,9 +177,9 @@ type LaunchConfigData struct {
 // CPUOptions choose cores, threads and what the processor can do.
 //
 // +slipway:rule=CP1
-// +kubebuilder:validation:XValidation:rule=`has(self.coreCount) == has(self.threadsPerCore)`,message="give coreCount and threadsPerCore together",fieldPath=".coreCount"
+// +kubebuilder:validation:XValidation:rule=`has(self.coreCount) == has(self.threadsPerCore)`,message="coreCount and threadsPerCore must be set together",fieldPath=".coreCount"
 // +slipway:rule=CP3
-// +kubebuilder:validation:XValidation:rule=`!(has(self.amdSevSnp) && self.amdSevSnp == 'enabled') || !(has(self.nestedVirtualization) && self.nestedVirtualization == 'enabled')`,message="no processor has both AMD SEV-SNP and nested virtualization: enable one of the two",fieldPath=".nestedVirtualization"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.amdSevSnp) && self.amdSevSnp == 'enabled') || !(has(self.nestedVirtualization) && self.nestedVirtualization == 'enabled')`,message="AMD SEV-SNP and nested virtualization are mutually exclusive: enable only one of them",fieldPath=".nestedVirtualization"
 type CPUOptions struct {
 	// AMDSEVSNP encrypts the memory of the instance (M6a, R6a and C6a alone).
 	// +optional
@@ -237,7 +237,7 @@ type LicenseSpecification struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^arn:[a-z-]+:license-manager:[a-z0-9-]+:[0-9]{12}:license-configuration:lic-[0-9a-f]+$')`,message="give the ARN of a license configuration (arn:aws:license-manager:<region>:<account>:license-configuration:lic-...)"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^arn:[a-z-]+:license-manager:[a-z0-9-]+:[0-9]{12}:license-configuration:lic-[0-9a-f]+$')`,message="must be the ARN of a license configuration (arn:aws:license-manager:<region>:<account>:license-configuration:lic-...)"
 	LicenseConfigurationARN string `json:"licenseConfigurationArn"`
 }
 
@@ -277,7 +277,7 @@ type MetadataOptions struct {
 	// cluster nodes have.
 	// +optional
 	// +slipway:rule=MD3
-	// +kubebuilder:validation:XValidation:rule=`self == 'disabled'`,message="EC2 does not launch instances that show their tags in metadata when a tag key has a slash, as kubernetes.io/cluster/<name> has: set instanceMetadataTags to disabled, or leave it out"
+	// +kubebuilder:validation:XValidation:rule=`self == 'disabled'`,message="EC2 does not launch instances that expose tags in instance metadata if a tag key contains a slash, as kubernetes.io/cluster/<name> does: set instanceMetadataTags to disabled, or omit it"
 	InstanceMetadataTags InstanceMetadataState `json:"instanceMetadataTags,omitempty"`
 }
 
@@ -328,11 +328,11 @@ type InstanceMarketOptions struct {
 // requests alone, whose instances are terminated.
 //
 // +slipway:rule=MK2
-// +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".maxPrice"
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",fieldPath=".maxPrice"
 // +slipway:rule=MK3
 // +kubebuilder:validation:XValidation:rule=`!has(self.validUntil) || (has(self.spotInstanceType) && self.spotInstanceType == 'persistent')`,message="validUntil is only valid for persistent requests: set spotInstanceType to persistent, or remove it",fieldPath=".validUntil"
 // +slipway:rule=MK4
-// +kubebuilder:validation:XValidation:rule=`!has(self.instanceInterruptionBehavior) || self.instanceInterruptionBehavior == 'terminate' || (has(self.spotInstanceType) && self.spotInstanceType == 'persistent')`,message="instances of one-time requests are terminated when they are interrupted: set spotInstanceType to persistent, or instanceInterruptionBehavior to terminate",fieldPath=".instanceInterruptionBehavior"
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceInterruptionBehavior) || self.instanceInterruptionBehavior == 'terminate' || (has(self.spotInstanceType) && self.spotInstanceType == 'persistent')`,message="instances of one-time requests are always terminated when interrupted: set spotInstanceType to persistent, or instanceInterruptionBehavior to terminate",fieldPath=".instanceInterruptionBehavior"
 type SpotOptions struct {
 	// InstanceInterruptionBehavior is what becomes of an instance that AWS takes back. AWS's
 	// default: terminate.

@@ -3,7 +3,7 @@ package v1beta2
 // BlockDeviceMapping says what a device of the instance is.
 //
 // +slipway:rule=BD10
-// +kubebuilder:validation:XValidation:rule=`(has(self.ebs) ? 1 : 0) + (has(self.virtualName) ? 1 : 0) + (has(self.noDevice) && self.noDevice ? 1 : 0) == 1`,message="a device is one thing: give one of ebs, virtualName and noDevice: true"
+// +kubebuilder:validation:XValidation:rule=`(has(self.ebs) ? 1 : 0) + (has(self.virtualName) ? 1 : 0) + (has(self.noDevice) && self.noDevice ? 1 : 0) == 1`,message="exactly one of ebs, virtualName, and noDevice: true must be set"
 type BlockDeviceMapping struct {
 	// DeviceName is the name under which the instance sees the device, such as /dev/sdb.
 	// +required
@@ -20,7 +20,7 @@ type BlockDeviceMapping struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +slipway:rule=BD10
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^ephemeral([0-9]|1[0-9]|2[0-3])$')`,message="virtualName must be one of ephemeral0 to ephemeral23"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^ephemeral([0-9]|1[0-9]|2[0-3])$')`,message="virtualName must be ephemeral0 to ephemeral23"
 	VirtualName string `json:"virtualName,omitempty"`
 
 	// NoDevice leaves out a device that the image has.
@@ -32,29 +32,29 @@ type BlockDeviceMapping struct {
 // what is left out is the image's.
 //
 // +slipway:rule=BD3
-// +kubebuilder:validation:XValidation:rule=`!has(self.snapshotId) || self.snapshotId == "" || !has(self.encrypted)`,message="the snapshot says whether the volume is encrypted: remove encrypted, or snapshotId",fieldPath=".encrypted"
+// +kubebuilder:validation:XValidation:rule=`!has(self.snapshotId) || self.snapshotId == "" || !has(self.encrypted)`,message="the snapshot determines whether the volume is encrypted: remove encrypted, or snapshotId",fieldPath=".encrypted"
 // +slipway:rule=BD4
-// +kubebuilder:validation:XValidation:rule=`!has(self.kmsKeyId) || self.kmsKeyId == "" || (has(self.encrypted) && self.encrypted)`,message="kmsKeyId needs an encrypted volume: set encrypted to true, or remove kmsKeyId",fieldPath=".encrypted"
+// +kubebuilder:validation:XValidation:rule=`!has(self.kmsKeyId) || self.kmsKeyId == "" || (has(self.encrypted) && self.encrypted)`,message="kmsKeyId requires an encrypted volume: set encrypted to true, or remove kmsKeyId",fieldPath=".encrypted"
 // +slipway:rule=BD5
-// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || !has(self.volumeType) || self.volumeType in ["", 'gp3', 'io1', 'io2']`,message="iops is only valid for gp3, io1 and io2 volumes: remove iops, or change volumeType",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || !has(self.volumeType) || self.volumeType in ["", 'gp3', 'io1', 'io2']`,message="iops is only valid for gp3, io1, and io2 volumes: remove iops, or change volumeType",fieldPath=".iops"
 // +slipway:rule=BD5
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || !(self.volumeType in ['io1', 'io2']) || has(self.iops)`,message="io1 and io2 volumes need iops",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || !(self.volumeType in ['io1', 'io2']) || has(self.iops)`,message="iops is required for io1 and io2 volumes",fieldPath=".iops"
 // +slipway:rule=BD6
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || self.volumeType != 'gp3' || !has(self.iops) || (self.iops >= 3000 && self.iops <= 80000)`,message="iops of gp3 volumes must be from 3,000 to 80,000",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || self.volumeType != 'gp3' || !has(self.iops) || (self.iops >= 3000 && self.iops <= 80000)`,message="iops of gp3 volumes must be between 3,000 and 80,000",fieldPath=".iops"
 // +slipway:rule=BD6
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || self.volumeType != 'io1' || !has(self.iops) || self.iops <= 64000`,message="iops of io1 volumes must be from 100 to 64,000",fieldPath=".iops"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeType) || self.volumeType != 'io1' || !has(self.iops) || self.iops <= 64000`,message="iops of io1 volumes must be between 100 and 64,000",fieldPath=".iops"
 // +slipway:rule=BD7
 // +kubebuilder:validation:XValidation:rule=`!has(self.throughput) || (has(self.volumeType) && self.volumeType == 'gp3')`,message="throughput is only valid for gp3 volumes: set volumeType to gp3, or remove throughput",fieldPath=".throughput"
 // +slipway:rule=BD8
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || !(self.volumeType in ['gp2', 'io1']) || self.volumeSize <= 16384`,message="gp2 and io1 volumes have at most 16,384 GiB",fieldPath=".volumeSize"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || !(self.volumeType in ['gp2', 'io1']) || self.volumeSize <= 16384`,message="the size of gp2 and io1 volumes must be at most 16,384 GiB",fieldPath=".volumeSize"
 // +slipway:rule=BD8
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || !(self.volumeType in ['io1', 'io2']) || self.volumeSize >= 4`,message="io1 and io2 volumes have at least 4 GiB",fieldPath=".volumeSize"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || !(self.volumeType in ['io1', 'io2']) || self.volumeSize >= 4`,message="the size of io1 and io2 volumes must be at least 4 GiB",fieldPath=".volumeSize"
 // +slipway:rule=BD8
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || !(self.volumeType in ['st1', 'sc1']) || (self.volumeSize >= 125 && self.volumeSize <= 16384)`,message="st1 and sc1 volumes have 125 to 16,384 GiB",fieldPath=".volumeSize"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || !(self.volumeType in ['st1', 'sc1']) || (self.volumeSize >= 125 && self.volumeSize <= 16384)`,message="the size of st1 and sc1 volumes must be between 125 and 16,384 GiB",fieldPath=".volumeSize"
 // +slipway:rule=BD8
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || self.volumeType != 'standard' || self.volumeSize <= 1024`,message="standard volumes have at most 1,024 GiB",fieldPath=".volumeSize"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeSize) || !has(self.volumeType) || self.volumeType != 'standard' || self.volumeSize <= 1024`,message="the size of standard volumes must be at most 1,024 GiB",fieldPath=".volumeSize"
 // +slipway:rule=BD9
-// +kubebuilder:validation:XValidation:rule=`!has(self.volumeInitializationRate) || (has(self.snapshotId) && self.snapshotId != "")`,message="volumeInitializationRate is only valid for volumes of a snapshot: give snapshotId, or remove it",fieldPath=".volumeInitializationRate"
+// +kubebuilder:validation:XValidation:rule=`!has(self.volumeInitializationRate) || (has(self.snapshotId) && self.snapshotId != "")`,message="volumeInitializationRate is only valid for volumes that are created from a snapshot: set snapshotId, or remove volumeInitializationRate",fieldPath=".volumeInitializationRate"
 type EBSBlockDevice struct {
 	// DeleteOnTermination deletes the volume with the instance. Default: true, also for volumes
 	// that the image would leave.
@@ -86,7 +86,7 @@ type EBSBlockDevice struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^snap-[0-9a-f]{8,17}$')`,message="give the id of a snapshot (snap-...)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^snap-[0-9a-f]{8,17}$')`,message="must be the ID of a snapshot (snap-...)"
 	SnapshotID string `json:"snapshotId,omitempty"`
 
 	// Throughput that is provisioned, in MiB/s, for gp3.

@@ -41,7 +41,7 @@ const (
 	LaunchConfigCauseRolledBack LaunchConfigCause = "RolledBack"
 	// LaunchConfigCausePinned is spec.pinnedVersion.
 	LaunchConfigCausePinned LaunchConfigCause = "Pinned"
-	// LaunchConfigCauseTemplateLost is a launch template that somebody else deleted.
+	// LaunchConfigCauseTemplateLost is a launch template that was deleted outside Slipway.
 	LaunchConfigCauseTemplateLost LaunchConfigCause = "TemplateLost"
 	// LaunchConfigCauseAdopted is a launch template of Cluster API Provider AWS's that was taken over.
 	LaunchConfigCauseAdopted LaunchConfigCause = "Adopted"

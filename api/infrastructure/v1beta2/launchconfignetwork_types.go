@@ -4,19 +4,19 @@ package v1beta2
 // ignores its subnet and takes the group's.
 //
 // +slipway:rule=NI3
-// +kubebuilder:validation:XValidation:rule=`!has(self.ipv4PrefixCount) || !has(self.ipv4Prefixes)`,message="ipv4PrefixCount has EC2 choose prefixes, and ipv4Prefixes names them: remove one of the two",fieldPath=".ipv4PrefixCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.ipv4PrefixCount) || !has(self.ipv4Prefixes)`,message="ipv4PrefixCount and ipv4Prefixes are mutually exclusive: remove one of them",fieldPath=".ipv4PrefixCount"
 // +slipway:rule=NI3
-// +kubebuilder:validation:XValidation:rule=`!has(self.ipv6PrefixCount) || !has(self.ipv6Prefixes)`,message="ipv6PrefixCount has EC2 choose prefixes, and ipv6Prefixes names them: remove one of the two",fieldPath=".ipv6PrefixCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.ipv6PrefixCount) || !has(self.ipv6Prefixes)`,message="ipv6PrefixCount and ipv6Prefixes are mutually exclusive: remove one of them",fieldPath=".ipv6PrefixCount"
 // +slipway:rule=NI3
-// +kubebuilder:validation:XValidation:rule=`!has(self.ipv6AddressCount) || !has(self.ipv6Addresses)`,message="ipv6AddressCount has EC2 choose addresses, and ipv6Addresses names them: remove one of the two",fieldPath=".ipv6AddressCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.ipv6AddressCount) || !has(self.ipv6Addresses)`,message="ipv6AddressCount and ipv6Addresses are mutually exclusive: remove one of them",fieldPath=".ipv6AddressCount"
 // +slipway:rule=NI3
-// +kubebuilder:validation:XValidation:rule=`!has(self.secondaryPrivateIpAddressCount) || !has(self.privateIpAddresses) || size(self.privateIpAddresses) < 2`,message="secondaryPrivateIpAddressCount has EC2 choose addresses, and privateIpAddresses names several: remove one of the two",fieldPath=".secondaryPrivateIpAddressCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.secondaryPrivateIpAddressCount) || !has(self.privateIpAddresses) || size(self.privateIpAddresses) < 2`,message="secondaryPrivateIpAddressCount cannot be combined with several privateIpAddresses: remove one of them",fieldPath=".secondaryPrivateIpAddressCount"
 // +slipway:rule=NI4
-// +kubebuilder:validation:XValidation:rule=`!has(self.interfaceType) || self.interfaceType != 'efa-only' || !(has(self.privateIpAddress) || has(self.privateIpAddresses) || has(self.secondaryPrivateIpAddressCount) || has(self.ipv4PrefixCount) || has(self.ipv4Prefixes) || has(self.ipv6AddressCount) || has(self.ipv6Addresses) || has(self.ipv6PrefixCount) || has(self.ipv6Prefixes) || (has(self.associatePublicIpAddress) && self.associatePublicIpAddress))`,message="an interface of type efa-only has no IP addresses: remove them, or set interfaceType to efa",fieldPath=".interfaceType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.interfaceType) || self.interfaceType != 'efa-only' || !(has(self.privateIpAddress) || has(self.privateIpAddresses) || has(self.secondaryPrivateIpAddressCount) || has(self.ipv4PrefixCount) || has(self.ipv4Prefixes) || has(self.ipv6AddressCount) || has(self.ipv6Addresses) || has(self.ipv6PrefixCount) || has(self.ipv6Prefixes) || (has(self.associatePublicIpAddress) && self.associatePublicIpAddress))`,message="an interface of type efa-only cannot have IP addresses: remove them, or set interfaceType to efa",fieldPath=".interfaceType"
 // +slipway:rule=NI4
-// +kubebuilder:validation:XValidation:rule=`!has(self.interfaceType) || self.interfaceType != 'efa-only' || self.deviceIndex != 0 || (has(self.networkCardIndex) && self.networkCardIndex != 0)`,message="the primary interface has an IP address, which one of type efa-only has not: set interfaceType to efa, or give it another deviceIndex",fieldPath=".interfaceType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.interfaceType) || self.interfaceType != 'efa-only' || self.deviceIndex != 0 || (has(self.networkCardIndex) && self.networkCardIndex != 0)`,message="the primary interface must have an IP address, which type efa-only does not support: set interfaceType to efa, or change deviceIndex",fieldPath=".interfaceType"
 // +slipway:rule=NI6
-// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaceId) || self.networkInterfaceId == "" || !(has(self.groups) || has(self.subnet) || has(self.privateIpAddress) || has(self.privateIpAddresses) || has(self.secondaryPrivateIpAddressCount) || has(self.ipv4PrefixCount) || has(self.ipv4Prefixes) || has(self.ipv6AddressCount) || has(self.ipv6Addresses) || has(self.ipv6PrefixCount) || has(self.ipv6Prefixes) || (has(self.deleteOnTermination) && self.deleteOnTermination))`,message="networkInterfaceId names an interface that has groups, a subnet and addresses, and that outlives the instance: remove these fields, and deleteOnTermination: true",fieldPath=".networkInterfaceId"
+// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaceId) || self.networkInterfaceId == "" || !(has(self.groups) || has(self.subnet) || has(self.privateIpAddress) || has(self.privateIpAddresses) || has(self.secondaryPrivateIpAddressCount) || has(self.ipv4PrefixCount) || has(self.ipv4Prefixes) || has(self.ipv6AddressCount) || has(self.ipv6Addresses) || has(self.ipv6PrefixCount) || has(self.ipv6Prefixes) || (has(self.deleteOnTermination) && self.deleteOnTermination))`,message="networkInterfaceId refers to an existing interface, which has its own groups, subnet, and addresses, and remains when the instance is terminated: remove these fields, and deleteOnTermination: true",fieldPath=".networkInterfaceId"
 // +slipway:rule=NI9
 // +kubebuilder:validation:XValidation:rule=`!has(self.privateIpAddresses) || self.privateIpAddresses.filter(a, has(a.primary) && a.primary).size() <= 1`,message="an interface has one primary address: set primary for only one of privateIpAddresses",fieldPath=".privateIpAddresses"
 type NetworkInterface struct {
@@ -126,7 +126,7 @@ type NetworkInterface struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^eni-[0-9a-f]{8,17}$')`,message="give the id of a network interface (eni-...)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^eni-[0-9a-f]{8,17}$')`,message="must be the ID of a network interface (eni-...)"
 	NetworkInterfaceID string `json:"networkInterfaceId,omitempty"`
 
 	// PrimaryIPv6 keeps the first IPv6 address for as long as the interface is attached.
@@ -189,7 +189,7 @@ type ConnectionTrackingSpecification struct {
 // ENASRDSpecification sets up ENA Express, AWS's Scalable Reliable Datagram.
 //
 // +slipway:rule=NI8
-// +kubebuilder:validation:XValidation:rule=`!has(self.enaSrdUdpSpecification) || !has(self.enaSrdUdpSpecification.enaSrdUdpEnabled) || !self.enaSrdUdpSpecification.enaSrdUdpEnabled || (has(self.enaSrdEnabled) && self.enaSrdEnabled)`,message="UDP uses ENA Express only where it is enabled: set enaSrdEnabled to true",fieldPath=".enaSrdUdpSpecification"
+// +kubebuilder:validation:XValidation:rule=`!has(self.enaSrdUdpSpecification) || !has(self.enaSrdUdpSpecification.enaSrdUdpEnabled) || !self.enaSrdUdpSpecification.enaSrdUdpEnabled || (has(self.enaSrdEnabled) && self.enaSrdEnabled)`,message="ENA Express for UDP requires ENA Express: set enaSrdEnabled to true",fieldPath=".enaSrdUdpSpecification"
 type ENASRDSpecification struct {
 	// ENASRDEnabled enables ENA Express for TCP.
 	// +optional
@@ -223,12 +223,12 @@ type PrivateIPAddress struct {
 // SecondaryInterface is an interface in a secondary subnet. It is deleted with its instance.
 //
 // +slipway:rule=NI10
-// +kubebuilder:validation:XValidation:rule=`!has(self.privateIpAddressCount) || !has(self.privateIpAddresses)`,message="privateIpAddressCount has EC2 choose addresses, and privateIpAddresses names them: remove one of the two",fieldPath=".privateIpAddressCount"
+// +kubebuilder:validation:XValidation:rule=`!has(self.privateIpAddressCount) || !has(self.privateIpAddresses)`,message="privateIpAddressCount and privateIpAddresses are mutually exclusive: remove one of them",fieldPath=".privateIpAddressCount"
 type SecondaryInterface struct {
 	// DeleteOnTermination deletes the interface with the instance. EC2 offers nothing else.
 	// +optional
 	// +slipway:rule=NI10
-	// +kubebuilder:validation:XValidation:rule=`self`,message="a secondary interface is always deleted with its instance: set deleteOnTermination to true, or leave it out"
+	// +kubebuilder:validation:XValidation:rule=`self`,message="a secondary interface is always deleted with its instance: set deleteOnTermination to true, or omit it"
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 
 	// DeviceIndex is the place of the interface on its network card.
@@ -273,15 +273,15 @@ type SecondaryInterface struct {
 // Placement says on which hosts instances run. Auto Scaling and EKS choose zones by subnets.
 //
 // +slipway:rule=PL1
-// +kubebuilder:validation:XValidation:rule=`!(has(self.availabilityZone) && self.availabilityZone != "") || !(has(self.availabilityZoneId) && self.availabilityZoneId != "")`,message="availabilityZone and availabilityZoneId are two names of the same: remove one of the two",fieldPath=".availabilityZoneId"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.availabilityZone) && self.availabilityZone != "") || !(has(self.availabilityZoneId) && self.availabilityZoneId != "")`,message="availabilityZone and availabilityZoneId are mutually exclusive: remove one of them",fieldPath=".availabilityZoneId"
 // +slipway:rule=PL2
-// +kubebuilder:validation:XValidation:rule=`!(has(self.groupName) && self.groupName != "") || !(has(self.groupId) && self.groupId != "")`,message="groupName and groupId are two names of the same: remove one of the two",fieldPath=".groupId"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.groupName) && self.groupName != "") || !(has(self.groupId) && self.groupId != "")`,message="groupName and groupId are mutually exclusive: remove one of them",fieldPath=".groupId"
 // +slipway:rule=PL3
-// +kubebuilder:validation:XValidation:rule=`!(has(self.hostResourceGroupArn) && self.hostResourceGroupArn != "") || ((!has(self.tenancy) || self.tenancy == 'host') && (!has(self.hostId) || self.hostId == ""))`,message="with hostResourceGroupArn the host is chosen for you, of tenancy host: remove hostId, and set tenancy to host or leave it out",fieldPath=".hostResourceGroupArn"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.hostResourceGroupArn) && self.hostResourceGroupArn != "") || ((!has(self.tenancy) || self.tenancy == 'host') && (!has(self.hostId) || self.hostId == ""))`,message="hostResourceGroupArn selects the host, with tenancy host: remove hostId, and set tenancy to host or omit it",fieldPath=".hostResourceGroupArn"
 // +slipway:rule=PL4
-// +kubebuilder:validation:XValidation:rule=`!has(self.partitionNumber) || (has(self.groupName) && self.groupName != "") || (has(self.groupId) && self.groupId != "")`,message="a partition is one of a placement group: give groupName or groupId, or remove partitionNumber",fieldPath=".partitionNumber"
+// +kubebuilder:validation:XValidation:rule=`!has(self.partitionNumber) || (has(self.groupName) && self.groupName != "") || (has(self.groupId) && self.groupId != "")`,message="partitionNumber requires a placement group: set groupName or groupId, or remove partitionNumber",fieldPath=".partitionNumber"
 // +slipway:rule=PL6
-// +kubebuilder:validation:XValidation:rule=`!((has(self.affinity) && self.affinity != "") || (has(self.hostId) && self.hostId != "")) || (has(self.tenancy) && self.tenancy == 'host')`,message="affinity and hostId are about Dedicated Hosts: set tenancy to host, or remove them",fieldPath=".tenancy"
+// +kubebuilder:validation:XValidation:rule=`!((has(self.affinity) && self.affinity != "") || (has(self.hostId) && self.hostId != "")) || (has(self.tenancy) && self.tenancy == 'host')`,message="affinity and hostId are only valid for Dedicated Hosts: set tenancy to host, or remove them",fieldPath=".tenancy"
 type Placement struct {
 	// Affinity ties a stopped instance to its Dedicated Host (host), or does not (default).
 	// +optional
@@ -302,7 +302,7 @@ type Placement struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^pg-[0-9a-f]{8,17}$')`,message="give the id of a placement group (pg-...)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^pg-[0-9a-f]{8,17}$')`,message="must be the ID of a placement group (pg-...)"
 	GroupID string `json:"groupId,omitempty"`
 
 	// GroupName is the placement group by name.
@@ -314,14 +314,14 @@ type Placement struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^h-[0-9a-f]{8,17}$')`,message="give the id of a Dedicated Host (h-...)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^h-[0-9a-f]{8,17}$')`,message="must be the ID of a Dedicated Host (h-...)"
 	HostID string `json:"hostId,omitempty"`
 
 	// HostResourceGroupARN is the host resource group of Dedicated Hosts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/.+$')`,message="give the ARN of a host resource group (arn:aws:resource-groups:<region>:<account>:group/<name>)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/.+$')`,message="must be the ARN of a host resource group (arn:aws:resource-groups:<region>:<account>:group/<name>)"
 	HostResourceGroupARN string `json:"hostResourceGroupArn,omitempty"`
 
 	// PartitionNumber is the partition, in a placement group of that strategy.

@@ -1,25 +1,25 @@
 package v1beta2
 
-// ExistingLaunchTemplate names an EC2 launch template of somebody else's, in the account and region
+// ExistingLaunchTemplate names an EC2 launch template of another owner, in the account and region
 // of the cluster.
 //
 // +slipway:rule=LT3
-// +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.name) && self.name != "")`,message="give either id or name"
+// +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.name) && self.name != "")`,message="exactly one of id and name must be set"
 // +slipway:rule=SL51
-// +kubebuilder:validation:XValidation:rule=`(has(self.id) ? self.id : "") == (has(oldSelf.id) ? oldSelf.id : "") && (has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="a node group cannot change over to another launch template: put id or name back, or make a new AWSLaunchConfig"
+// +kubebuilder:validation:XValidation:rule=`(has(self.id) ? self.id : "") == (has(oldSelf.id) ? oldSelf.id : "") && (has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="a node group cannot switch to another launch template: restore the previous id or name, or create a new AWSLaunchConfig"
 type ExistingLaunchTemplate struct {
 	// ID of the launch template. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^lt-[0-9a-f]{8,17}$')`,message="give the id of a launch template, lt-..."
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^lt-[0-9a-f]{8,17}$')`,message="must be the ID of a launch template (lt-...)"
 	ID string `json:"id,omitempty"`
 
 	// Name of the launch template. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +slipway:rule=LT1
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name must have 3 to 128 characters: letters, digits, and ( ) . - / _"
 	Name string `json:"name,omitempty"`
 
 	// Version is a number, latest (the newest) or default (the template's default version). Pools
@@ -28,7 +28,7 @@ type ExistingLaunchTemplate struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SL52
-	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^([1-9][0-9]{0,17}|latest|default)$')`,message="a version is a number, latest or default (write latest for $Latest, default for $Default)"
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^([1-9][0-9]{0,17}|latest|default)$')`,message="a version must be a number, latest, or default (write latest for $Latest, default for $Default)"
 	Version string `json:"version,omitempty"`
 }
 
@@ -92,7 +92,7 @@ type ResolvedLaunchConfig struct {
 	SecurityGroupIDs []string `json:"securityGroupIDs,omitempty"`
 
 	// SubnetIDs are the subnets that the template's network interfaces are in. There are none where
-	// whoever launches chooses.
+	// the consumer of the launch template chooses it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -100,7 +100,7 @@ type ResolvedLaunchConfig struct {
 	SubnetIDs []string `json:"subnetIDs,omitempty"`
 
 	// AvailabilityZones are the zones that the template can be launched in. There are none where
-	// whoever launches chooses.
+	// the consumer of the launch template chooses it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -108,7 +108,7 @@ type ResolvedLaunchConfig struct {
 	AvailabilityZones []string `json:"availabilityZones,omitempty"`
 
 	// EphemeralStorageGiB is the size of the volume that has containers, their logs and emptyDir
-	// volumes. It is left out where nobody knows it.
+	// volumes. It is omitted if it is unknown.
 	// +optional
 	EphemeralStorageGiB int64 `json:"ephemeralStorageGiB,omitempty"`
 

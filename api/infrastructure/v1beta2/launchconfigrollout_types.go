@@ -25,7 +25,7 @@ type LaunchConfigControl struct {
 	// once; Manual, when the annotation infrastructure.cluster.x-k8s.io/approved-version has the
 	// number of its version, which is made and shown in status.pendingVersion of the
 	// AWSLaunchConfig. Until then what was launched before goes on, with new join tokens. The first
-	// version waits for nobody. Default: Automatic.
+	// version does not wait. Default: Automatic.
 	// +optional
 	Rollout LaunchConfigRollout `json:"rollout,omitempty"`
 

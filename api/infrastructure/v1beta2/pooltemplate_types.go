@@ -26,7 +26,7 @@ type AWSMachinePoolTemplateSpec struct {
 // AWSMachinePoolTemplateResource is an AWSMachinePool without a name.
 //
 // +slipway:rule=SL30
-// +kubebuilder:validation:XValidation:rule=`!has(self.spec.providerID) && !has(self.spec.providerIDList)`,message="providerID and providerIDList are of one pool, whose controller writes them: leave them out of a template",fieldPath=".spec.providerID"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.providerID) && !has(self.spec.providerIDList)`,message="Slipway sets providerID and providerIDList of each pool: remove them from the template",fieldPath=".spec.providerID"
 type AWSMachinePoolTemplateResource struct {
 	// Metadata of the pools.
 	// +optional
@@ -74,9 +74,9 @@ type AWSManagedMachinePoolTemplateSpec struct {
 // AWSManagedMachinePoolTemplateResource is an AWSManagedMachinePool without a name.
 //
 // +slipway:rule=SL30
-// +kubebuilder:validation:XValidation:rule=`!has(self.spec.providerIDList)`,message="providerIDList is of one pool, whose controller writes it: leave it out of a template",fieldPath=".spec.providerIDList"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.providerIDList)`,message="Slipway sets providerIDList of each pool: remove it from the template",fieldPath=".spec.providerIDList"
 // +slipway:rule=SL31
-// +kubebuilder:validation:XValidation:rule=`!has(self.spec.eksNodegroupName) || self.spec.eksNodegroupName == ""`,message="a cluster has one node group of a name, and a template many pools: leave eksNodegroupName out",fieldPath=".spec.eksNodegroupName"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.eksNodegroupName) || self.spec.eksNodegroupName == ""`,message="node group names are unique in a cluster, but a template is used for many pools: remove eksNodegroupName",fieldPath=".spec.eksNodegroupName"
 type AWSManagedMachinePoolTemplateResource struct {
 	// Metadata of the pools.
 	// +optional

@@ -13,21 +13,21 @@ import (
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`self.all(k, size(k) >= 1 && size(k) <= 128)`,message="tag keys must be 1 to 128 characters long"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$') && self[k].matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$'))`,message="tag keys and values may only have letters, digits, spaces and _ . : / = + - @"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$') && self[k].matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$'))`,message="tag keys and values must contain only letters, digits, spaces, and _ . : / = + - @"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('aws:'))`,message="tag keys must not begin with aws:, which AWS keeps for itself"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('aws:'))`,message="tag keys must not begin with aws:, which is reserved for AWS"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`size(self) <= ('Name' in self ? 45 : 44)`,message="AWS allows 50 tags on a resource, and six are the controller's: give at most 44, or 45 with Name"
+// +kubebuilder:validation:XValidation:rule=`size(self) <= ('Name' in self ? 45 : 44)`,message="AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44, or 45 if Name is one of them"
 // +slipway:rule=TG3
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('sigs.k8s.io/cluster-api-provider-aws/') && !k.startsWith('slipway.infrastructure.cluster.x-k8s.io/'))`,message="tag keys that begin with kubernetes.io/cluster/, sigs.k8s.io/cluster-api-provider-aws/ or slipway.infrastructure.cluster.x-k8s.io/ say whose a resource is, and are set by the controller: remove them"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('sigs.k8s.io/cluster-api-provider-aws/') && !k.startsWith('slipway.infrastructure.cluster.x-k8s.io/'))`,message="tag keys that begin with kubernetes.io/cluster/, sigs.k8s.io/cluster-api-provider-aws/, or slipway.infrastructure.cluster.x-k8s.io/ identify the owner of a resource and are reserved for Slipway: remove them"
 // +slipway:rule=TG3
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('eks:') && !(k in ['karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.sh/managed-by', 'karpenter.sh/provisioner-name', 'karpenter.k8s.aws/ec2nodeclass']))`,message="tag keys of Amazon EKS (eks:...) and of Karpenter would have them take these instances for their own: remove them"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('eks:') && !(k in ['karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.sh/managed-by', 'karpenter.sh/provisioner-name', 'karpenter.k8s.aws/ec2nodeclass']))`,message="tag keys of Amazon EKS (eks:...) and of Karpenter are reserved, because these programs would manage the instances as their own: remove them"
 type Tags map[string]string
 
 // AWSResourceReference names AWS resources by id, or describes them by filters.
 //
 // +slipway:rule=SL1
-// +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.filters) && size(self.filters) > 0)`,message="give either id or filters, not both"
+// +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.filters) && size(self.filters) > 0)`,message="exactly one of id and filters must be set"
 type AWSResourceReference struct {
 	// ID of the resource.
 	// +optional

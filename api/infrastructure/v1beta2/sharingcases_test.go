@@ -21,7 +21,7 @@ const inTemplate = "spec: {template: {spec: %s}}"
 var launchConfigTemplateCases = []ruleCase{
 	{
 		rule: "SL40", reason: "two launch templates cannot have one name", accept: `{name: ""}`, refuse: `{name: nodes}`,
-		says: "an EC2 launch template of its own",
+		says: "each AWSLaunchConfig has its own EC2 launch template, and the names must be unique",
 	},
 }
 
@@ -29,31 +29,31 @@ var launchConfigTemplateCases = []ruleCase{
 var sharingCases = []ruleCase{
 	{
 		rule: "SL41", reason: "one place of three", accept: `{awsLaunchTemplate: null, launchConfigTemplateRef: {name: nodes, namespace: shared}}`,
-		refuse: `{launchConfigTemplateRef: {name: nodes}}`, says: "give exactly one of",
+		refuse: `{launchConfigTemplateRef: {name: nodes}}`, says: "exactly one of awsLaunchTemplate, launchConfigRef, and launchConfigTemplateRef must be set",
 	},
 	{
 		rule: "SL41", reason: "and not none", accept: `{awsLaunchTemplate: {instanceType: m5.large}}`, refuse: `{awsLaunchTemplate: null}`,
-		says: "give exactly one of",
+		says: "exactly one of awsLaunchTemplate, launchConfigRef, and launchConfigTemplateRef must be set",
 	},
 	{
 		rule: "SL41", reason: "nor two references", accept: `{awsLaunchTemplate: null, launchConfigTemplateRef: {name: nodes}}`,
-		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, launchConfigTemplateRef: {name: nodes}}`, says: "give exactly one of",
+		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, launchConfigTemplateRef: {name: nodes}}`, says: "exactly one of awsLaunchTemplate, launchConfigRef, and launchConfigTemplateRef must be set",
 	},
 	{
 		rule: "SL43", reason: "a shared launch config keeps its own versions", accept: `{versionsToKeep: 3}`,
-		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, versionsToKeep: 3}`, says: "has a versionsToKeep of its own",
+		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, versionsToKeep: 3}`, says: "an AWSLaunchConfig has its own versionsToKeep",
 	},
 	{
 		rule: "SL43", reason: "no pool goes back for all", accept: `{refreshPreferences: {rollback: true}}`,
-		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, refreshPreferences: {rollback: true}}`, says: "set pinnedVersion there",
+		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, refreshPreferences: {rollback: true}}`, says: "rollback is not supported for a shared AWSLaunchConfig, because other pools may use it",
 	},
 	{
 		rule: "SL43", reason: "a shared launch config has its own bootstrap data", accept: `{bootstrapStorage: UserData}`,
-		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, bootstrapStorage: UserData}`, says: "has bootstrap data of its own",
+		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, bootstrapStorage: UserData}`, says: "an AWSLaunchConfig has its own bootstrap data",
 	},
 	{
 		rule: "SL43", reason: "nor is it held by one pool", accept: `{rollout: Manual, pinnedVersion: 1}`,
-		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, rollout: Manual}`, says: "has rollout and pinnedVersion of its own",
+		refuse: `{awsLaunchTemplate: null, launchConfigRef: {name: a}, rollout: Manual}`, says: "an AWSLaunchConfig has its own rollout and pinnedVersion",
 	},
 	{
 		rule: "SL44", reason: "two ways to roll out", accept: `{rollout: Automatic}`, refuse: `{rollout: Paused}`, says: "supported values",
@@ -74,12 +74,12 @@ var sharingTransitions = slices.Concat(referenceTransitions, existingTransitions
 var referenceTransitions = []transitionCase{
 	{
 		rule: "SL42", reason: "a shared launch config does not become the pool's own", kind: "AWSMachinePool",
-		from: `{awsLaunchTemplate: null, launchConfigRef: {name: a}}`, to: `{}`, says: "put launchConfigRef back as it was",
+		from: `{awsLaunchTemplate: null, launchConfigRef: {name: a}}`, to: `{}`, says: "a pool cannot switch between its own AWSLaunchConfig and a shared one",
 	},
 	{
 		rule: "SL42", reason: "nor the other way", kind: "AWSMachinePool",
 		from: `{awsLaunchTemplate: null, launchConfigTemplateRef: {name: a}}`, to: `{awsLaunchTemplate: null, launchConfigRef: {name: a}}`,
-		says: "put launchConfigRef back as it was",
+		says: "a pool cannot switch between its own AWSLaunchConfig and a shared one",
 	},
 	{
 		rule: "SL42", reason: "a group can launch from another", kind: "AWSMachinePool",

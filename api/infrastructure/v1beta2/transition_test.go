@@ -57,7 +57,7 @@ var transitionCases = []transitionCase{
 	},
 	{
 		rule: "SL2", reason: "a template of one cluster does not become another's", kind: "AWSLaunchConfig",
-		from: `{}`, to: `{clusterName: two}`, says: "clusterName cannot be changed",
+		from: `{}`, to: `{clusterName: two}`, says: "clusterName is immutable",
 	},
 }
 

@@ -24,78 +24,78 @@ var launchTemplateCases = []ruleCase{
 	{
 		rule: "LT6", reason: "CAPA ignores versionNumber; here the controller chooses, and says so",
 		accept: `{instanceType: m6i.large}`, refuse: `{versionNumber: 3}`,
-		says: "the controller chooses the launch template version",
+		says: "Slipway sets the launch template version",
 	},
 	{
 		rule: "IP1", reason: "an instance profile is given by name",
 		accept: `{iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io}`, refuse: `{iamInstanceProfile: "a b"}`,
-		says: "give the name of an instance profile",
+		says: "must be the name or ARN of an instance profile (arn:aws:iam::<account>:instance-profile/<name>), not the ARN of a role",
 	},
 	{
 		rule: "IP1", reason: "or by its ARN, of any partition; a role's ARN is a common mistake",
 		accept: `{iamInstanceProfile: "arn:aws-cn:iam::123456789012:instance-profile/path/nodes"}`,
 		refuse: `{iamInstanceProfile: "arn:aws:iam::123456789012:role/nodes"}`,
-		says:   "a role's ARN is not one",
+		says:   "must be the name or ARN of an instance profile (arn:aws:iam::<account>:instance-profile/<name>), not the ARN of a role",
 	},
 	{
 		rule: "IM1", reason: "an image has an id of 8 or 17 hexadecimal digits",
 		accept: `{ami: {id: ami-0123456789abcdef0}}`, refuse: `{ami: {id: my-image}}`,
-		says: "give the id of an image",
+		says: "must be an image ID (ami-...), or resolve:ssm",
 	},
 	{
 		rule: "IM1", reason: "an SSM parameter is resolved by the controller",
 		accept: `{ami: {id: "resolve:ssm:/golden/image:3"}}`, refuse: `{ami: {id: "resolve:ssm:"}}`,
-		says: "give the id of an image",
+		says: "must be an image ID (ami-...), or resolve:ssm",
 	},
 	{
 		rule: "IM2", reason: "CAPA ignores eksLookupType beside an id",
 		accept: `{ami: {eksLookupType: AmazonLinux2023}}`,
 		refuse: `{ami: {eksLookupType: AmazonLinux2023, id: ami-0123456789abcdef0}}`,
-		says:   "id says which image to take",
+		says:   "id determines the image, so eksLookupType has no effect",
 	},
 	{
 		rule: "IM2", reason: "CAPA ignores the lookup beside an id",
 		accept: `{ami: {}, imageLookupBaseOS: ubuntu-24.04}`,
 		refuse: `{ami: {id: ami-0123456789abcdef0}, imageLookupBaseOS: ubuntu-24.04}`,
-		says:   "ami says which image to take",
+		says:   "ami determines the image, so imageLookupFormat, imageLookupOrg, and imageLookupBaseOS have no effect",
 	},
 	{
 		rule: "IM2", reason: "CAPA ignores the lookup beside an EKS optimized image",
 		accept: `{ami: {eksLookupType: AmazonLinux}, imageLookupOrg: ""}`,
 		refuse: `{ami: {eksLookupType: AmazonLinux}, imageLookupOrg: "258751437250"}`,
-		says:   "ami says which image to take",
+		says:   "ami determines the image, so imageLookupFormat, imageLookupOrg, and imageLookupBaseOS have no effect",
 	},
 	{
 		rule: "SL70", reason: "the two fields are replaced, with white space as CAPA takes it",
 		accept: `{imageLookupFormat: "capa-ami-{{.BaseOS}}-?{{ .K8sVersion }}-*"}`, refuse: `{imageLookupFormat: "{{.Version}}"}`,
-		says: "may contain {{.BaseOS}} and {{.K8sVersion}}",
+		says: "imageLookupFormat must not contain expressions or braces other than {{.BaseOS}} and {{.K8sVersion}}",
 	},
 	{
 		rule: "SL70", reason: "nothing else is executed",
 		accept: `{imageLookupFormat: ""}`, refuse: `{imageLookupFormat: "{{range 2000000000}}aaaa{{end}}"}`,
-		says: "may contain {{.BaseOS}} and {{.K8sVersion}}",
+		says: "imageLookupFormat must not contain expressions or braces other than {{.BaseOS}} and {{.K8sVersion}}",
 	},
 	{
 		rule: "SL70", reason: "no image has a brace in its name",
 		accept: `{imageLookupFormat: "golden-*"}`, refuse: `{imageLookupFormat: "golden-{*"}`,
-		says: "may contain {{.BaseOS}} and {{.K8sVersion}}",
+		says: "imageLookupFormat must not contain expressions or braces other than {{.BaseOS}} and {{.K8sVersion}}",
 	},
 	{
 		rule: "BD1", reason: "a volume without a device name is attached nowhere",
 		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 8}]}`, refuse: `{nonRootVolumes: [{size: 8}]}`,
-		says: "needs a deviceName",
+		says: "every item of nonRootVolumes must have a deviceName, such as /dev/sdb",
 	},
 	{
 		rule: "BD1", reason: "EC2 attaches one volume per device name",
 		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 8}, {deviceName: /dev/sdc, size: 8}]}`,
 		refuse: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 8}, {deviceName: /dev/sdb, size: 9}]}`,
-		says:   "same deviceName",
+		says:   "every item of nonRootVolumes must have a unique deviceName",
 	},
 	{
 		rule: "BD1", reason: "the root volume has a device name too",
 		accept: `{rootVolume: {deviceName: /dev/xvda, size: 8}, nonRootVolumes: [{deviceName: /dev/sdb, size: 8}]}`,
 		refuse: `{rootVolume: {deviceName: /dev/sdb, size: 8}, nonRootVolumes: [{deviceName: /dev/sdb, size: 8}]}`,
-		says:   "has the deviceName of rootVolume",
+		says:   "deviceName in nonRootVolumes must differ from rootVolume.deviceName",
 	},
 	{
 		rule: "BD2", reason: "a volume has a size",
@@ -121,22 +121,22 @@ var launchTemplateCases = []ruleCase{
 	{
 		rule: "BD5", reason: "io1 has no default",
 		accept: `{rootVolume: {size: 8, type: io1, iops: 400}}`, refuse: `{rootVolume: {size: 8, type: io1}}`,
-		says: "io1 and io2 volumes need iops",
+		says: "iops is required for io1 and io2 volumes",
 	},
 	{
 		rule: "BD6", reason: "gp3 has a baseline of 3,000",
 		accept: `{rootVolume: {size: 200, type: gp3, iops: 80000}}`, refuse: `{rootVolume: {size: 8, type: gp3, iops: 2999}}`,
-		says: "from 3,000 to 80,000",
+		says: "iops of gp3 volumes must be between 3,000 and 80,000",
 	},
 	{
 		rule: "BD6", reason: "io1 ends at 64,000",
 		accept: `{rootVolume: {size: 2000, type: io1, iops: 64000}}`,
-		refuse: `{rootVolume: {size: 2000, type: io1, iops: 64001}}`, says: "from 100 to 64,000",
+		refuse: `{rootVolume: {size: 2000, type: io1, iops: 64001}}`, says: "iops of io1 volumes must be between 100 and 64,000",
 	},
 	{
 		rule: "BD6", reason: "io2 begins at 100",
 		accept: `{rootVolume: {size: 8, type: io2, iops: 100}}`, refuse: `{rootVolume: {size: 8, type: io2, iops: 99}}`,
-		says: "from 100 to 256,000",
+		says: "iops of io2 volumes must be between 100 and 256,000",
 	},
 	{
 		rule: "BD7", reason: "throughput is gp3's",
@@ -157,7 +157,7 @@ var launchTemplateCases = []ruleCase{
 	{
 		rule: "BD8", reason: "st1 begins at 125 GiB",
 		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 125, type: st1}]}`,
-		refuse: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 124, type: st1}]}`, says: "125 to 16,384 GiB",
+		refuse: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 124, type: st1}]}`, says: "the size of st1 and sc1 volumes must be between 125 and 16,384 GiB",
 	},
 	{
 		rule: "BD8", reason: "standard ends at 1 TiB",
@@ -187,29 +187,29 @@ var launchTemplateCases = []ruleCase{
 	{
 		rule: "MK2", reason: "EC2 refuses 0.001 and below",
 		accept: `{spotMarketOptions: {maxPrice: "0.0011"}}`, refuse: `{spotMarketOptions: {maxPrice: "0.001"}}`,
-		says: "decimal number above 0.001",
+		says: "maxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",
 	},
 	{
 		rule: "MK2", reason: "CAPA's pattern for maxPrice was misspelled, and let everything pass",
 		accept: `{spotMarketOptions: {maxPrice: ""}}`, refuse: `{spotMarketOptions: {maxPrice: "five"}}`,
-		says: "decimal number above 0.001",
+		says: "maxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",
 	},
 	{
 		rule: "MK6", reason: "a Capacity Block is named",
 		accept: `{marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}`,
-		refuse: `{marketType: CapacityBlock}`, says: "needs capacityReservationId",
+		refuse: `{marketType: CapacityBlock}`, says: "marketType CapacityBlock requires capacityReservationId",
 	},
 	{
 		rule: "MK6", reason: "a Capacity Block was bought for one type",
 		accept: `{marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0, instanceType: p5.48xlarge}`,
 		refuse: `{marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0, instanceType: null}`,
-		says:   "needs instanceType",
+		says:   "marketType CapacityBlock requires instanceType",
 	},
 	{
 		rule: "CR2", reason: "a reservation that is named is the only one to use",
 		accept: `{capacityReservationId: cr-0123456789abcdef0, capacityReservationPreference: CapacityReservationsOnly}`,
 		refuse: `{capacityReservationId: cr-0123456789abcdef0, capacityReservationPreference: Open}`,
-		says:   "set capacityReservationPreference to CapacityReservationsOnly",
+		says:   "capacityReservationId requires capacityReservationPreference CapacityReservationsOnly",
 	},
 	{
 		rule: "CR3", reason: "Spot cannot use reservations",
@@ -221,12 +221,12 @@ var launchTemplateCases = []ruleCase{
 		rule: "SL1", reason: "a security group is named or described",
 		accept: `{additionalSecurityGroups: [{id: sg-1}, {filters: [{name: "tag:Name", values: [a]}]}]}`,
 		refuse: `{additionalSecurityGroups: [{id: sg-1, filters: [{name: "tag:Name", values: [a]}]}]}`,
-		says:   "either id or filters",
+		says:   "exactly one of id and filters must be set",
 	},
 	{
 		rule: "SL1", reason: "a reference to nothing would do nothing",
 		accept: `{additionalSecurityGroups: [{id: sg-1, filters: []}]}`,
-		refuse: `{additionalSecurityGroups: [{id: ""}]}`, says: "either id or filters",
+		refuse: `{additionalSecurityGroups: [{id: ""}]}`, says: "exactly one of id and filters must be set",
 	},
 }
 
@@ -267,26 +267,26 @@ var sharedCases = []ruleCase{
 		rule: "TG2", reason: "50 tags", accept: tags(44), refuse: tags(51), says: "must have at most 50 items",
 	},
 	{
-		rule: "TG2", reason: "six of them are the controller's", accept: tags(44), refuse: tags(45), says: "give at most 44",
+		rule: "TG2", reason: "six of them are the controller's", accept: tags(44), refuse: tags(45), says: "AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44, or 45 if Name is one of them",
 	},
 	{
 		rule: "TG2", reason: "Name is one of the six", accept: strings.Replace(tags(45), "k0:", "Name:", 1),
-		refuse: strings.Replace(tags(46), "k0:", "Name:", 1), says: "or 45 with Name",
+		refuse: strings.Replace(tags(46), "k0:", "Name:", 1), says: "AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44, or 45 if Name is one of them",
 	},
 	{
 		rule: "TG3", reason: "ownership is the controller's to say",
 		accept: `{additionalTags: {kubernetes.io/created-for: x}}`,
-		refuse: `{additionalTags: {kubernetes.io/cluster/one: shared}}`, says: "say whose a resource is",
+		refuse: `{additionalTags: {kubernetes.io/cluster/one: shared}}`, says: "tag keys that begin with kubernetes.io/cluster/, sigs.k8s.io/cluster-api-provider-aws/, or slipway.infrastructure.cluster.x-k8s.io/ identify the owner of a resource and are reserved for Slipway",
 	},
 	{
 		rule: "TG3", reason: "CAPA's ownership tags",
 		accept: `{additionalTags: {Name: mine}}`,
-		refuse: `{additionalTags: {sigs.k8s.io/cluster-api-provider-aws/role: bastion}}`, says: "say whose a resource is",
+		refuse: `{additionalTags: {sigs.k8s.io/cluster-api-provider-aws/role: bastion}}`, says: "tag keys that begin with kubernetes.io/cluster/, sigs.k8s.io/cluster-api-provider-aws/, or slipway.infrastructure.cluster.x-k8s.io/ identify the owner of a resource and are reserved for Slipway",
 	},
 	{
 		rule: "TG3", reason: "Karpenter ends instances with its tags that it has no NodeClaim for",
 		accept: `{additionalTags: {karpenter.sh/discovery: one}}`,
-		refuse: `{additionalTags: {karpenter.sh/nodepool: default}}`, says: "take these instances for their own",
+		refuse: `{additionalTags: {karpenter.sh/nodepool: default}}`, says: "tag keys of Amazon EKS (eks:...) and of Karpenter are reserved, because these programs would manage the instances as their own",
 	},
 }
 
@@ -305,11 +305,11 @@ var poolCases = []ruleCase{
 	{
 		rule: "LT1", reason: "EC2's alphabet for template names",
 		accept: `{awsLaunchTemplate: {name: "team/(a).b_c-1"}}`, refuse: `{awsLaunchTemplate: {name: "a b c"}}`,
-		says: "3 to 128 letters",
+		says: "a launch template name must have 3 to 128 characters",
 	},
 	{
 		rule: "LT1", reason: "the empty name is no name", accept: `{awsLaunchTemplate: {name: ""}}`,
-		refuse: `{awsLaunchTemplate: {name: ab}}`, says: "3 to 128 letters",
+		refuse: `{awsLaunchTemplate: {name: ab}}`, says: "a launch template name must have 3 to 128 characters",
 	},
 	{
 		rule: "AS2", reason: "a group has to know a type to launch",
@@ -338,7 +338,7 @@ var poolCases = []ruleCase{
 	},
 	{
 		rule: "AS9", reason: "bounds in order", accept: `{minSize: 3, maxSize: 3}`, refuse: `{minSize: 4, maxSize: 3}`,
-		says: "minSize must not be above maxSize",
+		says: "minSize must be less than or equal to maxSize",
 	},
 	{
 		rule: "AS9", reason: "no negative size", accept: `{minSize: 0}`, refuse: `{minSize: -1}`,
@@ -347,7 +347,7 @@ var poolCases = []ruleCase{
 	{
 		rule: "SL1", reason: "a subnet is named or described, as in CAPA",
 		accept: `{subnets: [{id: subnet-1}, {filters: [{name: "tag:role", values: [nodes]}]}]}`,
-		refuse: `{subnets: [{}]}`, says: "either id or filters",
+		refuse: `{subnets: [{}]}`, says: "exactly one of id and filters must be set",
 	},
 }
 
@@ -370,26 +370,26 @@ var madeConfigCases = []ruleCase{
 	},
 	{
 		rule: "LT1", reason: "EC2's alphabet for template names",
-		accept: `{launchTemplateName: "team/(a).b_c-1"}`, refuse: `{launchTemplateName: "a*b"}`, says: "3 to 128 letters",
+		accept: `{launchTemplateName: "team/(a).b_c-1"}`, refuse: `{launchTemplateName: "a*b"}`, says: "a launch template name must have 3 to 128 characters",
 	},
 	{
 		rule: "LT1", reason: "one field for one thing", accept: `{name: ""}`, refuse: `{name: nodes}`,
-		says: "name the EC2 launch template in launchTemplateName",
+		says: "name is not supported",
 	},
 	{
 		rule: "SL3", reason: "images are looked up for a version", accept: `{kubernetesVersion: v1.34.2+k3s1}`,
-		refuse: `{kubernetesVersion: "1.34"}`, says: "give a Kubernetes version",
+		refuse: `{kubernetesVersion: "1.34"}`, says: "must be a Kubernetes version, such as v1.34.2",
 	},
 	{
-		rule: "SL29", reason: "a dry run is of a type", accept: `{verify: DryRun}`, refuse: `{instanceType: "", verify: DryRun}`, says: "a dry run is of one instance type",
+		rule: "SL29", reason: "a dry run is of a type", accept: `{verify: DryRun}`, refuse: `{instanceType: "", verify: DryRun}`, says: "a dry run requires an instance type",
 	},
 	{
 		rule: "SL29", reason: "and of an image", accept: `{verify: DryRun, nodegroup: {amiType: CUSTOM}}`,
-		refuse: `{verify: DryRun, nodegroup: {amiType: AL2023_x86_64_STANDARD}}`, says: "without one there is no dry run",
+		refuse: `{verify: DryRun, nodegroup: {amiType: AL2023_x86_64_STANDARD}}`, says: "a dry run needs an image, but EKS chooses the image of this pool",
 	},
 	{
 		rule: "EK2", reason: "a node group has subnets", accept: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0}]}`,
-		refuse: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0, subnet: {id: subnet-1}}]}`, says: "a node group has subnets of its own",
+		refuse: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0, subnet: {id: subnet-1}}]}`, says: "EKS rejects launch templates that specify subnets, because a node group has its own",
 	},
 	{
 		rule: "EK3", reason: "EKS ends instances", accept: `{instanceInitiatedShutdownBehavior: terminate}`,
@@ -401,12 +401,12 @@ var madeConfigCases = []ruleCase{
 	},
 	{
 		rule: "EK5", reason: "the node group asks for Spot", accept: `{nodegroup: {amiType: CUSTOM}, instanceMarketOptions: {marketType: capacity-block}, capacityReservationId: cr-1}`,
-		refuse: `{nodegroup: {amiType: CUSTOM}, instanceMarketOptions: {marketType: spot}}`, says: "a node group asks for Spot by its capacityType",
+		refuse: `{nodegroup: {amiType: CUSTOM}, instanceMarketOptions: {marketType: spot}}`, says: "a node group requests Spot Instances with its capacityType, and EKS rejects launch templates that request them",
 	},
 	{
 		rule: "EK6", reason: "the node group lists types", accept: `{instanceType: null, instanceRequirements: {vCPUCount: {min: 1}, memoryMiB: {min: 1}}}`,
 		refuse: `{instanceType: null, nodegroup: {amiType: CUSTOM}, instanceRequirements: {vCPUCount: {min: 1}, memoryMiB: {min: 1}}}`,
-		says:   "EKS has node groups list their instance types",
+		says:   "EKS node groups must list their instance types",
 	},
 }
 
@@ -415,22 +415,23 @@ var (
 	machinePoolTemplateCases = []ruleCase{
 		{
 			rule: "SL30", reason: "the group is of one pool", accept: `{minSize: 2}`, refuse: `{providerID: "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:1"}`,
-			says: "leave them out of a template",
+			says: "Slipway sets providerID and providerIDList of each pool",
 		},
 		{
 			rule: "SL30", reason: "so are its instances", accept: `{minSize: 2}`, refuse: `{providerIDList: ["aws:///us-east-1a/i-1"]}`,
-			says: "leave them out of a template",
+			says: "Slipway sets providerID and providerIDList of each pool",
 		},
-		{rule: "AS9", reason: "bounds in order, as in a pool", accept: `{minSize: 3}`, refuse: `{minSize: 4}`, says: "minSize must not be above maxSize"},
+		{rule: "AS9", reason: "bounds in order, as in a pool", accept: `{minSize: 3}`, refuse: `{minSize: 4}`, says: "minSize must be less than or equal to " +
+			"maxSize"},
 	}
 	managedPoolTemplateCases = []ruleCase{
 		{
 			rule: "SL30", reason: "instances are of one pool", accept: `{labels: {team: payments}}`, refuse: `{providerIDList: ["aws:///us-east-1a/i-1"]}`,
-			says: "leave it out of a template",
+			says: "Slipway sets providerIDList of each pool",
 		},
 		{
 			rule: "SL31", reason: "two pools of a cluster cannot have one node group", accept: `{eksNodegroupName: ""}`, refuse: `{eksNodegroupName: nodes}`,
-			says: "leave eksNodegroupName out",
+			says: "node group names are unique in a cluster, but a template is used for many pools",
 		},
 	}
 )

@@ -52,7 +52,7 @@ type DisruptionBudget struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=6
 	// +slipway:rule=SP30
-	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 0 && self <= 100000 : self.matches('^([0-9]{1,5}|([0-9]{1,2}|100)%)$')`,message="nodes is a number such as 2, or a percentage such as 10%"
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 0 && self <= 100000 : self.matches('^([0-9]{1,5}|([0-9]{1,2}|100)%)$')`,message="nodes must be a number such as 2, or a percentage such as 10%"
 	Nodes intstr.IntOrString `json:"nodes"`
 
 	// Schedule is when the budget begins to apply, in UTC: five fields of cron (minute, hour, day
@@ -62,17 +62,17 @@ type DisruptionBudget struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SP31
-	// +kubebuilder:validation:XValidation:rule=`self.startsWith('@') ? self.matches('^@(annually|yearly|monthly|weekly|daily|midnight|hourly)$') : self.matches('^[^ ]+( [^ ]+){4}$')`,message="a schedule has five fields of cron, such as 0 9 * * mon-fri, or is one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, and @annually"
+	// +kubebuilder:validation:XValidation:rule=`self.startsWith('@') ? self.matches('^@(annually|yearly|monthly|weekly|daily|midnight|hourly)$') : self.matches('^[^ ]+( [^ ]+){4}$')`,message="a schedule must have five cron fields, such as 0 9 * * mon-fri, or be one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, and @annually"
 	// +slipway:rule=SP31
-	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[0].split(',').all(e, e.matches('^([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?$'))`,message="the first field is the minute: 0 to 59; * for any, with - for ranges, / for steps, and , between several"
+	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[0].split(',').all(e, e.matches('^([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?$'))`,message="the first field must be the minute: 0 to 59; * for any, with - for ranges, / for steps, and , for lists"
 	// +slipway:rule=SP31
-	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[1].split(',').all(e, e.matches('^([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?$'))`,message="the second field is the hour: 0 to 23; * for any, with - for ranges, / for steps, and , between several"
+	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[1].split(',').all(e, e.matches('^([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?$'))`,message="the second field must be the hour: 0 to 23; * for any, with - for ranges, / for steps, and , for lists"
 	// +slipway:rule=SP31
-	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[2].split(',').all(e, e.matches('^([*?]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?$'))`,message="the third field is the day of the month: 1 to 31; * for any, with - for ranges, / for steps, and , between several"
+	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[2].split(',').all(e, e.matches('^([*?]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?$'))`,message="the third field must be the day of the month: 1 to 31; * for any, with - for ranges, / for steps, and , for lists"
 	// +slipway:rule=SP31
-	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[3].split(',').all(e, e.matches('(?i)^([*]|(0?[1-9]|1[0-2]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(-(0?[1-9]|1[0-2]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))?)(/[1-9][0-9]?)?$'))`,message="the fourth field is the month: 1 to 12, or jan to dec; * for any, with - for ranges, / for steps, and , between several"
+	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[3].split(',').all(e, e.matches('(?i)^([*]|(0?[1-9]|1[0-2]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(-(0?[1-9]|1[0-2]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))?)(/[1-9][0-9]?)?$'))`,message="the fourth field must be the month: 1 to 12, or jan to dec; * for any, with - for ranges, / for steps, and , for lists"
 	// +slipway:rule=SP31
-	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[4].split(',').all(e, e.matches('(?i)^([*?]|([0-6]|sun|mon|tue|wed|thu|fri|sat)(-([0-6]|sun|mon|tue|wed|thu|fri|sat))?)(/[1-9][0-9]?)?$'))`,message="the fifth field is the day of the week: 0 (Sunday) to 6, or sun to sat; * for any, with - for ranges, / for steps, and , between several"
+	// +kubebuilder:validation:XValidation:rule=`self.split(' ').size() != 5 || self.split(' ')[4].split(',').all(e, e.matches('(?i)^([*?]|([0-6]|sun|mon|tue|wed|thu|fri|sat)(-([0-6]|sun|mon|tue|wed|thu|fri|sat))?)(/[1-9][0-9]?)?$'))`,message="the fifth field must be the day of the week: 0 (Sunday) to 6, or sun to sat; * for any, with - for ranges, / for steps, and , for lists"
 	Schedule string `json:"schedule,omitempty"`
 
 	// Duration is the time for which the budget applies, from each time of the schedule, such as 8h or 1h30m.
@@ -80,7 +80,7 @@ type DisruptionBudget struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SP32
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,4}h)?([0-9]{1,5}m)?(0s)?$') && self.matches('[1-9]')`,message="a duration has hours and minutes, such as 8h or 1h30m"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,4}h)?([0-9]{1,5}m)?(0s)?$') && self.matches('[1-9]')`,message="must be a duration in hours and minutes, such as 8h or 1h30m"
 	Duration *metav1.Duration `json:"duration,omitempty"`
 
 	// Reasons that the budget limits. Default: all.

@@ -23,7 +23,7 @@ const RetryAnnotation = "provisioning.karpenter.sh/retry"
 // ProvisionedNodeSpec records what was decided before the node was launched. It never changes, so a
 // launch that is repeated with it starts only one instance.
 //
-// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="what a node is launched with is decided once: delete the object to end the node"
+// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="spec.launch is immutable: delete the object to terminate the node"
 type ProvisionedNodeSpec struct {
 	// Provisioner that launches the node.
 	// +required

@@ -156,7 +156,7 @@ type ResolvedLaunchTemplate struct {
 	// +kubebuilder:validation:MaxLength=64
 	SpecDigest string `json:"specDigest,omitempty"`
 
-	// Facts are what nodes get of a launch template of somebody else's. They are missing where
+	// Facts are the properties that nodes get from a launch template of another owner. They are missing where
 	// nothing can be launched from it.
 	// +optional
 	Facts *LaunchTemplateFacts `json:"facts,omitempty"`
@@ -222,7 +222,7 @@ type LaunchTemplateFacts struct {
 // that nobody needs.
 //
 // +slipway:rule=SP9
-// +kubebuilder:validation:XValidation:rule=`self.metadata.name.size() <= 63`,message="nodes carry the name of their provisioner in a label: give one of at most 63 characters"
+// +kubebuilder:validation:XValidation:rule=`self.metadata.name.size() <= 63`,message="the name must have at most 63 characters, because it is the value of a label of nodes"
 type Provisioner struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -11,13 +11,13 @@ import (
 // ProvisionerSpec says which nodes may be launched for pending pods, and from what.
 //
 // +slipway:rule=PV2
-// +kubebuilder:validation:XValidation:rule=`!has(self.architecture) || !has(self.labels) || !('node.k8s.aws/launch-template-name' in self.labels || 'kubernetes.amazonaws.com/launchTemplateId' in self.labels)`,message="a launch template has the architecture of its image: remove architecture, or the label of the launch template",fieldPath=".architecture"
+// +kubebuilder:validation:XValidation:rule=`!has(self.architecture) || !has(self.labels) || !('node.k8s.aws/launch-template-name' in self.labels || 'kubernetes.amazonaws.com/launchTemplateId' in self.labels)`,message="the image of the launch template determines the architecture: remove architecture, or the label of the launch template",fieldPath=".architecture"
 // +slipway:rule=PV2
-// +kubebuilder:validation:XValidation:rule=`!has(self.architecture) || !(has(self.launchTemplateRef) || has(self.launchConfigRef))`,message="a launch template has the architecture of its image: remove architecture, or the reference to the launch template",fieldPath=".architecture"
+// +kubebuilder:validation:XValidation:rule=`!has(self.architecture) || !(has(self.launchTemplateRef) || has(self.launchConfigRef))`,message="the image of the launch template determines the architecture: remove architecture, or the reference to the launch template",fieldPath=".architecture"
 // +slipway:rule=SP1
-// +kubebuilder:validation:XValidation:rule=`(has(self.launchTemplateRef) ? 1 : 0) + (has(self.launchConfigRef) ? 1 : 0) + (has(self.labels) && ('node.k8s.aws/launch-template-name' in self.labels || 'kubernetes.amazonaws.com/launchTemplateId' in self.labels) ? 1 : 0) <= 1`,message="name one launch template: by a label, by launchTemplateRef or by launchConfigRef"
+// +kubebuilder:validation:XValidation:rule=`(has(self.launchTemplateRef) ? 1 : 0) + (has(self.launchConfigRef) ? 1 : 0) + (has(self.labels) && ('node.k8s.aws/launch-template-name' in self.labels || 'kubernetes.amazonaws.com/launchTemplateId' in self.labels) ? 1 : 0) <= 1`,message="only one launch template may be specified: by a label, launchTemplateRef, or launchConfigRef"
 // +slipway:rule=SP7
-// +kubebuilder:validation:XValidation:rule=`!has(self.taints) || !has(self.startupTaints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))`,message="a taint stays, or is removed while the node starts: list it in taints or in startupTaints",fieldPath=".startupTaints"
+// +kubebuilder:validation:XValidation:rule=`!has(self.taints) || !has(self.startupTaints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))`,message="a taint must not be in both taints and startupTaints: remove it from one of them",fieldPath=".startupTaints"
 type ProvisionerSpec struct {
 	// Cluster that the nodes join.
 	// +required
@@ -33,7 +33,7 @@ type ProvisionerSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	// +slipway:rule=SP7
-	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="a node has one taint of a key and an effect"
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="every taint must have a unique combination of key and effect"
 	Taints []Taint `json:"taints,omitempty"`
 
 	// StartupTaints are taints that nodes get once, when they register, and that another controller
@@ -45,7 +45,7 @@ type ProvisionerSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	// +slipway:rule=SP7
-	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="a node has one taint of a key and an effect"
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="every taint must have a unique combination of key and effect"
 	StartupTaints []Taint `json:"startupTaints,omitempty"`
 
 	// Zones that nodes may be in: pods choose among them. Default: those of the subnets.
@@ -54,7 +54,7 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=64
 	// +slipway:rule=SP2
-	// +kubebuilder:validation:XValidation:rule=`self.all(z, z.matches('^[a-z]{2,}(-[a-z0-9]+)+$'))`,message="give names of zones such as us-east-1a"
+	// +kubebuilder:validation:XValidation:rule=`self.all(z, z.matches('^[a-z]{2,}(-[a-z0-9]+)+$'))`,message="must be names of zones, such as us-east-1a"
 	Zones []string `json:"zones,omitempty"`
 
 	// InstanceTypes that nodes may have: pods choose among them. Default: every type of the region
@@ -64,7 +64,7 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=64
 	// +slipway:rule=SP2
-	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))`,message="give names of instance types such as m5.large"
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))`,message="must be names of instance types, such as m5.large"
 	InstanceTypes []string `json:"instanceTypes,omitempty"`
 
 	// Requirements that all nodes satisfy, in addition to zones, instanceTypes and architecture.
@@ -124,7 +124,7 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SP32
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$') && self.size() > 0`,message="a duration has hours, minutes, and seconds, such as 48h, 1h30m, or 300s"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$') && self.size() > 0`,message="must be a duration in hours, minutes, and seconds, such as 48h, 1h30m, or 300s"
 	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
 
 	// Labels of all nodes, unless a pod asks for another value. Those of node.k8s.aws choose the
@@ -174,14 +174,14 @@ type ProvisionerSpec struct {
 // ProvisionerCluster is the cluster that nodes join.
 //
 // +slipway:rule=SP3
-// +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="give endpoint and caBundle, or neither: a node that knows one of them cannot join"
+// +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="endpoint and caBundle must be set together, because a node needs both to join"
 type ProvisionerCluster struct {
 	// Name of the cluster, as in the tags of its resources. It never changes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +slipway:rule=SP11
-	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="nodes and default launch templates have the cluster's name: make another provisioner for another cluster"
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="cluster.name is immutable, because nodes and default launch templates have the cluster's name: create a new Provisioner"
 	Name string `json:"name"`
 
 	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default:
@@ -190,7 +190,7 @@ type ProvisionerCluster struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
 	// +slipway:rule=SP3
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9+/]+={0,2}$')`,message="give the certificates as PEM in base64, in one line"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9+/]+={0,2}$')`,message="must be PEM certificates, base64-encoded in one line"
 	CABundle string `json:"caBundle,omitempty"`
 
 	// Endpoint of the API server. Default: that of the EKS cluster of the name.
@@ -198,7 +198,7 @@ type ProvisionerCluster struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +slipway:rule=SP3
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^https://[^ /]+/?$')`,message="give an endpoint such as https://example.com:6443"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^https://[^ /]+/?$')`,message="must be an endpoint such as https://example.com:6443"
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
@@ -230,14 +230,14 @@ type Taint struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +slipway:rule=SP4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="a key is a name of at most 63 letters, digits and - _ . with or without a domain and / before it"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="a key must be a name of at most 63 letters, digits, and - _ . optionally with a domain and / before it"
 	Key string `json:"key"`
 
 	// Value of the taint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +slipway:rule=SP4
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')`,message="a value has at most 63 letters, digits and - _ . and begins and ends with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')`,message="a value must have at most 63 letters, digits, and - _ . and must begin and end with a letter or digit"
 	Value string `json:"value,omitempty"`
 
 	// Effect on pods that do not tolerate the taint.
@@ -256,71 +256,71 @@ type TaintEffect string
 // +kubebuilder:validation:MaxProperties=64
 //
 // +slipway:rule=SP4
-// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))`,message="a key is a name of at most 63 letters, digits and - _ . with or without a domain and / before it"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))`,message="a key must be a name of at most 63 letters, digits, and - _ . optionally with a domain and / before it"
 // +slipway:rule=SP4
-// +kubebuilder:validation:XValidation:rule=`self.all(k, k == 'node.k8s.aws/launch-template-name' || k == 'node.k8s.aws/launch-template-version' || k == 'kubernetes.amazonaws.com/launchTemplateVersion' || self[k].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))`,message="a value has at most 63 letters, digits and - _ . and begins and ends with a letter or digit"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k == 'node.k8s.aws/launch-template-name' || k == 'node.k8s.aws/launch-template-version' || k == 'kubernetes.amazonaws.com/launchTemplateVersion' || self[k].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))`,message="a value must have at most 63 letters, digits, and - _ . and must begin and end with a letter or digit"
 // +slipway:rule=PV1
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self || 'kubernetes.amazonaws.com/launchTemplateVersion' in self) || 'node.k8s.aws/launch-template-name' in self || 'kubernetes.amazonaws.com/launchTemplateId' in self`,message="a version belongs to a launch template: add node.k8s.aws/launch-template-name, or remove the version"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self || 'kubernetes.amazonaws.com/launchTemplateVersion' in self) || 'node.k8s.aws/launch-template-name' in self || 'kubernetes.amazonaws.com/launchTemplateId' in self`,message="node.k8s.aws/launch-template-version requires a launch template: add node.k8s.aws/launch-template-name, or remove the version"
 // +slipway:rule=PV3
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="node.k8s.aws/launch-template-name has a value that nodes cannot carry: it has at most 63 letters, digits and - _ . Name such a launch template in spec.launchTemplateRef"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="node.k8s.aws/launch-template-name must be a valid label value of at most 63 letters, digits, and - _ . For other names, use spec.launchTemplateRef"
 // +slipway:rule=PV4
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].size() >= 3`,message="node.k8s.aws/launch-template-name has at least 3 characters, as EC2's names have"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].size() >= 3`,message="node.k8s.aws/launch-template-name must have at least 3 characters, as names in EC2 do"
 // +slipway:rule=PV6
-// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/launch-template-version', 'kubernetes.amazonaws.com/launchTemplateVersion'].all(k, !(k in self) || self[k] == '$LATEST' || self[k].matches('^([0-9]+|latest|default)$'))`,message="a version is a number, latest or default (write latest for $Latest, default for $Default)"
+// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/launch-template-version', 'kubernetes.amazonaws.com/launchTemplateVersion'].all(k, !(k in self) || self[k] == '$LATEST' || self[k].matches('^([0-9]+|latest|default)$'))`,message="a version must be a number, latest, or default (write latest for $Latest, default for $Default)"
 // +slipway:rule=PV7
-// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/launch-template-version', 'kubernetes.amazonaws.com/launchTemplateVersion'].all(k, !(k in self) || !self[k].matches('^[0-9]+$') || self[k].matches('^[1-9][0-9]{0,17}$'))`,message="the number of a version is above 0, without zeros before it, and of at most 18 digits"
+// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/launch-template-version', 'kubernetes.amazonaws.com/launchTemplateVersion'].all(k, !(k in self) || !self[k].matches('^[0-9]+$') || self[k].matches('^[1-9][0-9]{0,17}$'))`,message="a version number must be positive, without leading zeros, and have at most 18 digits"
 // +slipway:rule=PV8
-// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/capacity-type', 'kubernetes.amazonaws.com/capacityType'].all(k, !(k in self) || self[k] == 'spot' || self[k] == 'on-demand')`,message="node.k8s.aws/capacity-type is spot or on-demand"
+// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/capacity-type', 'kubernetes.amazonaws.com/capacityType'].all(k, !(k in self) || self[k] == 'spot' || self[k] == 'on-demand')`,message="node.k8s.aws/capacity-type must be spot or on-demand"
 // +slipway:rule=PV9
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self) || !('kubernetes.amazonaws.com/launchTemplateVersion' in self) || self['node.k8s.aws/launch-template-version'] == self['kubernetes.amazonaws.com/launchTemplateVersion']`,message="kubernetes.amazonaws.com/launchTemplateVersion is the old spelling of node.k8s.aws/launch-template-version, and says otherwise: remove the old one"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self) || !('kubernetes.amazonaws.com/launchTemplateVersion' in self) || self['node.k8s.aws/launch-template-version'] == self['kubernetes.amazonaws.com/launchTemplateVersion']`,message="kubernetes.amazonaws.com/launchTemplateVersion is deprecated and conflicts with node.k8s.aws/launch-template-version: remove kubernetes.amazonaws.com/launchTemplateVersion"
 // +slipway:rule=PV9
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/capacity-type' in self) || !('kubernetes.amazonaws.com/capacityType' in self) || self['node.k8s.aws/capacity-type'] == self['kubernetes.amazonaws.com/capacityType']`,message="kubernetes.amazonaws.com/capacityType is the old spelling of node.k8s.aws/capacity-type, and says otherwise: remove the old one"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/capacity-type' in self) || !('kubernetes.amazonaws.com/capacityType' in self) || self['node.k8s.aws/capacity-type'] == self['kubernetes.amazonaws.com/capacityType']`,message="kubernetes.amazonaws.com/capacityType is deprecated and conflicts with node.k8s.aws/capacity-type: remove kubernetes.amazonaws.com/capacityType"
 // +slipway:rule=PV10
-// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self && 'kubernetes.amazonaws.com/launchTemplateId' in self)`,message="name one launch template: remove kubernetes.amazonaws.com/launchTemplateId"
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self && 'kubernetes.amazonaws.com/launchTemplateId' in self)`,message="only one launch template may be specified: remove kubernetes.amazonaws.com/launchTemplateId"
 // +slipway:rule=SP5
-// +kubebuilder:validation:XValidation:rule=`!('kubernetes.amazonaws.com/launchTemplateId' in self) || self['kubernetes.amazonaws.com/launchTemplateId'].matches('^lt-[0-9a-f]{8,17}$')`,message="kubernetes.amazonaws.com/launchTemplateId is an id, lt-...: name a launch template in node.k8s.aws/launch-template-name"
+// +kubebuilder:validation:XValidation:rule=`!('kubernetes.amazonaws.com/launchTemplateId' in self) || self['kubernetes.amazonaws.com/launchTemplateId'].matches('^lt-[0-9a-f]{8,17}$')`,message="kubernetes.amazonaws.com/launchTemplateId must be an ID (lt-...): to use a name, set node.k8s.aws/launch-template-name"
 // +slipway:rule=SP5
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('node.k8s.aws/') || k in ['node.k8s.aws/launch-template-name', 'node.k8s.aws/launch-template-version', 'node.k8s.aws/capacity-type'])`,message="the only labels of node.k8s.aws/ are launch-template-name, launch-template-version and capacity-type"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('node.k8s.aws/') || k in ['node.k8s.aws/launch-template-name', 'node.k8s.aws/launch-template-version', 'node.k8s.aws/capacity-type'])`,message="the only supported labels of node.k8s.aws/ are launch-template-name, launch-template-version, and capacity-type"
 // +slipway:rule=SP5
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.amazonaws.com/') || k in ['kubernetes.amazonaws.com/launchTemplateId', 'kubernetes.amazonaws.com/launchTemplateVersion', 'kubernetes.amazonaws.com/capacityType'])`,message="the only labels of kubernetes.amazonaws.com/ are launchTemplateId, launchTemplateVersion and capacityType, and they are old: use node.k8s.aws/"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.amazonaws.com/') || k in ['kubernetes.amazonaws.com/launchTemplateId', 'kubernetes.amazonaws.com/launchTemplateVersion', 'kubernetes.amazonaws.com/capacityType'])`,message="the only supported labels of kubernetes.amazonaws.com/ are launchTemplateId, launchTemplateVersion, and capacityType, and they are deprecated: use node.k8s.aws/"
 // +slipway:rule=SP6
-// +kubebuilder:validation:XValidation:rule=`!('kubernetes.io/arch' in self || 'beta.kubernetes.io/arch' in self)`,message="set spec.architecture in place of kubernetes.io/arch"
+// +kubebuilder:validation:XValidation:rule=`!('kubernetes.io/arch' in self || 'beta.kubernetes.io/arch' in self)`,message="use spec.architecture instead of the label kubernetes.io/arch"
 // +slipway:rule=SP6
-// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone', 'node.kubernetes.io/instance-type', 'beta.kubernetes.io/instance-type'])`,message="set spec.zones or spec.instanceTypes in place of the label: a node's zone and instance type are what it was launched with"
+// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone', 'node.kubernetes.io/instance-type', 'beta.kubernetes.io/instance-type'])`,message="use spec.zones or spec.instanceTypes instead of the label: the instance determines the zone and instance type of its node"
 // +slipway:rule=SP6
 // +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region', 'kubernetes.io/os', 'beta.kubernetes.io/os'])`,message="the instance determines the region and the operating system: remove the label"
 // +slipway:rule=SP6
-// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k.startsWith('karpenter.k8s.aws/'))`,message="labels of karpenter.k8s.aws/ say what the instance is: limit it in spec.requirements in place of the label"
+// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k.startsWith('karpenter.k8s.aws/'))`,message="labels of karpenter.k8s.aws/ describe the instance: use spec.requirements to restrict it instead"
 // +slipway:rule=PV20
-// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'kubernetes.io/hostname' && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^([^/]+[.])?karpenter[.]sh/'))`,message="kubernetes.io/hostname, kubernetes.io/cluster/ and karpenter.sh/ are set by others: remove the label"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'kubernetes.io/hostname' && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^([^/]+[.])?karpenter[.]sh/'))`,message="kubernetes.io/hostname, kubernetes.io/cluster/, and karpenter.sh/ are reserved for other components: remove the label"
 type Labels map[string]string
 
-// LaunchTemplateReference names an EC2 launch template of somebody else's.
+// LaunchTemplateReference names an EC2 launch template of another owner.
 //
 // +slipway:rule=SP1
-// +kubebuilder:validation:XValidation:rule=`has(self.id) != has(self.name)`,message="give either id or name"
+// +kubebuilder:validation:XValidation:rule=`has(self.id) != has(self.name)`,message="exactly one of id and name must be set"
 type LaunchTemplateReference struct {
 	// ID of the launch template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SP5
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^lt-[0-9a-f]{8,17}$')`,message="give the id of a launch template, lt-..."
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^lt-[0-9a-f]{8,17}$')`,message="must be the ID of a launch template (lt-...)"
 	ID string `json:"id,omitempty"`
 
 	// Name of the launch template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +slipway:rule=PV5
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name must have 3 to 128 characters: letters, digits, and ( ) . - / _"
 	Name string `json:"name,omitempty"`
 
 	// Version is a number, latest or default. Default: latest.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=PV6
-	// +kubebuilder:validation:XValidation:rule=`self == '$LATEST' || self.matches('^([0-9]+|latest|default)$')`,message="a version is a number, latest or default (write latest for $Latest, default for $Default)"
+	// +kubebuilder:validation:XValidation:rule=`self == '$LATEST' || self.matches('^([0-9]+|latest|default)$')`,message="a version must be a number, latest, or default (write latest for $Latest, default for $Default)"
 	// +slipway:rule=PV7
-	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[0-9]+$') || self.matches('^[1-9][0-9]{0,17}$')`,message="the number of a version is above 0, without zeros before it, and of at most 18 digits"
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[0-9]+$') || self.matches('^[1-9][0-9]{0,17}$')`,message="a version number must be positive, without leading zeros, and have at most 18 digits"
 	Version string `json:"version,omitempty"`
 }
 
@@ -330,7 +330,7 @@ type LaunchTemplateReference struct {
 // permissions of every profile here.
 //
 // +slipway:rule=SP12
-// +kubebuilder:validation:XValidation:rule=`has(self.names) || has(self.prefixes) || has(self.tags)`,message="set names, prefixes, or tags: pods may name no launch template otherwise"
+// +kubebuilder:validation:XValidation:rule=`has(self.names) || has(self.prefixes) || has(self.tags)`,message="at least one of names, prefixes, and tags must be set, or pods can use no launch template"
 type AllowedLaunchTemplates struct {
 	// Names of launch templates.
 	// +optional
@@ -355,7 +355,7 @@ type AllowedLaunchTemplates struct {
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=20
 	// +slipway:rule=SP12
-	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)`,message="a tag has a key of 1 to 128 characters and a value of at most 256"
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)`,message="a tag must have a key of 1 to 128 characters and a value of at most 256 characters"
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// InstanceProfiles limits the instance profiles that these launch templates may have: names or
@@ -388,9 +388,9 @@ type LaunchConfigReference struct {
 // Limits bound what all nodes of a provisioner have together.
 //
 // +slipway:rule=SP8
-// +kubebuilder:validation:XValidation:rule=`!has(self.cpu) || (type(self.cpu) == int ? self.cpu >= 0 : isQuantity(self.cpu) && !quantity(self.cpu).isLessThan(quantity('0')))`,message="cpu is no negative amount",fieldPath=".cpu"
+// +kubebuilder:validation:XValidation:rule=`!has(self.cpu) || (type(self.cpu) == int ? self.cpu >= 0 : isQuantity(self.cpu) && !quantity(self.cpu).isLessThan(quantity('0')))`,message="cpu must not be negative",fieldPath=".cpu"
 // +slipway:rule=SP8
-// +kubebuilder:validation:XValidation:rule=`!has(self.memory) || (type(self.memory) == int ? self.memory >= 0 : isQuantity(self.memory) && !quantity(self.memory).isLessThan(quantity('0')))`,message="memory is no negative amount",fieldPath=".memory"
+// +kubebuilder:validation:XValidation:rule=`!has(self.memory) || (type(self.memory) == int ? self.memory >= 0 : isQuantity(self.memory) && !quantity(self.memory).isLessThan(quantity('0')))`,message="memory must not be negative",fieldPath=".memory"
 type Limits struct {
 	// CPU of all nodes, such as 1000.
 	// +optional
@@ -414,7 +414,7 @@ type Drift struct {
 	// +required
 	// +kubebuilder:validation:XIntOrString
 	// +slipway:rule=SP10
-	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 && self <= 100000 : self.matches('^([1-9][0-9]?|100)%$')`,message="give a number of nodes, at least 1, or a percentage such as 10%"
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 && self <= 100000 : self.matches('^([1-9][0-9]?|100)%$')`,message="must be a number of nodes that is at least 1, or a percentage such as 10%"
 	MaxReplacing intstr.IntOrString `json:"maxReplacing"`
 }
 

@@ -9,17 +9,17 @@ import (
 // narrow it, and never widen it.
 //
 // +slipway:rule=SP20
-// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['In', 'NotIn']) || has(self.values) && self.values.size() > 0`,message="In and NotIn take at least one value",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['In', 'NotIn']) || has(self.values) && self.values.size() > 0`,message="values must not be empty for the operators In and NotIn",fieldPath=".values"
 // +slipway:rule=SP20
-// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0`,message="Exists and DoesNotExist take no values",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0`,message="values must be empty for the operators Exists and DoesNotExist",fieldPath=".values"
 // +slipway:rule=SP20
-// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['Gt', 'Lt']) || has(self.values) && self.values.size() == 1 && self.values[0].matches('^(0|[1-9][0-9]{0,17})$')`,message="Gt and Lt take one whole number, from 0",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['Gt', 'Lt']) || has(self.values) && self.values.size() == 1 && self.values[0].matches('^(0|[1-9][0-9]{0,17})$')`,message="values must be a single non-negative integer for the operators Gt and Lt",fieldPath=".values"
 // +slipway:rule=SP20
-// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['Gt', 'Lt']) || self.key in ['karpenter.k8s.aws/instance-generation', 'karpenter.k8s.aws/instance-cpu', 'karpenter.k8s.aws/instance-memory', 'karpenter.k8s.aws/instance-ebs-bandwidth', 'karpenter.k8s.aws/instance-network-bandwidth', 'karpenter.k8s.aws/instance-local-nvme', 'karpenter.k8s.aws/instance-gpu-count', 'karpenter.k8s.aws/instance-gpu-memory', 'karpenter.k8s.aws/instance-accelerator-count']`,message="Gt and Lt compare numbers, and values of this label are names: use In or NotIn",fieldPath=".operator"
+// +kubebuilder:validation:XValidation:rule=`!(self.operator in ['Gt', 'Lt']) || self.key in ['karpenter.k8s.aws/instance-generation', 'karpenter.k8s.aws/instance-cpu', 'karpenter.k8s.aws/instance-memory', 'karpenter.k8s.aws/instance-ebs-bandwidth', 'karpenter.k8s.aws/instance-network-bandwidth', 'karpenter.k8s.aws/instance-local-nvme', 'karpenter.k8s.aws/instance-gpu-count', 'karpenter.k8s.aws/instance-gpu-memory', 'karpenter.k8s.aws/instance-accelerator-count']`,message="operators Gt and Lt are only valid for labels with numeric values: use In or NotIn",fieldPath=".operator"
 // +slipway:rule=SP21
-// +kubebuilder:validation:XValidation:rule=`!(self.key in ['node.k8s.aws/capacity-type', 'karpenter.sh/capacity-type']) || !has(self.values) || self.values.all(v, v in ['spot', 'on-demand'])`,message="a capacity type is spot or on-demand",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule=`!(self.key in ['node.k8s.aws/capacity-type', 'karpenter.sh/capacity-type']) || !has(self.values) || self.values.all(v, v in ['spot', 'on-demand'])`,message="a capacity type must be spot or on-demand",fieldPath=".values"
 // +slipway:rule=SP21
-// +kubebuilder:validation:XValidation:rule=`self.key != 'kubernetes.io/arch' || !has(self.values) || self.values.all(v, v in ['amd64', 'arm64'])`,message="kubernetes.io/arch is amd64 or arm64",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule=`self.key != 'kubernetes.io/arch' || !has(self.values) || self.values.all(v, v in ['amd64', 'arm64'])`,message="kubernetes.io/arch must be amd64 or arm64",fieldPath=".values"
 // +slipway:rule=SP21
 // +kubebuilder:validation:XValidation:rule=`self.key != 'kubernetes.io/os' || self.operator == 'Exists' || self.operator == 'In' && has(self.values) && 'linux' in self.values`,message="all nodes run Linux: require kubernetes.io/os In [linux], or remove the requirement",fieldPath=".values"
 type Requirement struct {
@@ -60,9 +60,9 @@ type RequirementOperator string
 //
 // +kubebuilder:validation:MaxProperties=16
 // +slipway:rule=SP22
-// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^hugepages-[1-9][0-9]{0,3}[KMG]i$') || k.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))`,message="name huge pages of a size, such as hugepages-2Mi, or a resource with a domain, such as vpc.amazonaws.com/efa: CPU, memory, storage, and pods are the instance type's"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^hugepages-[1-9][0-9]{0,3}[KMG]i$') || k.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))`,message="must be huge pages of a size, such as hugepages-2Mi, or a resource with a domain, such as vpc.amazonaws.com/efa: the instance type determines CPU, memory, storage, and pods"
 // +slipway:rule=SP22
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('^([^/]+[.])?kubernetes[.]io/'))`,message="resources of kubernetes.io/ are not for devices: use the name that the device plugin registers"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('^([^/]+[.])?kubernetes[.]io/'))`,message="resources of kubernetes.io/ are not device resources: use the name that the device plugin registers"
 // +slipway:rule=SP22
-// +kubebuilder:validation:XValidation:rule=`self.all(k, type(self[k]) == int ? self[k] >= 1 : !quantity(self[k]).isLessThan(quantity('1')))`,message="an amount is at least 1"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, type(self[k]) == int ? self[k] >= 1 : !quantity(self[k]).isLessThan(quantity('1')))`,message="an amount must be at least 1"
 type ExtraResources map[corev1.ResourceName]resource.Quantity

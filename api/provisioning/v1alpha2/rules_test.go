@@ -47,7 +47,7 @@ var ruleCases = []ruleCase{
 	{
 		rule: "PV3", reason: "nodes carry the name",
 		accept: `spec: {labels: {node.k8s.aws/launch-template-name: a-b_c.D9}}`,
-		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: "team/web"}}`, says: "Name such a launch template in spec.launchTemplateRef",
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: "team/web"}}`, says: "node.k8s.aws/launch-template-name must be a valid label value of at most 63 letters, digits, and - _ . For other names, use spec.launchTemplateRef",
 	},
 	{
 		rule: "PV3", reason: "63 characters at most",
@@ -61,7 +61,7 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "PV5", reason: "the names that no label can have are referred to", accept: `spec: {launchTemplateRef: {name: "team/web(old)", id: null}}`,
-		refuse: `spec: {launchTemplateRef: {name: "team*web"}}`, says: "3 to 128 letters",
+		refuse: `spec: {launchTemplateRef: {name: "team*web"}}`, says: "a launch template name must have 3 to 128 characters",
 	},
 	{
 		rule: "PV6", reason: "the document's $LATEST", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: $LATEST}}`,
@@ -69,7 +69,7 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "PV6", reason: "the vocabulary", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: default}}`,
-		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: newest}}`, says: "a number, latest or default",
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: newest}}`, says: "a version must be a number, latest, or default (write latest for $Latest, default for $Default)",
 	},
 	{
 		rule: "PV6", reason: "in a reference", accept: `spec: {launchTemplateRef: {id: lt-01234567, version: latest}}`,
@@ -77,7 +77,7 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "PV7", reason: "no zeros before a number", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "10"}}`,
-		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "01"}}`, says: "without zeros before it",
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "01"}}`, says: "a version number must be positive, without leading zeros, and have at most 18 digits",
 	},
 	{
 		rule: "PV7", reason: "a number has an end", accept: `spec: {launchTemplateRef: {id: lt-01234567, version: "999999999999999999"}}`,
@@ -94,13 +94,13 @@ var ruleCases = []ruleCase{
 	{
 		rule: "PV9", reason: "old and new say the same",
 		accept: `spec: {labels: {node.k8s.aws/capacity-type: spot, kubernetes.amazonaws.com/capacityType: spot}}`,
-		refuse: `spec: {labels: {node.k8s.aws/capacity-type: spot, kubernetes.amazonaws.com/capacityType: on-demand}}`, says: "remove the old one",
+		refuse: `spec: {labels: {node.k8s.aws/capacity-type: spot, kubernetes.amazonaws.com/capacityType: on-demand}}`, says: "kubernetes.amazonaws.com/capacityType is deprecated and conflicts with node.k8s.aws/capacity-type",
 	},
 	{
 		rule: "PV9", reason: "versions too",
 		accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "3", kubernetes.amazonaws.com/launchTemplateVersion: "3"}}`,
 		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "3", kubernetes.amazonaws.com/launchTemplateVersion: "4"}}`,
-		says:   "remove the old one",
+		says:   "kubernetes.amazonaws.com/launchTemplateVersion is deprecated and conflicts with node.k8s.aws/launch-template-version",
 	},
 	{
 		rule: "PV10", reason: "one template", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web}}`,
@@ -124,47 +124,47 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP1", reason: "a template by one way", accept: `spec: {launchTemplateRef: {id: lt-01234567}}`,
-		refuse: `spec: {launchTemplateRef: {id: lt-01234567}, labels: {node.k8s.aws/launch-template-name: web}}`, says: "name one launch template",
+		refuse: `spec: {launchTemplateRef: {id: lt-01234567}, labels: {node.k8s.aws/launch-template-name: web}}`, says: "only one launch template may be specified",
 	},
 	{
 		rule: "SP1", reason: "by one reference", accept: `spec: {launchConfigRef: {namespace: default, name: web}}`,
-		refuse: `spec: {launchTemplateRef: {id: lt-01234567}, launchConfigRef: {namespace: default, name: web}}`, says: "name one launch template",
+		refuse: `spec: {launchTemplateRef: {id: lt-01234567}, launchConfigRef: {namespace: default, name: web}}`, says: "only one launch template may be specified",
 	},
 	{
 		rule: "SP1", reason: "by id or by name", accept: `spec: {launchTemplateRef: {name: web}}`,
-		refuse: `spec: {launchTemplateRef: {name: web, id: lt-01234567}}`, says: "either id or name",
+		refuse: `spec: {launchTemplateRef: {name: web, id: lt-01234567}}`, says: "exactly one of id and name must be set",
 	},
 	{
 		rule: "SP1", reason: "a reference to nothing", accept: `spec: {launchTemplateRef: {id: lt-01234567}}`,
-		refuse: `spec: {launchTemplateRef: {version: "1"}}`, says: "either id or name",
+		refuse: `spec: {launchTemplateRef: {version: "1"}}`, says: "exactly one of id and name must be set",
 	},
 	{rule: "SP2", reason: "zones have names", accept: `spec: {zones: [us-gov-west-1a]}`, refuse: `spec: {zones: [us_east]}`, says: "names of zones"},
 	{rule: "SP2", reason: "types have names", accept: `spec: {instanceTypes: [c7i-flex.large]}`, refuse: `spec: {instanceTypes: [large]}`, says: "names of instance types"},
 	{
 		rule: "SP3", reason: "both, or neither", accept: `spec: {cluster: {endpoint: "https://a.example.com:6443", caBundle: YQ==}}`,
-		refuse: `spec: {cluster: {endpoint: "https://a.example.com:6443"}}`, says: "or neither",
+		refuse: `spec: {cluster: {endpoint: "https://a.example.com:6443"}}`, says: "endpoint and caBundle must be set together, because a node needs both to join",
 	},
 	{
 		rule: "SP3", reason: "an endpoint is reached by https", accept: `spec: {cluster: {endpoint: "https://10.0.0.1:6443", caBundle: YQ==}}`,
-		refuse: `spec: {cluster: {endpoint: "a.example.com", caBundle: YQ==}}`, says: "give an endpoint such as",
+		refuse: `spec: {cluster: {endpoint: "a.example.com", caBundle: YQ==}}`, says: "must be an endpoint such as https://example.com:6443",
 	},
 	{
 		rule: "SP3", reason: "base64, as in a kubeconfig", accept: `spec: {cluster: {endpoint: "https://10.0.0.1", caBundle: YWE=}}`,
-		refuse: `spec: {cluster: {endpoint: "https://10.0.0.1", caBundle: "-----BEGIN CERTIFICATE-----"}}`, says: "PEM in base64",
+		refuse: `spec: {cluster: {endpoint: "https://10.0.0.1", caBundle: "-----BEGIN CERTIFICATE-----"}}`, says: "must be PEM certificates, base64-encoded in one line",
 	},
-	{rule: "SP4", reason: "labels have keys", accept: `spec: {labels: {example.com/a_b: c}}`, refuse: `spec: {labels: {"a b": c}}`, says: "a key is a name"},
-	{rule: "SP4", reason: "labels have values", accept: `spec: {labels: {a: ""}}`, refuse: `spec: {labels: {a: "b c"}}`, says: "a value has at most 63"},
+	{rule: "SP4", reason: "labels have keys", accept: `spec: {labels: {example.com/a_b: c}}`, refuse: `spec: {labels: {"a b": c}}`, says: "a key must be a name of at most 63 letters, digits, and - _ . optionally with a domain and / before it"},
+	{rule: "SP4", reason: "labels have values", accept: `spec: {labels: {a: ""}}`, refuse: `spec: {labels: {a: "b c"}}`, says: "a value must have at most 63 letters, digits, and - _ . and must begin and end with a letter or digit"},
 	{
 		rule: "SP4", reason: "taints have keys", accept: `spec: {taints: [{key: example.com/a, effect: NoExecute}]}`,
-		refuse: `spec: {taints: [{key: "a/b/c", effect: NoExecute}]}`, says: "a key is a name",
+		refuse: `spec: {taints: [{key: "a/b/c", effect: NoExecute}]}`, says: "a key must be a name of at most 63 letters, digits, and - _ . optionally with a domain and / before it",
 	},
 	{
 		rule: "SP4", reason: "taints have values", accept: `spec: {taints: [{key: a, value: b, effect: PreferNoSchedule}]}`,
-		refuse: `spec: {taints: [{key: a, value: "-b", effect: PreferNoSchedule}]}`, says: "a value has at most 63",
+		refuse: `spec: {taints: [{key: a, value: "-b", effect: PreferNoSchedule}]}`, says: "a value must have at most 63 letters, digits, and - _ . and must begin and end with a letter or digit",
 	},
 	{
 		rule: "SP5", reason: "unknown labels of ours would do nothing", accept: `spec: {labels: {k8s.aws/launch-template: web}}`,
-		refuse: `spec: {labels: {node.k8s.aws/launch-template: web}}`, says: "the only labels of node.k8s.aws",
+		refuse: `spec: {labels: {node.k8s.aws/launch-template: web}}`, says: "the only supported labels of node.k8s.aws/ are launch-template-name, launch-template-version, and capacity-type",
 	},
 	{
 		rule: "SP5", reason: "nor would unknown old ones", accept: `spec: {labels: {amazonaws.com/amiFamily: a}}`,
@@ -172,19 +172,19 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP5", reason: "an id is no name", accept: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateId: lt-01234567}}`,
-		refuse: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateId: web}}`, says: "is an id",
+		refuse: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateId: web}}`, says: "kubernetes.amazonaws.com/launchTemplateId must be an ID (lt-...)",
 	},
 	{
 		rule: "SP5", reason: "in a reference either", accept: `spec: {launchTemplateRef: {id: lt-0123456789abcdef0}}`,
-		refuse: `spec: {launchTemplateRef: {id: web}}`, says: "id of a launch template",
+		refuse: `spec: {launchTemplateRef: {id: web}}`, says: "must be the ID of a launch template (lt-...)",
 	},
 	{
 		rule: "SP6", reason: "S5: one field for the architecture", accept: `spec: {architecture: arm64}`,
-		refuse: `spec: {labels: {kubernetes.io/arch: arm64}}`, says: "set spec.architecture",
+		refuse: `spec: {labels: {kubernetes.io/arch: arm64}}`, says: "use spec.architecture instead of the label kubernetes.io/arch",
 	},
 	{
 		rule: "SP6", reason: "one field for zones", accept: `spec: {zones: [us-east-1a]}`,
-		refuse: `spec: {labels: {topology.kubernetes.io/zone: us-east-1a}}`, says: "set spec.zones",
+		refuse: `spec: {labels: {topology.kubernetes.io/zone: us-east-1a}}`, says: "use spec.zones or spec.instanceTypes instead of the label",
 	},
 	{
 		rule: "SP6", reason: "the region is that of the cluster", accept: `spec: {labels: {region: a}}`,
@@ -192,18 +192,18 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP7", reason: "a taint once", accept: `spec: {taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]}`,
-		refuse: `spec: {taints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "one taint of a key and an effect",
+		refuse: `spec: {taints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "every taint must have a unique combination of key and effect",
 	},
 	{
 		rule: "SP7", reason: "a startup taint once", accept: `spec: {startupTaints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]}`,
-		refuse: `spec: {startupTaints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "one taint of a key and an effect",
+		refuse: `spec: {startupTaints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "every taint must have a unique combination of key and effect",
 	},
 	{
 		rule: "SP7", reason: "a taint that stays is removed by nobody", accept: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, effect: NoSchedule}]}`,
-		refuse: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, value: b, effect: NoExecute}]}`, says: "list it in taints or in startupTaints",
+		refuse: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, value: b, effect: NoExecute}]}`, says: "a taint must not be in both taints and startupTaints",
 	},
-	{rule: "SP8", reason: "limits are amounts", accept: `spec: {limits: {cpu: 0, memory: 10Gi, nodes: 0}}`, refuse: `spec: {limits: {cpu: -1}}`, says: "no negative amount"},
-	{rule: "SP8", reason: "of memory too", accept: `spec: {limits: {cpu: 1500m}}`, refuse: `spec: {limits: {memory: "-1Gi"}}`, says: "no negative amount"},
+	{rule: "SP8", reason: "limits are amounts", accept: `spec: {limits: {cpu: 0, memory: 10Gi, nodes: 0}}`, refuse: `spec: {limits: {cpu: -1}}`, says: "cpu must not be negative"},
+	{rule: "SP8", reason: "of memory too", accept: `spec: {limits: {cpu: 1500m}}`, refuse: `spec: {limits: {memory: "-1Gi"}}`, says: "memory must not be negative"},
 	{
 		rule: "SP9", reason: "nodes carry the provisioner's name", accept: `metadata: {name: a23456789b123456789c123456789d123456789e123456789f123456789g123}`,
 		refuse: `metadata: {name: a23456789b123456789c123456789d123456789e123456789f123456789g1234}`, says: "at most 63 characters",
@@ -222,11 +222,11 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP11", reason: "one cluster for life", accept: `spec: {cluster: {name: one, endpoint: "https://a.example.com", caBundle: YQ==}}`,
-		refuse: `spec: {cluster: {name: two}}`, says: "make another provisioner", onUpdate: true,
+		refuse: `spec: {cluster: {name: two}}`, says: "cluster.name is immutable, because nodes and default launch templates have the cluster's name", onUpdate: true,
 	},
 	{
 		rule: "SP12", reason: "something is allowed", accept: `spec: {allowedLaunchTemplates: {prefixes: [team-]}}`,
-		refuse: `spec: {allowedLaunchTemplates: {instanceProfiles: [nodes]}}`, says: "set names, prefixes, or tags",
+		refuse: `spec: {allowedLaunchTemplates: {instanceProfiles: [nodes]}}`, says: "at least one of names, prefixes, and tags must be set, or pods can use no launch template",
 	},
 	{
 		rule: "SP12", reason: "tags are tags", accept: `spec: {allowedLaunchTemplates: {tags: {team: ""}}}`,
@@ -238,23 +238,23 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP6", reason: "what the instance is has requirements", accept: `spec: {labels: {example.com/instance-family: m5}}`,
-		refuse: `spec: {labels: {karpenter.k8s.aws/instance-family: m5}}`, says: "limit it in spec.requirements",
+		refuse: `spec: {labels: {karpenter.k8s.aws/instance-family: m5}}`, says: "labels of karpenter.k8s.aws/ describe the instance",
 	},
 	{
 		rule: "SP20", reason: "In takes values", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-size, operator: NotIn, values: [nano]}]}`,
-		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-size, operator: In}]}`, says: "at least one value",
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-size, operator: In}]}`, says: "values must not be empty for the operators In and NotIn",
 	},
 	{
 		rule: "SP20", reason: "Exists takes none", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-local-nvme, operator: Exists}]}`,
-		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-local-nvme, operator: DoesNotExist, values: ["100"]}]}`, says: "take no values",
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-local-nvme, operator: DoesNotExist, values: ["100"]}]}`, says: "values must be empty for the operators Exists and DoesNotExist",
 	},
 	{
 		rule: "SP20", reason: "Gt takes a number", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["0"]}]}`,
-		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [many]}]}`, says: "one whole number",
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [many]}]}`, says: "values must be a single non-negative integer for the operators Gt and Lt",
 	},
 	{
 		rule: "SP20", reason: "one number", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-memory, operator: Lt, values: ["131073"]}]}`,
-		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-memory, operator: Lt, values: ["1", "2"]}]}`, says: "one whole number",
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-memory, operator: Lt, values: ["1", "2"]}]}`, says: "values must be a single non-negative integer for the operators Gt and Lt",
 	},
 	{
 		rule: "SP20", reason: "numbers are compared, names are not", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}]}`,
@@ -274,19 +274,19 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP22", reason: "what the type says is not declared", accept: `spec: {extraResources: {hugepages-2Mi: 1Gi, vpc.amazonaws.com/efa: 1, smarter-devices/fuse: "20"}}`,
-		refuse: `spec: {extraResources: {memory: 1Gi}}`, says: "the instance type's",
+		refuse: `spec: {extraResources: {memory: 1Gi}}`, says: "must be huge pages of a size, such as hugepages-2Mi, or a resource with a domain, such as vpc.amazonaws.com/efa",
 	},
 	{
 		rule: "SP22", reason: "devices have names of their own", accept: `spec: {extraResources: {example.com/fpga: 2}}`,
-		refuse: `spec: {extraResources: {node.kubernetes.io/fpga: 2}}`, says: "not for devices",
+		refuse: `spec: {extraResources: {node.kubernetes.io/fpga: 2}}`, says: "resources of kubernetes.io/ are not device resources",
 	},
 	{
 		rule: "SP22", reason: "less than one device is none", accept: `spec: {extraResources: {example.com/fpga: 1}}`,
-		refuse: `spec: {extraResources: {example.com/fpga: 500m}}`, says: "an amount is at least 1",
+		refuse: `spec: {extraResources: {example.com/fpga: 500m}}`, says: "an amount must be at least 1",
 	},
 	{
 		rule: "SP22", reason: "none of something is not declared", accept: `spec: {extraResources: {example.com/fpga: "1"}}`,
-		refuse: `spec: {extraResources: {example.com/fpga: 0}}`, says: "an amount is at least 1",
+		refuse: `spec: {extraResources: {example.com/fpga: 0}}`, says: "an amount must be at least 1",
 	},
 	{
 		rule: "SP30", reason: "a budget of no nodes forbids", accept: `spec: {disruption: {budgets: [{nodes: 0}]}}`,
@@ -306,15 +306,15 @@ var ruleCases = []ruleCase{
 	},
 	{
 		rule: "SP31", reason: "five fields", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "*/15,7 0-6/2 ? JAN,12 *", duration: 5m}]}}`,
-		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 9 * *", duration: 5m}]}}`, says: "five fields of cron",
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 9 * *", duration: 5m}]}}`, says: "a schedule must have five cron fields, such as 0 9 * * mon-fri, or be one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, and @annually",
 	},
 	{
 		rule: "SP31", reason: "no intervals, which begin nowhere", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "@weekly", duration: 5m}]}}`,
-		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "@every 1h", duration: 5m}]}}`, says: "is one of @hourly",
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "@every 1h", duration: 5m}]}}`, says: "a schedule must have five cron fields, such as 0 9 * * mon-fri, or be one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, and @annually",
 	},
 	{
 		rule: "SP31", reason: "all times are UTC", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "59 23 31 12 6", duration: 5m}]}}`,
-		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "TZ=Europe/Berlin 0 9 * * *", duration: 5m}]}}`, says: "five fields of cron",
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "TZ=Europe/Berlin 0 9 * * *", duration: 5m}]}}`, says: "a schedule must have five cron fields, such as 0 9 * * mon-fri, or be one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, and @annually",
 	},
 	{
 		rule: "SP31", reason: "minutes", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "00-59/10 * * * *", duration: 5m}]}}`,

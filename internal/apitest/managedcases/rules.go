@@ -30,15 +30,15 @@ var Rules = slices.Concat(templateCases, sharingCases, imageCases, groupCases)
 var sharingCases = []Case{
 	{
 		Rule: "SL21", Reason: "one launch template, and no template beside it", Accept: `{launchConfigTemplateRef: {name: nodes}, versionsToKeep: 3}`,
-		Refuse: `{launchConfigTemplateRef: {name: nodes}, launchConfigRef: {name: config}}`, Says: "give at most one of",
+		Refuse: `{launchConfigTemplateRef: {name: nodes}, launchConfigRef: {name: config}}`, Says: "at most one of awsLaunchTemplate, launchConfigRef, and launchConfigTemplateRef may be set",
 	},
 	{
 		Rule: "SL24", Reason: "a launch template of the pool's own is held", Accept: `{awsLaunchTemplate: {}, rollout: Manual, pinnedVersion: 3}`,
-		Refuse: `{launchConfigRef: {name: config}, pinnedVersion: 3}`, Says: "has them of its own",
+		Refuse: `{launchConfigRef: {name: config}, pinnedVersion: 3}`, Says: "rollout and pinnedVersion apply to the pool's own launch template, but the pool has none",
 	},
 	{
 		Rule: "EK13", Reason: "the image of a template", Accept: `{launchConfigTemplateRef: {name: nodes}, amiType: CUSTOM}`, Refuse: `{amiType: CUSTOM}`,
-		Says: "there is none",
+		Says: "amiType CUSTOM means the image of a launch template, but the pool has no launch template",
 	},
 }
 
@@ -46,12 +46,12 @@ var sharingCases = []Case{
 var templateCases = []Case{
 	{
 		Rule: "LT1", Reason: "EC2's names", Accept: `{awsLaunchTemplate: {name: my/nodes}}`, Refuse: `{awsLaunchTemplate: {name: ab}}`,
-		Says: "3 to 128 letters",
+		Says: "a launch template name must have 3 to 128 characters",
 	},
 	{
 		Rule: "EK1", Reason: "the instance profile is the node role's",
 		Accept: `{awsLaunchTemplate: {iamInstanceProfile: ""}, roleName: nodes}`,
-		Refuse: `{awsLaunchTemplate: {iamInstanceProfile: nodes}}`, Says: "name the role in roleName",
+		Refuse: `{awsLaunchTemplate: {iamInstanceProfile: nodes}}`, Says: "EKS assigns the instance profile of the node role to instances",
 	},
 	{
 		Rule: "EK5", Reason: "Spot is the node group's to ask for",
@@ -71,7 +71,7 @@ var templateCases = []Case{
 	{
 		Rule: "EK9", Reason: "the disk size alone is as good as ever, and so it is of the least and the most",
 		Accept: `{diskSize: 1}`, Refuse: `{launchConfigRef: {name: config}, diskSize: 50}`,
-		Says: "takes the size of its root volume from there",
+		Says: "the launch template of the pool determines the size of its root volume",
 	},
 	{
 		Rule: "EK10", Reason: "the key pair is the launch template's",
@@ -92,7 +92,7 @@ var templateCases = []Case{
 	{
 		Rule: "EK11", Reason: "one list, without a launch template too",
 		Accept: `{instanceTypes: [m5.large, m6i.large]}`, Refuse: `{instanceType: m5.large, instanceTypes: [m6i.large]}`,
-		Says: "say the same",
+		Says: "instanceType and instanceTypes are mutually exclusive",
 	},
 	{
 		Rule: "EK11", Reason: "20 types in a node group", Accept: instanceTypes(20), Refuse: instanceTypes(21), Says: "at most 20 items",
@@ -100,27 +100,27 @@ var templateCases = []Case{
 	{
 		Rule: "SL21", Reason: "one launch template",
 		Accept: `{launchConfigRef: {name: config}}`, Refuse: `{launchConfigRef: {name: config}, awsLaunchTemplate: {}}`,
-		Says: "a node group has one launch template",
+		Says: "at most one of awsLaunchTemplate, launchConfigRef, and launchConfigTemplateRef may be set",
 	},
 	{
 		Rule: "SL24", Reason: "no template is lost that there never was",
 		Accept: `{awsLaunchTemplate: {}, templateLossPolicy: Replace}`, Refuse: `{templateLossPolicy: Report}`,
-		Says: "is about the launch template",
+		Says: "templateLossPolicy applies to the launch template, but the pool has none",
 	},
 	{
 		Rule: "SL24", Reason: "an AWSLaunchConfig keeps its own versions",
 		Accept: `{awsLaunchTemplate: {}, versionsToKeep: 3}`, Refuse: `{launchConfigRef: {name: config}, versionsToKeep: 3}`,
-		Says: "a versionsToKeep of its own",
+		Says: "versionsToKeep applies to the pool's own launch template, but the pool has none",
 	},
 	{
 		Rule: "EK26", Reason: "a Capacity Block is named by the launch template",
 		Accept: `{capacityType: capacityBlock, awsLaunchTemplate: {marketType: CapacityBlock, instanceType: p5.48xlarge, capacityReservationId: cr-1}}`,
-		Refuse: `{capacityType: capacityBlock, awsLaunchTemplate: {instanceType: p5.48xlarge}}`, Says: "needs a launch template that names the block",
+		Refuse: `{capacityType: capacityBlock, awsLaunchTemplate: {instanceType: p5.48xlarge}}`, Says: "capacityType capacityBlock requires a launch template with a Capacity Block",
 	},
 	{
 		Rule: "EK26", Reason: "or by that of an AWSLaunchConfig",
 		Accept: `{capacityType: capacityBlock, launchConfigRef: {name: config}}`, Refuse: `{capacityType: capacityBlock}`,
-		Says: "needs a launch template that names the block",
+		Says: "capacityType capacityBlock requires a launch template with a Capacity Block",
 	},
 	{
 		Rule: "EK27", Reason: "and asked for by the node group",
@@ -136,7 +136,7 @@ var imageCases = []Case{
 		Rule: "EK12", Reason: "without ami EKS chooses, by the family and the release that are asked for",
 		Accept: `{amiType: BOTTLEROCKET_x86_64, amiVersion: 1.50.0-abc, awsLaunchTemplate: {ami: {}}}`,
 		Refuse: `{amiType: BOTTLEROCKET_x86_64, awsLaunchTemplate: {ami: {id: ami-0123456789abcdef0}}}`,
-		Says:   "a launch template without ami keeps the image that EKS chooses",
+		Says:   "awsLaunchTemplate specifies an image (ami, or imageLookup...), so EKS does not choose one: set amiType to CUSTOM, or omit it; without an image in awsLaunchTemplate, EKS chooses it by amiType and amiVersion",
 	},
 	{
 		Rule: "EK12", Reason: "CAPA's default of amiType says nothing, and neither does CUSTOM",
@@ -151,12 +151,12 @@ var imageCases = []Case{
 	{
 		Rule: "EK12", Reason: "an image has no release",
 		Accept: `{amiVersion: 1.34.1-20251103}`, Refuse: `{amiVersion: 1.34.1-20251103, awsLaunchTemplate: {ami: {id: ami-0123456789abcdef0}}}`,
-		Says: "remove amiVersion; a launch template without ami",
+		Says: "awsLaunchTemplate specifies an image (ami, or imageLookup...), so EKS does not choose one: remove amiVersion; without an image in awsLaunchTemplate, EKS chooses it by amiType and amiVersion",
 	},
 	{
 		Rule: "EK12", Reason: "neither has one that is looked up",
 		Accept: `{amiType: AL2023_ARM_64_STANDARD, amiVersion: 1.34.1-20251103}`,
-		Refuse: `{amiType: CUSTOM, amiVersion: 1.34.1-20251103, awsLaunchTemplate: {}}`, Says: "stands for one of your own",
+		Refuse: `{amiType: CUSTOM, amiVersion: 1.34.1-20251103, awsLaunchTemplate: {}}`, Says: "amiVersion is only valid for images that EKS chooses, but amiType CUSTOM means your own image",
 	},
 	{
 		Rule: "EK13", Reason: "an image that is looked up needs a place to be in",
@@ -170,12 +170,12 @@ var imageCases = []Case{
 	{
 		Rule: "EK28", Reason: "Bottlerocket does not hibernate",
 		Accept: `{amiType: BOTTLEROCKET_ARM_64, warmPool: {state: Running}}`,
-		Refuse: `{amiType: BOTTLEROCKET_ARM_64, warmPool: {state: Hibernated}}`, Says: "Bottlerocket instances neither hibernate",
+		Refuse: `{amiType: BOTTLEROCKET_ARM_64, warmPool: {state: Hibernated}}`, Says: "Bottlerocket instances can neither hibernate nor return to the warm pool",
 	},
 	{
 		Rule: "EK28", Reason: "Bottlerocket does not go back",
 		Accept: `{amiType: AL2023_ARM_64_STANDARD, warmPool: {reuseOnScaleIn: true}}`,
-		Refuse: `{amiType: BOTTLEROCKET_x86_64_FIPS, warmPool: {reuseOnScaleIn: true}}`, Says: "nor go back to the warm pool",
+		Refuse: `{amiType: BOTTLEROCKET_x86_64_FIPS, warmPool: {reuseOnScaleIn: true}}`, Says: "Bottlerocket instances can neither hibernate nor return to the warm pool",
 	},
 	{
 		Rule: "EK28", Reason: "Spot Instances do not wait",
@@ -187,7 +187,7 @@ var imageCases = []Case{
 var groupCases = []Case{
 	{
 		Rule: "EK23", Reason: "as CAPA names it by default", Accept: `{eksNodegroupName: default_my-pool}`, Refuse: `{eksNodegroupName: my.pool}`,
-		Says: "only letters, digits, - and _",
+		Says: "a node group name must begin with a letter or a digit, and contain only letters, digits, -, and _",
 	},
 	{
 		Rule: "EK23", Reason: "63 characters", Accept: `{eksNodegroupName: "` + strings.Repeat("a", 63) + `"}`,
@@ -195,7 +195,7 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "EK24", Reason: "a size within bounds", Accept: `{scaling: {minSize: 0, maxSize: 1}}`, Refuse: `{scaling: {minSize: 4, maxSize: 3}}`,
-		Says: "minSize must not be above maxSize",
+		Says: "minSize must be less than or equal to maxSize",
 	},
 	{
 		Rule: "EK24", Reason: "EKS has no group that cannot grow", Accept: `{scaling: {minSize: null, maxSize: 5}}`,
@@ -203,11 +203,12 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "EK25", Reason: "a number or a share", Accept: `{updateConfig: {maxUnavailable: 100, updateStrategy: Minimal, force: true}}`,
-		Refuse: `{updateConfig: {maxUnavailable: 1, maxUnavailablePercentage: 1}}`, Says: "give either maxUnavailable or maxUnavailablePercentage",
+		Refuse: `{updateConfig: {maxUnavailable: 1, maxUnavailablePercentage: 1}}`, Says: "exactly one of maxUnavailable and " +
+			"maxUnavailablePercentage must be set",
 	},
 	{
 		Rule: "EK25", Reason: "and one of them", Accept: `{updateConfig: {maxUnavailablePercentage: 33}}`, Refuse: `{updateConfig: {force: true}}`,
-		Says: "give either maxUnavailable or maxUnavailablePercentage",
+		Says: "exactly one of maxUnavailable and maxUnavailablePercentage must be set",
 	},
 	{
 		Rule: "EK29", Reason: "labels have a form", Accept: `{labels: {example.com/team: a, env: prod.1}}`, Refuse: `{labels: {env: ""}}`,
@@ -218,25 +219,25 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "EK29", Reason: "some labels are EKS's", Accept: `{labels: {node.example.com/kind: a}}`,
-		Refuse: `{labels: {eks.amazonaws.com/nodegroup: a}}`, Says: "EKS refuses them",
+		Refuse: `{labels: {eks.amazonaws.com/nodegroup: a}}`, Says: "labels that begin with eks.amazonaws.com/, kubernetes.io/, or k8s.io/ are reserved for EKS and Kubernetes",
 	},
 	{
 		Rule: "EK29", Reason: "a taint once, for each effect",
 		Accept: `{taints: [{key: a, value: "", effect: no-schedule}, {key: a, value: b, effect: no-execute}]}`,
-		Refuse: `{taints: [{key: a, value: b, effect: no-schedule}, {key: a, value: c, effect: no-schedule}]}`, Says: "same key and effect",
+		Refuse: `{taints: [{key: a, value: b, effect: no-schedule}, {key: a, value: c, effect: no-schedule}]}`, Says: "every item of taints must have a unique combination of key and effect",
 	},
 	{
 		Rule: "EK30", Reason: "a number or a share of repairs",
 		Accept: `{nodeRepairConfig: {enabled: true, maxParallelNodesRepairedCount: 1, maxUnhealthyNodeThresholdPercentage: 20, nodeRepairConfigOverrides:
 			[{nodeMonitoringCondition: NetworkingReady, nodeUnhealthyReason: InterfaceNotUp, minRepairWaitTimeMins: 5, repairAction: Reboot}]}}`,
 		Refuse: `{nodeRepairConfig: {maxParallelNodesRepairedCount: 1, maxParallelNodesRepairedPercentage: 1}}`,
-		Says:   "give either maxParallelNodesRepairedCount",
+		Says:   "at most one of maxParallelNodesRepairedCount and maxParallelNodesRepairedPercentage may be set",
 	},
 	{
 		Rule: "EK30", Reason: "a number or a share of the unhealthy",
 		Accept: `{nodeRepairConfig: {enabled: false, maxUnhealthyNodeThresholdCount: 2}}`,
 		Refuse: `{nodeRepairConfig: {maxUnhealthyNodeThresholdCount: 1, maxUnhealthyNodeThresholdPercentage: 1}}`,
-		Says:   "give either maxUnhealthyNodeThresholdCount",
+		Says:   "at most one of maxUnhealthyNodeThresholdCount and maxUnhealthyNodeThresholdPercentage may be set",
 	},
 	{
 		Rule: "LT8", Reason: "a version is kept", Accept: `{awsLaunchTemplate: {}, versionsToKeep: 1}`,
@@ -244,28 +245,28 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "SL20", Reason: "public is public, as in CAPA", Accept: `{remoteAccess: {public: true, sourceSecurityGroups: []}}`,
-		Refuse: `{remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}}`, Says: "public lets every address connect",
+		Refuse: `{remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}}`, Says: "public allows connections from every address, so sourceSecurityGroups has no effect",
 	},
 	{
 		Rule: "SL22", Reason: "a role is named", Accept: `{roleName: nodes.example.com}`, Refuse: `{roleName: "arn:aws:iam::123456789012:role/nodes"}`,
-		Says: "give the name of an IAM role",
+		Says: "must be the name of an IAM role, not its ARN",
 	},
 	{
 		Rule: "SL22", Reason: "a path has slashes at its ends", Accept: `{rolePath: /nodes/}`, Refuse: `{rolePath: /nodes}`,
-		Says: "begins and ends with a slash",
+		Says: "an IAM path must begin and end with a slash, such as /nodes/",
 	},
 	{
 		Rule: "SL22", Reason: "a boundary is a policy", Accept: `{rolePermissionsBoundary: "arn:aws:iam::123456789012:policy/boundary"}`,
-		Refuse: `{rolePermissionsBoundary: boundary}`, Says: "give the ARN of an IAM policy",
+		Refuse: `{rolePermissionsBoundary: boundary}`, Says: "must be the ARN of an IAM policy (arn:aws:iam::<account>:policy/<name>)",
 	},
 	{
 		Rule: "SL22", Reason: "policies have ARNs, AWS's own too", Accept: `{roleAdditionalPolicies: ["arn:aws-cn:iam::aws:policy/AmazonSSMManagedInstanceCore"]}`,
-		Refuse: `{roleAdditionalPolicies: [AmazonSSMManagedInstanceCore]}`, Says: "give the ARNs of IAM policies",
+		Refuse: `{roleAdditionalPolicies: [AmazonSSMManagedInstanceCore]}`, Says: "must be ARNs of IAM policies (arn:aws:iam::aws:policy/<name>)",
 	},
 	{
 		Rule: "HK1", Reason: "hooks are those of an AWSMachinePool",
 		Accept: `{lifecycleHooks: [{name: a, lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING"}]}`,
-		Refuse: `{lifecycleHooks: [{name: slipway-a, lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING"}]}`, Says: "the controller's own",
+		Refuse: `{lifecycleHooks: [{name: slipway-a, lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING"}]}`, Says: "lifecycle hook names that begin with slipway- are reserved for Slipway",
 	},
 }
 

@@ -9,11 +9,11 @@ type Transition struct{ Rule, Reason, Status, From, To, Says string }
 var Transitions = []Transition{
 	{
 		Rule: "EK20", Reason: "EKS gives no launch template to a group that has none",
-		From: `{}`, To: `{awsLaunchTemplate: {}}`, Says: "put awsLaunchTemplate back as it was, or make a new pool",
+		From: `{}`, To: `{awsLaunchTemplate: {}}`, Says: "EKS can neither add a launch template to a node group nor remove it",
 	},
 	{
 		Rule: "EK20", Reason: "nor does it take one away", From: `{awsLaunchTemplate: {}}`, To: `{awsLaunchTemplate: null}`,
-		Says: "put awsLaunchTemplate back as it was, or make a new pool",
+		Says: "EKS can neither add a launch template to a node group nor remove it",
 	},
 	{
 		Rule: "EK20", Reason: "the launch template stays, whatever says what is in it",
@@ -21,11 +21,11 @@ var Transitions = []Transition{
 	},
 	{
 		Rule: "EK20", Reason: "a template gives a launch template too",
-		From: `{}`, To: `{launchConfigTemplateRef: {name: a}}`, Says: "put awsLaunchTemplate back as it was",
+		From: `{}`, To: `{launchConfigTemplateRef: {name: a}}`, Says: "EKS can neither add a launch template to a node group nor remove it",
 	},
 	{
 		Rule: "EK20", Reason: "the id of the template is fixed", From: `{launchConfigRef: {name: a}}`, To: `{launchConfigRef: {name: b}}`,
-		Says: "put launchConfigRef back, or make a new pool",
+		Says: "EKS cannot change a node group to another launch template",
 	},
 	{
 		Rule: "EK20", Reason: "what is in the template changes", From: `{awsLaunchTemplate: {instanceType: m5.large}}`,
@@ -33,11 +33,11 @@ var Transitions = []Transition{
 	},
 	{
 		Rule: "EK21", Reason: "no image of one's own for a group with EKS's",
-		From: `{awsLaunchTemplate: {}}`, To: `{awsLaunchTemplate: {ami: {id: ami-0123456789abcdef0}}}`, Says: "make a new pool",
+		From: `{awsLaunchTemplate: {}}`, To: `{awsLaunchTemplate: {ami: {id: ami-0123456789abcdef0}}}`, Says: "EKS cannot switch a node group between your own image and an image that EKS chooses",
 	},
 	{
 		Rule: "EK21", Reason: "nor the other way", From: `{amiType: CUSTOM, awsLaunchTemplate: {}}`, To: `{amiType: AL2_x86_64, awsLaunchTemplate: {}}`,
-		Says: "an image of your own and one that EKS chooses",
+		Says: "EKS cannot switch a node group between your own image and an image that EKS chooses",
 	},
 	{
 		Rule: "EK21", Reason: "another image of one's own, by another way", From: `{awsLaunchTemplate: {ami: {id: ami-0123456789abcdef0}}}`,
@@ -49,29 +49,29 @@ var Transitions = []Transition{
 	},
 	{
 		Rule: "EK22", Reason: "EKS keeps the family", From: `{amiType: AL2_x86_64}`, To: `{amiType: AL2023_x86_64_STANDARD}`,
-		Says: "put amiType back, or make a new pool",
+		Says: "EKS cannot change the amiType of a node group",
 	},
 	{
 		Rule: "EK22", Reason: "the release of the family changes", From: `{amiVersion: 1.33.0-1}`, To: `{amiVersion: 1.33.0-2}`,
 	},
-	{Rule: "EK22", Reason: "subnets", From: `{subnetIDs: [a]}`, To: `{subnetIDs: [a, b]}`, Says: "put subnetIDs back"},
-	{Rule: "EK22", Reason: "zones", From: `{}`, To: `{availabilityZones: [a]}`, Says: "put availabilityZones back"},
+	{Rule: "EK22", Reason: "subnets", From: `{subnetIDs: [a]}`, To: `{subnetIDs: [a, b]}`, Says: "EKS cannot change the subnetIDs of a node group"},
+	{Rule: "EK22", Reason: "zones", From: `{}`, To: `{availabilityZones: [a]}`, Says: "EKS cannot change the availabilityZones of a node group"},
 	{
 		Rule: "EK22", Reason: "kinds of subnets", From: `{availabilityZoneSubnetType: public}`, To: `{availabilityZoneSubnetType: null}`,
-		Says: "put availabilityZoneSubnetType back",
+		Says: "EKS cannot change the availabilityZoneSubnetType of a node group",
 	},
-	{Rule: "EK22", Reason: "disk", From: `{diskSize: 20}`, To: `{diskSize: 30}`, Says: "put diskSize back, or make a new pool"},
+	{Rule: "EK22", Reason: "disk", From: `{diskSize: 20}`, To: `{diskSize: 30}`, Says: "EKS cannot change the diskSize of a node group"},
 	{
 		Rule: "EK22", Reason: "type, which CAPA takes and never applies", From: `{instanceType: a}`, To: `{instanceType: b}`,
-		Says: "put instanceType back, or make a new pool",
+		Says: "EKS cannot change the instanceType of a node group",
 	},
-	{Rule: "EK22", Reason: "types", From: `{instanceTypes: [a, b]}`, To: `{instanceTypes: [b, a]}`, Says: "put instanceTypes back"},
-	{Rule: "EK22", Reason: "how they are bought", From: `{}`, To: `{capacityType: spot}`, Says: "put capacityType back"},
+	{Rule: "EK22", Reason: "types", From: `{instanceTypes: [a, b]}`, To: `{instanceTypes: [b, a]}`, Says: "EKS cannot change the instanceTypes of a node group"},
+	{Rule: "EK22", Reason: "how they are bought", From: `{}`, To: `{capacityType: spot}`, Says: "EKS cannot change the capacityType of a node group"},
 	{
-		Rule: "EK22", Reason: "remote access", From: `{remoteAccess: {public: true}}`, To: `{remoteAccess: {public: null}}`, Says: "put remoteAccess back",
+		Rule: "EK22", Reason: "remote access", From: `{remoteAccess: {public: true}}`, To: `{remoteAccess: {public: null}}`, Says: "EKS cannot change the remoteAccess of a node group",
 	},
-	{Rule: "EK22", Reason: "remote access at all", From: `{}`, To: `{remoteAccess: {}}`, Says: "put remoteAccess back"},
-	{Rule: "EK22", Reason: "the path of a role", From: `{}`, To: `{rolePath: /a/}`, Says: "IAM cannot move a role"},
+	{Rule: "EK22", Reason: "remote access at all", From: `{}`, To: `{remoteAccess: {}}`, Says: "EKS cannot change the remoteAccess of a node group"},
+	{Rule: "EK22", Reason: "the path of a role", From: `{}`, To: `{rolePath: /a/}`, Says: "IAM cannot change the path of a role"},
 	{
 		Rule: "EK22", Reason: "the name of the group", From: `{eksNodegroupName: a}`, To: `{eksNodegroupName: b}`, Says: "EKS cannot rename a node group",
 	},

@@ -231,7 +231,7 @@ func TestDelays(t *testing.T) {
 func TestHeardAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")
-	r.refusals <- errors.New("the API server does not answer")
+	r.refusals <- errors.New("the API server does not respond")
 	r.send(ofSpot("EC2 Spot Instance Interruption Warning", "i-1"))
 	r.listen()
 	want := Happened{Instances: []string{"i-1"}, Interrupted: []string{"i-1"}}

@@ -127,10 +127,10 @@ func nextTry(entry *provisioningv1.FailedStart) time.Time {
 
 // Explain says what an entry means for the nodes of its Provisioner. It says the same until the next try.
 func Explain(provisioner *provisioningv1.Provisioner, entry *provisioningv1.FailedStart) string {
-	failed := fmt.Sprintf("nodes from version %d of launch template %s did not start for the %s time in a row (%s)",
+	failed := fmt.Sprintf("nodes from version %d of launch template %s failed to start for the %s time in a row (%s)",
 		entry.LaunchTemplateVersion, entry.LaunchTemplateID, ordinal(entry.Tries), entry.Message)
 	if entry.Tries < mostTries {
-		return fmt.Sprintf("%s; the next try is at %s", failed, nextTry(entry).UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s; the next attempt is at %s", failed, nextTry(entry).UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("%s, so no further one is launched. Correct the cause, and set the annotation %s of Provisioner %s to a new value",
 		failed, provisioningv1.RetryAnnotation, provisioner.Name)

@@ -111,10 +111,10 @@ func TestTiedPodsAreExplained(t *testing.T) {
 	tied.Node = "ip-10-0-0-1"
 	there := tied.Explain()
 	for _, row := range []struct{ reason, message, words string }{
-		{"the Node is gone", gone, "Delete PersistentVolumeClaim data and the pod to have it run elsewhere without its data"},
-		{"the Node is gone", gone, "volume pv-1 was part of a Node that is gone (kubernetes.io/hostname=ip-10-0-0-1)"},
-		{"the Node is there", there, "volume pv-1 of PersistentVolumeClaim data is part of Node ip-10-0-0-1"},
-		{"the Node is there", there, "The pod's condition PodScheduled says why"},
+		{"the Node is gone", gone, "Delete PersistentVolumeClaim data and the pod to run the pod elsewhere without its data"},
+		{"the Node is gone", gone, "volume pv-1 was local to a Node that no longer exists (kubernetes.io/hostname=ip-10-0-0-1)"},
+		{"the Node is there", there, "No node is launched for the pod, because volume pv-1 of PersistentVolumeClaim data is local to Node ip-10-0-0-1"},
+		{"the Node is there", there, "See the pod's condition PodScheduled for why the pod is not scheduled there"},
 	} {
 		if !strings.Contains(row.message, row.words) {
 			t.Errorf("%s: it does not say %q: %s", row.reason, row.words, row.message)

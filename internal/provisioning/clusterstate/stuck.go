@@ -49,13 +49,15 @@ func (v *volumes) obstacleOf(pod *corev1.Pod, of *corev1.Volume, name string) st
 	claim := v.claims[namespaced(pod, name)]
 	switch {
 	case claim == nil && of.Ephemeral != nil:
-		return fmt.Sprintf("waits for PersistentVolumeClaim %s of its ephemeral volume %s, which Kubernetes has not created: the events of the pod say why", name, of.Name)
+		return fmt.Sprintf("waits for PersistentVolumeClaim %s of its ephemeral volume %s, which Kubernetes has "+
+			"not created: see the events of the pod", name, of.Name)
 	case claim == nil:
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which does not exist: create it, or correct the name where the pod is created", name)
 	case claim.DeletionTimestamp != nil && pod.Spec.NodeName == "": // the claim of a running pod may be created again for its successor
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which is being deleted: create the claim again once it is gone", name)
 	case claim.Spec.VolumeName != "" && v.volumes[claim.Spec.VolumeName] == nil:
-		return fmt.Sprintf("waits for PersistentVolumeClaim %s, whose volume %s does not exist any longer: delete the claim and the pod to have it run without the data", name, claim.Spec.VolumeName)
+		return fmt.Sprintf("waits for PersistentVolumeClaim %s, whose volume %s no longer exists: delete the "+
+			"claim and the pod to run the pod without the data", name, claim.Spec.VolumeName)
 	case claim.Spec.VolumeName != "":
 		return ""
 	}
@@ -64,11 +66,13 @@ func (v *volumes) obstacleOf(pod *corev1.Pod, of *corev1.Volume, name string) st
 	case claim.Spec.StorageClassName == nil:
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which has neither a volume nor a StorageClass: make a StorageClass the default, or create a volume for the claim", name)
 	case *claim.Spec.StorageClassName == "":
-		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which takes only volumes without a StorageClass and is not bound to one: create a volume for the claim", name)
+		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which accepts only volumes without a "+
+			"StorageClass and is not bound to one: create a volume for the claim", name)
 	case class == nil:
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s, whose StorageClass %s does not exist: create it, or create the claim with another", name, *claim.Spec.StorageClassName)
 	case class.VolumeBindingMode == nil, *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
-		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which is not bound yet: StorageClass %s has it bound before the pod gets a node, and the events of the claim say why it is not", name, class.Name)
+		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which is not bound yet: StorageClass %s binds "+
+			"claims before pods are scheduled. See the events of the claim", name, class.Name)
 	}
 	return ""
 }

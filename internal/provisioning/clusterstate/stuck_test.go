@@ -46,13 +46,13 @@ func TestStuck(t *testing.T) {
 		{"one of another namespace", claims("data"), claim(func(one *corev1.PersistentVolumeClaim) { one.Namespace = "other" }), "PersistentVolumeClaim data, which does not exist"},
 		{"a claim that Kubernetes has yet to create", ephemeral, nil, "PersistentVolumeClaim p-scratch of its ephemeral volume scratch, which Kubernetes has not created"},
 		{"a claim that is being deleted", claims("data"), claim(bound("disk"), deleted), "which is being deleted"},
-		{"a claim whose volume is gone", claims("data"), claim(bound("gone")), "whose volume gone does not exist any longer"},
+		{"a claim whose volume is gone", claims("data"), claim(bound("gone")), "whose volume gone no longer exists"},
 		{"a claim that is bound", claims("data"), claim(bound("disk")), ""},
 		{"a claim without a StorageClass", claims("data"), claim(), "which has neither a volume nor a StorageClass"},
 		{"a claim for a volume that somebody creates", claims("data"), claim(class("")), "create a volume for the claim"},
 		{"a StorageClass that is missing", claims("data"), claim(class("missing")), "whose StorageClass missing does not exist"},
-		{"a StorageClass that binds at once", claims("data"), claim(class("at-once")), "StorageClass at-once has it bound before the pod gets a node"},
-		{"one that does not say when it binds", claims("data"), claim(class("silent")), "StorageClass silent has it bound before the pod gets a node"},
+		{"a StorageClass that binds at once", claims("data"), claim(class("at-once")), "StorageClass at-once binds claims before pods are scheduled"},
+		{"one that does not say when it binds", claims("data"), claim(class("silent")), "StorageClass silent binds claims before pods are scheduled"},
 		{"a StorageClass that waits for the pod", claims("data"), claim(class("later")), ""},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

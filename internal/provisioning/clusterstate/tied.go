@@ -24,10 +24,12 @@ type Tied struct {
 // Explain returns why no node is launched for the pod, and what to do.
 func (t *Tied) Explain() string {
 	if t.Node != "" {
-		return fmt.Sprintf("No node is launched for the pod: volume %s of PersistentVolumeClaim %s is part of Node %s. The pod's condition PodScheduled says why it is not put there. "+
-			"Delete the claim and the pod to have it run elsewhere without its data.", t.Volume, t.Claim, t.Node)
+		return fmt.Sprintf("No node is launched for the pod, because volume %s of PersistentVolumeClaim %s is "+
+			"local to Node %s. See the pod's condition PodScheduled for why the pod is not scheduled there. "+
+			"Delete the claim and the pod to run the pod elsewhere without its data.", t.Volume, t.Claim, t.Node)
 	}
-	return fmt.Sprintf("No node is launched for the pod. Delete PersistentVolumeClaim %s and the pod to have it run elsewhere without its data: volume %s was part of a Node that is gone (%s).",
+	return fmt.Sprintf("No node is launched for the pod. Delete PersistentVolumeClaim %s and the pod to run the "+
+		"pod elsewhere without its data: volume %s was local to a Node that no longer exists (%s).",
 		t.Claim, t.Volume, t.Label)
 }
 

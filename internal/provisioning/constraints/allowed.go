@@ -93,9 +93,11 @@ func (p *Provisioner) admit(templates Templates, reference Reference) (Reference
 	case !allowed && known && template.Problem != "" && p.Allowed.mayBe(reference.Name):
 		return reference, "" // which says more
 	case !allowed:
-		return reference, fmt.Sprintf("names %s, and spec.allowedLaunchTemplates of provisioner %s does not let pods name it", reference, p.Name)
+		return reference, fmt.Sprintf("specifies %s, which spec.allowedLaunchTemplates of Provisioner %s does "+
+			"not allow", reference, p.Name)
 	case known && !p.Allowed.profile(template.InstanceProfile):
-		return reference, fmt.Sprintf("names %s, whose instance profile %s is not among spec.allowedLaunchTemplates.instanceProfiles of provisioner %s",
+		return reference, fmt.Sprintf("specifies %s, whose instance profile %s is not in "+
+			"spec.allowedLaunchTemplates.instanceProfiles of Provisioner %s",
 			reference, template.InstanceProfile, p.Name)
 	}
 	return reference, ""

@@ -23,7 +23,7 @@ func TestAllowedLaunchTemplates(t *testing.T) {
 		{ID: "lt-01234567", Version: "latest"}: {Name: "web", Version: 7, Architecture: "amd64"},
 	}
 	const (
-		refused = "does not let pods name it"
+		refused = "which spec.allowedLaunchTemplates of Provisioner default does not allow"
 		web     = `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`
 		webAt3  = `{nodeSelector: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "3"}}`
 		webAt7  = `{nodeSelector: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "7"}}`
@@ -45,7 +45,7 @@ func TestAllowedLaunchTemplates(t *testing.T) {
 		{"by any of the three", `{allowedLaunchTemplates: {names: [other], tags: {team: a}}}`, team, "team-a 1", ""},
 		{"any version of it", `{allowedLaunchTemplates: {names: [web]}}`, webAt3, "web 3", ""},
 		{"with a profile that is allowed", `{allowedLaunchTemplates: {names: [web], instanceProfiles: [node*]}}`, web, "web 7", ""},
-		{"a version with another profile", `{allowedLaunchTemplates: {names: [web], instanceProfiles: [node*]}}`, webAt3, "", "whose instance profile admin is not among"},
+		{"a version with another profile", `{allowedLaunchTemplates: {names: [web], instanceProfiles: [node*]}}`, webAt3, "", "specifies launch template web, whose instance profile admin is not in spec.allowedLaunchTemplates.instanceProfiles of Provisioner default"},
 		{"a profile by its ARN", `{allowedLaunchTemplates: {names: [admin], instanceProfiles: ["arn:aws:iam::*:instance-profile/ops/*"]}}`, admin, "admin 1", ""},
 		{"a profile by the name in its ARN", `{allowedLaunchTemplates: {names: [admin], instanceProfiles: [admin]}}`, admin, "admin 1", ""},
 		{"no profile", `{allowedLaunchTemplates: {names: [team-a], instanceProfiles: [nodes]}}`, team, "team-a 1", ""},

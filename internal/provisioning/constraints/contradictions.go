@@ -14,11 +14,11 @@ import (
 // itself, unless pods say otherwise; "" if it can.
 func (p *Provisioner) Contradiction(template *Template) string {
 	if template.CapacityType != "" && p.CapacityType != "" && template.CapacityType != p.CapacityType {
-		return fmt.Sprintf("it is for %s instances, and spec.labels has %s: %s", template.CapacityType, provisioningv1.LabelCapacityType, p.CapacityType)
+		return fmt.Sprintf("it is for %s instances, but spec.labels has %s: %s", template.CapacityType, provisioningv1.LabelCapacityType, p.CapacityType)
 	}
 	elsewhere := !slices.ContainsFunc(template.Zones, func(zone string) bool { return slices.Contains(p.Zones, zone) })
 	if len(template.Zones) > 0 && len(p.Zones) > 0 && elsewhere {
-		return fmt.Sprintf("it is launched in %s, and spec.zones has %s", strings.Join(template.Zones, ", "), strings.Join(p.Zones, ", "))
+		return fmt.Sprintf("it launches in %s, but spec.zones has %s", strings.Join(template.Zones, ", "), strings.Join(p.Zones, ", "))
 	}
 	return ""
 }

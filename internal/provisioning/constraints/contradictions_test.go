@@ -19,10 +19,11 @@ func TestContradiction(t *testing.T) {
 		{reason: "Spot by both", spec: `{labels: {node.k8s.aws/capacity-type: spot}}`, template: constraints.Template{CapacityType: "spot"}},
 		{
 			reason: "a market cannot be overridden", spec: `{labels: {node.k8s.aws/capacity-type: on-demand}}`, template: constraints.Template{CapacityType: "spot"},
-			says: "it is for spot instances, and spec.labels has node.k8s.aws/capacity-type: on-demand",
+			says: "it is for spot instances, but spec.labels has node.k8s.aws/capacity-type: on-demand",
 		},
 		{reason: "one zone in common", spec: `{zones: [a-1a, a-1b]}`, template: constraints.Template{Zones: []string{"a-1b", "a-1c"}}},
-		{reason: "nor can a subnet", spec: `{zones: [a-1a]}`, template: constraints.Template{Zones: []string{"a-1b"}}, says: "it is launched in a-1b, and spec.zones has a-1a"},
+		{reason: "nor can a subnet", spec: `{zones: [a-1a]}`, template: constraints.Template{Zones: []string{"a-1b"}}, says: "it launches in a-1b, but spec.zones has " +
+			"a-1a"},
 	} {
 		spec := decode[provisioningv1.ProvisionerSpec](t, row.spec)
 		provisioner := constraints.FromSpec("default", &spec)

@@ -253,9 +253,10 @@ func TestManyNamedTemplates(t *testing.T) {
 		read            int
 		says            string
 	}{
-		{"some of each", 10, 10, 100, "needs launch template 1, which has not been read yet"},
-		{"many names", 101, 1, 0, "names 101 launch templates in 1 versions: name at most 100 together"},
-		{"many of both", 20_000, 20_000, 0, "names 20000 launch templates in 20000 versions: name at most 100 together"},
+		{"some of each", 10, 10, 100, "needs launch template 1, which Slipway has not read yet"},
+		{"many names", 101, 1, 0, "specifies 101 launch templates in 1 versions, more than the limit of 100 in total"},
+		{"many of both", 20_000, 20_000, 0, "specifies 20000 launch templates in 20000 versions, more than the " +
+			"limit of 100 in total"},
 	} {
 		way := constraints.Requirements{
 			provisioningv1.LabelLaunchTemplateName: constraints.In(numbers(1, row.names)...), provisioningv1.LabelLaunchTemplateVersion: constraints.In(numbers(1, row.versions)...),

@@ -70,7 +70,7 @@ func (p *Provisioner) Unsatisfiable() string {
 			fields = append(fields, limit.field)
 		}
 	}
-	return fmt.Sprintf("%s leave no value for %s", strings.Join(fields, " and "), key)
+	return fmt.Sprintf("%s allow no common value of %s", strings.Join(fields, " and "), key)
 }
 
 // beyond returns which limit keeps the provisioner from serving the pod, with the pod as the
@@ -79,7 +79,7 @@ func (p *Provisioner) beyond(pod Requirements) string {
 	for _, limit := range p.limits() {
 		asked := pod.Get(limit.key)
 		if !limit.set.Empty() && asked.Intersect(limit.set).Empty() {
-			return fmt.Sprintf("asks for %s: %s, and %s of provisioner %s allows only %s", limit.key, asked.brief(), limit.field, p.Name, limit.set.brief())
+			return fmt.Sprintf("requires %s: %s, but %s of Provisioner %s allows only %s", limit.key, asked.brief(), limit.field, p.Name, limit.set.brief())
 		}
 	}
 	return ""
@@ -92,7 +92,7 @@ func (p *Provisioner) subnetProblem(template *Template, pod Requirements) string
 	case template.FixesSubnet:
 		return ""
 	case p.SubnetProblem != "":
-		return fmt.Sprintf("waits, because provisioner %s can launch nothing: %s", p.Name, p.SubnetProblem)
+		return fmt.Sprintf("waits, because Provisioner %s can launch no node: %s", p.Name, p.SubnetProblem)
 	case p.SubnetZones == nil:
 		return ""
 	}
@@ -103,9 +103,10 @@ func (p *Provisioner) subnetProblem(template *Template, pod Requirements) string
 	case within.Empty() || !within.Intersect(there).Empty():
 		return ""
 	case asked.Intersect(there).Empty():
-		return fmt.Sprintf("asks for %s: %s, and provisioner %s has subnets with free addresses only in %s", corev1.LabelTopologyZone, asked.brief(), p.Name, there.brief())
+		return fmt.Sprintf("requires %s: %s, but Provisioner %s has subnets with free addresses only in %s", corev1.LabelTopologyZone, asked.brief(), p.Name, there.brief())
 	}
-	return fmt.Sprintf("waits, because provisioner %s allows only zone %s, and has subnets with free addresses only in %s", p.Name, within.brief(), there.brief())
+	return fmt.Sprintf("waits, because Provisioner %s allows only zone %s, but has subnets with free addresses "+
+		"only in %s", p.Name, within.brief(), there.brief())
 }
 
 // Forbids returns which limit a node with the labels is beyond, with the node as the subject, or ""
@@ -114,9 +115,9 @@ func (p *Provisioner) Forbids(labels map[string]string) string {
 	for _, limit := range p.limits() {
 		if value, has := labels[limit.key]; !limit.set.Admits(value, has) {
 			if !has {
-				return fmt.Sprintf("it has no %s, and %s allows %s now", limit.key, limit.field, limit.set.brief())
+				return fmt.Sprintf("it has no %s, but %s allows only %s", limit.key, limit.field, limit.set.brief())
 			}
-			return fmt.Sprintf("its %s is %s, and %s allows %s now", limit.key, value, limit.field, limit.set.brief())
+			return fmt.Sprintf("its %s is %s, but %s now allows %s", limit.key, value, limit.field, limit.set.brief())
 		}
 	}
 	return ""

@@ -68,7 +68,8 @@ func requiredTerms(pod *corev1.PodSpec, selected Requirements) ([]Requirements, 
 		if reason == "" {
 			requirements = requirements.And(selected)
 			if key, empty := requirements.Empty(); empty {
-				reason = fmt.Sprintf("has a node selector and a node affinity that contradict each other about the label %s", key)
+				reason = fmt.Sprintf("has a node selector and a node affinity that contradict each other for "+
+					"the label %s", key)
 			}
 		}
 		if reason == "" {

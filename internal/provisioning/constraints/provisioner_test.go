@@ -123,14 +123,21 @@ func TestLimitsOfProvisioners(t *testing.T) {
 	}{
 		{"no limits", `{}`, "", true},
 		{"all admit it", `{zones: [a], instanceTypes: [m5.large], architecture: x86_64, requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["3"]}]}`, "", true},
-		{"its zone", `{zones: [b, c]}`, "its topology.kubernetes.io/zone is a, and spec.zones allows b or c now", true},
-		{"its zone, by a requirement", `{requirements: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [a]}]}`, "its topology.kubernetes.io/zone is a, and spec.requirements allows not a now", true},
-		{"its capacity type", `{requirements: [{key: node.k8s.aws/capacity-type, operator: In, values: [on-demand]}]}`, "its node.k8s.aws/capacity-type is spot, and spec.requirements allows on-demand now", true},
-		{"its type", `{instanceTypes: [c5.large]}`, "its node.kubernetes.io/instance-type is m5.large, and spec.instanceTypes allows c5.large now", true},
-		{"its architecture", `{architecture: arm64}`, "its kubernetes.io/arch is amd64, and spec.architecture allows arm64 now", true},
-		{"its size", `{requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["2"]}]}`, "its karpenter.k8s.aws/instance-cpu is 2, and spec.requirements allows anything above 2 now", false},
-		{"a label that it lacks", `{requirements: [{key: karpenter.k8s.aws/instance-gpu-count, operator: Exists}]}`, "it has no karpenter.k8s.aws/instance-gpu-count, and spec.requirements allows anything now", false},
-		{"of many values the first are named", `{zones: [b, c, d, e, f, g, h]}`, "its topology.kubernetes.io/zone is a, and spec.zones allows b, c, d, e, f, or 2 more now", true},
+		{"its zone", `{zones: [b, c]}`, "its topology.kubernetes.io/zone is a, but spec.zones now allows b or c", true},
+		{"its zone, by a requirement", `{requirements: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [a]}]}`, "its topology.kubernetes.io/zone is a, " +
+			"but spec.requirements now allows not a", true},
+		{"its capacity type", `{requirements: [{key: node.k8s.aws/capacity-type, operator: In, values: [on-demand]}]}`, "its node.k8s.aws/capacity-type is spot, " +
+			"but spec.requirements now allows on-demand", true},
+		{"its type", `{instanceTypes: [c5.large]}`, "its node.kubernetes.io/instance-type is m5.large, but " +
+			"spec.instanceTypes now allows c5.large", true},
+		{"its architecture", `{architecture: arm64}`, "its kubernetes.io/arch is amd64, but spec.architecture " +
+			"now allows arm64", true},
+		{"its size", `{requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["2"]}]}`, "its karpenter.k8s.aws/instance-cpu is " +
+			"2, but spec.requirements now allows anything above 2", false},
+		{"a label that it lacks", `{requirements: [{key: karpenter.k8s.aws/instance-gpu-count, operator: Exists}]}`, "it has no " +
+			"karpenter.k8s.aws/instance-gpu-count, but spec.requirements allows only anything", false},
+		{"of many values the first are named", `{zones: [b, c, d, e, f, g, h]}`, "its topology.kubernetes.io/zone is a, " +
+			"but spec.zones now allows b, c, d, e, f, or 2 more", true},
 	} {
 		p := layerOf(t, row.spec)
 		if got := p.Forbids(node); got != row.forbids {
@@ -146,16 +153,16 @@ func TestLimitsOfProvisioners(t *testing.T) {
 func TestLimitsTogether(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, spec, zones, fields, says string }{
-		{"none", `{}`, "anything or no such label", "", ""},
+		{"none", `{}`, "any value or no label", "", ""},
 		{"zones", `{zones: [b, a]}`, "a or b", "spec.zones", ""},
 		{"a requirement", `{requirements: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [a]}]}`, "not a", "spec.requirements", ""},
 		{"both", `{zones: [a, b], requirements: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [a]}]}`, "b", "spec.zones with spec.requirements", ""},
 		{"both, and nothing is left", `{zones: [a], requirements: [{key: failure-domain.beta.kubernetes.io/zone, operator: NotIn, values: [a]}]}`, "nothing", "spec.zones with spec.requirements",
-			"spec.zones and spec.requirements leave no value for topology.kubernetes.io/zone"},
-		{"one requirement alone", `{requirements: [{key: a, operator: Gt, values: ["5"]}, {key: a, operator: Lt, values: ["6"]}]}`, "anything or no such label", "",
-			"spec.requirements leave no value for a"},
-		{"another label", `{instanceTypes: [m5.large], requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [c5.large]}]}`, "anything or no such label", "",
-			"spec.instanceTypes and spec.requirements leave no value for node.kubernetes.io/instance-type"},
+			"spec.zones and spec.requirements allow no common value of topology.kubernetes.io/zone"},
+		{"one requirement alone", `{requirements: [{key: a, operator: Gt, values: ["5"]}, {key: a, operator: Lt, values: ["6"]}]}`, "any value or no label", "",
+			"spec.requirements allow no common value of a"},
+		{"another label", `{instanceTypes: [m5.large], requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [c5.large]}]}`, "any value or no label", "",
+			"spec.instanceTypes and spec.requirements allow no common value of node.kubernetes.io/instance-type"},
 	} {
 		p := layerOf(t, row.spec)
 		if zones, fields := p.AllowedZones(); zones.String() != row.zones || fields != row.fields {
@@ -164,7 +171,8 @@ func TestLimitsTogether(t *testing.T) {
 		if got := p.Unsatisfiable(); got != row.says {
 			t.Errorf("%s: %q, want %q", row.reason, got, row.says)
 		}
-		if _, says := constraints.Resolve(&p, nil, nil); row.says != "" && says != "waits, because provisioner default can launch nothing: "+row.says {
+		if _, says := constraints.Resolve(&p, nil, nil); row.says != "" && says != "waits, because Provisioner default can "+
+			"launch no node: "+row.says {
 			t.Errorf("%s: pods are told %q", row.reason, says)
 		}
 	}
@@ -187,9 +195,11 @@ func TestPlain(t *testing.T) {
 		{"a way, by an alias", constraints.Reference{}, constraints.Requirements{"beta.kubernetes.io/arch": constraints.In("arm64")},
 			"kubernetes.io/arch: arm64; node.k8s.aws/capacity-type: on-demand; topology.kubernetes.io/zone: us-east-1b", ""},
 		{"one that has a problem", constraints.Reference{Name: "gone", Version: "latest"}, nil, "", "needs launch template gone: EC2 has no launch template of that name"},
-		{"one that was not read", constraints.Reference{Name: "unread", Version: "latest"}, nil, "", "needs launch template unread, which has not been read yet: pods that wait name too many launch templates"},
+		{"one that was not read", constraints.Reference{Name: "unread", Version: "latest"}, nil, "", "needs launch template unread, which " +
+			"Slipway has not read yet because pending pods specify too many launch templates"},
 		{"a way beyond the limits", constraints.Reference{}, constraints.Requirements{corev1.LabelTopologyZone: constraints.In("us-east-1a")}, "",
-			"asks for topology.kubernetes.io/zone: us-east-1a, which provisioner default and the default launch template exclude"},
+			"requires topology.kubernetes.io/zone: us-east-1a, which Provisioner default and the default launch " +
+				"template exclude"},
 	} {
 		ask, says := constraints.Plain(&p, known, row.from, row.way)
 		if got := ask.Requirements.String(); got != row.want || says != row.says {

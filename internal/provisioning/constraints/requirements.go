@@ -84,7 +84,7 @@ func (r Requirements) String() string {
 // name does not match a node that does not exist yet.
 func ofTerm(term corev1.NodeSelectorTerm) (Requirements, string) {
 	if len(term.MatchFields) > 0 {
-		return nil, "asks for a node by its name, which a new node does not have"
+		return nil, "requires a node by its name, which no new node has"
 	}
 	if len(term.MatchExpressions) == 0 {
 		return nil, "has a node selector term without expressions, which matches no node"
@@ -93,12 +93,12 @@ func ofTerm(term corev1.NodeSelectorTerm) (Requirements, string) {
 	for _, expression := range term.MatchExpressions {
 		set, err := SetOf(expression)
 		if err != nil {
-			return nil, "has a node selector that says nothing: " + err.Error()
+			return nil, "has an invalid node selector: " + err.Error()
 		}
 		requirements.Narrow(expression.Key, set)
 	}
 	if key, empty := requirements.Empty(); empty {
-		return nil, "contradicts itself about the label " + key
+		return nil, "has contradictory requirements for the label " + key
 	}
 	return requirements, ""
 }

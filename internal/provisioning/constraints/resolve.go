@@ -75,14 +75,14 @@ func (a *Ask) Group() string {
 func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string) {
 	pod = Canonical(pod)
 	if set := pod.Get(provisioningv1.LabelProvisionerName); !set.Has(p.Name) {
-		return Ask{}, fmt.Sprintf("asks for provisioner %s", set)
+		return Ask{}, fmt.Sprintf("requires Provisioner %s", set)
 	}
 	if p.Problem != "" {
-		return Ask{}, fmt.Sprintf("waits, because provisioner %s can launch nothing: %s", p.Name, p.Problem)
+		return Ask{}, fmt.Sprintf("waits, because Provisioner %s can launch no node: %s", p.Name, p.Problem)
 	}
 	for _, key := range legacyLabels {
 		if set := pod.Get(key); !set.HasAbsence() {
-			return Ask{}, fmt.Sprintf("selects by the label %s of before 2021, which no node carries: use node.k8s.aws/", key)
+			return Ask{}, fmt.Sprintf("uses the label %s from before 2021, which nodes do not have: use node.k8s.aws/", key)
 		}
 	}
 	if reason := p.beyond(pod); reason != "" {
@@ -161,10 +161,11 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 			}
 		}
 		if len(versions) == 0 {
-			return nil, fmt.Sprintf("asks for version %s of a launch template: nodes carry the number of the version, so ask for a number", version)
+			return nil, fmt.Sprintf("requires version %s of a launch template, but the label of nodes has the "+
+				"version number: use a number", version)
 		}
 		if !name.Names() || name.HasAbsence() {
-			return nil, "asks for a version of a launch template without its name: add " + provisioningv1.LabelLaunchTemplateName
+			return nil, "requires a version of a launch template without its name: add " + provisioningv1.LabelLaunchTemplateName
 		}
 	}
 	if !name.Names() {
@@ -174,7 +175,7 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 		return []Reference{{}}, ""
 	}
 	if len(name.values)*len(versions) > mostNamedTemplates {
-		return nil, fmt.Sprintf("names %d launch templates in %d versions: name at most %d together", len(name.values), len(versions), mostNamedTemplates)
+		return nil, fmt.Sprintf("specifies %d launch templates in %d versions, more than the limit of %d in total", len(name.values), len(versions), mostNamedTemplates)
 	}
 	var named []Reference
 	for _, template := range name.values {
@@ -218,14 +219,14 @@ func resolveWith(p *Provisioner, templates Templates, pod Requirements, referenc
 		case !given && !slices.Contains(launchLabels, key):
 			ask.Requirements[key] = pod[key]
 		case !pod[key].Admits(value, given):
-			return Ask{}, fmt.Sprintf("asks for %s: %s, and the node would have %s", key, pod[key], cmp.Or(value, "no such label"))
+			return Ask{}, fmt.Sprintf("requires %s: %s, but the node would have %s", key, pod[key], cmp.Or(value, "the label to be absent"))
 		}
 	}
 	if key, empty := ask.Requirements.Empty(); empty {
 		return Ask{}, excluded(p, reference, key, pod.Get(key))
 	}
 	if set := ask.Requirements.Get(corev1.LabelHostname); !set.HasAbsence() && set.Names() {
-		return Ask{}, "asks for a node by its hostname, which a new node does not have"
+		return Ask{}, "requires a node by its hostname, which no new node has"
 	}
 	delete(ask.Requirements, corev1.LabelHostname)
 	return ask, ""
@@ -255,9 +256,9 @@ func (p *Provisioner) unlaunchable(template *Template, ask *Ask, pod Requirement
 // that the pod allows.
 func excluded(p *Provisioner, reference Reference, key string, asked Set) string {
 	if why := p.Unsatisfiable(); why != "" {
-		return fmt.Sprintf("waits, because provisioner %s can launch nothing: %s", p.Name, why)
+		return fmt.Sprintf("waits, because Provisioner %s can launch no node: %s", p.Name, why)
 	}
-	return fmt.Sprintf("asks for %s: %s, which provisioner %s and %s exclude", key, asked, p.Name, reference)
+	return fmt.Sprintf("requires %s: %s, which Provisioner %s and %s exclude", key, asked, p.Name, reference)
 }
 
 // choose returns the launch template to take: the one referred to, or the default one where its
@@ -268,7 +269,8 @@ func choose(p *Provisioner, templates Templates, pod Requirements, reference Ref
 	}
 	template, known := templates[reference]
 	if !known {
-		return Template{}, reference, fmt.Sprintf("needs %s, which has not been read yet: pods that wait name too many launch templates", reference)
+		return Template{}, reference, fmt.Sprintf("needs %s, which Slipway has not read yet because pending "+
+			"pods specify too many launch templates", reference)
 	}
 	if template.Problem != "" {
 		return Template{}, reference, fmt.Sprintf("needs %s: %s", reference, template.Problem)
@@ -279,11 +281,14 @@ func choose(p *Provisioner, templates Templates, pod Requirements, reference Ref
 	case wanted.Has(template.Architecture):
 		return template, reference, ""
 	case byPod && !limit.Has(template.Architecture):
-		return Template{}, reference, fmt.Sprintf("asks for %s, whose image is for %s, and provisioner %s launches only %s", reference, template.Architecture, p.Name, limit)
+		return Template{}, reference, fmt.Sprintf("requires %s, whose image is for %s, but Provisioner %s "+
+			"launches only %s", reference, template.Architecture, p.Name, limit)
 	case byPod:
-		return Template{}, reference, fmt.Sprintf("asks for %s, whose image is for %s, and for architecture %s: no node is both", reference, template.Architecture, wanted)
+		return Template{}, reference, fmt.Sprintf("requires %s, whose image is for %s, and architecture %s, "+
+			"which no node can satisfy", reference, template.Architecture, wanted)
 	case p.IgnoreIncompatible:
-		return Template{}, reference, fmt.Sprintf("asks for architecture %s, and the image of %s is for %s; provisioner %s leaves such pods alone",
+		return Template{}, reference, fmt.Sprintf("requires architecture %s, but the image of %s is for %s; "+
+			"Provisioner %s does not launch nodes for the pod",
 			wanted, reference, template.Architecture, p.Name)
 	}
 	return Template{}, Reference{}, ""

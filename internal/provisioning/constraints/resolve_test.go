@@ -86,16 +86,17 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "S7: or is left alone", provisioner: `{labels: {node.k8s.aws/launch-template-name: web}, incompatibleArchitecturePolicy: Ignore}`,
-			pod: `{nodeSelector: {kubernetes.io/arch: arm64}}`, says: "asks for architecture arm64, and the image of launch template web is for amd64",
+			pod: `{nodeSelector: {kubernetes.io/arch: arm64}}`, says: "requires architecture arm64, but the image of launch template web is for amd64",
 		},
 		{
 			reason: "S7: no default template carries the name that the pod itself selects", provisioner: `{}`,
-			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web, kubernetes.io/arch: arm64}}`, says: "no node is both",
+			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web, kubernetes.io/arch: arm64}}`, says: "requires launch template web, whose image is for amd64, and architecture arm64, which no node can satisfy",
 		},
 		{
 			reason: "S7: a provisioner's architecture is a limit for pods that name a template too", provisioner: `{architecture: arm64}`,
-			pod:  `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`,
-			says: "asks for launch template web, whose image is for amd64, and provisioner default launches only arm64",
+			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`,
+			says: "requires launch template web, whose image is for amd64, but Provisioner default launches " +
+				"only arm64",
 		},
 		{
 			reason:      "S7: a provisioner of before the rule gets its architecture by the default template",
@@ -120,7 +121,7 @@ func TestLayers(t *testing.T) {
 		{
 			reason: "S9: latest is on no node", provisioner: byWeb,
 			pod:  `{nodeSelector: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: latest}}`,
-			says: "asks for version latest of a launch template: nodes carry the number",
+			says: "requires version latest of a launch template, but the label of nodes has the version number",
 		},
 		{
 			reason: "S9: a version of nothing", provisioner: byWeb, pod: `{nodeSelector: {node.k8s.aws/launch-template-version: "3"}}`,
@@ -138,11 +139,11 @@ func TestLayers(t *testing.T) {
 			},
 		},
 		{
-			reason: "S12: and is on no node", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.amazonaws.com/capacityType: spot}}`, says: "which no node carries",
+			reason: "S12: and is on no node", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.amazonaws.com/capacityType: spot}}`, says: "use node.k8s.aws/",
 		},
 		{
 			reason: "S13: a pod picks its provisioner", provisioner: `{}`, pod: `{nodeSelector: {provisioning.karpenter.sh/name: other}}`,
-			says: "asks for provisioner other",
+			says: "requires Provisioner other",
 		},
 		{
 			reason: "S13: this one", provisioner: `{}`, pod: `{nodeSelector: {provisioning.karpenter.sh/name: default}}`,
@@ -157,19 +158,21 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "and no type beyond them", provisioner: `{instanceTypes: [m5.large]}`, pod: `{nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}}`,
-			says: "asks for node.kubernetes.io/instance-type: p5.48xlarge, and spec.instanceTypes of provisioner default allows only m5.large",
+			says: "requires node.kubernetes.io/instance-type: p5.48xlarge, but spec.instanceTypes of " +
+				"Provisioner default allows only m5.large",
 		},
 		{
 			reason: "by its old label either", provisioner: `{instanceTypes: [m5.large]}`, pod: `{nodeSelector: {beta.kubernetes.io/instance-type: p5.48xlarge}}`,
-			says: "spec.instanceTypes of provisioner default allows only m5.large",
+			says: "p5.48xlarge, but spec.instanceTypes of Provisioner default allows only m5.large",
 		},
 		{
 			reason: "nor a zone", provisioner: `{zones: [us-east-1a, us-east-1b]}`, pod: `{nodeSelector: {topology.kubernetes.io/zone: us-east-1c}}`,
-			says: "asks for topology.kubernetes.io/zone: us-east-1c, and spec.zones of provisioner default allows only us-east-1a or us-east-1b",
+			says: "requires topology.kubernetes.io/zone: us-east-1c, but spec.zones of Provisioner default " +
+				"allows only us-east-1a or us-east-1b",
 		},
 		{
 			reason: "nor an architecture", provisioner: `{architecture: x86_64}`, pod: `{nodeSelector: {kubernetes.io/arch: arm64}}`,
-			says: "asks for kubernetes.io/arch: arm64, and spec.architecture of provisioner default allows only amd64",
+			says: "requires kubernetes.io/arch: arm64, but spec.architecture of Provisioner default allows only amd64",
 		},
 		{
 			reason: "what a pod names overlaps with what the provisioner allows", provisioner: `{zones: [us-east-1a, us-east-1b]}`,
@@ -196,7 +199,8 @@ func TestLayers(t *testing.T) {
 			reason:      "that a pod cannot go beyond",
 			provisioner: `{requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5, c5]}]}`,
 			pod:         `{nodeSelector: {karpenter.k8s.aws/instance-family: p5}}`,
-			says:        "asks for karpenter.k8s.aws/instance-family: p5, and spec.requirements of provisioner default allows only c5 or m5",
+			says: "requires karpenter.k8s.aws/instance-family: p5, but spec.requirements of Provisioner " +
+				"default allows only c5 or m5",
 		},
 		{
 			reason:      "both capacity types",
@@ -212,7 +216,8 @@ func TestLayers(t *testing.T) {
 		{
 			reason:      "one alone",
 			provisioner: `{requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}`, pod: `{nodeSelector: {node.k8s.aws/capacity-type: on-demand}}`,
-			says: "asks for node.k8s.aws/capacity-type: on-demand, and spec.requirements of provisioner default allows only spot",
+			says: "requires node.k8s.aws/capacity-type: on-demand, but spec.requirements of Provisioner default " +
+				"allows only spot",
 		},
 		{
 			reason:      "arm64 alone, for a pod that does not say",
@@ -227,7 +232,8 @@ func TestLayers(t *testing.T) {
 		{
 			reason:      "limits that leave nothing",
 			provisioner: `{zones: [us-east-1a], requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [us-east-1b]}]}`, pod: `{}`,
-			says: "waits, because provisioner default can launch nothing: spec.zones and spec.requirements leave no value for topology.kubernetes.io/zone",
+			says: "waits, because Provisioner default can launch no node: spec.zones and spec.requirements " +
+				"allow no common value of topology.kubernetes.io/zone",
 		},
 		{
 			reason:      "a template's own type gives way to the provisioner's requirements",
@@ -256,7 +262,8 @@ func TestLayers(t *testing.T) {
 			reason: "until nothing is left", provisioner: `{zones: [us-east-1a]}`,
 			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 				{matchExpressions: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [us-east-1a]}]}]}}}}`,
-			says: "asks for topology.kubernetes.io/zone: not us-east-1a, and spec.zones of provisioner default allows only us-east-1a",
+			says: "requires topology.kubernetes.io/zone: not us-east-1a, but spec.zones of Provisioner default " +
+				"allows only us-east-1a",
 		},
 		{
 			reason: "a template's own types and market are the layer below", provisioner: `{labels: {node.k8s.aws/launch-template-name: spot}}`, pod: `{}`,
@@ -268,7 +275,7 @@ func TestLayers(t *testing.T) {
 		{
 			reason:      "its market cannot be overridden",
 			provisioner: `{labels: {node.k8s.aws/launch-template-name: spot, node.k8s.aws/capacity-type: on-demand}}`, pod: `{}`,
-			says: "asks for node.k8s.aws/capacity-type",
+			says: "requires node.k8s.aws/capacity-type",
 		},
 		{
 			reason: "nor its zone; an AWSLaunchConfig is a template too", provisioner: `{launchConfigRef: {namespace: default, name: web}}`, pod: `{}`,
@@ -280,7 +287,7 @@ func TestLayers(t *testing.T) {
 		{reason: "a template that is not there", provisioner: `{labels: {node.k8s.aws/launch-template-name: gone}}`, pod: `{}`, says: "EC2 has no launch template"},
 		{
 			reason: "or was not looked at", provisioner: `{}`, pod: `{nodeSelector: {node.k8s.aws/launch-template-name: new}}`,
-			says: "needs launch template new, which has not been read yet",
+			says: "needs launch template new, which Slipway has not read yet because pending pods specify too many launch templates",
 		},
 		{
 			reason: "a pod that wants no template is given none", provisioner: byWeb,
@@ -292,7 +299,7 @@ func TestLayers(t *testing.T) {
 			reason: "a pod that excludes the template cannot have it", provisioner: byWeb,
 			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 				{matchExpressions: [{key: node.k8s.aws/launch-template-name, operator: NotIn, values: [web]}]}]}}}}`,
-			says: "asks for node.k8s.aws/launch-template-name: not web, and the node would have web",
+			says: "requires node.k8s.aws/launch-template-name: not web, but the node would have web",
 		},
 		{
 			reason: "labels of the provisioner are what pods override", provisioner: `{labels: {team: batch}}`, pod: `{nodeSelector: {team: web}}`,
@@ -300,17 +307,17 @@ func TestLayers(t *testing.T) {
 		},
 		{
 			reason: "but those that keep nodes apart are not", provisioner: `{labels: {node-restriction.kubernetes.io/team: batch}}`,
-			pod: `{nodeSelector: {node-restriction.kubernetes.io/team: web}}`, says: "and the node would have batch",
+			pod: `{nodeSelector: {node-restriction.kubernetes.io/team: web}}`, says: "web, but the node would have batch",
 		},
 		{
 			reason: "what is left is asked of the instance", provisioner: `{}`, pod: `{nodeSelector: {disk: ssd, beta.kubernetes.io/arch: amd64}}`,
 			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64", "disk": "ssd"},
 		},
-		{reason: "no node of ours runs Windows", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.io/os: windows}}`, says: "and the node would have linux"},
+		{reason: "no node of ours runs Windows", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.io/os: windows}}`, says: "windows, but the node would have linux"},
 		{reason: "no new node has a name", provisioner: `{}`, pod: `{nodeSelector: {kubernetes.io/hostname: ip-10-0-0-1}}`, says: "by its hostname"},
 		{reason: "a selector that contradicts itself", provisioner: `{}`, pod: `{nodeSelector: {disk: ssd}, affinity: {nodeAffinity:
 			{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In, values: [hdd]}]}]}}}}`,
-			says: "contradict each other about the label disk"},
+			says: "has a node selector and a node affinity that contradict each other for the label disk"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
@@ -398,7 +405,8 @@ func TestPodsThatNoNodeSuits(t *testing.T) {
 		`[{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]`: "by its name",
 		`[{}]`: "without expressions",
 		`[]`:   "without terms",
-		`[{matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: DoesNotExist}]}]`: "contradicts itself about the label a",
+		`[{matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: DoesNotExist}]}]`: "has contradictory requirements for the " +
+			"label a",
 	} {
 		pod := decode[corev1.PodSpec](t, `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: `+terms+`}}}}`)
 		if ways, reason := constraints.PodRequirements(&pod); len(ways) > 0 || !strings.Contains(reason, says) {
@@ -477,11 +485,13 @@ func TestPlacesOfSubnets(t *testing.T) {
 	}{
 		{"zones with a subnet", func(*constraints.Provisioner) {}, nil, "a or b", ""},
 		{"of them those that the pod asks for", func(*constraints.Provisioner) {}, zone("b", "c"), "b", ""},
-		{"a pod elsewhere", func(*constraints.Provisioner) {}, zone("c"), "", "asks for topology.kubernetes.io/zone: c, and provisioner default has subnets with free addresses only in a or b"},
+		{"a pod elsewhere", func(*constraints.Provisioner) {}, zone("c"), "", "requires topology.kubernetes.io/zone: " +
+			"c, but Provisioner default has subnets with free addresses only in a or b"},
 		{"a provisioner elsewhere", func(p *constraints.Provisioner) { p.Zones = []string{"c"} }, nil, "",
-			"waits, because provisioner default allows only zone c, and has subnets with free addresses only in a or b"},
+			"waits, because Provisioner default allows only zone c, but has subnets with free addresses only in " +
+				"a or b"},
 		{"nodes can be nowhere", func(p *constraints.Provisioner) { p.SubnetZones, p.SubnetProblem = []string{}, "none has an address" }, nil, "",
-			"waits, because provisioner default can launch nothing: none has an address"},
+			"waits, because Provisioner default can launch no node: none has an address"},
 		{"the launch template has the subnet", func(p *constraints.Provisioner) {
 			p.SubnetZones, p.SubnetProblem, p.Template = []string{}, "none has an address", constraints.Reference{Name: "own", Version: "latest"}
 		}, nil, "z", ""},

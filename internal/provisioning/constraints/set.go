@@ -55,18 +55,18 @@ func SetOf(r corev1.NodeSelectorRequirement) (Set, error) {
 		return DoesNotExist(), nil
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 		if len(r.Values) != 1 {
-			return Set{}, fmt.Errorf("label %q: %s takes one value", r.Key, r.Operator)
+			return Set{}, fmt.Errorf("label %q: operator %s requires exactly one value", r.Key, r.Operator)
 		}
 		bound, err := strconv.ParseInt(r.Values[0], 10, 64)
 		if err != nil || bound < 0 { // the scheduler takes bounds that could be values of labels alone
-			return Set{}, fmt.Errorf("label %q: %s takes an integer from 0, not %q", r.Key, r.Operator, r.Values[0])
+			return Set{}, fmt.Errorf("label %q: operator %s requires a non-negative integer, not %q", r.Key, r.Operator, r.Values[0])
 		}
 		if r.Operator == corev1.NodeSelectorOpGt {
 			return GreaterThan(bound), nil
 		}
 		return LessThan(bound), nil
 	}
-	return Set{}, fmt.Errorf("label %q: there is no operator %q", r.Key, r.Operator)
+	return Set{}, fmt.Errorf("label %q: operator %q does not exist", r.Key, r.Operator)
 }
 
 func ordered(values []string) []string {
@@ -182,7 +182,7 @@ func (s Set) String() string {
 	if !s.all {
 		words := s.values
 		if s.absent {
-			words = append(slices.Clone(words), "no such label")
+			words = append(slices.Clone(words), "the label to be absent")
 		}
 		return cmp.Or(strings.Join(words, " or "), "nothing")
 	}
@@ -191,7 +191,7 @@ func (s Set) String() string {
 	case s.absent && len(s.values) > 0:
 		words = "not " + strings.Join(s.values, ", ")
 	case s.absent:
-		words = "anything or no such label"
+		words = "any value or no label"
 	case len(s.values) > 0:
 		words = "anything but " + strings.Join(s.values, ", ")
 	}

@@ -101,7 +101,7 @@ func TestSetsInWords(t *testing.T) {
 	t.Parallel()
 	for want, set := range map[string]constraints.Set{
 		"a or b": constraints.In("b", "a", "b"), "nothing": constraints.In(), "not a": constraints.NotIn("a"), "anything": constraints.Exists(),
-		"no such label": constraints.DoesNotExist(), "anything or no such label": constraints.Anything(),
+		"the label to be absent": constraints.DoesNotExist(), "any value or no label": constraints.Anything(),
 		"anything above 1 below 5": constraints.GreaterThan(1).Intersect(constraints.LessThan(5)),
 		"anything but a":           constraints.NotIn("a").Intersect(constraints.Exists()),
 	} {

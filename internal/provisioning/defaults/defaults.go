@@ -163,7 +163,7 @@ type lostError struct {
 
 // Error implements error.
 func (e *lostError) Error() string {
-	return fmt.Sprintf("default launch template %s was deleted outside Slipway, and creating another one failed: %v", e.id, e.err)
+	return fmt.Sprintf("default launch template %s was deleted outside Slipway, and recreating it failed: %v", e.id, e.err)
 }
 
 // Unwrap returns what failed.

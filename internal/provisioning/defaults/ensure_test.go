@@ -202,7 +202,7 @@ func TestLostAndNotCreated(t *testing.T) {
 	again := r.refuse("CreateLaunchTemplate")
 	got, err := templates.Ensure(t.Context(), subject, "amd64")
 	var lost *lostError
-	if !errors.As(err, &lost) || errors.Unwrap(lost) == nil || !strings.HasPrefix(err.Error(), "default launch template "+made.ID+" was deleted outside Slipway, and creating another one failed: ") {
+	if !errors.As(err, &lost) || errors.Unwrap(lost) == nil || !strings.HasPrefix(err.Error(), "default launch template "+made.ID+" was deleted outside Slipway, and recreating it failed: ") {
 		t.Errorf("nodes are launched from %+v, error %v", got, err)
 	}
 	if known := templates.Known("default"); len(known) > 0 {

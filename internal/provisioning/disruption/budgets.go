@@ -86,9 +86,11 @@ func Problems(spec *provisioningv1.ProvisionerSpec) []string {
 		schedule, err := scheduleOf(budget)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Sprintf("spec.disruption.budgets[%d].schedule %q cannot be read (%v), and the budget allows no disruptions: correct the schedule", i, budget.Schedule, err))
+			problems = append(problems, fmt.Sprintf("spec.disruption.budgets[%d].schedule %q is invalid (%v), "+
+				"so the budget allows no disruptions: correct the schedule", i, budget.Schedule, err))
 		case schedule != nil && schedule.Next(time.Unix(0, 0)).IsZero():
-			problems = append(problems, fmt.Sprintf("spec.disruption.budgets[%d].schedule %q has no such day, and the budget never applies: correct the schedule", i, budget.Schedule))
+			problems = append(problems, fmt.Sprintf("spec.disruption.budgets[%d].schedule %q has a day that "+
+				"does not exist, so the budget never applies: correct the schedule", i, budget.Schedule))
 		}
 	}
 	return problems
@@ -111,7 +113,7 @@ func scheduleOf(budget *provisioningv1.DisruptionBudget) (cron.Schedule, error) 
 	}
 	if strings.Contains(budget.Schedule, "=") || strings.HasPrefix(budget.Schedule, "@every") {
 		// ParseStandard also knows time zones, and intervals that begin nowhere
-		return nil, fmt.Errorf("it is not five fields of cron")
+		return nil, fmt.Errorf("it does not have five cron fields")
 	}
 	return cron.ParseStandard("TZ=UTC " + budget.Schedule)
 }

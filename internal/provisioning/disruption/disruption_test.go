@@ -88,8 +88,8 @@ func TestProblems(t *testing.T) {
 	for _, row := range []struct{ schedule, want string }{
 		{"0 9 * * mon-fri", ""},
 		{"@daily", ""},
-		{"0 9 * * 5-2", `spec.disruption.budgets[1].schedule "0 9 * * 5-2" cannot be read (beginning of range (5) beyond end of range (2): 5-2), and the budget allows no disruptions: correct the schedule`},
-		{"0 0 30 2 *", `spec.disruption.budgets[1].schedule "0 0 30 2 *" has no such day, and the budget never applies: correct the schedule`},
+		{"0 9 * * 5-2", `spec.disruption.budgets[1].schedule "0 9 * * 5-2" is invalid (beginning of range (5) beyond end of range (2): 5-2), so the budget allows no disruptions: correct the schedule`},
+		{"0 0 30 2 *", `spec.disruption.budgets[1].schedule "0 0 30 2 *" has a day that does not exist, so the budget never applies: correct the schedule`},
 	} {
 		if got := strings.Join(Problems(with(budget("1", "", ""), budget("0", row.schedule, "1h"))), "; "); got != row.want {
 			t.Errorf("%s: %q, want %q", row.schedule, got, row.want)
@@ -170,14 +170,15 @@ func TestKeptByPodDisruptionBudgets(t *testing.T) {
 		kept    string
 	}{
 		{reason: "no budget"},
-		{reason: "no eviction is allowed", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, kept: "PodDisruptionBudget shop/web allows no eviction of pod web-1 now"},
+		{reason: "no eviction is allowed", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, kept: "PodDisruptionBudget shop/web does not " +
+			"currently allow the eviction of pod web-1"},
 		{reason: "one is", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 })}},
 		{reason: "one was, for an older spec", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed, b.Generation = 1, 2 })}, kept: "PodDisruptionBudget shop/web"},
 		{reason: "a budget of another namespace", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace = "other" })}},
 		{reason: "of other pods", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = "db" })}},
 		{reason: "of no pods", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = nil })}},
 		{reason: "of all pods", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = &metav1.LabelSelector{} })}, kept: "PodDisruptionBudget shop/web"},
-		{reason: "two budgets", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }), other}, kept: "pod shop/web-1 is covered by several PodDisruptionBudgets, web and other"},
+		{reason: "two budgets", budgets: []policyv1.PodDisruptionBudget{budget(func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }), other}, kept: "pod shop/web-1 matches several PodDisruptionBudgets, such as web and other"},
 		{reason: "a pod that is pending", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, pod: func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodPending }},
 		{reason: "a pod that ends", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, pod: func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }},
 		{reason: "a pod of a DaemonSet", budgets: []policyv1.PodDisruptionBudget{budget(nil)}, pod: func(pod *corev1.Pod) {

@@ -100,13 +100,14 @@ func blockedBy(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
 	case len(covering) == 0:
 		return ""
 	case len(covering) > 1:
-		return fmt.Sprintf("pod %s/%s is covered by several PodDisruptionBudgets, %s and %s among them, so that Kubernetes evicts it never", pod.Namespace, pod.Name, covering[0].Name, covering[1].Name)
+		return fmt.Sprintf("pod %s/%s matches several PodDisruptionBudgets, such as %s and %s, so Kubernetes "+
+			"never evicts it. Change their selectors so that only one matches the pod", pod.Namespace, pod.Name, covering[0].Name, covering[1].Name)
 	}
 	budget := covering[0]
 	if budget.Status.DisruptionsAllowed > 0 && budget.Status.ObservedGeneration >= budget.Generation || evictsUnready(budget) && !isReady(pod) {
 		return ""
 	}
-	return fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction of pod %s now", budget.Namespace, budget.Name, pod.Name)
+	return fmt.Sprintf("PodDisruptionBudget %s/%s does not currently allow the eviction of pod %s", budget.Namespace, budget.Name, pod.Name)
 }
 
 // covers reports whether a budget is for a pod.

@@ -215,10 +215,11 @@ func TestRefusedOptions(t *testing.T) {
 		{"nothing is refused", nil, map[string]string{"a": "s-a", "b": "s-b"}, "small/s-a large/s-b"},
 		{"one type is", constraints.Refused{{InstanceType: "small"}: "no."}, map[string]string{"a": "s-a", "b": "s-b"}, "large/s-b"},
 		{"all are", constraints.Refused{{InstanceType: "small"}: "no.", {InstanceType: "large", Zone: "b"}: "nor this."}, map[string]string{"a": "s-a", "b": "s-b"},
-			"needs the default launch template, from which EC2 does not launch small: no"},
+			"needs the default launch template, but EC2 does not launch small from it: no"},
 		{"one is, and the other has no subnet", constraints.Refused{{InstanceType: "large"}: "nor this."}, map[string]string{"b": "s-b"},
-			"needs the default launch template, from which EC2 does not launch large: nor this"},
-		{"none has a subnet", constraints.Refused{{InstanceType: "large"}: "nor this."}, map[string]string{"c": "s-c"}, "asks for zone a or b, and provisioner default has no subnet there"},
+			"needs the default launch template, but EC2 does not launch large from it: nor this"},
+		{"none has a subnet", constraints.Refused{{InstanceType: "large"}: "nor this."}, map[string]string{"c": "s-c"}, "requires zone a or b, where Provisioner " +
+			"default has no subnet"},
 	} {
 		one := node("p", small, large)
 		one.Ask.Refused = row.refused

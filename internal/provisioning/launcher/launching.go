@@ -88,9 +88,9 @@ func whyNone(node *packing.NewNode, s Surroundings) string {
 			continue
 		}
 		why := node.Ask.Refused.Why(constraints.Offering{InstanceType: option.Type, Zone: option.Zone, CapacityType: option.CapacityType})
-		return fmt.Sprintf("needs %s, from which EC2 does not launch %s: %s", node.Ask.Template, option.Type, strings.TrimSuffix(why, "."))
+		return fmt.Sprintf("needs %s, but EC2 does not launch %s from it: %s", node.Ask.Template, option.Type, strings.TrimSuffix(why, "."))
 	}
-	return fmt.Sprintf("asks for zone %s, and provisioner %s has no subnet there", zonesOf(node), s.Provisioner.Name)
+	return fmt.Sprintf("requires zone %s, where Provisioner %s has no subnet", zonesOf(node), s.Provisioner.Name)
 }
 
 // prefixOf leaves room in 63 characters for the suffix that is unique.

@@ -88,7 +88,8 @@ func TestPlan(t *testing.T) {
 			"default-1-0 of 1: spot small/a/s-a large/b/s-b 8 CPUs for p",
 		}},
 		{"zones without a subnet are left out", []packing.NewNode{node("p", a, b)}, map[string]string{"b": "s-b"}, []string{"default-1-0 of 1: spot large/b/s-b 8 CPUs for p"}},
-		{"no zone with a subnet", []packing.NewNode{node("p", a)}, map[string]string{"b": "s-b"}, []string{"p asks for zone a, and provisioner default has no subnet there"}},
+		{"no zone with a subnet", []packing.NewNode{node("p", a)}, map[string]string{"b": "s-b"}, []string{"p requires zone a, where Provisioner " +
+			"default has no subnet"}},
 		{"the launch template has the subnet", []packing.NewNode{node("p", a)}, nil, []string{"default-1-0 of 1: spot small/a/ 2 CPUs for p"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

@@ -79,9 +79,11 @@ func (p Places) Problem(found []discovery.Subnet, provisioner *constraints.Provi
 	slices.Sort(zones)
 	switch there := within(fields); {
 	case len(full) > 0:
-		return fmt.Sprintf("none of its subnets%s has a free address: %s. Nothing is launched until one has", there, List(full, "and"))
+		return fmt.Sprintf("none of its subnets%s has a free IP address: %s. No node is launched until a subnet "+
+			"has one", there, List(full, "and"))
 	case len(zones) > 0:
-		return fmt.Sprintf("none of its subnets is%s: they are in %s. Nothing is launched: add a subnet, or allow another zone", there, List(slices.Compact(zones), "and"))
+		return fmt.Sprintf("none of its subnets is%s: they are in %s. No node is launched. Add a subnet, or "+
+			"allow another zone", there, List(slices.Compact(zones), "and"))
 	}
 	return "it has no subnets"
 }

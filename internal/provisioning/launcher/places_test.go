@@ -102,10 +102,12 @@ func TestPlacesProblem(t *testing.T) {
 	}{
 		{"there are some", constraints.Provisioner{}, "s1", ""},
 		{"there are some in the zones", constraints.Provisioner{Zones: []string{"b", "z"}}, "s2", ""},
-		{"all are full", constraints.Provisioner{}, "s1 s2 s3", "none of its subnets has a free address: s1 in a, s2 in b, and s3 in b. Nothing is launched until one has"},
-		{"all in the zones are full", constraints.Provisioner{Zones: []string{"a"}}, "s1", "none of its subnets in a zone that spec.zones allows has a free address: s1 in a. Nothing is launched until one has"},
+		{"all are full", constraints.Provisioner{}, "s1 s2 s3", "none of its subnets has a free IP address: s1 in a, s2 in b, and s3 in b. No node is launched until a subnet has one"},
+		{"all in the zones are full", constraints.Provisioner{Zones: []string{"a"}}, "s1", "none of its subnets in a zone that " +
+			"spec.zones allows has a free IP address: s1 in a. No node is launched until a subnet has one"},
 		{"none is in the zones", constraints.Provisioner{Zones: []string{"z"}}, "",
-			"none of its subnets is in a zone that spec.zones allows: they are in a and b. Nothing is launched: add a subnet, or allow another zone"},
+			"none of its subnets is in a zone that spec.zones allows: they are in a and b. No node is launched. " +
+				"Add a subnet, or allow another zone"},
 		{"the limits contradict each other", constraints.Provisioner{Zones: []string{"a"}, Requirements: constraints.Requirements{"topology.kubernetes.io/zone": constraints.NotIn("a")}}, "", ""},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

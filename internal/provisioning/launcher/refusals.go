@@ -196,7 +196,7 @@ func (r *Refusals) Why(id string, version int64) string {
 	if !is {
 		return ""
 	}
-	return fmt.Sprintf("EC2 launches nothing from version %d of launch template %s: %s", version, id, known.Message)
+	return fmt.Sprintf("EC2 cannot launch an instance from version %d of launch template %s: %s", version, id, known.Message)
 }
 
 // Parts returns the offerings that EC2 does not launch from a version, and EC2's message.

@@ -69,8 +69,8 @@ func checkInstance(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(lookAtLaunch)
 		return false
 	case seen.Found == nil || seen.Found.Ends():
-		gone := reconcile.Warningf(instanceGone, "Instance %s of ProvisionedNode %s has ended, and not by Slipway.", seen.ID, in.Object.Name)
-		return end(in, plan, instanceGone, "its instance has ended", gone)
+		gone := reconcile.Warningf(instanceGone, "Instance %s of ProvisionedNode %s was terminated outside Slipway.", seen.ID, in.Object.Name)
+		return end(in, plan, instanceGone, "its instance is terminated", gone)
 	}
 	return true
 }
@@ -78,7 +78,8 @@ func checkInstance(in input, plan *reconcile.Plan) bool {
 // refuse leaves an instance alone that was not launched for the node. If the node is being deleted,
 // its object goes without it.
 func refuse(in input, plan *reconcile.Plan) bool {
-	message := fmt.Sprintf("%v; Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted", in.Seen.Instance.Foreign)
+	message := fmt.Sprintf("%v. Slipway neither drains nor terminates it, and the ProvisionedNode counts "+
+		"against limits until it is deleted. Delete the ProvisionedNode if it should not manage this instance", in.Seen.Instance.Foreign)
 	if !shows(in.Object, provisioningv1.LaunchedCondition, provisioningv1.InstanceNotOwnedReason) {
 		tell(in, plan, reconcile.Warningf(provisioningv1.InstanceNotOwnedReason, "ProvisionedNode %s: %s.", in.Object.Name, message))
 	}

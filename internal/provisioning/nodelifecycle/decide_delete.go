@@ -116,7 +116,7 @@ func ensureTerminated(in input, plan *reconcile.Plan) bool {
 	if status.TerminateTime == nil {
 		status.TerminateTime = timeOf(in.Now)
 	}
-	reconciling.True(in.Object, provisioningv1.EndingCondition, provisioningv1.TerminatingReason, "the instance is ending")
+	reconciling.True(in.Object, provisioningv1.EndingCondition, provisioningv1.TerminatingReason, "the instance is being terminated")
 	plan.LookAgain(lookAtEnd)
 	return false
 }
@@ -177,7 +177,7 @@ func release(in input, plan *reconcile.Plan) bool {
 	if member := in.Seen.Member; member != nil {
 		switch tried, err := reconcile.Attempted[releaseMember](in.Done); {
 		case !tried:
-			plan.Do(releaseMember{member.Name}, "instance %s has terminated", in.Object.Status.InstanceID)
+			plan.Do(releaseMember{member.Name}, "instance %s is terminated", in.Object.Status.InstanceID)
 			return false
 		case err != nil:
 			plan.Fail(err)
@@ -190,7 +190,7 @@ func release(in input, plan *reconcile.Plan) bool {
 	}
 	switch tried, err := reconcile.Attempted[releaseNode](in.Done); {
 	case !tried:
-		plan.Do(releaseNode{}, "nothing is left of ProvisionedNode %s", in.Object.Name)
+		plan.Do(releaseNode{}, "ProvisionedNode %s has no resources left", in.Object.Name)
 	case err != nil:
 		plan.Fail(err)
 	default:

@@ -64,14 +64,16 @@ func replace(in input, plan *reconcile.Plan, reason provisioningv1.DisruptionRea
 	if homeless == 0 || late {
 		return endDisrupted(in, plan, reason, why)
 	}
-	reconciling.True(in.Object, provisioningv1.ReplacingCondition, string(reason), fmt.Sprintf("%s; %d of its pods have no place elsewhere yet", why, homeless))
+	reconciling.True(in.Object, provisioningv1.ReplacingCondition, string(reason), fmt.Sprintf("%s; %d of its pods do not fit on other "+
+		"nodes yet", why, homeless))
 	plan.LookAgain(lookAtReplacement)
 	return false
 }
 
 // endDisrupted deletes a node whose disruption is due.
 func endDisrupted(in input, plan *reconcile.Plan, reason provisioningv1.DisruptionReason, why string) bool {
-	return end(in, plan, string(reason), why, reconcile.Eventf("NodeEnded", "Ending ProvisionedNode %s (Node %s): %s.", in.Object.Name, in.Object.Status.NodeName, why))
+	return end(in, plan, string(reason), why, reconcile.Eventf("NodeEnded", "Terminating ProvisionedNode %s (Node "+
+		"%s): %s.", in.Object.Name, in.Object.Status.NodeName, why))
 }
 
 // homelessOf returns how many pods have no place yet on another node that takes them.

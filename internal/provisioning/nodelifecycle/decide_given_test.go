@@ -29,7 +29,7 @@ var (
 	// errHeldBack is the refusal of a call that would exceed AWS's request rate.
 	errHeldBack = &aws.ThrottledError{Service: "ec2", Action: "DescribeInstances", RetryAfter: 7 * time.Second}
 	// errServer is a failure of the API server, or of the way to it.
-	errServer = errors.New("the API server does not answer")
+	errServer = errors.New("the API server does not respond")
 )
 
 // edit changes what is decided from.

@@ -12,7 +12,7 @@ import (
 )
 
 // kubeletNotReady explains why a Node takes no pods.
-const kubeletNotReady = "its kubelet does not say that it is ready"
+const kubeletNotReady = "its kubelet does not report that it is ready"
 
 // notInitialized is the reason for which a node is terminated that did not start in time.
 const notInitialized = "NodeNotInitialized"
@@ -84,7 +84,7 @@ func awaitStart(in input, plan *reconcile.Plan, resource, missing string) bool {
 		}
 	}
 	return end(in, plan, notInitialized, why, reconcile.Warningf(notInitialized,
-		"Instance %s of ProvisionedNode %s is terminated, because %s.", in.Object.Status.InstanceID, in.Object.Name, why))
+		"Terminating instance %s of ProvisionedNode %s: %s.", in.Object.Status.InstanceID, in.Object.Name, why))
 }
 
 // planRecord plans to record a failed start, and reports whether there is nothing to record.

@@ -34,7 +34,8 @@ func ensureLaunched(in input, plan *reconcile.Plan) bool {
 	}
 	if from := node.Spec.Launch.ClusterUID; from != "" && from != in.Seen.Settings.ClusterUID {
 		reconciling.False(node, provisioningv1.LaunchedCondition, provisioningv1.OtherClusterReason,
-			fmt.Sprintf("the ProvisionedNode was written in another cluster: its spec.launch.clusterUID is %s, and the UID of this cluster is %s; nothing is launched for it. Delete it", from, in.Seen.Settings.ClusterUID))
+			fmt.Sprintf("the ProvisionedNode was created in another cluster: its spec.launch.clusterUID is %s, "+
+				"but the UID of this cluster is %s. Slipway launches nothing for it. Delete it", from, in.Seen.Settings.ClusterUID))
 		return false
 	}
 	if meta.FindStatusCondition(node.Status.Conditions, provisioningv1.LaunchedCondition) == nil {
@@ -106,8 +107,8 @@ func notLaunched(in input, plan *reconcile.Plan) bool {
 		// templates that exist then.
 		from := node.Spec.LaunchTemplate
 		reconciling.False(node, provisioningv1.LaunchedCondition, provisioningv1.LaunchFailedReason, answer.why)
-		return end(in, plan, provisioningv1.LaunchFailedReason, "its launch template is gone", reconcile.Warningf(provisioningv1.LaunchFailedReason,
-			"ProvisionedNode %s was not launched: version %d of launch template %s does not exist any longer.", node.Name, from.Version, from.ID))
+		return end(in, plan, provisioningv1.LaunchFailedReason, "its launch template does not exist", reconcile.Warningf(provisioningv1.LaunchFailedReason,
+			"ProvisionedNode %s was not launched: version %d of launch template %s no longer exists.", node.Name, from.Version, from.ID))
 	case fleet.BlameSubnet:
 		reason = provisioningv1.SubnetsUnusableReason
 	case fleet.BlameTemplate, fleet.BlameAccount, fleet.BlameSpot, fleet.BlameMoment:
@@ -116,7 +117,7 @@ func notLaunched(in input, plan *reconcile.Plan) bool {
 	}
 	reconciling.False(node, provisioningv1.LaunchedCondition, reason, answer.why)
 	return end(in, plan, reason, "EC2 launched no instance for it", reconcile.Warningf(reason,
-		"ProvisionedNode %s was not launched: %s.", node.Name, cmp.Or(strings.TrimSuffix(answer.why, "."), "EC2 gives no reason")))
+		"ProvisionedNode %s was not launched: %s.", node.Name, cmp.Or(strings.TrimSuffix(answer.why, "."), "EC2 reports no reason")))
 }
 
 // nameTaken returns an error if resources of another cluster have this cluster's name, or if that
@@ -147,13 +148,13 @@ func launchFailed(in input, plan *reconcile.Plan, err error) bool {
 	var told []reconcile.Event
 	if !shows(node, provisioningv1.LaunchedCondition, reason) {
 		told = append(told, reconcile.Warningf(provisioningv1.LaunchFailedReason,
-			"ProvisionedNode %s is not launched yet: %s. The launch is repeated.", node.Name, strings.TrimSuffix(aws.UserMessage(err), ".")))
+			"ProvisionedNode %s is not launched yet: %s. Slipway retries the launch.", node.Name, strings.TrimSuffix(aws.UserMessage(err), ".")))
 	}
 	reconciling.False(node, provisioningv1.LaunchedCondition, reason, aws.UserMessage(err))
 	tried := in.Now.Sub(node.Status.RequestTime.Time)
 	if tried > launchTimeout {
 		told = append(told, reconcile.Warningf(provisioningv1.LaunchFailedReason, "ProvisionedNode %s could not be launched: %s", node.Name, aws.UserMessage(err)))
-		return end(in, plan, provisioningv1.LaunchFailedReason, "it could not be launched", told...)
+		return end(in, plan, provisioningv1.LaunchFailedReason, "the instance could not be launched", told...)
 	}
 	tell(in, plan, told...)
 	plan.LookAgain(cmp.Or(aws.FateOf(err).After, launchRetry(tried)))

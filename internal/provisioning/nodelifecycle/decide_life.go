@@ -76,8 +76,8 @@ func lifeOf(status *provisioningv1.ProvisionedNodeStatus, spec *provisioningv1.P
 			verdict.next = left
 		}
 	}
-	due(status.EmptySince, spec.TTLSeconds, settling, life{over: true, why: "no pod runs there"})
-	due(status.LaunchTime, spec.TTLSecondsUntilExpired, 0, life{expired: true, why: "it is as old as it may become"})
+	due(status.EmptySince, spec.TTLSeconds, settling, life{over: true, why: "the node has no pods"})
+	due(status.LaunchTime, spec.TTLSecondsUntilExpired, 0, life{expired: true, why: "the node has reached its maximum age"})
 	return verdict
 }
 
@@ -93,7 +93,7 @@ func disruptedFor(node *provisioningv1.ProvisionedNode, verdict life) (reason pr
 	case disruption.MarkedDrifted(node):
 		return provisioningv1.DisruptionDrifted, strings.TrimLeft(strings.TrimPrefix(asked, provisioningv1.DriftedReason), ": ")
 	case is:
-		return provisioningv1.DisruptionRequested, strings.TrimSuffix("its replacement is asked for: "+asked, ": ")
+		return provisioningv1.DisruptionRequested, strings.TrimSuffix("its replacement was requested: "+asked, ": ")
 	}
 	return "", ""
 }

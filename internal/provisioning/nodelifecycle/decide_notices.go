@@ -18,9 +18,10 @@ func decideInterruption(in input) reconcile.Plan {
 		return plan
 	}
 	status := &in.Object.Status
-	tell(in, &plan, reconcile.Warningf("SpotInterruption", "EC2 takes Spot Instance %s (%s, %s) of ProvisionedNode %s back within two minutes: its pods are moved.",
+	tell(in, &plan, reconcile.Warningf("SpotInterruption", "EC2 interrupts Spot Instance %s (%s, %s) of "+
+		"ProvisionedNode %s within two minutes. Slipway is moving its pods to other nodes.",
 		status.InstanceID, status.InstanceType, status.Zone, in.Object.Name))
-	plan.Do(deleteNode{Reason: "Interrupted"}, "EC2 takes instance %s back", status.InstanceID)
+	plan.Do(deleteNode{Reason: "Interrupted"}, "EC2 is interrupting instance %s", status.InstanceID)
 	return plan
 }
 
@@ -30,7 +31,8 @@ func decideInterruption(in input) reconcile.Plan {
 func decideRebalance(in input) reconcile.Plan {
 	var plan reconcile.Plan
 	status := &in.Object.Status
-	tell(in, &plan, reconcile.Warningf("RebalanceRecommended", "EC2 says that it may take Spot Instance %s (%s, %s) of ProvisionedNode %s back: no more such are launched for now.",
+	tell(in, &plan, reconcile.Warningf("RebalanceRecommended", "EC2 may interrupt Spot Instance %s (%s, %s) of "+
+		"ProvisionedNode %s soon. Slipway temporarily launches no more instances of this type in this zone.",
 		status.InstanceID, status.InstanceType, status.Zone, in.Object.Name))
 	return plan
 }

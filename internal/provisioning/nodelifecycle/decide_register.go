@@ -24,7 +24,7 @@ func ensureRegistered(in input, plan *reconcile.Plan) bool {
 	node.Status.AwaySince = nil
 	if member.DeletionTimestamp != nil {
 		return end(in, plan, "NodeDeleted", "its Node was deleted", reconcile.Warningf("NodeDeleted",
-			"Node %s was deleted: its pods are evicted, and instance %s is terminated.", member.Name, node.Status.InstanceID))
+			"Node %s was deleted. Slipway evicts its pods and terminates instance %s.", member.Name, node.Status.InstanceID))
 	}
 	tried, err := reconcile.Attempted[registerMember](in.Done)
 	if err != nil {
@@ -90,7 +90,8 @@ func awaitMember(in input, plan *reconcile.Plan) bool {
 		return replaceNode(in, plan, failure{failedAway, fmt.Sprintf("Node %s is gone and did not come back within %s", status.NodeName, duration.HumanDuration(timeout))})
 	}
 	reconciling.False(in.Object, provisioningv1.RegisteredCondition, provisioningv1.NodeGoneReason,
-		fmt.Sprintf("Node %s is gone; no pods are placed on it, and instance %s is terminated unless the Node is back within %s", status.NodeName, status.InstanceID, duration.HumanDuration(timeout)))
+		fmt.Sprintf("Node %s does not exist. No pods are scheduled to it. Slipway terminates instance %s unless "+
+			"the Node returns within %s", status.NodeName, status.InstanceID, duration.HumanDuration(timeout)))
 	plan.LookAgain(left)
 	return false
 }

@@ -109,7 +109,8 @@ func replaceNode(in input, plan *reconcile.Plan, failed failure) bool {
 	}
 	switch tried, err := reconcile.Attempted[replaceFailed](in.Done); {
 	case !tried:
-		told := reconcile.Warningf("NodeFailed", "ProvisionedNode %s is replaced: %s. Its pods are evicted, and instance %s is terminated within %s.",
+		told := reconcile.Warningf("NodeFailed", "Replacing ProvisionedNode %s: %s. Slipway evicts its pods and "+
+			"terminates instance %s within %s.",
 			node.Name, failed.why, node.Status.InstanceID, duration.HumanDuration(drainLimit(in.Seen.Provisioner)))
 		deletion := deleteNode{Reason: failed.reason, Told: aboutProvisioner(in, []reconcile.Event{told})}
 		plan.Do(replaceFailed{deletion, node.Status.Zone, failed.reason == failedStatusChecks}, "%s", failed.why)

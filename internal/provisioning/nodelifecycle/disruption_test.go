@@ -89,7 +89,8 @@ func TestDoNotDisrupt(t *testing.T) {
 			object := row.object(w)
 			w.Update(object, func() { object.SetAnnotations(map[string]string{row.key: "true"}) })
 			w.Advance(20 * time.Minute)
-			if got := says(w); leaving(w) != 0 || !strings.HasPrefix(got, "False DoNotDisrupt: it is as old as it may become, but "+row.says) || !strings.Contains(got, row.key) {
+			if got := says(w); leaving(w) != 0 || !strings.HasPrefix(got, "False DoNotDisrupt: the node has "+
+				"reached its maximum age, but "+row.says) || !strings.Contains(got, row.key) {
 				t.Fatalf("%d nodes leave; the node says %q", leaving(w), got)
 			}
 			w.Restart() // what is kept is in no memory
@@ -182,7 +183,8 @@ func TestBudgetWindow(t *testing.T) {
 		budget.Schedule, budget.Duration = "@daily", &metav1.Duration{Duration: time.Hour}
 	})
 	w.Advance(58 * time.Minute)
-	if got := says(w); leaving(w) != 0 || got != "False Expired: it is as old as it may become; the node stays until the disruption budgets of Provisioner default allow its disruption" {
+	if got := says(w); leaving(w) != 0 || got != "False Expired: the node has reached its maximum age; the node "+
+		"stays until the disruption budgets of Provisioner default allow its disruption" {
 		t.Fatalf("%d nodes leave; the node says %q", leaving(w), got)
 	}
 	w.Advance(3 * time.Minute)
@@ -202,8 +204,12 @@ func TestPodDisruptionBudgetKeeps(t *testing.T) {
 		edit   func(*provisioningv1.ProvisionerSpec)
 		says   string
 	}{
-		{"expired", unbounded, "False PodDisruptionBudget: it is as old as it may become, but PodDisruptionBudget default/set allows no eviction of pod pod-0 now: the node stays until the pod can be evicted"},
-		{"requested", asked, "False PodDisruptionBudget: its replacement is asked for: by hand, but PodDisruptionBudget default/set allows no eviction of pod pod-0 now: the node stays until the pod can be evicted"},
+		{"expired", unbounded, "False PodDisruptionBudget: the node has reached its maximum age, but " +
+			"PodDisruptionBudget default/set does not currently allow the eviction of pod pod-0: the node " +
+			"stays until the pod can be evicted"},
+		{"requested", asked, "False PodDisruptionBudget: its replacement was requested: by hand, but " +
+			"PodDisruptionBudget default/set does not currently allow the eviction of pod pod-0: the node " +
+			"stays until the pod can be evicted"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

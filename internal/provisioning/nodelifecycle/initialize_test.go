@@ -125,7 +125,7 @@ func TestNodesWithoutTheirDevice(t *testing.T) {
 	if told := w.Told("Warning NodeNotInitialized default:", gpu); len(told) != 5 {
 		t.Errorf("%d failures are reported on the Provisioner: %q", len(told), w.Events())
 	}
-	if told := w.Told("Warning NoNodeLaunched one:", gpu, "next try is at"); len(told) == 0 {
+	if told := w.Told("Warning NoNodeLaunched one:", gpu, "next attempt is at"); len(told) == 0 {
 		t.Errorf("the pod is not told why it waits: %q", w.Events())
 	}
 	if told := w.Told("Warning NoNodeLaunched one:", gpu, provisioningv1.RetryAnnotation); len(told) == 0 {

@@ -203,7 +203,7 @@ func TestNodeThatRecoversBeforeItIsDeleted(t *testing.T) {
 	w.Update(&pod, func() { pod.Annotations = map[string]string{provisioningv1.DoNotDisruptAnnotation: "true"} })
 	w.Nodes.Client = interceptor.NewClient(w.Client, interceptor.Funcs{
 		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
-			return errors.New("the API server does not answer")
+			return errors.New("the API server does not respond")
 		},
 	})
 	fail(w, pod.Spec.NodeName)
@@ -381,7 +381,7 @@ func TestStatusChecksRefused(t *testing.T) {
 	}
 	failChecks(w, awssim.SystemStatusCheck)
 	w.Advance(15 * time.Minute)
-	if told := w.Told("Warning StatusChecksUnknown default:", "Nodes are not replaced"); len(told) != 1 || len(w.Told("NodeFailed")) != 0 {
+	if told := w.Told("Warning StatusChecksUnknown default:", "Slipway cannot replace nodes"); len(told) != 1 || len(w.Told("NodeFailed")) != 0 {
 		t.Errorf("the events are %q", w.Events())
 	}
 }

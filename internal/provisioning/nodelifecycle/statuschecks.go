@@ -128,7 +128,8 @@ func (c *StatusChecks) reportRefusal(ctx context.Context, refusal error) {
 		return
 	}
 	for i := range provisioners.Items {
-		c.Report.Warn(ctx, &provisioners.Items[i], "StatusChecksUnknown", "Nodes are not replaced when their instance fails an EC2 status check: %s", aws.UserMessage(refusal))
+		c.Report.Warn(ctx, &provisioners.Items[i], "StatusChecksUnknown", "Slipway cannot replace nodes whose "+
+			"instances fail an EC2 status check, because it cannot read the checks: %s", aws.UserMessage(refusal))
 	}
 }
 

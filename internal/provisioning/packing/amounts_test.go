@@ -54,7 +54,7 @@ func TestAmountsBeyondInt64(t *testing.T) {
 				t.Fatalf("%d pods are left", len(result.Unplaced))
 			}
 			for _, u := range result.Unplaced {
-				if !strings.HasPrefix(u.Pod.Name, "absurd") || u.Cause != packing.CauseTooLarge || !strings.HasPrefix(u.Reason, "asks for at least ") || !strings.Contains(u.Reason, row.says) {
+				if !strings.HasPrefix(u.Pod.Name, "absurd") || u.Cause != packing.CauseTooLarge || !strings.HasPrefix(u.Reason, "requests at least ") || !strings.Contains(u.Reason, row.says) {
 					t.Fatalf("pod %s is left: %s, %q", u.Pod.Name, u.Cause, u.Reason)
 				}
 			}

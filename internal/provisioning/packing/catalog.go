@@ -312,7 +312,7 @@ func (p *packer) noneSuits(ask *constraints.Ask, kinds uint8) string {
 	if others := p.notOffered(ask); len(others) > 0 {
 		return whyNotOffered(others, kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
 	}
-	reason := "asks for what no instance type has: " + strange(ask.Requirements)
+	reason := "has requirements that no instance type satisfies: " + strange(ask.Requirements)
 	if adapters := ask.Resources[EFA]; adapters.Value() > 0 {
 		reason += fmt.Sprintf(", with %d %s", adapters.Value(), EFA)
 	}
@@ -350,7 +350,7 @@ func (p *packer) refusedAll(ask *constraints.Ask, types []int, kinds uint8, with
 			why = ask.Refused.Why(constraints.Offering{InstanceType: t.Name, Zone: p.catalog.zones[bits.TrailingZeros64(rest)], CapacityType: name})
 		}
 	}
-	return fmt.Sprintf("needs %s, from which EC2 does not launch %s: %s", ask.Template, some(p.namesOf(types)), strings.TrimSuffix(why, "."))
+	return fmt.Sprintf("needs %s, but EC2 does not launch %s from it: %s", ask.Template, some(p.namesOf(types)), strings.TrimSuffix(why, "."))
 }
 
 // namesOf returns the names of some types.
@@ -376,7 +376,7 @@ func (p *packer) notOffered(ask *constraints.Ask) []string {
 
 // whyNotOffered says that AWS does not offer instance types where a node would be.
 func whyNotOffered(types []string, kinds uint8, zones constraints.Set) string {
-	text := "needs an instance that AWS does not offer where it would be: " + some(types) + ", " + kindNames(kinds)
+	text := "needs an instance that AWS does not offer in the required zones: " + some(types) + ", " + kindNames(kinds)
 	if values, finite := zones.Values(); finite {
 		text += ", in " + some(values)
 	}

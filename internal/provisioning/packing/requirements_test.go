@@ -98,7 +98,7 @@ func TestRequirementsOfProvisioners(t *testing.T) {
 			t.Errorf("%s in %s is an option", option.Type, option.Zone)
 		}
 	}
-	want := "asks for example.com/cpus: 2, and spec.requirements of provisioner default allows only anything above 4"
+	want := "requires example.com/cpus: 2, but spec.requirements of Provisioner default allows only anything above 4"
 	if len(result.Unplaced) != 1 || result.Unplaced[0].Reason != want {
 		t.Errorf("left are %+v, want the reason %q", result.Unplaced, want)
 	}
@@ -120,15 +120,19 @@ func TestExtraResources(t *testing.T) {
 		{"a device, of which each node has one", declares("example.com/fpga", "1"), asks("cpu", "100m", "example.com/fpga", "1"),
 			[]string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1"}, nil},
 		{"a device that nobody declares", func(*packing.Provisioner) {}, asks("cpu", "100m", "example.com/fpga", "1")[:1], nil,
-			[]string{"a0 asks for 1 example.com/fpga, and no instance that suits it has any by itself: if its launch template or a device plugin adds it, declare it in spec.extraResources of provisioner default"}},
+			[]string{"a0 requests 1 example.com/fpga, which no suitable instance type provides: if its launch " +
+				"template or a device plugin adds the resource, list it in spec.extraResources of " +
+				"Provisioner default"}},
 		{"huge pages are taken from memory", declares("hugepages-2Mi", "3Gi"), asks("cpu", "100m", "memory", "500Mi", "hugepages-2Mi", "1Gi"),
 			[]string{fromDefault + "m5.large in abc: a0 a1"}, nil},
 		{"more huge pages than a node has", declares("hugepages-2Mi", "1Gi"), asks("cpu", "100m", "hugepages-2Mi", "2Gi")[:1], nil,
-			[]string{"a0 asks for 2.1 GB (2Gi) of hugepages-2Mi, and no instance that suits it leaves more than 1.1 GB (1Gi) of hugepages-2Mi for pods"}},
+			[]string{"a0 requests 2.1 GB (2Gi) of hugepages-2Mi, but no suitable instance type leaves more than " +
+				"1.1 GB (1Gi) of hugepages-2Mi for pods"}},
 		{"adapters, where the type supports as many", declares("vpc.amazonaws.com/efa", "1"), asks("cpu", "100m", "vpc.amazonaws.com/efa", "1")[:1],
 			[]string{fromDefault + "r5.16xlarge in abc: a0"}, nil},
 		{"and where none does", declares("vpc.amazonaws.com/efa", "2"), asks("cpu", "100m")[:1], nil,
-			[]string{"a0 asks for what no instance type has: kubernetes.io/arch amd64, with 2 vpc.amazonaws.com/efa"}},
+			[]string{"a0 has requirements that no instance type satisfies: kubernetes.io/arch amd64, with 2 " +
+				"vpc.amazonaws.com/efa"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -180,13 +184,14 @@ func TestRefusedOfferings(t *testing.T) {
 		{"nothing is refused", nil, nil, packtest.Selects(zone, a), "c5.large", ""},
 		{"the cheapest type is", everywhere, nil, packtest.Selects(zone, a), "m5.large", ""},
 		{"the only type is", everywhere, nil, packtest.Selects(corev1.LabelInstanceTypeStable, "c5.large"), "",
-			"needs the default launch template, from which EC2 does not launch c5.large: Unsupported: no"},
+			"needs the default launch template, but EC2 does not launch c5.large from it: Unsupported: no"},
 		{"it is in another zone", constraints.Refused{{InstanceType: "c5.large", Zone: b, CapacityType: "on-demand"}: "no"}, nil, packtest.Selects(zone, a), "c5.large", ""},
 		{"it is as Spot Instance", constraints.Refused{{InstanceType: "c5.large", CapacityType: "spot"}: "no"}, nil, packtest.Selects(zone, a), "c5.large", ""},
 		{"AWS does not offer the type here", nil, []packing.InstanceType{{Name: "z9.large", Architecture: "amd64"}}, packtest.Selects(corev1.LabelInstanceTypeStable, "z9.large"), "",
-			"needs an instance that AWS does not offer where it would be: z9.large, on-demand"},
+			"needs an instance that AWS does not offer in the required zones: z9.large, on-demand"},
 		{"there is no such type", nil, nil, packtest.Selects(corev1.LabelInstanceTypeStable, "z9.large"), "",
-			"asks for what no instance type has: kubernetes.io/arch amd64, node.kubernetes.io/instance-type z9.large"},
+			"has requirements that no instance type satisfies: kubernetes.io/arch amd64, " +
+				"node.kubernetes.io/instance-type z9.large"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -220,8 +225,8 @@ func TestShortForTheAccount(t *testing.T) {
 		}
 	}
 	result := packing.Pack(problem)
-	if len(result.Unplaced) != 1 || result.Unplaced[0].Cause != packing.CauseNoCapacity || !strings.HasPrefix(result.Unplaced[0].Reason, "needs an instance that AWS does not launch for this account now: c5.large, on-demand, in ") ||
-		!strings.HasSuffix(result.Unplaced[0].Reason, ": VcpuLimitExceeded: the limit is 8; AWS is asked again within minutes") {
+	if len(result.Unplaced) != 1 || result.Unplaced[0].Cause != packing.CauseNoCapacity || !strings.HasPrefix(result.Unplaced[0].Reason, "needs an instance that AWS currently does not launch for this account: c5.large, on-demand, in ") ||
+		!strings.HasSuffix(result.Unplaced[0].Reason, ": VcpuLimitExceeded: the limit is 8. Slipway retries within minutes") {
 		t.Errorf("left are %+v", result.Unplaced)
 	}
 }

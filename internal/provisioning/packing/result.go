@@ -125,7 +125,7 @@ func (p *packer) explain(c *class) (string, Cause) {
 		return c.reason, CauseIncompatible
 	}
 	if len(p.budgets) == 0 {
-		return "waits for a provisioner: there is none", CauseNoProvisioner
+		return "waits, because the cluster has no Provisioner", CauseNoProvisioner
 	}
 	var reasons []string
 	cause := CauseIncompatible
@@ -140,9 +140,9 @@ func (p *packer) explain(c *class) (string, Cause) {
 	}
 	// The reason why the provisioner that a pod asks for refuses it says more than that the pod
 	// does not ask for the others.
-	telling := slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool { return strings.HasPrefix(reason, "asks for provisioner ") })
+	telling := slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool { return strings.HasPrefix(reason, "requires Provisioner ") })
 	if len(telling) == 0 {
-		telling = []string{reasons[0] + ", which there is not"}
+		telling = []string{reasons[0] + ", which does not exist"}
 	}
 	return strings.Join(slices.Compact(telling), "; or "), cause
 }
@@ -157,25 +157,28 @@ func (p *packer) obstacle(c *class, r *route, candidate *candidate) (string, Cau
 		return reason, CauseNoCapacity
 	}
 	if a.zones == 0 {
-		return fmt.Sprintf("has volumes in zone %s, where no instance that suits it can be had", cmp.Or(strings.Join(c.zones, " or "), "none")), CauseTopology
+		return fmt.Sprintf("has volumes in zone %s, where no suitable instance is available", cmp.Or(strings.Join(c.zones, " or "), "none")), CauseTopology
 	}
 	if reason := p.tooLarge(a); reason != "" {
 		return reason, CauseTooLarge
 	}
 	if len(p.scopes(a)) == 0 {
-		return "has affinities or spreads over zones or capacity types that none satisfies as pods are placed now", CauseTopology
+		return "has affinities or topology spread constraints over zones or capacity types that cannot be " +
+			"satisfied with the current placement of pods", CauseTopology
 	}
 	blank := p.blank(a)
 	if blank.portRoom(c.ports) == 0 {
-		return "binds a port of the node that a daemon has on every node", CauseIncompatible
+		return "uses a host port that a DaemonSet uses on every node", CauseIncompatible
 	}
 	if p.nodeRoom(blank, a) == 0 {
-		return "keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it", CauseTopology
+		return "has an anti-affinity to pods that every new node would run, or an affinity to pods whose nodes " +
+			"have no room for it", CauseTopology
 	}
 	if b := candidate.group.provisioner; b.bounded {
-		return fmt.Sprintf("needs more than the limits of provisioner %s leave: %s", b.Name, b.Limits), CauseLimits
+		return fmt.Sprintf("needs more than the remaining limits of Provisioner %s: %s", b.Name, b.Limits), CauseLimits
 	}
-	return "has affinities or spreads that no zone with suitable instances satisfies as pods are placed now", CauseTopology
+	return "has affinities or topology spread constraints that no zone with suitable instances satisfies with " +
+		"the current placement of pods", CauseTopology
 }
 
 // tooLarge returns what a pod asks for that no instance type has enough of, whether AWS has one now or not.
@@ -197,15 +200,16 @@ func (p *packer) tooLarge(a *attempt) string {
 	}
 	for r := range p.resources.names {
 		if a.class.request[r] > largest[r] && largest[r] <= 0 && Extended(p.resources.names[r]) {
-			return fmt.Sprintf("asks for %s, and no instance that suits it has any by itself: if its launch template or a device plugin adds it, declare it in spec.extraResources of provisioner %s",
+			return fmt.Sprintf("requests %s, which no suitable instance type provides: if its launch template "+
+				"or a device plugin adds the resource, list it in spec.extraResources of Provisioner %s",
 				p.resources.quantity(r, a.class.request[r]), a.candidate.provisioner)
 		}
 		if a.class.request[r] > largest[r] {
-			return fmt.Sprintf("asks for %s, and no instance that suits it leaves more than %s for pods",
+			return fmt.Sprintf("requests %s, but no suitable instance type leaves more than %s for pods",
 				p.resources.quantity(r, a.class.request[r]), p.resources.quantity(r, largest[r]))
 		}
 	}
-	return "asks for resources that no one instance type has together"
+	return "requests a combination of resources that no single instance type has"
 }
 
 // short says that a pod has to wait until AWS has instances again, if none that AWS has now is
@@ -256,9 +260,10 @@ func (p *packer) noneNow(types []int, kinds uint8, within uint64) string {
 	}
 	what := fmt.Sprintf("%s, %s, in %s", some(p.namesOf(types)), kindNames(kinds), some(in))
 	if why := slices.Sorted(maps.Keys(whys)); len(why) > 0 && why[0] != "" {
-		return fmt.Sprintf("needs an instance that AWS does not launch for this account now: %s: %s; AWS is asked again within minutes", what, strings.TrimSuffix(why[0], "."))
+		return fmt.Sprintf("needs an instance that AWS currently does not launch for this account: %s: %s. "+
+			"Slipway retries within minutes", what, strings.TrimSuffix(why[0], "."))
 	}
-	return fmt.Sprintf("needs an instance that AWS had none of when asked last: %s; AWS is asked again within minutes", what)
+	return fmt.Sprintf("needs an instance for which AWS recently had no capacity: %s. Slipway retries within minutes", what)
 }
 
 // kindNames returns the names of capacity types, for a user.

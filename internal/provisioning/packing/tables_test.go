@@ -138,7 +138,7 @@ func TestPack(t *testing.T) {
 				Pods:         []packing.Pod{packtest.Pod("a", small, packtest.Selects(provisioningv1.LabelProvisionerName, "other")), packtest.Pod("b", small), packtest.Pod("c", packtest.Selects(provisioningv1.LabelProvisionerName, "third"))},
 			},
 			nodes: []string{fromDefault + "c5.large in abc: b", fromDefault + "c5.large in abc: a"},
-			says:  []string{"c asks for provisioner third, which there is not"},
+			says:  []string{"c requires Provisioner third, which does not exist"},
 		},
 		{
 			reason:  "S3: spot costs less, and is for those that ask for it",
@@ -174,7 +174,7 @@ func TestPack(t *testing.T) {
 		},
 		{
 			reason: "volumes in a zone that there is not", problem: packing.Problem{Pods: []packing.Pod{{Pod: packtest.Pod("a", small).Pod, Zones: []string{"eu-west-1a"}}}},
-			says: []string{"a has volumes in zone eu-west-1a, where no instance that suits it can be had"},
+			says: []string{"a has volumes in zone eu-west-1a, where no suitable instance is available"},
 		},
 		{
 			reason: "daemons take their part of every node",
@@ -195,7 +195,7 @@ func TestPack(t *testing.T) {
 				Pods: []packing.Pod{packtest.Pod("a", small, packtest.OnPort(9100)), packtest.Pod("b", small, packtest.OnPort(80))},
 			},
 			nodes: []string{fromDefault + "c5.large in abc: b"},
-			says:  []string{"a binds a port of the node that a daemon has on every node"},
+			says:  []string{"a uses a host port that a DaemonSet uses on every node"},
 		},
 		{
 			reason: "a template's volume is what pods may fill",
@@ -207,7 +207,8 @@ func TestPack(t *testing.T) {
 				Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64", EphemeralStorage: 100 << 30}},
 			},
 			nodes: []string{"launch template x c5.large in abc: a"},
-			says:  []string{"b asks for 53.7 GB (50Gi) of ephemeral storage, and no instance that suits it leaves more than 21.5 GB (20Gi) of ephemeral storage for pods"},
+			says: []string{"b requests 53.7 GB (50Gi) of ephemeral storage, but no suitable instance type " +
+				"leaves more than 21.5 GB (20Gi) of ephemeral storage for pods"},
 		},
 		{
 			reason: "an integer label bounds", problem: packing.Problem{Pods: replicas(1, "a", small, func(p *corev1.Pod) {
@@ -219,11 +220,11 @@ func TestPack(t *testing.T) {
 		},
 		{
 			reason: "a label that no type has", problem: packing.Problem{Pods: replicas(1, "a", packtest.Selects("disk", "ssd"))},
-			says: []string{"a0 asks for what no instance type has: disk ssd, kubernetes.io/arch amd64"},
+			says: []string{"a0 has requirements that no instance type satisfies: disk ssd, kubernetes.io/arch amd64"},
 		},
 		{
 			reason: "more than any type has", problem: packing.Problem{Pods: replicas(1, "a", packtest.Asks("cpu", "100"))},
-			says: []string{"a0 asks for 100 CPU, and no instance that suits it leaves more than 63.92 CPU for pods"},
+			says: []string{"a0 requests 100 CPU, but no suitable instance type leaves more than 63.92 CPU for pods"},
 		},
 		{
 			reason: "a taint",
@@ -237,14 +238,14 @@ func TestPack(t *testing.T) {
 			problem: packing.Problem{
 				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.Nodes, p.Used.Nodes = &three, &three })}, Pods: replicas(1, "a", small),
 			},
-			says: []string{"a0 needs more than the limits of provisioner default leave: limits.nodes is 3"},
+			says: []string{"a0 needs more than the remaining limits of Provisioner default: limits.nodes is 3"},
 		},
 		{
 			reason: "no nodes at all",
 			problem: packing.Problem{
 				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.Nodes = &none })}, Pods: replicas(1, "a", small),
 			},
-			says: []string{"a0 needs more than the limits of provisioner default leave: limits.nodes is 0"},
+			says: []string{"a0 needs more than the remaining limits of Provisioner default: limits.nodes is 0"},
 		},
 		{
 			reason: "important pods come first where limits leave some out",
@@ -256,17 +257,20 @@ func TestPack(t *testing.T) {
 				})...),
 			},
 			nodes: []string{fromDefault + "c5.large in abc: b0"},
-			says:  []string{"a0 needs more than the limits of provisioner default leave: limits.cpu is 2"},
+			says:  []string{"a0 needs more than the remaining limits of Provisioner default: limits.cpu is 2"},
 		},
 		{
 			reason:  "nobody is there to go to",
 			problem: packing.Problem{Pods: replicas(1, "a", packtest.Together(corev1.LabelHostname, packtest.Selector("app", "b")))},
-			says:    []string{"a0 keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it"},
+			says: []string{"a0 has an anti-affinity to pods that every new node would run, or an affinity to " +
+				"pods whose nodes have no room for it"},
 		},
 		{
 			reason:  "a topology that new nodes do not have",
 			problem: packing.Problem{Pods: replicas(1, "a", packtest.Spread("rack", 1, corev1.DoNotSchedule, packtest.Selector("app", "b")))},
-			says:    []string{"a0 is to be spread over rack, and for new nodes there are topology.kubernetes.io/zone, kubernetes.io/hostname and node.k8s.aws/capacity-type alone"},
+			says: []string{"a0 has a topology spread constraint over rack, but for new nodes Slipway " +
+				"supports only topology.kubernetes.io/zone, kubernetes.io/hostname and " +
+				"node.k8s.aws/capacity-type alone"},
 		},
 		{
 			reason:  "a preference for one is given up",
@@ -289,7 +293,8 @@ func TestPack(t *testing.T) {
 					packtest.Spread(provisioningv1.LabelCapacityType, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))),
 			},
 			nodes: []string{fromDefault + "c5.large in abc: a0"},
-			says:  []string{"a1 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+			says: []string{"a1 has affinities or topology spread constraints over zones or capacity types that " +
+				"cannot be satisfied with the current placement of pods"},
 		},
 		{
 			reason: "a preferred zone is no bound of what pods are spread over",
@@ -308,7 +313,8 @@ func TestPack(t *testing.T) {
 					replicas(4, "b", small, packtest.Labeled("app", "b"), spreadWith(nil, ptr.To(corev1.NodeInclusionPolicyHonor)))...),
 			},
 			nodes: []string{fromDefault + "c5.large in a: a0 b0 b3", fromDefault + "c5.large in b: a1 b1", fromDefault + "c5.large in c: a2 b2"},
-			says:  []string{"a3 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+			says: []string{"a3 has affinities or topology spread constraints over zones or capacity types that " +
+				"cannot be satisfied with the current placement of pods"},
 		},
 		{
 			reason: "and those that their affinity excludes if it says so",
@@ -317,7 +323,8 @@ func TestPack(t *testing.T) {
 				Pods:  replicas(2, "a", small, packtest.Labeled("app", "a"), spreadWith(ptr.To(corev1.NodeInclusionPolicyIgnore), nil), inZones(packtest.Zones[:1])),
 			},
 			nodes: []string{fromDefault + "c5.large in a: a0"},
-			says:  []string{"a1 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+			says: []string{"a1 has affinities or topology spread constraints over zones or capacity types that " +
+				"cannot be satisfied with the current placement of pods"},
 		},
 		{
 			reason: "fewer domains than are asked for take one pod each",
@@ -326,7 +333,8 @@ func TestPack(t *testing.T) {
 				p.Spec.TopologySpreadConstraints[0].MinDomains = ptr.To[int32](3)
 			})},
 			nodes: []string{fromDefault + "c5.large in a: a0", fromDefault + "c5.large in b: a1"},
-			says:  []string{"a2 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+			says: []string{"a2 has affinities or topology spread constraints over zones or capacity types that " +
+				"cannot be satisfied with the current placement of pods"},
 		},
 		{
 			reason: "new nodes count for a spread whose pods select them by an alias of a label",
@@ -368,7 +376,8 @@ func TestPack(t *testing.T) {
 				},
 			},
 			nodes: []string{fromDefault + "c5.large in abc: a"},
-			says:  []string{"b keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it"},
+			says: []string{"b has an anti-affinity to pods that every new node would run, or an affinity to " +
+				"pods whose nodes have no room for it"},
 		},
 		{
 			reason: "a daemon of an architecture keeps nobody from the other",
@@ -388,7 +397,8 @@ func TestPack(t *testing.T) {
 		{
 			reason:  "and no more",
 			problem: packing.Problem{Pods: attaching(replicas(1, "a", packtest.Asks("cpu", "100m")), 30)},
-			says:    []string{"a0 asks for 30 volumes of ebs.csi.aws.com, and no instance that suits it leaves more than 26 volumes of ebs.csi.aws.com for pods"},
+			says: []string{"a0 requests 30 volumes of ebs.csi.aws.com, but no suitable instance type leaves " +
+				"more than 26 volumes of ebs.csi.aws.com for pods"},
 		},
 		{
 			reason: "preferences are tried",
@@ -413,7 +423,7 @@ func TestPack(t *testing.T) {
 		},
 		{
 			reason: "one provisioner at least", problem: packing.Problem{Provisioners: []packing.Provisioner{}, Pods: replicas(1, "a")},
-			says: []string{"a0 waits for a provisioner: there is none"},
+			says: []string{"a0 waits, because the cluster has no Provisioner"},
 		},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
@@ -532,13 +542,16 @@ func TestReasonsOfShortages(t *testing.T) {
 		says   string
 	}{
 		{"all that are large enough", func(name, _ string) bool { return name != "c5.large" }, "3", nil,
-			"needs an instance that AWS had none of when asked last: c5.16xlarge, c5.2xlarge, c5.4xlarge, and 12 more, on-demand, in us-east-1a, us-east-1b, us-east-1c; AWS is asked again within minutes"},
+			"needs an instance for which AWS recently had no capacity: c5.16xlarge, c5.2xlarge, c5.4xlarge, and " +
+				"12 more, on-demand, in us-east-1a, us-east-1b, us-east-1c. Slipway retries within minutes"},
 		{"all", func(string, string) bool { return true }, "30", packtest.Selects(corev1.LabelInstanceTypeStable, "c5.8xlarge"),
-			"needs an instance that AWS had none of when asked last: c5.8xlarge, on-demand, in us-east-1a, us-east-1b, us-east-1c; AWS is asked again within minutes"},
+			"needs an instance for which AWS recently had no capacity: c5.8xlarge, on-demand, in us-east-1a, " +
+				"us-east-1b, us-east-1c. Slipway retries within minutes"},
 		{"in the zone of the pod", func(_, zone string) bool { return zone == "us-east-1b" }, "3", packtest.Selects(corev1.LabelTopologyZone, "us-east-1b", corev1.LabelInstanceTypeStable, "c5.xlarge"),
-			"needs an instance that AWS had none of when asked last: c5.xlarge, on-demand, in us-east-1b; AWS is asked again within minutes"},
+			"needs an instance for which AWS recently had no capacity: c5.xlarge, on-demand, in us-east-1b. " +
+				"Slipway retries within minutes"},
 		{"what is short is too small too", func(name, _ string) bool { return name != "c5.large" }, "1000", nil,
-			"asks for 1000 CPU, and no instance that suits it leaves more than 63.92 CPU for pods"},
+			"requests 1000 CPU, but no suitable instance type leaves more than 63.92 CPU for pods"},
 		{"none is", func(string, string) bool { return false }, "3", nil, ""},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

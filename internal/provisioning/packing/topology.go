@@ -172,7 +172,7 @@ func (s *topologies) matching(namespace string, of labels.Set) []int32 {
 func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, ways []constraints.Requirements) (int32, string) {
 	selector, err := metav1.LabelSelectorAsSelector(withLabelKeys(c.LabelSelector, c.MatchLabelKeys, nil, pod.Labels))
 	if err != nil {
-		return 0, "has a topology spread constraint with a selector that says nothing: " + err.Error()
+		return 0, "has a topology spread constraint with an invalid selector: " + err.Error()
 	}
 	t := topology{
 		relation: spread, namespaces: map[string]bool{pod.Namespace: true}, selectors: []labels.Selector{selector}, maxSkew: int64(c.MaxSkew),
@@ -195,11 +195,11 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 	}
 	described, err := json.Marshal([]any{relationNames[spread], pod.Namespace, selector.String(), c.MaxSkew, t.minDomains, fmt.Sprint(t.nodes), t.tolerating != nil, tolerations, t.beside})
 	if err != nil {
-		return 0, "has a topology spread constraint that cannot be read: " + err.Error()
+		return 0, "has an invalid topology spread constraint: " + err.Error()
 	}
 	place, known := s.add(t, c.TopologyKey, string(described))
 	if !known {
-		return 0, "is to be spread over " + c.TopologyKey + ", and for new nodes there are " + axesInWords + " alone"
+		return 0, "has a topology spread constraint over " + c.TopologyKey + ", but for new nodes Slipway supports only " + axesInWords + " alone"
 	}
 	return place, ""
 }
@@ -226,11 +226,11 @@ func (s *topologies) termsOf(pod *corev1.Pod, r relation, key string, terms []co
 		term := &terms[i]
 		selector, err := metav1.LabelSelectorAsSelector(withLabelKeys(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys, pod.Labels))
 		if err != nil {
-			return 0, "has an affinity with a selector that says nothing: " + err.Error()
+			return 0, "has an affinity with an invalid selector: " + err.Error()
 		}
 		spaces, err := s.namespacesOf(pod, term)
 		if err != nil {
-			return 0, "has an affinity with a selector of namespaces that says nothing: " + err.Error()
+			return 0, "has an affinity with an invalid namespace selector: " + err.Error()
 		}
 		t.namespaces = both(t.namespaces, spaces)
 		t.selectors = append(t.selectors, selector)
@@ -239,7 +239,7 @@ func (s *topologies) termsOf(pod *corev1.Pod, r relation, key string, terms []co
 	slices.Sort(words)
 	place, known := s.add(t, key, relationNames[r]+strings.Join(words, "\x00"))
 	if !known {
-		return 0, "has an affinity over " + key + ", and for new nodes there are " + axesInWords + " alone"
+		return 0, "has an affinity over " + key + ", but for new nodes Slipway supports only " + axesInWords + " alone"
 	}
 	return place, ""
 }

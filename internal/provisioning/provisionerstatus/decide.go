@@ -69,7 +69,7 @@ func decideDeletion(in input, plan *reconcile.Plan) {
 	case len(left) > 0:
 		plan.Do(deleteNodes{left}, "Provisioner %s is being deleted", in.Object.Name)
 	case len(in.Seen.Nodes) > 0:
-		reconciling.False(in.Object, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, fmt.Sprintf("%d nodes are ending", len(in.Seen.Nodes)))
+		reconciling.False(in.Object, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, fmt.Sprintf("%d nodes are being terminated", len(in.Seen.Nodes)))
 	case !reconcile.Succeeded[deleteDefaults](in.Done):
 		plan.Do(deleteDefaults{}, "Provisioner %s is being deleted, and has no nodes left", in.Object.Name)
 	default:

@@ -30,7 +30,7 @@ func decideDisruptions(in input, plan *reconcile.Plan) bool {
 		for _, node := range revoked {
 			names = append(names, node.Name)
 		}
-		plan.Do(revokeDisruptions{names}, "they no longer ask to be disrupted")
+		plan.Do(revokeDisruptions{names}, "they no longer request disruption")
 		return false
 	}
 	nodes, listed := in.Seen.Nodes, in.Seen.Allowing
@@ -53,7 +53,7 @@ func decideDisruptions(in input, plan *reconcile.Plan) bool {
 		for _, one := range choice.Now {
 			allowed = append(allowed, allowance{one.Node.Name, string(one.Reason)})
 		}
-		plan.Do(allowDisruptions{allowed}, "they ask to be disrupted, and the disruption budgets allow it")
+		plan.Do(allowDisruptions{allowed}, "they request disruption, and the disruption budgets allow it")
 	}
 	return false
 }

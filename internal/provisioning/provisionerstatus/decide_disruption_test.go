@@ -38,7 +38,7 @@ func TestDecideDisruptions(t *testing.T) {
 			in.Object.Spec.Disruption = &provisioningv1.Disruption{Budgets: []provisioningv1.DisruptionBudget{budget}}
 		}
 	}
-	const allow = ", because they ask to be disrupted, and the disruption budgets allow it"
+	const allow = ", because they request disruption, and the disruption budgets allow it"
 	specify(t, []row{
 		{reason: "nodes ask, as far as the cache knows", given: func(in *input) { in.Seen.Nodes = []provisioningv1.ProvisionedNode{asks("a")} }, then: "needs nodes to disrupt"},
 		{reason: "nodes ask", given: nodes(asks("b"), asks("a")), then: "allow the disruption of 2 ProvisionedNodes: a, b" + allow},
@@ -55,7 +55,8 @@ func TestDecideDisruptions(t *testing.T) {
 			in.Seen.Allowing = NodeList{Read: true, Err: errLater}
 		}, then: "nothing", fails: "no answer"},
 		{reason: "one cannot be allowed", given: func(in *input) { nodes(asks("a"))(in); did(in, allowDisruptions{}, errLater) }, then: "nothing", fails: "allowing disruptions: no answer"},
-		{reason: "a node no longer asks", given: nodes(allowed(nodeOf("a"))), then: "forbid the disruption of ProvisionedNode a, because they no longer ask to be disrupted"},
+		{reason: "a node no longer asks", given: nodes(allowed(nodeOf("a"))), then: "forbid the disruption of " +
+			"ProvisionedNode a, because they no longer request disruption"},
 		{reason: "that cannot be written", given: func(in *input) { nodes(allowed(nodeOf("a")))(in); did(in, revokeDisruptions{}, errLater) }, then: "nothing", fails: "allowing disruptions: no answer"},
 		{reason: "a schedule cannot be read", given: budgeted(1, "1 2", nodes(nodeOf("a"))), then: "nothing", again: lookAgain,
 			shows: []string{provisioningv1.DisruptionBudgetsValidCondition + "=False/InvalidSchedule"}},
@@ -93,8 +94,8 @@ func TestDecideDrift(t *testing.T) {
 		return func(in *input) { in.Seen.CountedDrifted = ptr.To(nodes) }
 	}
 	const (
-		version = "it was launched from version 1 of launch template lt-1, and would be from version 2 now"
-		keep    = "keep ProvisionedNode a, because they are as they would be launched now, or must stay as they are"
+		version = "it was launched from version 1 of launch template lt-1, but would now be launched from version 2"
+		keep    = "keep ProvisionedNode a, because they have not drifted, or must not be replaced"
 	)
 	kept := func(in *input) {
 		node := older(nodeOf("a"))
@@ -127,18 +128,19 @@ func TestDecideDrift(t *testing.T) {
 		{reason: "it cannot be marked", given: with(drifts(nodeOf("a")), func(in *input) { did(in, markDrifted{}, errLater) }), then: "nothing", again: lookAgain, fails: "replacing nodes that have drifted: no answer"},
 		{reason: "the cache is behind, and another one was marked before", given: with(drifts(nodeOf("a"), nodeOf("b")), waiting(1), func(in *input) {
 			in.Seen.Marking.Items = []provisioningv1.ProvisionedNode{nodeOf("a"), marked(nodeOf("b"))}
-		}), then: "nothing", again: lookAgain, shows: []string{current + "=False/Drifted: 2 of 2 nodes are not as they would be launched now, 1 are being replaced; the oldest, a: " + version}},
+		}), then: "nothing", again: lookAgain, shows: []string{current + "=False/Drifted: 2 of 2 nodes have " +
+			"drifted from their current configuration, and 1 are being replaced. The oldest, a: " + version}},
 		{reason: "it is gone meanwhile", given: with(drifts(nodeOf("a")), waiting(1), func(in *input) { in.Seen.Marking.Items = nil }), then: "nothing", again: lookAgain,
 			shows: []string{current + "=False/Drifted: 0 are being replaced"}},
 		{reason: "the metrics show another number", given: drifts(marked(nodeOf("a")), nodeOf("b")), then: "count 1 drifted nodes, because the metrics show another number"},
 		{reason: "the metrics show none yet", given: func(in *input) { in.Seen.CountedDrifted = nil }, then: "count 0 drifted nodes, because the metrics show another number"},
 		{reason: "one is being replaced", given: with(drifts(marked(nodeOf("a")), nodeOf("b")), waiting(1)), then: "nothing", again: lookAgain,
-			shows: []string{current + "=False/Drifted: 2 of 2 nodes are not as they would be launched now, 1 are being replaced"}},
+			shows: []string{current + "=False/Drifted: 2 of 2 nodes have drifted from their current configuration, and 1 are being replaced"}},
 		{reason: "the oldest is kept by an annotation", given: kept, then: "request the replacement of ProvisionedNode b, because " + version},
 		{reason: "it is kept for as long as the annotation is there", given: with(kept, waiting(1), func(in *input) {
 			b := marked(nodeOf("b"))
 			in.Seen.Nodes[1], in.Seen.Marking.Items = b, append(in.Seen.Marking.Items[:1:1], b)
-		}), then: "nothing", again: recheckKept, shows: []string{current + "=False/Drifted: 1 are kept as they are: ProvisionedNode a has the annotation"}},
+		}), then: "nothing", again: recheckKept, shows: []string{current + "=False/Drifted: ProvisionedNode a has the annotation karpenter.sh/do-not-disrupt"}},
 		{reason: "a mark is removed where an annotation keeps the node", given: with(drifts(marked(nodeOf("a"))), func(in *input) {
 			in.Seen.Nodes[0].Annotations[provisioningv1.DoNotDisruptAnnotation] = "true"
 		}), then: keep},
@@ -169,14 +171,14 @@ func TestDecideDriftOf(t *testing.T) {
 	}
 	const mark, ensure = "request the replacement of ProvisionedNode a, because it was launched from ", "ensure the default launch template for arm64, because ProvisionedNode a would be launched from it now"
 	specify(t, []row{
-		{reason: "the launch template that the spec names", given: of(nil), then: mark + "version 2 of launch template lt-web, and would be from version 3 now"},
+		{reason: "the launch template that the spec names", given: of(nil), then: mark + "version 2 of launch template lt-web, but would now be launched from version 3"},
 		{reason: "the launch template has a problem", given: of(func(in *input, _ *provisioningv1.ProvisionedNode) {
 			in.Seen.Named.Known.Problem, in.Seen.Offers = "no image", Offers{}
 		}), then: "nothing", again: launcherAgain},
 		{reason: "a launch template that its pods name", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			asks(node)
 			in.Seen.OfPods.List = ofPods("lt-batch", nil)
-		}), then: mark + "launch template lt-web, and would be from lt-batch now"},
+		}), then: mark + "launch template lt-web, but would now be launched from lt-batch"},
 		{reason: "a launch template that its pods name, and that could not be read", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			asks(node)
 			in.Seen.OfPods.List = ofPods("", errLater)
@@ -196,12 +198,13 @@ func TestDecideDriftOf(t *testing.T) {
 		{reason: "the default launch template", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			node.Spec.Architecture = provisioningv1.ArchitectureARM64
 			in.Seen.Defaults = map[string]DefaultTemplate{"arm64": defaultTemplate("lt-arm", 1)}
-		}), then: mark + "launch template lt-web, and would be from lt-arm now"},
+		}), then: mark + "launch template lt-web, but would now be launched from lt-arm"},
 		{reason: "the limits of the spec", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			in.Object.Spec.Zones = []string{"us-east-1a"}
 			node.Status.InstanceType, node.Status.Zone = "m5.large", "us-east-1b"
 			in.Seen.Types.Labels = map[string]map[string]string{"m5.large": {}}
-		}), then: "request the replacement of ProvisionedNode a, because its topology.kubernetes.io/zone is us-east-1b, and spec.zones allows us-east-1a now"},
+		}), then: "request the replacement of ProvisionedNode a, because its topology.kubernetes.io/zone is " +
+			"us-east-1b, but spec.zones now allows us-east-1a"},
 		{reason: "an instance type that is not known is within the limits", given: of(func(in *input, node *provisioningv1.ProvisionedNode) {
 			in.Object.Spec.Zones = []string{"us-east-1a"}
 			node.Status.InstanceType, node.Status.Zone, node.Spec.LaunchTemplate.Version = "x9.huge", "us-east-1b", 3

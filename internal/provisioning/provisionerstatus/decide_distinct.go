@@ -31,7 +31,8 @@ func compare(in input, plan *reconcile.Plan) bool {
 	if first.Weight != layer.Weight {
 		by = "weight"
 	}
-	message := fmt.Sprintf("provisioner %s suits the same pods and comes first by %s, and launches from %s: pods that mean this one have to select %s: %s",
+	message := fmt.Sprintf("Provisioner %s matches the same pods and takes precedence by %s, and launches from "+
+		"%s. Pods that should use this Provisioner must select %s: %s",
 		first.Name, by, first.Template, provisioningv1.LabelProvisionerName, in.Object.Name)
 	reconciling.False(in.Object, provisioningv1.DistinctCondition, provisioningv1.SamePodsReason, message)
 	return true

@@ -45,7 +45,7 @@ func replaceDrifted(in input, plan *reconcile.Plan) bool {
 		return false
 	}
 	if former := markedBefore(in.Seen.Nodes, replaceable); len(former) > 0 {
-		plan.Do(unmarkDrifted{former}, "they are as they would be launched now, or must stay as they are")
+		plan.Do(unmarkDrifted{former}, "they have not drifted, or must not be replaced")
 		return false
 	}
 	if in.Object.Spec.Drift == nil {
@@ -60,10 +60,11 @@ func replaceDrifted(in input, plan *reconcile.Plan) bool {
 		reconciling.True(in.Object, provisioningv1.NodesCurrentCondition, provisioningv1.ReadyReason, "")
 		return true
 	}
-	message := fmt.Sprintf("%d of %d nodes are not as they would be launched now, %d are being replaced; the oldest, %s: %s",
+	message := fmt.Sprintf("%d of %d nodes have drifted from their current configuration, and %d are being "+
+		"replaced. The oldest, %s: %s",
 		len(found), len(in.Seen.Nodes), marked, found[0].node.Name, found[0].why)
 	if kept != "" {
-		message += fmt.Sprintf("; %d are kept as they are: %s", len(found)-len(replaceable), kept)
+		message += fmt.Sprintf("; %d are not replaced: %s", len(found)-len(replaceable), kept)
 	}
 	reconciling.False(in.Object, provisioningv1.NodesCurrentCondition, provisioningv1.DriftedReason, message)
 	lookAgainForDisruptions(plan, held, kept != "", in.Now)
@@ -309,11 +310,12 @@ func differs(node *provisioningv1.ProvisionedNode, now launchable) string {
 	was := node.Spec.LaunchTemplate
 	switch {
 	case was.ID != now.id:
-		return fmt.Sprintf("it was launched from launch template %s, and would be from %s now", was.ID, now.id)
+		return fmt.Sprintf("it was launched from launch template %s, but would now be launched from %s", was.ID, now.id)
 	case was.Version != now.version:
-		return fmt.Sprintf("it was launched from version %d of launch template %s, and would be from version %d now", was.Version, was.ID, now.version)
+		return fmt.Sprintf("it was launched from version %d of launch template %s, but would now be launched "+
+			"from version %d", was.Version, was.ID, now.version)
 	case node.Status.ImageID != "" && now.image != "" && node.Status.ImageID != now.image:
-		return fmt.Sprintf("it was launched with image %s, and would be with %s now", node.Status.ImageID, now.image)
+		return fmt.Sprintf("it was launched with image %s, but would now be launched with %s", node.Status.ImageID, now.image)
 	}
 	return ""
 }

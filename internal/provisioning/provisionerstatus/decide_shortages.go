@@ -80,13 +80,18 @@ func shortageOf(offers iter.Seq[catalog.Offer], short func(catalog.Offering) (ca
 	_, capacity := causes[catalog.NoCapacity]
 	switch {
 	case capacity:
-		return fmt.Sprintf("AWS had none of the instances that may be launched when asked last: %s. AWS is asked again within minutes; to launch nodes now, allow other instance types or zones", what),
+		return fmt.Sprintf("AWS recently had no capacity for any instance that the Provisioner allows: %s. "+
+				"Slipway retries within minutes. To launch nodes now, allow other instance types or zones", what),
 			provisioningv1.InsufficientCapacityReason
 	case quota:
-		return fmt.Sprintf("a quota of the AWS account allows none of the instances that may be launched: %s: %s. Nothing is launched until the quota is raised or instances end; AWS is asked again within minutes",
+		return fmt.Sprintf("a quota of the AWS account does not allow any instance that the Provisioner allows: "+
+			"%s: %s. Nothing is launched until the quota is raised or instances are terminated. Slipway "+
+			"retries within minutes",
 			what, strings.TrimSuffix(message, ".")), infrav1.QuotaExceededReason
 	}
-	return fmt.Sprintf("the AWS account lacks the role for Spot Instances, and nothing else may be launched: %s. Create it: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
+	return fmt.Sprintf("the AWS account does not have the service-linked role for Spot Instances, and the "+
+		"Provisioner allows only Spot: %s. No node is launched. Create the role: aws iam "+
+		"create-service-linked-role --aws-service-name spot.amazonaws.com",
 		strings.TrimSuffix(causes[catalog.NoSpotRole], ".")), infrav1.AccessDeniedReason
 }
 

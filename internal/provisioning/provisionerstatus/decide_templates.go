@@ -153,7 +153,8 @@ func ensureDefaults(in input, plan *reconcile.Plan) (first problem, ensured bool
 func tellLost(in input, plan *reconcile.Plan, variant, made string) {
 	for _, known := range in.Object.Status.LaunchTemplates {
 		if known.Generated && variants.Of(&known) == variant && known.ID != "" && known.ID != made {
-			plan.Tell(reconcile.Warningf("LaunchTemplateLost", "Default launch template %s was deleted outside Slipway. Launch template %s takes its place; running nodes stay.", known.ID, made))
+			plan.Tell(reconcile.Warningf("LaunchTemplateLost", "Default launch template %s was deleted outside "+
+				"Slipway. Launch template %s replaces it. Running nodes are kept.", known.ID, made))
 		}
 	}
 }
@@ -257,7 +258,7 @@ func resolvedDefault(variant string, made *DefaultTemplate) provisioningv1.Resol
 
 // asSeenLast returns the message for a launch template that could not be read again.
 func asSeenLast(trouble error) string {
-	return "launched from as it was seen last: " + aws.UserMessage(trouble)
+	return "launching from the last known version: " + aws.UserMessage(trouble)
 }
 
 func resolvedOf(reference constraints.Reference, known *templates.Known) provisioningv1.ResolvedLaunchTemplate {
@@ -279,7 +280,7 @@ func replacedType(types []string, known *templates.Known) string {
 	if len(types) == 0 || len(known.InstanceTypes) == 0 || slices.ContainsFunc(known.InstanceTypes, func(named string) bool { return slices.Contains(types, named) }) {
 		return ""
 	}
-	return fmt.Sprintf("it names instance type %s, and nodes have one of spec.instanceTypes", strings.Join(known.InstanceTypes, " or "))
+	return fmt.Sprintf("it specifies instance type %s, which is not in spec.instanceTypes", strings.Join(known.InstanceTypes, " or "))
 }
 
 // prune has versions of default launch templates deleted that no node is launched from, or about to
@@ -293,7 +294,7 @@ func prune(in input, plan *reconcile.Plan) bool {
 		case err != nil:
 			failure = aws.UserMessage(err)
 		case template.PruneDue:
-			plan.Do(action, "it has more versions than are kept")
+			plan.Do(action, "it has more versions than Slipway keeps")
 			return false
 		case template.Unpruned != "":
 			failure = template.Unpruned

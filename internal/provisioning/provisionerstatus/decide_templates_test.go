@@ -57,10 +57,12 @@ func TestDecideNamedTemplate(t *testing.T) {
 			shows: []string{ready + "=False/LaunchTemplateUnusable: launch template web"}},
 		{reason: "nodes have another instance type", given: with(func(in *input) {
 			in.Object.Spec.InstanceTypes, in.Seen.Named.Known.InstanceTypes = []string{"c5.large"}, []string{"m5.large"}
-		}), then: "nothing", again: lookAgain, shows: []string{ready + "=True/Ready"}, lists: []string{"lt-web: it names instance type m5.large, and nodes have one of spec.instanceTypes"}},
+		}), then: "nothing", again: lookAgain, shows: []string{ready + "=True/Ready"}, lists: []string{"lt-web: it specifies instance type " +
+			"m5.large, which is not in spec.instanceTypes"}},
 		{reason: "it has warnings, and could not be read again", given: with(func(in *input) {
 			in.Seen.Named.Known.Warnings, in.Seen.Named.Known.Trouble = []string{"no IMDSv2"}, errLater
-		}), then: "nothing", again: lookAgain, lists: []string{"lt-web: launched from as it was seen last: no answer; no IMDSv2"}},
+		}), then: "nothing", again: lookAgain, lists: []string{"lt-web: launching from the last known version: " +
+			"no answer; no IMDSv2"}},
 		{reason: "pods name another one", given: with(func(in *input) { in.Seen.OfPods.List = ofPods("lt-batch", nil) }), then: "nothing", again: lookAgain, lists: []string{"lt-web", "lt-batch"}},
 		{reason: "one that pods name cannot be read", given: with(func(in *input) { in.Seen.OfPods.List = ofPods("", errLater) }), then: "nothing", again: lookAgain,
 			shows: []string{ready + "=True/Ready"}, lists: []string{"lt-web", "batch: no answer"}},
@@ -94,11 +96,13 @@ func TestDecideDefaultTemplates(t *testing.T) {
 		{reason: "it was not tried", given: template(func(d *DefaultTemplate) { d.Trial = Trial{} }), then: "needs dry runs of default launch templates"},
 		{reason: "EC2 launches nothing from it", given: template(func(d *DefaultTemplate) { d.Trial = refuses(fleet.BlameTemplate) }), then: "nothing", again: launcherAgain,
 			shows: []string{ready + "=False/LaunchTemplateUnusable: EC2 launches nothing"}, lists: []string{"lt-1"}},
-		{reason: "it could not be read again", given: template(func(d *DefaultTemplate) { d.Trouble = errLater }), then: "nothing", again: lookAgain, lists: []string{"lt-1: launched from as it was seen last: no answer"}},
+		{reason: "it could not be read again", given: template(func(d *DefaultTemplate) { d.Trouble = errLater }), then: "nothing", again: lookAgain, lists: []string{"lt-1: launching from the last known " +
+			"version: no answer"}},
 		{reason: "it was deleted outside Slipway", given: lost, then: "nothing", again: lookAgain, tells: "LaunchTemplateLost", lists: []string{"lt-1"}},
 		{reason: "one of another variant is not in its place", given: func(in *input) { lost(in); in.Object.Status.LaunchTemplates[0].Accelerator = "nvidia" }, then: "nothing", again: lookAgain},
 		{reason: "it has too many versions", given: template(func(d *DefaultTemplate) { d.PruneDue = true }),
-			then: "prune versions of the default launch template for amd64, because it has more versions than are kept"},
+			then: "prune versions of the default launch template for amd64, because it has more versions than " +
+				"Slipway keeps"},
 		{reason: "its versions cannot be pruned", given: func(in *input) {
 			template(func(d *DefaultTemplate) { d.PruneDue = true })(in)
 			did(in, pruneDefault{"amd64"}, errLater)
@@ -122,8 +126,9 @@ func TestDecideOffers(t *testing.T) {
 				{Key: "topology.kubernetes.io/zone", Operator: "In", Values: []string{"us-east-1a"}}, {Key: "topology.kubernetes.io/zone", Operator: "In", Values: []string{"us-east-1b"}},
 			}
 		}, then: "nothing", again: launcherAgain, shows: []string{ready + "=False/LaunchTemplateUnusable: topology.kubernetes.io/zone"}},
-		{reason: "no instance type suits", given: offers(Offers{Unsuitable: "this region has none of spec.instanceTypes"}), then: "nothing", again: launcherAgain,
-			shows: []string{ready + "=False/LaunchTemplateUnusable: this region has none"}},
+		{reason: "no instance type suits", given: offers(Offers{Unsuitable: "this region offers none of " +
+			"spec.instanceTypes"}), then: "nothing", again: launcherAgain,
+			shows: []string{ready + "=False/LaunchTemplateUnusable: this region offers none of spec.instanceTypes"}},
 		{reason: "AWS offers none", given: offers(Offers{Problem: "AWS does not offer m5.large"}), then: "nothing", again: launcherAgain,
 			shows: []string{ready + "=False/LaunchTemplateUnusable: AWS does not offer m5.large"}},
 		{reason: "AWS offers none, because nodes can be in no subnet", given: func(in *input) { offers(Offers{Problem: "no zone"})(in); in.Seen.Subnets.Places = nil }, then: "nothing", again: launcherAgain,
@@ -153,7 +158,7 @@ func TestDecideShortages(t *testing.T) {
 	specify(t, []row{
 		{reason: "they were not read", given: func(in *input) { in.Seen.Shortages = Shortages{} }, then: "needs shortages"},
 		{reason: "AWS has none", given: short(map[string]catalog.Shortage{"m5.large": {}}, nil), then: "nothing", again: launcherAgain,
-			shows: []string{launch + "=False/InsufficientCapacity: AWS had none of the instances that may be launched when asked last: m5.large, on-demand, in us-east-1a"}},
+			shows: []string{launch + "=False/InsufficientCapacity: m5.large, on-demand, in us-east-1a"}},
 		{reason: "AWS has one of two", given: short(map[string]catalog.Shortage{"m5.large": {}}, both), then: "nothing", again: lookAgain / 2, shows: []string{launch + "=True/Ready"}},
 		{reason: "EC2 refuses the other one", given: short(map[string]catalog.Shortage{"m5.large": {}}, func(in *input) {
 			both(in)
@@ -167,7 +172,7 @@ func TestDecideShortages(t *testing.T) {
 		{reason: "a quota is used up, and AWS has none of the other type", given: short(map[string]catalog.Shortage{"m5.large": {Cause: catalog.QuotaUsedUp}, "c5.large": {}}, both), then: "nothing", again: launcherAgain,
 			shows: []string{launch + "=False/InsufficientCapacity: c5.large or m5.large"}},
 		{reason: "the account lacks the role for Spot Instances", given: short(map[string]catalog.Shortage{"m5.large": {Cause: catalog.NoSpotRole, Message: "no role."}}, nil), then: "nothing", again: launcherAgain,
-			shows: []string{launch + "=False/AccessDenied: lacks the role for Spot Instances, and nothing else may be launched: no role. Create it"}},
+			shows: []string{launch + "=False/AccessDenied: the AWS account does not have the service-linked role for Spot Instances, and the Provisioner allows only Spot"}},
 		{reason: "a launch that fails says more", given: short(map[string]catalog.Shortage{"m5.large": {}}, func(in *input) {
 			node := &in.Seen.Nodes[0]
 			node.Status = provisioningv1.ProvisionedNodeStatus{Conditions: []metav1.Condition{{Type: provisioningv1.LaunchedCondition, Status: metav1.ConditionFalse, Reason: provisioningv1.LaunchFailedReason, Message: "no"}}}

@@ -244,14 +244,14 @@ func TestDecide(t *testing.T) {
 		{reason: "AWS refuses to show subnets", given: func(in *input) { in.Seen.Subnets.Err = errRefused }, then: "nothing", again: launcher.RetryInterval,
 			shows: []string{subnets + "=False/AccessDenied"}},
 		{reason: "no subnet has a free address", given: func(in *input) { in.Seen.Subnets.Places = nil }, then: "nothing", again: launcher.RetryInterval,
-			shows: []string{subnets + "=False/SubnetsUnusable: none of its subnets has a free address"}},
+			shows: []string{subnets + "=False/SubnetsUnusable: none of its subnets has a free IP address"}},
 		{reason: "no subnet has a free address, and the launch template may have one", given: func(in *input) { named(in); in.Seen.Subnets.Places = nil }, then: "needs subnet of the launch template"},
 		{reason: "the launch template has the subnet", given: func(in *input) {
 			named(in)
 			in.Seen.Subnets.Places, in.Seen.Fixed, in.Seen.Named.Known.FixesSubnet = nil, FixedSubnet{Read: true, Fixed: true}, true
 		}, then: "nothing", again: lookAgain, shows: []string{subnets + "=True/Ready"}},
 		{reason: "AWS does not answer", given: func(in *input) { in.Seen.Outage.Outage = &aws.Outage{Service: "EC2", Since: noon} }, then: "nothing", again: lookAgain,
-			shows: []string{infrav1.AWSReachableCondition + "=False/AWSUnavailable: EC2 in us-east-1 has given no answer since 2026-11-26T12:00:00Z"}},
+			shows: []string{infrav1.AWSReachableCondition + "=False/AWSUnavailable: EC2 in us-east-1 has not answered since 2026-11-26T12:00:00Z"}},
 		{reason: "what the region sells was not read", given: func(in *input) { in.Seen.RegionRead = false }, then: "needs what the region sells"},
 	})
 }
@@ -267,7 +267,7 @@ func TestDecideStarts(t *testing.T) {
 	}
 	specify(t, []row{
 		{reason: "a node failed to start", given: failedStart(1, "lt-2"), then: "nothing", again: 4 * time.Minute,
-			shows: []string{provisioningv1.NodesStartCondition + "=False/StartTimeout: did not start for the first time in a row (no kubelet)"}},
+			shows: []string{provisioningv1.NodesStartCondition + "=False/StartTimeout: nodes from version 2 of launch template lt-2 failed to start for the first time in a row (no kubelet)"}},
 		{reason: "the sooner of two is waited for", given: func(in *input) { failedStart(2, "lt-3")(in); failedStart(1, "lt-2")(in) }, then: "nothing", again: 4 * time.Minute,
 			shows: []string{provisioningv1.NodesStartCondition + "=False/StartTimeout"}},
 		{reason: "nodes failed to start too often", given: failedStart(5, "lt-2"), then: "nothing", again: lookAgain,
@@ -296,7 +296,7 @@ func TestDecideDeletion(t *testing.T) {
 		}, then: "delete 2 ProvisionedNodes: a, c, because Provisioner default is being deleted"},
 		{reason: "a node cannot be deleted", given: func(in *input) { going(in); did(in, deleteNodes{[]string{"a"}}, errLater) }, then: "nothing", fails: "deleting nodes: no answer", shows: []string{ready}},
 		{reason: "its nodes end", given: func(in *input) { going(in); in.Seen.Nodes[0].DeletionTimestamp = &metav1.Time{Time: noon} }, then: "nothing",
-			shows: []string{ready + ": 1 nodes are ending"}},
+			shows: []string{ready + ": 1 nodes are being terminated"}},
 		{reason: "its nodes are gone", given: func(in *input) { going(in); in.Seen.Nodes = nil },
 			then: "delete the default launch templates, because Provisioner default is being deleted, and has no nodes left", shows: []string{ready}},
 		{reason: "EC2 does not delete a launch template", given: func(in *input) { going(in); in.Seen.Nodes = nil; did(in, deleteDefaults{}, errRefused) }, then: "nothing",
@@ -320,11 +320,11 @@ func TestDecideDistinct(t *testing.T) {
 		{reason: "the others cannot be read", given: func(in *input) { in.Seen.Others.Err = errLater }, then: "nothing", again: lookAgain, fails: "listing Provisioners: no answer"},
 		{reason: "there is no other", then: "nothing", again: lookAgain, shows: []string{distinct + "=absent"}},
 		{reason: "another one comes first by name", given: other(nil), then: "nothing", again: lookAgain,
-			shows: []string{distinct + "=False/SamePods: provisioner a suits the same pods and comes first by name"}},
+			shows: []string{distinct + "=False/SamePods: Provisioner a matches the same pods and takes precedence by name, and launches from launch template web"}},
 		{reason: "another one leaves pods of other architectures alone, and its own is not known yet", given: func(in *input) {
 			other(nil)(in)
 			in.Seen.Others.Items[0].Spec.IncompatibleArchitecturePolicy = provisioningv1.Ignore
 		}, then: "nothing", again: lookAgain, shows: []string{distinct + "=absent"}},
-		{reason: "another one comes first by weight", given: other(ptr.To[int32](10)), then: "nothing", again: lookAgain, shows: []string{distinct + "=False/SamePods: comes first by weight"}},
+		{reason: "another one Provisioner a matches the same pods and takes precedence by weight, and launches from launch template web", given: other(ptr.To[int32](10)), then: "nothing", again: lookAgain, shows: []string{distinct + "=False/SamePods: Provisioner a matches the same pods and takes precedence by weight, and launches from launch template web"}},
 	})
 }

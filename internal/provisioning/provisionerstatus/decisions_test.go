@@ -94,9 +94,9 @@ func TestDiffers(t *testing.T) {
 	}{
 		{"all is the same", launchable{id: "lt-1", version: 2, image: "ami-1"}, ""},
 		{"the image is not known", launchable{id: "lt-1", version: 2}, ""},
-		{"another template", launchable{id: "lt-2", version: 2, image: "ami-1"}, "launch template lt-1, and would be from lt-2"},
-		{"another version, an older one too", launchable{id: "lt-1", version: 1, image: "ami-1"}, "version 2 of launch template lt-1, and would be from version 1"},
-		{"another image", launchable{id: "lt-1", version: 2, image: "ami-2"}, "image ami-1, and would be with ami-2"},
+		{"another template", launchable{id: "lt-2", version: 2, image: "ami-1"}, "launch template lt-1, but would now be launched from lt-2"},
+		{"another version, an older one too", launchable{id: "lt-1", version: 1, image: "ami-1"}, "version 2 of launch template lt-1, but would now be launched from version 1"},
+		{"another image", launchable{id: "lt-1", version: 2, image: "ami-2"}, "image ami-1, but would now be launched with ami-2"},
 	} {
 		if got := differs(node, row.now); got != row.says && (row.says == "" || !strings.Contains(got, row.says)) {
 			t.Errorf("%s: %q", row.reason, got)

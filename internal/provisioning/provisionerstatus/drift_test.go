@@ -29,8 +29,8 @@ func TestDriftHonorsAnnotationsAndBudgets(t *testing.T) {
 		says    string
 	}{
 		{reason: "both at a time", marked: 2, says: "2 are being replaced"},
-		{reason: "one is kept", keep: 1, marked: 1, says: "1 are kept as they are: pod default/pod-a has the annotation karpenter.sh/do-not-disrupt"},
-		{reason: "both are kept", keep: 2, marked: 0, says: "2 are kept as they are"},
+		{reason: "one is kept", keep: 1, marked: 1, says: "1 are not replaced: pod default/pod-a has the annotation karpenter.sh/do-not-disrupt"},
+		{reason: "both are kept", keep: 2, marked: 0, says: "2 are not replaced"},
 		{reason: "a budget lets one", budgets: []provisioningv1.DisruptionBudget{{Nodes: intstr.FromInt32(1)}}, marked: 1, says: "1 are being replaced"},
 		{reason: "a budget lets none", budgets: []provisioningv1.DisruptionBudget{{Nodes: intstr.FromInt32(0), Reasons: []provisioningv1.DisruptionReason{"Drifted"}}}, marked: 0, says: "0 are being replaced"},
 	} {

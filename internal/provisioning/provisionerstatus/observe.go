@@ -194,7 +194,7 @@ func (o observer) learnRegion(ctx context.Context) {
 	var spotErr error
 	facts.Spot, spotErr = o.Region.Discovery.SpotPrices(ctx)
 	if err := errors.Join(err, spotErr); err != nil {
-		log.FromContext(ctx).Info("What the region sells is not known yet", "error", err.Error())
+		log.FromContext(ctx).Info("The instance types and prices of the region are not known yet", "error", err.Error())
 		return
 	}
 	o.Progress.Priced(catalog.Prices(facts))

@@ -84,7 +84,7 @@ func TestOutagesWakeProvisioners(t *testing.T) {
 	w.call()
 	w.next()
 	got := ready(w.World, "default")
-	if got.Status != metav1.ConditionFalse || got.Reason != infrav1.AWSUnavailableReason || !strings.Contains(got.Message, "EC2 in us-east-1 has given no answer since "+began) {
+	if got.Status != metav1.ConditionFalse || got.Reason != infrav1.AWSUnavailableReason || !strings.Contains(got.Message, "EC2 in us-east-1 has not answered since "+began) {
 		t.Errorf("during the outage, Ready is %+v", got)
 	}
 	for range 20 {

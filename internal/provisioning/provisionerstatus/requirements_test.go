@@ -30,10 +30,11 @@ func TestDriftOfRequirements(t *testing.T) {
 		follows bool // spec.drift is set
 		says    string
 	}{
-		{"another zone", func(spec *provisioningv1.ProvisionerSpec) { spec.Zones = []string{"us-east-1b"} }, true, "its topology.kubernetes.io/zone is us-east-1a, and spec.zones allows us-east-1b now"},
+		{"another zone", func(spec *provisioningv1.ProvisionerSpec) { spec.Zones = []string{"us-east-1b"} }, true, "its topology.kubernetes.io/zone is " +
+			"us-east-1a, but spec.zones now allows us-east-1b"},
 		{"other types", func(spec *provisioningv1.ProvisionerSpec) { spec.InstanceTypes = []string{"c5.large"} }, true,
-			"its node.kubernetes.io/instance-type is m5.large, and spec.instanceTypes allows c5.large now"},
-		{"a newer generation", require(generation, "Gt", "5"), true, "its " + generation + " is 5, and spec.requirements allows anything above 5 now"},
+			"its node.kubernetes.io/instance-type is m5.large, but spec.instanceTypes now allows c5.large"},
+		{"a newer generation", require(generation, "Gt", "5"), true, "its " + generation + " is 5, but spec.requirements now allows anything above 5"},
 		{"a label that its type lacks", require("karpenter.k8s.aws/instance-local-nvme", "Exists"), true, "it has no karpenter.k8s.aws/instance-local-nvme"},
 		{"Spot only", require(provisioningv1.LabelCapacityType, "In", "spot"), true, "its node.k8s.aws/capacity-type is on-demand"},
 		{"drift is not followed", func(spec *provisioningv1.ProvisionerSpec) { spec.Zones = []string{"us-east-1b"} }, false, ""},

@@ -219,7 +219,7 @@ func TestLaunchConfigIsProven(t *testing.T) {
 		{reason: "no owner's", says: "does not have tag"},
 		{reason: "another namespace's", tag: "others/prod/web", says: "does not have tag"},
 		{reason: "one that the spec names", existing: true, launched: true},
-		{reason: "another namespace's that the spec names", tag: "others/prod/web", existing: true, says: `belongs to "others/prod/web"`},
+		{reason: "another namespace's that the spec names", tag: "others/prod/web", existing: true, says: `is owned by "others/prod/web"`},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

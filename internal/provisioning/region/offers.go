@@ -84,10 +84,12 @@ func unoffered(facts catalog.Facts, ask *constraints.Ask) string {
 	there, finite := wanted.Values()
 	switch {
 	case len(types) == 0:
-		return "no instance type of this region is within its limits and suits its launch template"
+		return "no instance type of this region is within its limits and compatible with its launch template"
 	case finite && !slices.ContainsFunc(there, func(zone string) bool { return slices.Contains(zones, zone) }):
-		return fmt.Sprintf("AWS does not offer %s in %s, where its subnets are, but in %s. Nothing is launched: allow other instance types, or add a subnet there",
+		return fmt.Sprintf("AWS offers %s not in %s, where its subnets are, but in %s. No node is launched. "+
+			"Allow other instance types, or add a subnet in one of these zones",
 			launcher.List(types, "or"), launcher.List(there, "or"), cmp.Or(launcher.List(zones, "and"), "no zone"))
 	}
-	return fmt.Sprintf("AWS does not sell %s as %s in %s. Nothing is launched: allow other instance types or capacity types", launcher.List(types, "or"), asked, launcher.List(there, "or"))
+	return fmt.Sprintf("AWS does not offer %s as %s in %s. No node is launched. Allow other instance types or "+
+		"capacity types", launcher.List(types, "or"), asked, launcher.List(there, "or"))
 }

@@ -28,10 +28,13 @@ func TestUnoffered(t *testing.T) {
 	for _, row := range []struct {
 		reason, types, zones, market, want string
 	}{
-		{"no such type", "m9.huge", "r-1a", "on-demand", "no instance type of this region is within its limits and suits its launch template"},
+		{"no such type", "m9.huge", "r-1a", "on-demand", "no instance type of this region is within its limits " +
+			"and compatible with its launch template"},
 		{"not in the zones of the subnets", "m5.large", "r-1c", "on-demand",
-			"AWS does not offer m5.large in r-1c, where its subnets are, but in r-1a and r-1b. Nothing is launched: allow other instance types, or add a subnet there"},
-		{"not as Spot Instance", "m5.large", "r-1a r-1b", "spot", "AWS does not sell m5.large as spot in r-1a or r-1b. Nothing is launched: allow other instance types or capacity types"},
+			"AWS offers m5.large not in r-1c, where its subnets are, but in r-1a and r-1b. No node is launched. " +
+				"Allow other instance types, or add a subnet in one of these zones"},
+		{"not as Spot Instance", "m5.large", "r-1a r-1b", "spot", "AWS does not offer m5.large as spot in r-1a " +
+			"or r-1b. No node is launched. Allow other instance types or capacity types"},
 	} {
 		ask := constraints.Ask{Requirements: constraints.Requirements{
 			corev1.LabelInstanceTypeStable: constraints.In(row.types), corev1.LabelTopologyZone: constraints.In(strings.Fields(row.zones)...),

@@ -46,7 +46,7 @@ func unsuitable(region string, types []discovery.InstanceType, provisioner *cons
 	fields := "spec.instanceTypes"
 	switch {
 	case !there:
-		return "this region has none of spec.instanceTypes"
+		return "this region offers none of spec.instanceTypes"
 	case !required && len(provisioner.InstanceTypes) > 0:
 		return "none of spec.instanceTypes satisfies spec.requirements"
 	case !required:
@@ -54,7 +54,7 @@ func unsuitable(region string, types []discovery.InstanceType, provisioner *cons
 	case len(provisioner.InstanceTypes) == 0:
 		fields = "the instance types that satisfy spec.requirements"
 	}
-	return fmt.Sprintf("none of %s runs images for %s", fields, architecture)
+	return fmt.Sprintf("none of %s can run images for %s", fields, architecture)
 }
 
 // labels returns the labels of a type's nodes that do not depend on how and where an instance is launched.

@@ -33,7 +33,7 @@ func TestPodNamesWhatIsNotAllowed(t *testing.T) {
 	w.Settle()
 	before := w.Calls("DescribeLaunchTemplates")
 	w.Advance(2 * time.Minute)
-	if told := w.Told("Warning NoNodeLaunched one:", "spec.allowedLaunchTemplates of provisioner default does not let pods name it"); len(told) != 1 {
+	if told := w.Told("Warning NoNodeLaunched one:", "spec.allowedLaunchTemplates of Provisioner default does not allow"); len(told) != 1 {
 		t.Errorf("the pod is told %q", w.Events())
 	}
 	if len(w.Provisioned()) != 0 || w.Calls("DescribeLaunchTemplateVersions") != 0 || w.Calls("DescribeLaunchTemplates") != before {
@@ -68,7 +68,7 @@ func TestInstanceProfileOfANamedTemplate(t *testing.T) {
 				t.Errorf("%d instances are launched, want %d; events are %q", got, row.launched, w.Events())
 			}
 			for _, pod := range []string{"one:", "two:"} {
-				if told := w.Told("Warning NoNodeLaunched "+pod, "may not be used to launch instances with instance profile", profile); (len(told) == 0) != (row.launched > 0) {
+				if told := w.Told("Warning NoNodeLaunched "+pod, "does not allow instance profile", profile); (len(told) == 0) != (row.launched > 0) {
 					t.Errorf("the pods are told %q", w.Events())
 				}
 			}

@@ -59,13 +59,14 @@ func comingOf(cluster *clusterstate.Cluster) coming {
 func launchOf(node *provisioningv1.ProvisionedNode) (launched, failing string) {
 	status := &node.Status
 	if status.InstanceID != "" {
-		return fmt.Sprintf("Instance %s (%s in %s) is on its way and has a place for the pod. ProvisionedNode %s shows how far it is.", status.InstanceID, status.InstanceType, status.Zone, node.Name), ""
+		return fmt.Sprintf("Instance %s (%s in %s) is starting and has room for the pod. See ProvisionedNode %s "+
+			"for its progress.", status.InstanceID, status.InstanceType, status.Zone, node.Name), ""
 	}
 	condition := meta.FindStatusCondition(status.Conditions, provisioningv1.LaunchedCondition)
 	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != provisioningv1.LaunchFailedReason {
 		return "", ""
 	}
-	return "", fmt.Sprintf("waits, because the launch of its node fails (%s) and is repeated", strings.TrimRight(condition.Message, "."))
+	return "", fmt.Sprintf("waits, because the launch of its node failed (%s). Slipway retries", strings.TrimRight(condition.Message, "."))
 }
 
 // tellComing reports, on pods that have a place on a node, that the node is on its way, or that its

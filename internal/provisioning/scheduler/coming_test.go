@@ -92,7 +92,7 @@ func TestPodsOfFailingLaunches(t *testing.T) {
 	w.Pod("one")
 	w.Settle()
 	w.Advance(3 * time.Minute)
-	told := w.Told("Warning NoNodeLaunched one:", "the launch of its node fails (", "An internal error has occurred) and is repeated.")
+	told := w.Told("Warning NoNodeLaunched one:", "the launch of its node failed (", "An internal error has occurred). Slipway retries.")
 	if len(told) != 1 || len(w.Told("one:")) != 1 {
 		t.Errorf("the events are %q", w.Events())
 	}
@@ -126,7 +126,7 @@ func TestPodsDuringAnOutage(t *testing.T) {
 	w.Pod("one")
 	w.Settle()
 	w.Advance(3 * time.Minute)
-	if told := w.Told("Warning NoNodeLaunched one:", "EC2 does not say which instances there are", "An internal error has occurred"); len(told) != 1 || len(w.Told("one:")) != 1 {
+	if told := w.Told("Warning NoNodeLaunched one:", "EC2 does not return the list of instances", "An internal error has occurred"); len(told) != 1 || len(w.Told("one:")) != 1 {
 		t.Errorf("the events are %q", w.Events())
 	}
 }
@@ -153,7 +153,7 @@ func TestPodsThatWaitForAVolume(t *testing.T) {
 		{"the claim is bound before its pod", func(w *provisioningtest.World) { w.Create(claim("")) }, func(w *provisioningtest.World) {
 			one := claim("")
 			w.Update(one, func() { one.Spec.VolumeName = "disk" })
-		}, "StorageClass at-once has it bound before the pod gets a node"},
+		}, "StorageClass at-once binds claims before pods are scheduled"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -217,7 +217,7 @@ func TestPodIsToldOfAShortage(t *testing.T) {
 	w.Pod("one", func(*corev1.Pod) {})
 	w.Settle()
 	w.Advance(3 * time.Second)
-	if told := w.Told("NoNodeLaunched one:", "needs an instance that AWS had none of when asked last: m5.large, on-demand"); len(told) != 1 {
+	if told := w.Told("NoNodeLaunched one:", "needs an instance for which AWS recently had no capacity: m5.large, on-demand"); len(told) != 1 {
 		t.Errorf("the pod is told %q", w.Events())
 	}
 	if told := w.Told("NoNodeLaunched one:", "leaves more than"); len(told) != 0 {

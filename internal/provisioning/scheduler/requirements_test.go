@@ -35,8 +35,10 @@ func TestPodsStayWithinLimits(t *testing.T) {
 		t.Errorf("%d instances run", got)
 	}
 	for _, told := range [][]string{
-		{"NoNodeLaunched type:", "asks for node.kubernetes.io/instance-type: p5.48xlarge, and spec.instanceTypes of provisioner default allows only m5.large"},
-		{"NoNodeLaunched zone:", "asks for topology.kubernetes.io/zone: us-east-1b, and spec.zones of provisioner default allows only us-east-1a"},
+		{"NoNodeLaunched type:", "requires node.kubernetes.io/instance-type: p5.48xlarge, but " +
+			"spec.instanceTypes of Provisioner default allows only m5.large"},
+		{"NoNodeLaunched zone:", "requires topology.kubernetes.io/zone: us-east-1b, but spec.zones of " +
+			"Provisioner default allows only us-east-1a"},
 	} {
 		if len(w.Told(told...)) != 1 {
 			t.Errorf("no event says %q: %q", told, w.Events())
@@ -125,7 +127,7 @@ func TestUnsatisfiableLimits(t *testing.T) {
 		{func(spec *provisioningv1.ProvisionerSpec) {
 			spec.Zones = []string{"us-east-1a"}
 			spec.Requirements = []provisioningv1.Requirement{{Key: corev1.LabelTopologyZone, Operator: "NotIn", Values: []string{"us-east-1a"}}}
-		}, "spec.zones and spec.requirements leave no value for topology.kubernetes.io/zone"},
+		}, "spec.zones and spec.requirements allow no common value of topology.kubernetes.io/zone"},
 		{requiring(provisioningv1.Requirement{Key: "karpenter.k8s.aws/instance-generation", Operator: "Gt", Values: []string{"90"}}),
 			"no instance type of this region satisfies spec.requirements"},
 	} {

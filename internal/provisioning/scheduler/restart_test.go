@@ -68,7 +68,7 @@ func TestLimitsHoldOnAStaleCache(t *testing.T) {
 	}
 	w.Provisioning.Client = fresh
 	w.Advance(time.Minute)
-	if told := w.Told("NoNodeLaunched two:", "limits of provisioner default"); len(w.Provisioned()) != 1 || len(told) != 1 {
+	if told := w.Told("NoNodeLaunched two:", "limits of Provisioner default"); len(w.Provisioned()) != 1 || len(told) != 1 {
 		t.Errorf("there are %d nodes; events are %q", len(w.Provisioned()), w.Events())
 	}
 }

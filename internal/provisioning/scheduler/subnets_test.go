@@ -140,7 +140,7 @@ func TestZonesWithoutSubnets(t *testing.T) {
 			w.Advance(3 * time.Second)
 			mustNotBeReady(w, "default", provisioningv1.SubnetsUnusableReason, "without a subnet")
 			mustBeReady(w, "other", "with subnets")
-			told(w, "one", "provisioner default can launch nothing", "us-east-1a and us-east-1c", "spec."+row.reason)
+			told(w, "one", "Provisioner default can launch no node", "us-east-1a and us-east-1c", "spec."+row.reason)
 			if w.Calls("CreateFleet") != 0 {
 				t.Errorf("a launch is tried")
 			}
@@ -164,7 +164,7 @@ func TestPodInAZoneWithoutASubnet(t *testing.T) {
 	w.Pod("one", selecting(corev1.LabelTopologyZone, "us-east-1b"))
 	w.Settle()
 	w.Advance(3 * time.Second)
-	told(w, "one", "asks for topology.kubernetes.io/zone: us-east-1b", "provisioner default has subnets with free addresses only in us-east-1a or us-east-1c")
+	told(w, "one", "requires topology.kubernetes.io/zone: us-east-1b", "Provisioner default has subnets with free addresses only in us-east-1a or us-east-1c")
 	mustBeReady(w, "default", "with two subnets")
 }
 
@@ -251,7 +251,7 @@ func TestFullSubnets(t *testing.T) {
 			w.Settle()
 			w.Advance(3 * time.Second)
 			mustNotBeReady(w, "default", provisioningv1.SubnetsUnusableReason, "without addresses")
-			told(w, "one", "provisioner default can launch nothing: none of its subnets has a free address: "+subnet+" in us-east-1a")
+			told(w, "one", "Provisioner default can launch no node: none of its subnets has a free IP address: "+subnet+" in us-east-1a")
 			if len(w.Told("InsufficientCapacity")) != 0 || len(w.Nodes.Shortages.List()) != 0 {
 				t.Errorf("%v counts as short, and events are %q", w.Nodes.Shortages.List(), w.Events())
 			}
@@ -308,7 +308,7 @@ func TestFullSubnetAmongOthers(t *testing.T) {
 	w.Pod("three", provisioningtest.Of("c"))
 	w.Settle()
 	w.Advance(3 * time.Second)
-	told(w, "two", "provisioner a has subnets with free addresses only in us-east-1b")
+	told(w, "two", "Provisioner a has subnets with free addresses only in us-east-1b")
 	zones := map[string]int{}
 	for _, node := range w.Provisioned() {
 		zones[node.Spec.Provisioner+" in "+node.Status.Zone]++

@@ -135,8 +135,9 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	maps.DeleteFunc(places, func(_ types.UID, node string) bool { return !r.ready.known(node) })
 	for pod, node := range r.unkept.next(places, p.cluster.Waiting(), r.Clock.Now(), r.events.left()) {
 		r.events.budget.Spend(1)
-		r.Report.Warn(ctx, pod, unboundReason, "Node %s is ready and has a place for the pod, and the scheduler does not put it there: "+
-			"the pod's condition PodScheduled says why. No other node is launched for it.", node)
+		r.Report.Warn(ctx, pod, unboundReason, "Node %s is ready and has room for the pod, but the scheduler "+
+			"does not bind the pod to it. See the pod's condition PodScheduled for the reason. No other node "+
+			"is launched for the pod.", node)
 	}
 	if len(p.result.Unplaced) == 0 {
 		return reconciling.Continue()
@@ -158,7 +159,7 @@ func (e *podEvents) tellUnknown(ctx context.Context, p *pass, err error) {
 		return
 	}
 	p.result = &packing.Result{}
-	reason := "waits, because EC2 does not say which instances there are: " + aws.UserMessage(err)
+	reason := "waits, because EC2 does not return the list of instances: " + aws.UserMessage(err)
 	for _, pod := range p.cluster.Waiting() {
 		if _, promised := p.cluster.Promise(pod.UID); !promised && pod.Spec.NodeName == "" {
 			p.result.Unplaced = append(p.result.Unplaced, packing.Unplaced{Pod: pod, Reason: reason, Cause: packing.CauseLaunch})

@@ -33,10 +33,10 @@ func TestPodOfALocalVolume(t *testing.T) {
 	told := func(when string, there, gone int) {
 		t.Helper()
 		w.Advance(3 * time.Minute)
-		if got := len(w.Told("Warning VolumeOfOneNode one:", "volume disk of PersistentVolumeClaim data is part of Node host")); got != there {
+		if got := len(w.Told("Warning VolumeOfOneNode one:", "volume disk of PersistentVolumeClaim data is local to Node host")); got != there {
 			t.Errorf("%s, the pod was told %d times that its Node is there: %q", when, got, w.Events())
 		}
-		if got := len(w.Told("Warning VolumeOfOneNode one:", "Delete PersistentVolumeClaim data", "is gone (topology.topolvm.io/node=host)")); got != gone {
+		if got := len(w.Told("Warning VolumeOfOneNode one:", "Delete PersistentVolumeClaim data", "no longer exists (topology.topolvm.io/node=host)")); got != gone {
 			t.Errorf("%s, the pod was told %d times that its Node is gone: %q", when, got, w.Events())
 		}
 		if got := len(w.Provisioned()); got != 0 || len(w.Told("one:")) != there+gone {

@@ -185,13 +185,14 @@ func TestReadProblems(t *testing.T) {
 		{"there is none of the name", constraints.Reference{Name: "none", Version: "latest"}, "does not exist in this region, or was deleted", ""},
 		{"there is none of the ID", constraints.Reference{ID: "lt-00000000000000000", Version: "latest"}, "does not exist in this region, or was deleted", ""},
 		{"a version that there is not", constraints.Reference{Name: "web", Version: "2"}, "version 2", ""},
-		{"a version that is no number", constraints.Reference{Name: "web", Version: "newest"}, `"newest" is no version of a launch template`, ""},
-		{"a version below the first", constraints.Reference{Name: "web", Version: "0"}, `"0" is no version of a launch template`, ""},
-		{"it names no image", constraints.Reference{Name: "no-image", Version: "latest"}, "it names no image, and a provisioner has none to put in its place", ""},
+		{"a version that is no number", constraints.Reference{Name: "web", Version: "newest"}, `"newest" is not a version of a launch template`, ""},
+		{"a version below the first", constraints.Reference{Name: "web", Version: "0"}, `"0" is not a version of a launch template`, ""},
+		{"it names no image", constraints.Reference{Name: "no-image", Version: "latest"}, "it has no image, and a Provisioner " +
+			"cannot provide one", ""},
 		{"image and type do not go together", constraints.Reference{Name: "other-architecture", Version: "latest"}, "and instance type m6g.large runs arm64", ""},
-		{"Windows", constraints.Reference{Name: "windows", Version: "latest"}, "its image is of Windows", ""},
+		{"Windows", constraints.Reference{Name: "windows", Version: "latest"}, "its image is for Windows", ""},
 		{"nothing has nodes join", constraints.Reference{Name: "no-user-data", Version: "latest"}, "", "it has no user data"},
-		{"nodes join for a day", constraints.Reference{Name: "token", Version: "latest"}, "", "its user data has a bootstrap token of kubeadm"},
+		{"nodes join for a day", constraints.Reference{Name: "token", Version: "latest"}, "", "its user data has a kubeadm bootstrap token"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -237,13 +238,13 @@ func TestReadConfigs(t *testing.T) {
 		{reason: "the version is gone", status: owned, version: 9, problem: "version 9"},
 		{reason: "the spec names it by ID", status: plain, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: plain}},
 		{reason: "the spec names it by name", status: plain, version: 1, existing: &infrav1.ExistingLaunchTemplate{Name: "plain"}},
-		{reason: "the spec names another one by ID", status: plain, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: owned}, problem: "does not follow the launch template of its spec yet"},
-		{reason: "the spec names another one by name", status: others, version: 1, existing: &infrav1.ExistingLaunchTemplate{Name: "plain"}, problem: "does not follow the launch template of its spec yet"},
-		{reason: "the spec names another tenant's", status: others, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: others}, problem: `belongs to "rival/prod/web" by its tags`},
-		{reason: "the spec names a cluster's of Cluster API Provider AWS", status: provider, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: provider}, problem: `belongs to cluster "rival" of Cluster API Provider AWS by its tags`},
-		{reason: "there is no such config", err: apierrors.NewNotFound(schema.GroupResource{Resource: "awslaunchconfigs"}, "web"), problem: "there is no AWSLaunchConfig team/web"},
-		{reason: "there is no such kind", err: missing, problem: "name the launch template in launchTemplateRef"},
-		{reason: "the API server does not answer", err: errors.New("the API server is away"), fails: true},
+		{reason: "the spec names another one by ID", status: plain, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: owned}, problem: "has not yet read the launch template that its spec names"},
+		{reason: "the spec names another one by name", status: others, version: 1, existing: &infrav1.ExistingLaunchTemplate{Name: "plain"}, problem: "has not yet read the launch template that its spec names"},
+		{reason: "the spec names another tenant's", status: others, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: others}, problem: `is owned by "rival/prod/web" according to its tags`},
+		{reason: "the spec names a cluster's of Cluster API Provider AWS", status: provider, version: 1, existing: &infrav1.ExistingLaunchTemplate{ID: provider}, problem: `is owned by cluster "rival" of Cluster API Provider AWS according to its tags`},
+		{reason: "there is no such config", err: apierrors.NewNotFound(schema.GroupResource{Resource: "awslaunchconfigs"}, "web"), problem: "AWSLaunchConfig team/web does not exist"},
+		{reason: "there is no such kind", err: missing, problem: "use launchTemplateRef instead"},
+		{reason: "the API server does not respond", err: errors.New("the API server is away"), fails: true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -284,7 +285,7 @@ func TestReadProfiles(t *testing.T) {
 		{"it is allowed", "web", only("nodes"), "", "", false},
 		{"it is not", "web", only("others"), "instance profile nodes is not allowed", infrav1.InstanceProfileNotAllowedReason, false},
 		{"the limit cannot be read", "web", only("?"), "", "", true},
-		{"another problem comes first", "no-image", only("?"), "it names no image, and a provisioner has none to put in its place", provisioningv1.TemplateUnusableReason, false},
+		{"another problem comes first", "no-image", only("?"), "it has no image, and a Provisioner cannot provide one", provisioningv1.TemplateUnusableReason, false},
 	} {
 		reader := &Reader{Inspection: r.Inspection, Profiles: row.profiles}
 		got, err := reader.Read(t.Context(), constraints.Reference{Name: row.name, Version: "latest"})
@@ -340,7 +341,7 @@ func TestForget(t *testing.T) {
 	r.Forget(id)
 	again := r.refuse()
 	for _, reference := range references {
-		if known, err := r.Read(t.Context(), reference); err != nil || known.Problem != "EC2 says that launch template "+id+", or its version 1, does not exist" || known.Reason != provisioningv1.TemplateUnusableReason {
+		if known, err := r.Read(t.Context(), reference); err != nil || known.Problem != "EC2 reports that launch template "+id+" or its version 1 does not exist" || known.Reason != provisioningv1.TemplateUnusableReason {
 			t.Errorf("%s is %+v, error %v", reference, known, err)
 		}
 	}

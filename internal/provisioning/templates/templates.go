@@ -102,7 +102,7 @@ func (r *Reader) Forget(id string) {
 	}
 	for reference, known := range r.known.All() {
 		if known.ID == id {
-			gone := fmt.Sprintf("EC2 says that launch template %s, or its version %d, does not exist", id, known.Version)
+			gone := fmt.Sprintf("EC2 reports that launch template %s or its version %d does not exist", id, known.Version)
 			r.remember(reference, unusable(provisioningv1.TemplateUnusableReason, gone))
 		}
 	}
@@ -189,7 +189,7 @@ func known(version inspection.Version) Known {
 		k.CapacityType = provisioningv1.CapacityTypeSpot
 	}
 	if version.OperatingSystem == "windows" && k.Problem == "" {
-		k.Problem = "its image is of Windows, and provisioners launch nodes of Linux"
+		k.Problem = "its image is for Windows, but Provisioners launch only Linux nodes"
 	}
 	if k.Problem != "" {
 		k.Reason = provisioningv1.TemplateUnusableReason
@@ -200,7 +200,8 @@ func known(version inspection.Version) Known {
 		}
 	}
 	if version.JoinsByToken {
-		k.Warnings = append(k.Warnings, "its user data has a bootstrap token of kubeadm: nodes that are launched after its end do not join")
+		k.Warnings = append(k.Warnings, "its user data has a kubeadm bootstrap token: nodes that are launched "+
+			"after the token expires cannot join")
 	}
 	return k
 }
@@ -211,9 +212,10 @@ func (r *Reader) ofConfig(ctx context.Context, name string) (*infrav1.AWSLaunchC
 	config, err := r.Configs.LaunchConfig(ctx, namespace, plain)
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil, "launchConfigRef is for clusters that have the kind AWSLaunchConfig, and this one has not: name the launch template in launchTemplateRef", nil
+		return nil, "launchConfigRef requires the kind AWSLaunchConfig, which is not installed in this cluster: " +
+			"use launchTemplateRef instead", nil
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Sprintf("there is no AWSLaunchConfig %s", name), nil
+		return nil, fmt.Sprintf("AWSLaunchConfig %s does not exist", name), nil
 	case err != nil:
 		return nil, "", fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)
 	case config.Status.LaunchTemplateID == "" || config.Status.Version == 0:
@@ -233,9 +235,10 @@ func unproven(config *infrav1.AWSLaunchConfig, template launchtemplate.Template)
 		return fmt.Sprintf("launch template %s, which the status of AWSLaunchConfig %s names, does not have tag %s with value %q. No node is launched from it: "+
 			"set the tag if the launch template belongs to the AWSLaunchConfig", template.ID, name, infrav1.TagLaunchConfig, owner)
 	case existing != nil && (existing.ID != "" && existing.ID != template.ID || existing.ID == "" && existing.Name != template.Name):
-		return fmt.Sprintf("AWSLaunchConfig %s does not follow the launch template of its spec yet", name)
+		return fmt.Sprintf("AWSLaunchConfig %s has not yet read the launch template that its spec names", name)
 	case existing != nil && template.OtherOwner(config.Namespace) != "":
-		return fmt.Sprintf("launch template %s, which AWSLaunchConfig %s names, belongs to %s by its tags. No node is launched from it: name a launch template of your own",
+		return fmt.Sprintf("launch template %s, which AWSLaunchConfig %s names, is owned by %s according to its "+
+			"tags, so no node is launched from it. Name a launch template that no other object owns",
 			template.ID, name, template.OtherOwner(config.Namespace))
 	}
 	return ""

@@ -75,8 +75,9 @@ func (e *unofferedError) Error() string {
 	if e.architecture != "" {
 		on = " on " + e.architecture
 	}
-	return fmt.Sprintf("no image of Amazon Linux 2023 for default launch templates offers %s%s: name a launch template whose image has the driver, and whose user data and network "+
-		"interfaces set it up, in spec.launchTemplateRef of the Provisioner", e.resource, on)
+	return fmt.Sprintf("default launch templates use Amazon Linux 2023, which has no image with support for "+
+		"%s%s. Set spec.launchTemplateRef of the Provisioner to a launch template whose image has the "+
+		"driver, and whose user data and network interfaces configure it", e.resource, on)
 }
 
 // WaitsForUser reports that only a change of the Provisioner or of the pod helps.

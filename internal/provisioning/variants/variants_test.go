@@ -31,7 +31,7 @@ func TestFor(t *testing.T) {
 			if got != row.want || (err != nil) != (row.refused != "") {
 				t.Errorf("%q, error %v", got, err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), row.refused+":") || !strings.Contains(err.Error(), "name a launch template")) {
+			if err != nil && (!strings.Contains(err.Error(), row.refused+".") || !strings.Contains(err.Error(), "Set spec.launchTemplateRef")) {
 				t.Errorf("the error is %v", err)
 			}
 		})

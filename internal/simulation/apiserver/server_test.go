@@ -264,7 +264,8 @@ func TestDefinitions(t *testing.T) {
 	patch := func(body string) error {
 		return f.Patch(t.Context(), f.pool("workers"), client.RawPatch(types.MergePatchType, []byte(body)))
 	}
-	f.refused(patch(`{"spec":{"minSize":9}}`), metav1.StatusReasonInvalid, "minSize must not be above maxSize")
+	f.refused(patch(`{"spec":{"minSize":9}}`), metav1.StatusReasonInvalid, "minSize must be less than or equal to "+
+		"maxSize")
 	f.refused(patch(`{"spec":{"maxSize":0}}`), metav1.StatusReasonInvalid, "should be greater than or equal to 1")
 	f.refused(patch(`{"spec":{"awsLaunchTemplate":null,"launchConfigRef":{"name":"shared"}}}`), metav1.StatusReasonInvalid, "does not change over to a shared one")
 	f.accepted(patch(`{"spec":{"notAField":true,"maxSize":null}}`))
