@@ -291,6 +291,8 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 	case len(changes) > 0 && (tried || changedSince(in, desired, given)):
 		plan.LookAgain(lookAgain) // AWS shows the group as it was, or it changed just now
 		return false
+	case len(changes) > 0 && desired.Shrinks(group) && !in.Seen.Sizes.Current(plan):
+		return false
 	case len(changes) > 0:
 		plan.Do(updateGroup{Desired: desired, Changes: changes, Outside: asGiven(in, desired), NotInPlace: rootVolumesOf(in).notInPlace}, "%s", strings.Join(autoscalinggroup.Effects(changes), "; "))
 		return true

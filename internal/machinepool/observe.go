@@ -196,6 +196,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		o.findFailedLaunch(ctx)
 	case needConfig:
 		return o.Seen.Leftovers.ReadConfig(ctx, o.Live, o.Object)
+	case pool.NeedSizesCheck:
+		return o.Seen.Sizes.Check(ctx, o.Live, o.Object, o.Seen.MachinePool)
 	case pool.NeedConfigCheck:
 		return o.Seen.LaunchConfig.Check(ctx, o.Live)
 	case needTemplates:

@@ -58,6 +58,8 @@ type Observed struct {
 	// Warm is what the group's warm pool was seen to hold.
 	Warm WarmPool
 
+	// Sizes is whether the cache shows the present size.
+	Sizes pool.Sizes
 	// LaunchConfig is the one that the pool launches from.
 	LaunchConfig pool.LaunchConfig
 	// Shape is what a node of the pool has and is.

@@ -2,11 +2,14 @@ package machinepool
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -53,5 +56,52 @@ func TestStaleLaunchConfigReplacesNothing(t *testing.T) {
 		if call.Action == "StartInstanceRefresh" {
 			t.Error("a refresh was started")
 		}
+	}
+}
+
+// TestStaleSizeRemovesNoInstance holds that a process whose cache shows an earlier, smaller size does
+// not make the group smaller: the instance that AWS chose to terminate would be launched anew.
+func TestStaleSizeRemovesNoInstance(t *testing.T) {
+	t.Parallel()
+	r := newRollouts(t, nil)
+	r.want("m6i.large", "")
+	r.settled(1)
+	key, present, stale := client.ObjectKey{Namespace: "team", Name: "pool"}, &clusterv1.MachinePool{}, &clusterv1.MachinePool{}
+	r.must(r.Get(t.Context(), key, stale))
+	stale.DeepCopyInto(present)
+	present.Spec.Replicas = ptr.To(*stale.Spec.Replicas + 2)
+	present.Generation++
+	r.must(r.Update(t.Context(), present))
+	instances := func() (ids []string) {
+		for _, instance := range r.group().Instances {
+			ids = append(ids, *instance.InstanceId)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	r.until("the group has as many instances", func() bool { return len(instances()) == int(*present.Spec.Replicas) })
+	r.clock.Step(2 * time.Minute)
+	before := instances()
+
+	r.restart(r.config)
+	r.pools.kind.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+		if machinePool, is := into.(*clusterv1.MachinePool); is {
+			stale.DeepCopyInto(machinePool)
+			return nil
+		}
+		return c.Get(ctx, key, into, options...)
+	}})
+	for range 5 {
+		r.reconcile(time.Minute)
+	}
+	if size := *r.group().DesiredCapacity; size != *present.Spec.Replicas {
+		t.Errorf("the desired capacity is %d, want %d", size, *present.Spec.Replicas)
+	}
+	r.restart(r.config)
+	for range 5 {
+		r.reconcile(time.Minute)
+	}
+	if after := instances(); !slices.Equal(after, before) {
+		t.Errorf("instances are %q, and were %q", after, before)
 	}
 }

@@ -80,6 +80,9 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	if step.Version != nil && launchable(in) != nil && !in.Seen.LaunchConfig.Current(plan) {
 		return
 	}
+	if shrinks(step.Config, in.Seen.Group.Sizes) && !in.Seen.Sizes.Current(plan) {
+		return
+	}
 	if needsBlock(in) {
 		if err := in.Seen.Block.Err; err != nil {
 			err = fmt.Errorf("finding out when the Capacity Block ends: %w", err)
@@ -104,6 +107,14 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	case step.After > 0:
 		plan.LookAgain(step.After) // an update that failed, or that EKS refused, is tried again
 	}
+}
+
+// shrinks reports whether a node group has to lose nodes for a change.
+func shrinks(change *nodegroup.ConfigChange, now nodegroup.Sizes) bool {
+	if change == nil || change.Sizes == nil {
+		return false
+	}
+	return change.Sizes.Max < now.Desired || change.Sizes.Desired != nil && *change.Sizes.Desired < now.Desired
 }
 
 func causeOf(reasons []string) string { return report.Shortened(strings.Join(reasons, "; ")) }

@@ -148,6 +148,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		seen.Running = Update{Read: err == nil, Update: update, Err: err}
 	case pool.NeedTemplate:
 		seen.LaunchConfig.ReadTemplate(ctx, cloud)
+	case pool.NeedSizesCheck:
+		return seen.Sizes.Check(ctx, o.Live, o.Object, seen.MachinePool)
 	case pool.NeedConfigCheck:
 		return seen.LaunchConfig.Check(ctx, o.Live)
 	case needShape:

@@ -65,6 +65,8 @@ type Observed struct {
 	// Started is the update that EKS started in this pass, nil if it started none.
 	Started *nodegroup.Update
 
+	// Sizes is whether the cache shows the present size.
+	Sizes pool.Sizes
 	// LaunchConfig is the one that the pool launches from.
 	LaunchConfig pool.LaunchConfig
 	// Shape is what a node of the pool has and is.

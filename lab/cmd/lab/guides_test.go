@@ -57,7 +57,8 @@ func parseGuide(text string) (guide, error) {
 		next    block
 		open    *block
 	)
-	for i, line := range strings.Split(text, "\n") {
+	for i, whole := range strings.Split(text, "\n") {
+		line := strings.TrimSpace(whole) // blocks of a list are indented
 		switch {
 		case open != nil && line == "```":
 			if match := starts.FindStringSubmatch(open.text); match != nil {
@@ -67,7 +68,7 @@ func parseGuide(text string) (guide, error) {
 			}
 			open = nil
 		case open != nil:
-			open.text += line + "\n"
+			open.text += whole + "\n"
 		case line == "```bash":
 			open, next = &block{line: i + 1, heading: heading, skip: next.skip, fails: next.fails}, block{}
 		case strings.HasPrefix(line, "#"):
@@ -142,6 +143,21 @@ func TestTutorials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/tutorials/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("there are no tutorials: %v", err)
+	}
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			args, text := tutorial(t, page)
+			runScript(t, root, args, text)
+		})
+	}
+}
+
+// runScript runs a script in a laboratory that is started with arguments.
+func runScript(t *testing.T, directory string, args []string, text string) {
+	t.Helper()
 	programs := t.TempDir()
 	binary, err := os.Executable()
 	if err != nil {
@@ -150,24 +166,87 @@ func TestTutorials(t *testing.T) {
 	if err := os.Symlink(binary, filepath.Join(programs, kubectl)); err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs/tutorials/*.md"))
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("there are no tutorials: %v", err)
-	}
-	for _, page := range pages {
-		t.Run(filepath.Base(page), func(t *testing.T) {
-			args, text := tutorial(t, page)
-			var output bytes.Buffer
-			command := laboratory(t, append(append([]string{"run"}, args...), "--", "env", "-u", asLab, "bash", "-c", text)...)
-			command.Dir = root
-			command.Env = append(command.Env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
-			command.Stdout, command.Stderr = &output, &output
-			if err := command.Run(); err != nil {
-				t.Errorf("%v:\n%s", err, &output)
-			}
-		})
+	var output bytes.Buffer
+	command := laboratory(t, append(append([]string{"run"}, args...), "--", "env", "-u", asLab, "bash", "-c", text)...)
+	command.Dir = directory
+	command.Env = append(command.Env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Run(); err != nil {
+		t.Errorf("%v:\n%s", err, &output)
 	}
 }
+
+// TestGuides runs the commands of the how-to guides in one laboratory, one guide after the other, with
+// the pool of the tutorial that they continue.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/how-to/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args []string
+	var text strings.Builder
+	ran := map[string]bool{}
+	for _, page := range pages {
+		parsed := readGuide(t, page)
+		if !slices.ContainsFunc(parsed.blocks, func(b block) bool { return b.skip == "" }) {
+			continue
+		}
+		if parsed.continues == "" {
+			t.Errorf("%s runs commands, and does not say which tutorial it continues", page)
+			continue
+		}
+		if from := parsed.continues + parsed.upTo; !ran[from] {
+			ran[from] = true
+			earlier := readGuide(t, filepath.Join(filepath.Dir(page), parsed.continues))
+			blocks, err := earlier.before(parsed.upTo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			args = earlier.start
+			text.WriteString(script(parsed.continues, blocks))
+		}
+		fmt.Fprintf(&text, "(\n%s)\n", script(filepath.Base(page), parsed.blocks))
+	}
+	if len(ran) != 1 {
+		t.Fatalf("the guides continue %d tutorials, and there is one laboratory for them", len(ran))
+	}
+	runScript(t, root, args, text.String())
+}
+
+// indented are commands in an indented block, which is not run.
+var indented = regexp.MustCompile(`(?m)^(?: {4}|\t)\s*(?:kubectl|aws|helm|slipway|make|clusterctl|bin/lab) .*$`)
+
+// TestCommandsAreBashBlocks holds that the commands of tutorials and guides are in blocks that are run,
+// or say why they are not.
+func TestCommandsAreBashBlocks(t *testing.T) {
+	t.Parallel()
+	var pages []string
+	for _, directory := range []string{"tutorials", "how-to"} {
+		found, err := filepath.Glob("../../../docs/" + directory + "/*.md")
+		if err != nil || len(found) == 0 {
+			t.Fatalf("there are no %s: %v", directory, err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		readGuide(t, page)
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range slices.Concat(indented.FindAllString(string(content), -1), otherShells.FindAllString(string(content), -1)) {
+			t.Errorf("%s: %q is not in a block that begins with ```bash", filepath.Base(page), command)
+		}
+	}
+}
+
+// otherShells are the beginnings of blocks of commands that are not run.
+var otherShells = regexp.MustCompile("(?m)^ *```(?:sh|shell|console)$")
 
 // tutorial returns the arguments of the laboratory that a tutorial runs in, and its script.
 func tutorial(t *testing.T, page string) (args []string, text string) {

@@ -1,0 +1,55 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/reconcile"
+)
+
+// NeedSizesCheck is the observation of whether the cache shows what a pool's size follows from as the
+// API server has it.
+const NeedSizesCheck reconcile.Need = "whether the cache shows the present size"
+
+// Sizes is whether what a pool's size follows from was compared with the API server's.
+type Sizes struct {
+	// Checked is true if it was in this pass, and Behind if the cache shows it as it was earlier.
+	Checked, Behind bool
+}
+
+// Check compares objects of the cache, the pool and its MachinePool, with the API server's. The cache
+// of a process that has just started may be behind what the process before it acted on.
+func (s *Sizes) Check(ctx context.Context, live client.Reader, objects ...client.Object) error {
+	for _, object := range objects {
+		now := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+		err := live.Get(ctx, client.ObjectKeyFromObject(object), now)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading %s past the cache: %w", object.GetName(), err)
+		}
+		s.Behind = s.Behind || apierrors.IsNotFound(err) || !asks(now, object)
+	}
+	s.Checked = true
+	return nil
+}
+
+// asks reports whether two versions of an object ask for the same: its status says nothing of a size.
+func asks(now, cached client.Object) bool {
+	return now.GetUID() == cached.GetUID() && now.GetGeneration() == cached.GetGeneration() && maps.Equal(now.GetAnnotations(), cached.GetAnnotations())
+}
+
+// Current reports whether the cache shows the present size, and has that found out if it is not known.
+// Nodes that a pool loses for an earlier size would be launched again.
+func (s Sizes) Current(plan *reconcile.Plan) bool {
+	switch {
+	case !s.Checked:
+		plan.Need(NeedSizesCheck)
+	case s.Behind:
+		plan.LookAgain(CacheBehind) // the pool is woken once the cache shows it
+	}
+	return s.Checked && !s.Behind
+}
