@@ -202,7 +202,7 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 		}
 	}
 	due := known && !own.at.After(now)
-	if b.tokens >= 1 && (due && own.left() > 0 || b.tokens >= float64(reserved+1)) {
+	if b.has(1) && (due && own.left() > 0 || b.has(reserved+1)) {
 		b.tokens--
 		if known {
 			own.spent++
@@ -215,6 +215,13 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 	}
 	return b.promise(now, caller, min(requests, max(1, b.limit.Burst)))
 }
+
+// rounding is by how much less than a whole request a sum of fractions may be. Without it, a caller
+// that returns exactly at its time would be refused, and wait for that remainder again and again.
+const rounding = 1e-6
+
+// has reports whether the bucket holds so many requests.
+func (b *bucket) has(requests int) bool { return b.tokens >= float64(requests)-rounding }
 
 // promise gives a caller the time at which as many requests as it needs are not reserved, or are
 // there of its namespace's share, if that is sooner: the namespaces that wait take turns, so that one

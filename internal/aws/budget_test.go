@@ -211,6 +211,31 @@ func TestBudgetServesWholePasses(t *testing.T) {
 	}
 }
 
+// TestBudgetCountsWholeRequests holds that a caller which returns exactly at its time is not refused for
+// a rest that only rounding leaves.
+func TestBudgetCountsWholeRequests(t *testing.T) {
+	t.Parallel()
+	clock := stoppedClock()
+	b := newBudget(clock, Limits{"autoscaling:": {Burst: 100, PerSecond: 20}})
+	for i := range 1000 {
+		b.empty("autoscaling", "DescribeAutoScalingGroups")
+		clock.SetTime(clock.Now().Add(time.Duration(i) * 37_003 * time.Nanosecond))
+		got, passes := 0, 0
+		for got < 3 {
+			if passes++; passes > 4 {
+				t.Fatalf("caller %d gets %d of 3 requests in the fourth pass", i, got)
+			}
+			by := caller{name: "AWSMachinePool/blue/pool", pass: &pass{}}
+			for got = 0; got < 3; got++ {
+				if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", by)); is {
+					clock.SetTime(clock.Now().Add(throttled.RetryAfter))
+					break
+				}
+			}
+		}
+	}
+}
+
 // TestBudgetIsNeverExceeded holds that in any period, the requests that are spent are at most the
 // requests that the bucket held plus the requests that were added.
 func TestBudgetIsNeverExceeded(t *testing.T) {

@@ -56,7 +56,7 @@ func (m *model) change(change func(group *autoscalinggroup.Group)) {
 func (m *model) pass() (writes []string, err error) {
 	in := m.in
 	in.Done, in.Seen.Hooks, in.Seen.Refreshes, in.Seen.Fresh, in.Seen.Earlier = nil, Hooks{}, Refreshes{}, false, nil
-	in.Seen.LaunchConfig.Checked = false
+	in.Seen.LaunchConfig.Checked, in.Seen.Sizes.Checked = false, false
 	in.Seen.Differences, in.Seen.Overrides, in.Seen.OverridesRead = nil, nil, false
 	for range 50 {
 		decided := *in
@@ -105,6 +105,8 @@ func (m *model) observe(need reconcile.Need) {
 		seen.Hooks = Hooks{Read: true, List: slices.Clone(m.hooks)}
 	case pool.NeedConfigCheck:
 		seen.LaunchConfig.Checked = true
+	case pool.NeedSizesCheck:
+		seen.Sizes.Checked = true
 	case pool.NeedTemplate:
 		seen.LaunchConfig.TemplateID = seen.LaunchConfig.Object.Status.LaunchTemplateID
 	case needDifferences:
