@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -216,9 +217,8 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 	return b.promise(now, caller, min(requests, max(1, b.limit.Burst)))
 }
 
-// rounding is by how much less than a whole request a sum of fractions may be. Without it, a caller
-// that returns exactly at its time would be refused, and wait for that remainder again and again.
-const rounding = 1e-6
+// rounding is by how much less than a whole request a sum of fractions may be.
+const rounding = 1e-9
 
 // has reports whether the bucket holds so many requests.
 func (b *bucket) has(requests int) bool { return b.tokens >= float64(requests)-rounding }
@@ -242,8 +242,9 @@ func (b *bucket) promise(now time.Time, caller string, requests int) time.Durati
 		}
 	}
 	missing := float64(min(all, before*len(namespaces))) + b.refused - b.tokens
-	// Never nothing, however little is missing: that would be taken for a yes.
-	wait := max(time.Millisecond, time.Duration(missing/b.limit.PerSecond*float64(time.Second)))
+	// Never nothing, however little is missing: that would be taken for a yes. Rounded up: one who
+	// returns for a rest would spend a request, be refused the next, and wait for another rest.
+	wait := max(time.Millisecond, time.Duration(math.Ceil(missing/b.limit.PerSecond*float64(time.Second))))
 	if caller == "" {
 		b.refused++
 		return wait

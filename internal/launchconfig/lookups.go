@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconcile"
-	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // observeNeed makes an observation that costs calls.
@@ -287,16 +286,17 @@ func (k *kind) nodegroupVersions(ctx context.Context, pass pass, templateID stri
 	return nil
 }
 
-// consumingPools returns the AWSManagedMachinePools that launch from the config: the one that owns
-// it, and those that refer to it.
+// consumingPools are the AWSManagedMachinePools that launch from the config.
 func (k *kind) consumingPools(ctx context.Context, config *infrav1.AWSLaunchConfig) ([]*infrav1.AWSManagedMachinePool, error) {
 	pools := &infrav1.AWSManagedMachinePoolList{}
-	if err := k.Client.List(ctx, pools, append(watches.LaunchingFrom(client.ObjectKeyFromObject(config)), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := k.Client.List(ctx, pools, client.InNamespace(config.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the managed pools of launch config %q: %w", config.Name, err)
 	}
 	var consuming []*infrav1.AWSManagedMachinePool
 	for i := range pools.Items {
-		if pool := &pools.Items[i]; pool.Spec.LaunchConfigRef != nil || metav1.IsControlledBy(config, pool) {
+		pool := &pools.Items[i]
+		reference := pool.Spec.LaunchConfigRef
+		if reference != nil && reference.Name == config.Name || reference == nil && metav1.IsControlledBy(config, pool) {
 			consuming = append(consuming, pool)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -33,8 +34,6 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/report"
-	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 const (
@@ -76,7 +75,7 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 	r := &rig{T: t, sim: sim, clock: clock, config: awssimtest.Config(url, "us-east-1", "123456789012")}
 	r.config.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }
 	r.ec2, r.groups = ec2.NewFromConfig(r.config), autoscaling.NewFromConfig(r.config)
-	r.client = watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).
+	r.client = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&infrav1.AWSLaunchConfig{}, &infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}).
 		WithObjects(append(selfManaged(namespace, clusterName), objects...)...).Build()
 	r.restart()

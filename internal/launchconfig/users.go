@@ -24,7 +24,6 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/report"
-	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // usage is what a launch config needs to know of a pool that launches from it.
@@ -56,20 +55,24 @@ type versionOfTemplate struct {
 // replacing some.
 func usageOf(pool client.Object) usage {
 	_, paused := pool.GetAnnotations()[clusterv1.PausedAnnotation]
-	found := usage{config: watches.LaunchConfigOf(pool), uid: pool.GetUID(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
+	found := usage{config: pool.GetName(), uid: pool.GetUID(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
+	var reference *infrav1.LaunchConfigReference
 	var inline *infrav1.AWSLaunchTemplate
 	switch pool := pool.(type) {
 	case *infrav1.AWSMachinePool:
-		found.user.Kind, inline = kindSelfManaged, pool.Spec.AWSLaunchTemplate
+		found.user.Kind, reference, inline = kindSelfManaged, pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
 		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.ASGDeletionInProgressReason)
 		for _, running := range pool.Status.RunningVersions {
 			found.running[versionOfTemplate{running.LaunchTemplateID, running.Version}] += running.Instances
 		}
 	case *infrav1.AWSManagedMachinePool:
-		found.user.Kind, inline = kindManaged, pool.Spec.AWSLaunchTemplate
+		found.user.Kind, reference, inline = kindManaged, pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
 		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.NodegroupDeletingReason)
 		if deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition); deleting != nil {
 			found.deletingSince = deleting.LastTransitionTime.Time
+		}
+		if !pool.Spec.Templated() {
+			found.config = ""
 		}
 		if number := pool.Status.LaunchTemplateVersion; number != nil && pool.Status.UpToDateReplicas != nil {
 			version, err := strconv.ParseInt(*number, 10, 64)
@@ -77,6 +80,9 @@ func usageOf(pool client.Object) usage {
 				found.running[versionOfTemplate{pool.Status.LaunchTemplateID, version}] = *pool.Status.UpToDateReplicas
 			}
 		}
+	}
+	if reference != nil {
+		found.config = reference.Name
 	}
 	if inline != nil {
 		found.named = inline.Name
@@ -195,7 +201,7 @@ func usagesOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaun
 	}
 	self, managed := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}
 	for _, list := range []client.ObjectList{self, managed} {
-		if err := reader.List(ctx, list, append(watches.LaunchingFrom(client.ObjectKeyFromObject(config)), client.UnsafeDisableDeepCopy)...); err != nil {
+		if err := reader.List(ctx, list, client.InNamespace(config.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing the pools of launch config %q: %w", config.Name, err)
 		}
 	}
@@ -206,6 +212,7 @@ func usagesOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaun
 	for i := range managed.Items {
 		found = append(found, usageOf(&managed.Items[i]))
 	}
+	found = slices.DeleteFunc(found, func(u usage) bool { return u.config != config.Name })
 	slices.SortFunc(found, func(a, b usage) int {
 		return cmp.Or(cmp.Compare(a.user.Kind, b.user.Kind), cmp.Compare(a.user.Name, b.user.Name))
 	})

@@ -25,6 +25,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -37,8 +38,6 @@ import (
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/report"
-	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 const (
@@ -77,7 +76,7 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 		}
 	}
 	r := &rig{T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(config), asg: autoscaling.NewFromConfig(config)}
-	r.Client = watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).WithObjects(objects...).
+	r.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {

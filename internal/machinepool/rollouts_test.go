@@ -21,6 +21,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -31,8 +32,6 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/report"
-	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 // rollouts is one pool with a group in the simulated AWS. The test plays the part of the launch
@@ -72,7 +71,7 @@ func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 		T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(config), asg: autoscaling.NewFromConfig(config), recorder: events.NewFakeRecorder(1000),
 		key: client.ObjectKey{Namespace: "team", Name: "pool"}, config: config,
 	}
-	r.Client = watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSMachinePoolMachine{}, &infrav1.AWSLaunchConfig{}).WithObjects(r.objects(change)...).Build()
+	r.Client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSMachinePoolMachine{}, &infrav1.AWSLaunchConfig{}).WithObjects(r.objects(change)...).Build()
 	r.restart(config)
 	r.findImage()
 	return r

@@ -143,10 +143,10 @@ func (c *Controller) Register(manager ctrl.Manager, settings watches.Settings, n
 	reader := c.kind.Client
 	dependents := settings.PoolsOf(reader, &infrav1.AWSManagedMachinePoolList{})
 	changes := builder.WithPredicates(watches.ClusterChanges())
-	users := watches.Users{Reader: reader, Pools: &infrav1.AWSManagedMachinePoolList{}}
+	users := &watches.Users{}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
-		For(&infrav1.AWSManagedMachinePool{}, builder.WithPredicates(settings.Watched())).
+		For(&infrav1.AWSManagedMachinePool{}, builder.WithPredicates(settings.Watched(), users.Heard())).
 		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(users.OfConfig)).
 		Watches(&infrav1.AWSLaunchConfigTemplate{}, handler.EnqueueRequestsFromMapFunc(users.OfTemplate)).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(watches.BesidesStatus())).

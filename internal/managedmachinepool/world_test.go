@@ -24,6 +24,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -34,8 +35,6 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/report"
-	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 // Where the pools of these tests are.
@@ -84,7 +83,7 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 	}
 	base := awssimtest.Config(url, testRegion, testAccount)
 	sessions := aws.NewSessions(base, aws.WithClock(simulated), aws.WithLimits(nil))
-	store := watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).WithStatusSubresource(&infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).WithObjects(clusterObjects()...).Build()
+	store := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).WithObjects(clusterObjects()...).Build()
 	w := &world{
 		T: t, sim: sim, clock: simulated, store: store, ec2: ec2.NewFromConfig(base), eks: eks.NewFromConfig(base), iam: iam.NewFromConfig(base),
 		recorder: events.NewFakeRecorder(1000),

@@ -27,6 +27,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -43,8 +44,6 @@ import (
 	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/report"
-	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
@@ -100,7 +99,7 @@ func newWorld(t *testing.T, managed bool) *world {
 			t.Fatal(err)
 		}
 	}
-	w.Client = watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).WithObjects(objectsOf(managed)...).
+	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objectsOf(managed)...).
 		WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {

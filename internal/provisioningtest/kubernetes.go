@@ -28,13 +28,13 @@ import (
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 // newClient returns an empty API server, which gives objects UIDs and creation times.
@@ -45,7 +45,10 @@ func (w *World) newClient() client.WithWatch {
 	if err := errors.Join(corev1.AddToScheme(scheme), policyv1.AddToScheme(scheme), storagev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), provisioningv1.AddToScheme(scheme), infrav1.AddToScheme(scheme), capav1.AddToScheme(scheme)); err != nil {
 		w.Fatal(err)
 	}
-	builder := watchestest.NewClientBuilder(scheme, nodelifecycle.Indexes()).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
+	for _, index := range nodelifecycle.Indexes() {
+		builder = builder.WithIndex(index.Object, index.Name, index.Values)
+	}
 	return interceptor.NewClient(builder.WithInterceptorFuncs((&reads{}).funcs()).Build(), interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 		if object.GetUID() == "" {
 			object.SetUID(uuid.NewUUID())

@@ -1,67 +1,130 @@
 package watches
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/pool"
 )
 
-// Users maps launch configs and templates to the pools of a kind that refer to them.
+// Users maps launch configs and templates to the pools of a kind that refer to them. It hears of pools
+// from their watch: to list them for each event of a launch config would make what an event costs grow
+// with their number. A pool that it has not heard of yet is woken by the event that it will hear. The
+// zero value is ready for use.
 type Users struct {
-	// Reader reads a cache that has PoolIndexes.
-	Reader client.Reader
-	// Pools is an empty list of the kind.
-	Pools client.ObjectList
+	mu sync.Mutex
+	// references are what pools refer to, and users the pools that refer to something.
+	references map[types.NamespacedName]references
+	users      map[referred]map[types.NamespacedName]bool
+}
+
+// referred is a launch config or a template that pools refer to.
+type referred struct {
+	template bool
+	name     types.NamespacedName
+}
+
+// references is what a pool refers to, in its spec.
+type references [2]referred
+
+// Heard returns a predicate that lets all events of pools pass, and takes in what they refer to.
+func (u *Users) Heard() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { u.hear(e.Object, false); return true },
+		UpdateFunc:  func(e event.UpdateEvent) bool { u.hear(e.ObjectNew, false); return true },
+		DeleteFunc:  func(e event.DeleteEvent) bool { u.hear(e.Object, true); return true },
+		GenericFunc: func(event.GenericEvent) bool { return true },
+	}
+}
+
+func (u *Users) hear(object client.Object, gone bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.references == nil {
+		u.references, u.users = map[types.NamespacedName]references{}, map[referred]map[types.NamespacedName]bool{}
+	}
+	name, now := client.ObjectKeyFromObject(object), referencesOf(object)
+	if gone {
+		now = references{}
+	}
+	before := u.references[name]
+	if now == before {
+		return
+	}
+	for _, reference := range before {
+		if delete(u.users[reference], name); len(u.users[reference]) == 0 {
+			delete(u.users, reference)
+		}
+	}
+	delete(u.references, name)
+	for _, reference := range now {
+		if reference == (referred{}) {
+			continue
+		}
+		u.references[name] = now
+		if u.users[reference] == nil {
+			u.users[reference] = map[types.NamespacedName]bool{}
+		}
+		u.users[reference][name] = true
+	}
+}
+
+// referencesOf returns what a pool refers to.
+func referencesOf(object client.Object) (found references) {
+	var config *infrav1.LaunchConfigReference
+	var template *infrav1.LaunchConfigTemplateReference
+	switch pool := object.(type) {
+	case *infrav1.AWSMachinePool:
+		config, template = pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef
+	case *infrav1.AWSManagedMachinePool:
+		config, template = pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef
+	}
+	if config != nil {
+		found[0] = referred{name: types.NamespacedName{Namespace: object.GetNamespace(), Name: config.Name}}
+	}
+	if template != nil {
+		found[1] = referred{template: true, name: pool.TemplateKey(object.GetNamespace(), *template)}
+	}
+	return found
 }
 
 // OfConfig returns the pools that launch from a launch config. The first is the one that bears its
 // name, whoever owns the config: a pool whose name is taken waits for the config to go away.
-func (u Users) OfConfig(ctx context.Context, config client.Object) []reconcile.Request {
-	own := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(config)}
-	requests := []reconcile.Request{own}
-	for _, request := range u.selected(ctx, LaunchingFrom(own.NamespacedName)) {
-		if request != own {
-			requests = append(requests, request)
+func (u *Users) OfConfig(_ context.Context, config client.Object) []reconcile.Request {
+	own := client.ObjectKeyFromObject(config)
+	requests := []reconcile.Request{{NamespacedName: own}}
+	for _, name := range u.of(referred{name: own}) {
+		if name != own {
+			requests = append(requests, reconcile.Request{NamespacedName: name})
 		}
 	}
 	return requests
 }
 
 // OfTemplate returns the pools, of any namespace, that refer to a template.
-func (u Users) OfTemplate(ctx context.Context, template client.Object) []reconcile.Request {
-	return u.selected(ctx, ReferringToTemplate(client.ObjectKeyFromObject(template)))
-}
-
-// selected returns the pools that are selected. It logs a list that failed: a watch has no other way
-// to report it.
-func (u Users) selected(ctx context.Context, options []client.ListOption) []reconcile.Request {
-	requests, err := listed(ctx, u.Reader, u.Pools, options...)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Listing the pools that refer to a launch config or its template failed")
+func (u *Users) OfTemplate(_ context.Context, template client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, name := range u.of(referred{template: true, name: client.ObjectKeyFromObject(template)}) {
+		requests = append(requests, reconcile.Request{NamespacedName: name})
 	}
 	return requests
 }
 
-// listed returns a request for each object that is listed. Empty is an empty list of their kind.
-func listed(ctx context.Context, reader client.Reader, empty client.ObjectList, options ...client.ListOption) ([]reconcile.Request, error) {
-	list, isList := empty.DeepCopyObject().(client.ObjectList)
-	if !isList {
-		return nil, fmt.Errorf("%T is no list", empty)
-	}
-	if err := reader.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("listing pools: %w", err)
-	}
-	var requests []reconcile.Request
-	err := meta.EachListItem(list, func(item runtime.Object) error {
-		if object, isObject := item.(client.Object); isObject {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
-		}
-		return nil
+// of returns the pools that refer to something, in the order of their names.
+func (u *Users) of(reference referred) []types.NamespacedName {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(u.users[reference]), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return requests, err
 }

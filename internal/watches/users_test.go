@@ -2,7 +2,6 @@ package watches_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,6 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 // texts returns requests as texts.
@@ -36,32 +34,33 @@ func texts(requests []reconcile.Request) string {
 // TestUsers holds which pools wake when a launch config or a template changes.
 func TestUsers(t *testing.T) {
 	t.Parallel()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(infrav1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
+	self, managed := &watches.Users{}, &watches.Users{}
+	hear := func(namespace, name, config string, template *infrav1.LaunchConfigTemplateReference) {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+		one := &infrav1.AWSMachinePool{ObjectMeta: meta, Spec: infrav1.AWSMachinePoolSpec{LaunchConfigTemplateRef: template}}
+		other := &infrav1.AWSManagedMachinePool{ObjectMeta: meta, Spec: infrav1.AWSManagedMachinePoolSpec{LaunchConfigTemplateRef: template}}
+		if config != "" {
+			one.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: config}
+			other.Spec.LaunchConfigRef = one.Spec.LaunchConfigRef
+		}
+		if !self.Heard().Create(event.CreateEvent{Object: one}) || !managed.Heard().Update(event.UpdateEvent{ObjectNew: other}) {
+			t.Errorf("an event of pool %s does not pass", name)
+		}
 	}
-	builder := watchestest.NewClientBuilder(scheme, watches.PoolIndexes())
-	for _, one := range []struct {
-		namespace, name string
-		config          *infrav1.LaunchConfigReference
-		template        *infrav1.LaunchConfigTemplateReference
-	}{
-		{namespace: "team", name: "own"},
-		{namespace: "team", name: "first", config: &infrav1.LaunchConfigReference{Name: "shared"}},
-		{namespace: "team", name: "second", config: &infrav1.LaunchConfigReference{Name: "shared"}},
-		{namespace: "team", name: "shared", config: &infrav1.LaunchConfigReference{Name: "shared"}},
-		{namespace: "other", name: "namesake", config: &infrav1.LaunchConfigReference{Name: "shared"}},
-		{namespace: "team", name: "templated", template: &infrav1.LaunchConfigTemplateReference{Name: "template"}},
-		{namespace: "other", name: "far", template: &infrav1.LaunchConfigTemplateReference{Name: "template", Namespace: "team"}},
-		{namespace: "other", name: "near", template: &infrav1.LaunchConfigTemplateReference{Name: "template"}},
-	} {
-		meta := metav1.ObjectMeta{Namespace: one.namespace, Name: one.name}
-		builder = builder.WithObjects(
-			&infrav1.AWSMachinePool{ObjectMeta: meta, Spec: infrav1.AWSMachinePoolSpec{LaunchConfigRef: one.config, LaunchConfigTemplateRef: one.template}},
-			&infrav1.AWSManagedMachinePool{ObjectMeta: meta, Spec: infrav1.AWSManagedMachinePoolSpec{LaunchConfigRef: one.config, LaunchConfigTemplateRef: one.template}},
-		)
-	}
-	reader := builder.Build()
+	hear("team", "own", "", nil)
+	hear("team", "first", "shared", nil)
+	hear("team", "second", "shared", nil)
+	hear("team", "shared", "shared", nil)
+	hear("other", "namesake", "shared", nil)
+	hear("team", "templated", "", &infrav1.LaunchConfigTemplateReference{Name: "template"})
+	hear("other", "far", "", &infrav1.LaunchConfigTemplateReference{Name: "template", Namespace: "team"})
+	hear("other", "near", "", &infrav1.LaunchConfigTemplateReference{Name: "template"})
+	hear("team", "moved", "shared", nil)
+	hear("team", "moved", "another", nil)
+	hear("team", "gone", "shared", nil)
+	gone := metav1.ObjectMeta{Namespace: "team", Name: "gone"}
+	self.Heard().Delete(event.DeleteEvent{Object: &infrav1.AWSMachinePool{ObjectMeta: gone}})
+	managed.Heard().Delete(event.DeleteEvent{Object: &infrav1.AWSManagedMachinePool{ObjectMeta: gone}})
 	for _, row := range []struct {
 		reason, namespace, name string
 		template                bool
@@ -70,47 +69,21 @@ func TestUsers(t *testing.T) {
 		{reason: "a config of a pool's own", namespace: "team", name: "own", want: "team/own"},
 		{reason: "a config that pools share, and one bears its name", namespace: "team", name: "shared", want: "team/shared team/first team/second"},
 		{reason: "a config of the same name in another namespace", namespace: "other", name: "shared", want: "other/shared other/namesake"},
+		{reason: "a config that a pool came to refer to", namespace: "team", name: "another", want: "team/another team/moved"},
 		{reason: "a config that nobody refers to", namespace: "team", name: "lonely", want: "team/lonely"},
 		{reason: "a template that pools of two namespaces use", namespace: "team", name: "template", template: true, want: "other/far team/templated"},
 		{reason: "a template of the same name in another namespace", namespace: "other", name: "template", template: true, want: "other/near"},
 		{reason: "a template that nobody refers to", namespace: "team", name: "lonely", template: true},
 	} {
 		object := metav1.ObjectMeta{Namespace: row.namespace, Name: row.name}
-		for _, pools := range []client.ObjectList{&infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}} {
-			users := watches.Users{Reader: reader, Pools: pools}
+		for _, users := range []*watches.Users{self, managed} {
 			requests := users.OfConfig(t.Context(), &infrav1.AWSLaunchConfig{ObjectMeta: object})
 			if row.template {
 				requests = users.OfTemplate(t.Context(), &infrav1.AWSLaunchConfigTemplate{ObjectMeta: object})
 			}
 			if got := texts(requests); got != row.want {
-				t.Errorf("%s wakes %q of %T, want %q", row.reason, got, pools, row.want)
+				t.Errorf("%s wakes %q, want %q", row.reason, got, row.want)
 			}
-		}
-	}
-	unindexed := watches.Users{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), Pools: &infrav1.AWSMachinePoolList{}}
-	if got := texts(unindexed.OfConfig(t.Context(), &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "own"}})); got != "team/own" {
-		t.Errorf("without a list, a config wakes %q: its own pool is known without one", got)
-	}
-}
-
-// TestLaunchConfigOf holds which launch config a pool is found by, and which pool a MachinePool.
-func TestLaunchConfigOf(t *testing.T) {
-	t.Parallel()
-	meta := metav1.ObjectMeta{Namespace: "team", Name: "pool"}
-	reference := &infrav1.LaunchConfigReference{Name: "shared"}
-	for _, row := range []struct {
-		reason string
-		pool   client.Object
-		want   string
-	}{
-		{"a pool with a launch config of its own", &infrav1.AWSMachinePool{ObjectMeta: meta}, "pool"},
-		{"a pool that refers to one", &infrav1.AWSMachinePool{ObjectMeta: meta, Spec: infrav1.AWSMachinePoolSpec{LaunchConfigRef: reference}}, "shared"},
-		{"a managed pool without a launch template", &infrav1.AWSManagedMachinePool{ObjectMeta: meta}, ""},
-		{"a managed pool with a launch config of its own", &infrav1.AWSManagedMachinePool{ObjectMeta: meta, Spec: infrav1.AWSManagedMachinePoolSpec{AWSLaunchTemplate: &infrav1.AWSLaunchTemplate{}}}, "pool"},
-		{"a managed pool that refers to one", &infrav1.AWSManagedMachinePool{ObjectMeta: meta, Spec: infrav1.AWSManagedMachinePoolSpec{LaunchConfigRef: reference}}, "shared"},
-	} {
-		if got := watches.LaunchConfigOf(row.pool); got != row.want {
-			t.Errorf("%s is found by %q, want %q", row.reason, got, row.want)
 		}
 	}
 }

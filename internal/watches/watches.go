@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -153,7 +155,21 @@ func (s Settings) PoolsOf(reader client.Reader, empty client.ObjectList) func(co
 		if s.WatchFilter != "" {
 			labels[WatchFilterLabel] = s.WatchFilter
 		}
-		return listed(ctx, reader, empty, client.InNamespace(cluster.Namespace), labels)
+		pools, isList := empty.DeepCopyObject().(client.ObjectList)
+		if !isList {
+			return nil, fmt.Errorf("%T is no list", empty)
+		}
+		if err := reader.List(ctx, pools, client.InNamespace(cluster.Namespace), labels); err != nil {
+			return nil, fmt.Errorf("listing pools: %w", err)
+		}
+		var requests []reconcile.Request
+		err := meta.EachListItem(pools, func(item runtime.Object) error {
+			if pool, isObject := item.(client.Object); isObject {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pool)})
+			}
+			return nil
+		})
+		return requests, err
 	}
 }
 

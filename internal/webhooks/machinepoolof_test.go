@@ -11,10 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 // nothing is a reader that can read nothing.
@@ -27,7 +26,7 @@ func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) er
 func TestMachinePoolIsFoundByItsReference(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(infrav1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
+	if err := clusterv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	referring := func(namespace, name, kind, to string) *clusterv1.MachinePool {
@@ -36,7 +35,7 @@ func TestMachinePoolIsFoundByItsReference(t *testing.T) {
 		pool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: to}
 		return pool
 	}
-	validator := &machinePools{reader: watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).WithObjects(
+	validator := &machinePools{reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		referring("one", "other", "AWSMachinePool", "others"), referring("two", "elsewhere", "AWSMachinePool", "pool"),
 		referring("one", "managed", "AWSManagedMachinePool", "pool"), referring("one", "workers", "AWSMachinePool", "pool"),
 	).Build()}

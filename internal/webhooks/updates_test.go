@@ -11,12 +11,11 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/watches"
-	"github.com/slipway-project/slipway/internal/watches/watchestest"
 )
 
 // readerOf returns a reader of objects. Every read fails if fails is not nil.
@@ -28,7 +27,7 @@ func readerOf(t *testing.T, fails error, objects ...client.Object) client.Reader
 			t.Fatal(err)
 		}
 	}
-	builder := watchestest.NewClientBuilder(scheme, watches.PoolIndexes()).WithObjects(objects...)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
 	if fails != nil {
 		builder = builder.WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {

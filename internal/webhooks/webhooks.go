@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // +kubebuilder:webhookconfiguration:mutating=false,name=slipway-validating-webhook
@@ -81,18 +80,20 @@ func written(pool *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolSpec {
 }
 
 // machinePoolOf returns the MachinePool that refers to the pool. It returns nil if there is none,
-// as while manifests are applied, and if the read fails: that must not delay a request. The reader
-// has watches.PoolIndexes.
+// as while manifests are applied, and if the read fails: that must not delay a request.
 func machinePoolOf(ctx context.Context, reader client.Reader, kind string, pool client.Object) *clusterv1.MachinePool {
-	referring := &clusterv1.MachinePoolList{}
-	if err := reader.List(ctx, referring, watches.ReferringToPool(kind, client.ObjectKeyFromObject(pool))...); err != nil {
+	all := &clusterv1.MachinePoolList{}
+	if err := reader.List(ctx, all, client.InNamespace(pool.GetNamespace())); err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("Warning without the MachinePool", "reason", err.Error())
 		return nil
 	}
-	if len(referring.Items) == 0 {
-		return nil
+	for i := range all.Items {
+		reference := all.Items[i].Spec.Template.Spec.InfrastructureRef
+		if reference.APIGroup == infrav1.GroupVersion.Group && reference.Kind == kind && reference.Name == pool.GetName() {
+			return &all.Items[i]
+		}
 	}
-	return &referring.Items[0]
+	return nil
 }
 
 // managedPools answers for AWSManagedMachinePools.

@@ -41,8 +41,10 @@ const (
 
 // Register adds the controller to a manager. Woken are the objects whose instance changed.
 func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, settings watches.Settings, woken source.Source) error {
-	if err := watches.AddIndexes(ctx, manager.GetFieldIndexer(), Indexes()); err != nil {
-		return err
+	for _, index := range Indexes() {
+		if err := manager.GetFieldIndexer().IndexField(ctx, index.Object, index.Name, index.Values); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", index.Object, index.Name, err)
+		}
 	}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
@@ -58,15 +60,36 @@ func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, setting
 	return nil
 }
 
-// Indexes returns the indexes of the cache that the controller looks objects up by.
-func Indexes() []watches.Index {
-	return []watches.Index{
-		{Object: &provisioningv1.ProvisionedNode{}, Name: byLaunch, Value: func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Spec.Launch.Name }},
-		{Object: &provisioningv1.ProvisionedNode{}, Name: byInstance, Value: func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Status.InstanceID }},
-		{Object: &provisioningv1.ProvisionedNode{}, Name: byProvisioner, Value: func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Spec.Provisioner }},
-		{Object: &corev1.Node{}, Name: byInstance, Value: func(o client.Object) string { return clusterstate.InstanceOf(o.(*corev1.Node).Spec.ProviderID) }},
-		{Object: &corev1.Pod{}, Name: byNode, Value: func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName }},
+// Index is an index of the cache that the controller looks objects up by.
+type Index struct {
+	Object client.Object
+	Name   string
+	// Values of an object.
+	Values client.IndexerFunc
+}
+
+// Indexes returns the indexes that the controller needs.
+func Indexes() []Index {
+	var indexes []Index
+	for _, one := range []struct {
+		object client.Object
+		name   string
+		of     func(client.Object) string
+	}{
+		{&provisioningv1.ProvisionedNode{}, byLaunch, func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Spec.Launch.Name }},
+		{&provisioningv1.ProvisionedNode{}, byInstance, func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Status.InstanceID }},
+		{&provisioningv1.ProvisionedNode{}, byProvisioner, func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Spec.Provisioner }},
+		{&corev1.Node{}, byInstance, func(o client.Object) string { return clusterstate.InstanceOf(o.(*corev1.Node).Spec.ProviderID) }},
+		{&corev1.Pod{}, byNode, func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName }},
+	} {
+		indexes = append(indexes, Index{one.object, one.name, func(object client.Object) []string {
+			if value := one.of(object); value != "" {
+				return []string{value}
+			}
+			return nil
+		}})
 	}
+	return indexes
 }
 
 // ofNode returns the object whose instance the Node runs on.

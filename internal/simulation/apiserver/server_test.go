@@ -267,7 +267,7 @@ func TestDefinitions(t *testing.T) {
 	f.refused(patch(`{"spec":{"minSize":9}}`), metav1.StatusReasonInvalid, "minSize must be less than or equal to "+
 		"maxSize")
 	f.refused(patch(`{"spec":{"maxSize":0}}`), metav1.StatusReasonInvalid, "should be greater than or equal to 1")
-	f.refused(patch(`{"spec":{"awsLaunchTemplate":null,"launchConfigRef":{"name":"shared"}}}`), metav1.StatusReasonInvalid, "does not change over to a shared one")
+	f.refused(patch(`{"spec":{"awsLaunchTemplate":null,"launchConfigRef":{"name":"shared"}}}`), metav1.StatusReasonInvalid, "cannot switch between its own AWSLaunchConfig and a shared one")
 	f.accepted(patch(`{"spec":{"notAField":true,"maxSize":null}}`))
 	pool := f.pool("workers")
 	if pool.Spec.MaxSize != 1 {
