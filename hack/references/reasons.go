@@ -201,15 +201,20 @@ func (c *catalog) kindsWith(condition string) []string {
 	return kinds
 }
 
-// copying returns the kinds that copy a condition, with its reason, from their AWSLaunchConfig.
-func (c *catalog) copying(condition string) []string {
-	var kinds []string
+// addCopying adds the kinds that copy a condition, with its reason, from their AWSLaunchConfig, if that
+// is one of the kinds with the reason.
+func (c *catalog) addCopying(kinds map[string]bool, condition string) {
+	if !kinds["AWSLaunchConfig"] {
+		return
+	}
 	for _, one := range c.conditions {
-		if one.value == condition {
-			kinds = append(kinds, one.copied...)
+		if one.value != condition {
+			continue
+		}
+		for _, kind := range one.copied {
+			kinds[kind] = true
 		}
 	}
-	return kinds
 }
 
 // reason returns the constant with a value: of the group of a kind or, as for the errors of AWS, of
@@ -262,11 +267,7 @@ func (c *catalog) rows() (rows []row, problems []string) {
 	}
 	used := map[string]bool{}
 	for at, on := range kinds {
-		if on["AWSLaunchConfig"] {
-			for _, kind := range c.copying(at.condition) {
-				on[kind] = true
-			}
-		}
+		c.addCopying(on, at.condition)
 		one := c.reasons[slices.IndexFunc(c.reasons, func(r constant) bool { return r.group == at.group && r.value == at.reason })]
 		used[one.group+one.name] = true
 		rows = append(rows, row{at.condition, at.status, slices.Sorted(maps.Keys(on)), one})

@@ -278,30 +278,15 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 	if !ensureHooks(in, plan) || pending(plan) {
 		return true
 	}
-	desired, group := desiredGroup(in), *in.Seen.Group
-	given := givenTo(in.Object)
-	changes := autoscalinggroup.Changes(desired, given, group)
-	tried, err := reconcile.Attempted[updateGroup](in.Done)
-	switch {
-	case err != nil:
-		// What a warm pool that is being deleted stands in the way of is tried again when that is
-		// gone, which wakes the pool.
-		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
-		return true
-	case len(changes) > 0 && (tried || changedSince(in, desired, given)):
-		plan.LookAgain(lookAgain) // AWS shows the group as it was, or it changed just now
-		return false
-	case len(changes) > 0 && desired.Shrinks(group) && !in.Seen.Sizes.Current(plan):
-		return false
-	case len(changes) > 0:
-		plan.Do(updateGroup{Desired: desired, Changes: changes, Outside: asGiven(in, desired), NotInPlace: rootVolumesOf(in).notInPlace}, "%s", strings.Join(autoscalinggroup.Effects(changes), "; "))
-		return true
+	desired := desiredGroup(in)
+	if same, goOn := updateIfDifferent(in, plan, desired); !same {
+		return goOn
 	}
 	if err := reconcile.LastFailure[tagGroup](in.Done); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
 		return true
 	}
-	if keys := autoscalinggroup.TagChanges(desired, group); len(keys) > 0 && !reconcile.Succeeded[tagGroup](in.Done) {
+	if keys := autoscalinggroup.TagChanges(desired, *in.Seen.Group); len(keys) > 0 && !reconcile.Succeeded[tagGroup](in.Done) {
 		plan.Do(tagGroup{Desired: desired, Keys: keys, Outside: asGiven(in, desired)}, "the tags %s of the group differ from "+
 			"the spec", strings.Join(keys, ", "))
 		return true
@@ -310,6 +295,31 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 		reconciling.True(in.Object, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
 	}
 	return true
+}
+
+// updateIfDifferent updates the group if it is not as desired. Same is true if it is, but for its tags,
+// and otherwise goOn says whether more is decided about the pool.
+func updateIfDifferent(in input, plan *reconcile.Plan, desired autoscalinggroup.Desired) (same, goOn bool) {
+	group := *in.Seen.Group
+	given := givenTo(in.Object)
+	changes := autoscalinggroup.Changes(desired, given, group)
+	tried, err := reconcile.Attempted[updateGroup](in.Done)
+	switch {
+	case err != nil:
+		// What a warm pool that is being deleted stands in the way of is tried again when that is
+		// gone, which wakes the pool.
+		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
+		return false, true
+	case len(changes) > 0 && (tried || changedSince(in, desired, given)):
+		plan.LookAgain(lookAgain) // AWS shows the group as it was, or it changed just now
+		return false, false
+	case len(changes) > 0 && desired.Shrinks(group) && !in.Seen.Sizes.Current(plan):
+		return false, false
+	case len(changes) > 0:
+		plan.Do(updateGroup{Desired: desired, Changes: changes, Outside: asGiven(in, desired), NotInPlace: rootVolumesOf(in).notInPlace}, "%s", strings.Join(autoscalinggroup.Effects(changes), "; "))
+		return false, true
+	}
+	return true, true
 }
 
 // changedSince reports whether the group was as desired when the pass began, and is not as AWS

@@ -194,12 +194,21 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		o.compareVersions(ctx)
 	case needFailedLaunch:
 		o.findFailedLaunch(ctx)
-	case needConfig:
-		return o.Seen.Leftovers.ReadConfig(ctx, o.Live, o.Object)
+	default:
+		return o.observeLive(ctx, need)
+	}
+	return nil
+}
+
+// observeLive observes what a decision asked for that is read past the cache.
+func (o observer) observeLive(ctx context.Context, need reconcile.Need) error {
+	switch need {
 	case pool.NeedSizesCheck:
 		return o.Seen.Sizes.Check(ctx, o.Live, o.Object, o.Seen.MachinePool)
 	case pool.NeedConfigCheck:
 		return o.Seen.LaunchConfig.Check(ctx, o.Live)
+	case needConfig:
+		return o.Seen.Leftovers.ReadConfig(ctx, o.Live, o.Object)
 	case needTemplates:
 		return o.Seen.Leftovers.FindTemplates(ctx, o.Live, o.Memory.cloud, o.Object, &infrav1.AWSManagedMachinePool{}, ownerTag(o.input()))
 	}
