@@ -37,7 +37,7 @@ func (s *Sizes) Check(ctx context.Context, live client.Reader, objects ...client
 	return nil
 }
 
-// asks reports whether two versions of an object ask for the same: its status says nothing of a size.
+// asks reports whether two versions of an object ask for the same: its status does not affect a size.
 func asks(now, cached client.Object) bool {
 	return now.GetUID() == cached.GetUID() && now.GetGeneration() == cached.GetGeneration() && maps.Equal(now.GetAnnotations(), cached.GetAnnotations())
 }

@@ -54,7 +54,7 @@ func (o *objects[M]) drop(object types.NamespacedName) {
 // never comes.
 const unseenAtMost = 5 * time.Second
 
-// written is the last write to an object that is known of: the last one of this process, or one that
+// written is the last known write to an object: the last one of this process, or one that
 // a conflict revealed. A pass that begins with the object as it was before would decide from what is
 // not so any more, and end in a conflict.
 type written struct {

@@ -60,7 +60,7 @@ func managedPool(pool client.Object) *infrav1.AWSManagedMachinePool {
 	return pool.(*infrav1.AWSManagedMachinePool)
 }
 
-// managedFacts is what an observer knows of a managed pool in addition to facts.
+// managedFacts is what an observer records about a managed pool in addition to facts.
 type managedFacts struct {
 	// autoscaled is true if an external autoscaler decides the size, and scaled is the size that it
 	// set last; nil while the node group has another one, because it was created again.

@@ -17,10 +17,10 @@ import (
 	"github.com/slipway-project/slipway/internal/pool"
 )
 
-// Users maps launch configs and templates to the pools of a kind that refer to them. It hears of pools
-// from their watch: to list them for each event of a launch config would make what an event costs grow
-// with their number. A pool that it has not heard of yet is woken by the event that it will hear. The
-// zero value is ready for use.
+// Users maps launch configs and templates to the pools of a kind that refer to them. It takes the
+// references from the events of the pools: to list all pools for each event of a launch config would
+// make the cost of an event grow with their number. A pool whose first event is still to come is woken
+// by that event. The zero value is ready for use.
 type Users struct {
 	mu sync.Mutex
 	// references are what pools refer to, and users the pools that refer to something.
