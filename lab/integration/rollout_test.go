@@ -205,7 +205,7 @@ func TestFailedRefreshResumes(t *testing.T) {
 	}
 	w.clock.SetRate(rate)
 	condition = w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RefreshStartFailedReason)
-	if !strings.Contains(condition.Message, "change spec.refreshPreferences") {
+	if !strings.Contains(condition.Message, "correct spec.refreshPreferences") {
 		t.Errorf("of an alarm in the way the condition says %q", condition.Message)
 	}
 	w.setAlarm("errors", awssim.AlarmOK)
@@ -249,7 +249,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("the group is at version %s of %d", version, newest)
 	}
 	condition := w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RolledBackReason)
-	for _, part := range []string{"alarm errors is in ALARM state", "instance type t3.large → m6i.large", "edit the spec"} {
+	for _, part := range []string{"alarm errors is in ALARM state", "instance type t3.large → m6i.large", "Edit the spec"} {
 		if !strings.Contains(condition.Message, part) {
 			t.Errorf("after going back the condition says %q, without %q", condition.Message, part)
 		}

@@ -46,7 +46,7 @@ func TestSizesAndSubnets(t *testing.T) {
 
 	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](5) })
 	condition := w.awaitCondition(infrav1.ASGReadyCondition, "False", infrav1.ReplicasOutOfBoundsReason)
-	if !strings.Contains(condition.Message, "5 replicas") || !strings.Contains(condition.Message, "4") {
+	if !strings.Contains(condition.Message, "is 5") || !strings.Contains(condition.Message, "4") {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	w.groupIs("nothing changes while replicas are out of bounds", 2, 4, 3, privateSubnetA)

@@ -230,6 +230,6 @@ func TestSlicesOfABacklog(t *testing.T) {
 	w.start()
 	w.allBound(others)
 	for _, pod := range hopeless {
-		w.eventOf(pod, "asks for 1000 CPU")
+		w.eventOf(pod, "requests 1000 CPU")
 	}
 }

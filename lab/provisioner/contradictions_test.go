@@ -28,11 +28,11 @@ func TestContradictions(t *testing.T) {
 	}{
 		{"a template for Spot, and On-Demand asked for", func(data *ec2types.RequestLaunchTemplateData) {
 			data.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeSpot}
-		}, "labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/capacity-type: on-demand}", "it is for spot instances", "asks for node.k8s.aws/capacity-type"},
+		}, "labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/capacity-type: on-demand}", "it is for spot instances", "requires node.k8s.aws/capacity-type"},
 		{"a template in one zone, and another asked for", func(data *ec2types.RequestLaunchTemplateData) {
 			data.Placement = &ec2types.LaunchTemplatePlacementRequest{AvailabilityZone: aws.String("us-east-1a")}
 		}, "labels: {node.k8s.aws/launch-template-name: web}\nzones: [us-east-1b]", "it launches in us-east-1a, but " +
-			"spec.zones has us-east-1b", "asks for topology.kubernetes.io/zone"},
+			"spec.zones has us-east-1b", "requires topology.kubernetes.io/zone"},
 		{
 			"a template for x86_64, and types for arm64 asked for", func(*ec2types.RequestLaunchTemplateData) {}, "labels: {node.k8s.aws/launch-template-name: web}\ninstanceTypes: [m6g.large]",
 			"none of spec.instanceTypes can run images for amd64", "has requirements that no instance type satisfies",

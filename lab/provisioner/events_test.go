@@ -76,7 +76,7 @@ func TestEventsOfABacklog(t *testing.T) {
 	w.Cleanup(func() { w.clock.SetRate(rate) })
 	w.start()
 	w.Eventually("all pods are told", func() error {
-		if told := len(w.toldOf(pods, "asks for 1000 CPU")); told != len(pods) {
+		if told := len(w.toldOf(pods, "requests 1000 CPU")); told != len(pods) {
 			return fmt.Errorf("%d are", told)
 		}
 		return nil

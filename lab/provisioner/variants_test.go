@@ -213,7 +213,7 @@ func TestSubnetOfTemplate(t *testing.T) {
 	if instance := w.instances()[0]; *instance.SubnetId != subnet || *instance.Placement.AvailabilityZone != zone {
 		t.Errorf("the instance is in %s, and its node says %s", *instance.SubnetId, zone)
 	}
-	w.eventOf(w.pod("elsewhere", selecting(corev1.LabelTopologyZone, "us-east-1a")), "asks for topology.kubernetes.io/zone")
+	w.eventOf(w.pod("elsewhere", selecting(corev1.LabelTopologyZone, "us-east-1a")), "requires topology.kubernetes.io/zone")
 }
 
 // TestRetryAfterShortage holds that what EC2 had none of is asked for again as another request: EC2
