@@ -32,9 +32,8 @@ type LaunchConfig struct {
 	TemplateID  string
 	Template    *launchtemplate.Template
 	TemplateErr error
-	// Checked is true if Object was compared with the API server's in this pass, and Behind if the
-	// cache shows an earlier one.
-	Checked, Behind bool
+	// CacheCheck is about Object.
+	CacheCheck
 }
 
 // NeedConfigCheck is the observation of whether the cache shows the present launch config.
@@ -53,15 +52,7 @@ func (c *LaunchConfig) Check(ctx context.Context, live client.Reader) error {
 
 // Current reports whether the cache shows the present launch config, and has that found out if it is
 // not known. To replace nodes for an earlier one would replace them twice.
-func (c *LaunchConfig) Current(plan *reconcile.Plan) bool {
-	switch {
-	case !c.Checked:
-		plan.Need(NeedConfigCheck)
-	case c.Behind:
-		plan.LookAgain(CacheBehind) // the pool is woken once the cache shows it
-	}
-	return c.Checked && !c.Behind
-}
+func (c *LaunchConfig) Current(plan *reconcile.Plan) bool { return c.current(plan, NeedConfigCheck) }
 
 // liveConfig reads the launch config that has the name of an object past the cache, nil if there is
 // none.

@@ -16,11 +16,26 @@ import (
 // API server has it.
 const NeedSizesCheck reconcile.Need = "whether the cache shows the present size"
 
-// Sizes is whether what a pool's size follows from was compared with the API server's.
-type Sizes struct {
-	// Checked is true if it was in this pass, and Behind if the cache shows it as it was earlier.
+// CacheCheck reports whether objects of the cache were compared with the API server's.
+type CacheCheck struct {
+	// Checked is true if they were compared in this pass, and Behind if the cache shows an earlier one.
 	Checked, Behind bool
 }
+
+// current reports whether the cache shows the present objects, and asks for need if they were not
+// compared.
+func (c CacheCheck) current(plan *reconcile.Plan, need reconcile.Need) bool {
+	switch {
+	case !c.Checked:
+		plan.Need(need)
+	case c.Behind:
+		plan.LookAgain(CacheBehind) // the pool is woken once the cache shows them
+	}
+	return c.Checked && !c.Behind
+}
+
+// Sizes reports whether the objects that determine a pool's size were compared with the API server's.
+type Sizes struct{ CacheCheck }
 
 // Check compares objects of the cache, the pool and its MachinePool, with the API server's. The cache
 // of a process that has just started may be behind what the process before it acted on.
@@ -44,12 +59,4 @@ func asks(now, cached client.Object) bool {
 
 // Current reports whether the cache shows the present size, and has that found out if it is not known.
 // Nodes that a pool loses for an earlier size would be launched again.
-func (s Sizes) Current(plan *reconcile.Plan) bool {
-	switch {
-	case !s.Checked:
-		plan.Need(NeedSizesCheck)
-	case s.Behind:
-		plan.LookAgain(CacheBehind) // the pool is woken once the cache shows it
-	}
-	return s.Checked && !s.Behind
-}
+func (s Sizes) Current(plan *reconcile.Plan) bool { return s.current(plan, NeedSizesCheck) }
