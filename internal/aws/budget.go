@@ -124,11 +124,21 @@ func (b *budget) take(service, action string, by caller) error {
 	if held == nil {
 		return nil
 	}
-	if wait := held.take(b.clock.Now(), by.name, by.pass.spent(held)+1); wait > 0 {
-		return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
+	now, spent := b.clock.Now(), by.pass.spent(held)
+	name, requests := by.name, spent+1
+	if by.shared {
+		name, requests = "", 1
 	}
-	by.pass.spend(held)
-	return nil
+	wait := held.take(now, name, requests)
+	if wait == 0 {
+		by.pass.spend(held)
+		return nil
+	}
+	if by.shared && spent > 0 {
+		// The pass begins anew, and sends its own requests again before it asks the shared question.
+		wait = max(wait, held.promise(now, by.name, spent))
+	}
+	return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
 }
 
 // empty empties a bucket because AWS reported that the account has no requests left, regardless of
@@ -165,10 +175,9 @@ type bucket struct {
 	limit  Limit
 	tokens float64
 	last   time.Time
-	// promised maps callers to what was promised to each. refused counts refused callers without a
-	// name.
+	// promised maps callers to what was promised to each. Shared calls have one place, that of "":
+	// whichever caller returns first sends the call for all.
 	promised map[string]promise
-	refused  float64
 }
 
 // promise reserves requests for a caller that was refused.
@@ -241,14 +250,10 @@ func (b *bucket) promise(now time.Time, caller string, requests int) time.Durati
 			before += left
 		}
 	}
-	missing := float64(min(all, before*len(namespaces))) + b.refused - b.tokens
+	missing := float64(min(all, before*len(namespaces))) - b.tokens
 	// Never nothing, however little is missing: that would be taken for a yes. Rounded up: one who
 	// returns for a rest would spend a request, be refused the next, and wait for another rest.
 	wait := max(time.Millisecond, time.Duration(math.Ceil(missing/b.limit.PerSecond*float64(time.Second))))
-	if caller == "" {
-		b.refused++
-		return wait
-	}
 	if b.promised == nil {
 		b.promised = map[string]promise{}
 	}
@@ -263,14 +268,14 @@ func (b *bucket) refill(now time.Time) {
 	}
 	b.last = now
 	b.tokens = min(float64(b.limit.Burst), b.tokens+gained)
-	b.refused = max(0, b.refused-gained)
 }
 
 // caller is on whose behalf a call is made.
 type caller struct {
-	// name is <kind>/<namespace>/<name> of the object that repeats the call if it is held back, empty
-	// if another object may.
+	// name is <kind>/<namespace>/<name> of the object that repeats the call if it is held back.
 	name string
+	// shared is whether the call is made for other objects too, any of which may repeat it.
+	shared bool
 	// pass is what makes the call.
 	pass *pass
 }
@@ -305,15 +310,23 @@ func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller{name: name, pass: &pass{}})
 }
 
-// WithCallers has a pass make a call for others too. Nothing is reserved for the pass if the call is
-// held back, because another may repeat it. The time to return is that of all its requests.
+// WithCallers has a pass make a call for others too. If the call is held back, one request is reserved
+// for whichever of them repeats it, and for the pass what it has spent until then.
 func WithCallers(ctx context.Context) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller{pass: callerOf(ctx).pass})
+	by := callerOf(ctx)
+	by.shared = true
+	return context.WithValue(ctx, callerKey{}, by)
 }
 
 // CallerNamespace returns the namespace of the object that calls are for, empty for a caller
-// without one.
-func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx).name) }
+// without one and for shared calls.
+func CallerNamespace(ctx context.Context) string {
+	by := callerOf(ctx)
+	if by.shared {
+		return ""
+	}
+	return namespaceOf(by.name)
+}
 
 func namespaceOf(caller string) string {
 	parts := strings.Split(caller, "/")

@@ -60,12 +60,14 @@ func (s *Sweep[V]) join(ctx context.Context, object types.NamespacedName, names 
 	} else {
 		joined = &question[V]{names: map[string]map[types.NamespacedName]bool{}, ctx: aws.WithCallers(context.WithoutCancel(ctx)), answered: make(chan struct{})}
 		s.questions = append(s.questions, joined)
+		s.resume(joined, names)
 	}
 	for _, name := range names {
 		if joined.names[name] == nil {
 			joined.names[name] = map[types.NamespacedName]bool{}
 		}
 		joined.names[name][object] = true
+		delete(s.heldBack, name)
 	}
 	if s.asking < askedAtOnce {
 		s.asking++
@@ -87,12 +89,46 @@ func (s *Sweep[V]) answer() {
 		names := slices.Sorted(maps.Keys(asked.names))
 		epochs := s.epochsOf(names)
 		asked.found, asked.err = s.source.Describe(asked.ctx, names)
-		if asked.err == nil {
+		switch {
+		case asked.err == nil:
 			for _, object := range s.record(names, asked.found, epochs, asked.names) {
 				s.wake(object)
 			}
+		case aws.IsHeldBack(asked.err):
+			s.holdBack(asked.names)
 		}
 		close(asked.answered)
+	}
+}
+
+// resume adds names that were held back to a question, besides the names that it is made for, as far
+// as it has room. Else a thousand callers would return for them a few at a time, each few with a
+// request. The sweep is locked.
+func (s *Sweep[V]) resume(question *question[V], besides []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.heldBack)) {
+		if len(question.names)+len(besides) >= s.source.Batch {
+			return
+		}
+		if !slices.Contains(besides, name) {
+			question.names[name] = s.heldBack[name]
+			delete(s.heldBack, name)
+		}
+	}
+}
+
+// holdBack keeps the names of a question that the request budget did not allow, and who asked, for the
+// next question. Names that no object watches any more are left out.
+func (s *Sweep[V]) holdBack(names map[string]map[types.NamespacedName]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, askers := range names {
+		if s.sightings[name] == nil {
+			continue
+		}
+		if s.heldBack[name] == nil {
+			s.heldBack[name] = map[types.NamespacedName]bool{}
+		}
+		maps.Copy(s.heldBack[name], askers)
 	}
 }
 

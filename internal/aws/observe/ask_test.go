@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws"
 )
 
 // held has descriptions wait until they are let go. It returns a function that waits until so many
@@ -196,4 +197,30 @@ func TestList(t *testing.T) {
 	if lists != 2 {
 		t.Errorf("listed %d times, want once after a failure", lists)
 	}
+}
+
+// TestQuestionsHeldBackAreAskedTogether holds that names which the request budget held back are asked
+// with the first caller that returns: of a thousand callers that wait, each few need not send a request
+// of their own.
+func TestQuestionsHeldBackAreAskedTogether(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 4)
+	r.fail = func([]string) error {
+		return &aws.ThrottledError{Service: "autoscaling", Action: "DescribeAutoScalingGroups", RetryAfter: time.Second}
+	}
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for _, name := range names {
+		r.set(name, "1")
+		if _, err := r.sweep.Get(t.Context(), object(name), []string{name}, false); !aws.IsHeldBack(err) {
+			t.Errorf("%s gets error %v", name, err)
+		}
+	}
+	r.sweep.Forget(object("a"))
+	r.calls, r.fail = nil, nil
+	for _, name := range slices.Backward(names[1:]) {
+		if found := r.get(name, false, name); found[name] != "1" {
+			t.Errorf("%s finds %v", name, found)
+		}
+	}
+	r.expect("as many names as fit, without the name that nobody watches; nobody who asked is woken", [][]string{{"b", "c", "d", "f"}, {"e"}})
 }

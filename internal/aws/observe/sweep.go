@@ -68,6 +68,8 @@ type Sweep[V any] struct {
 	// lastAsked when the last was, or will be, by real time.
 	questions []*question[V]
 	asking    int
+	// heldBack maps the names of questions that the request budget did not allow to who asked.
+	heldBack  map[string]map[types.NamespacedName]bool
 	lastAsked time.Time
 	real      clock.Clock
 	start     start[V]
@@ -104,7 +106,8 @@ type sighting[V any] struct {
 func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
 	return &Sweep[V]{
 		source: source, clock: clk, real: clock.RealClock{}, intervals: intervals, wake: wake,
-		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{}, lastFull: clk.Now(),
+		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{},
+		heldBack: map[string]map[types.NamespacedName]bool{}, lastFull: clk.Now(),
 	}
 }
 
@@ -212,6 +215,7 @@ func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
 			delete(sighting.watchers, object)
 			if len(sighting.watchers) == 0 {
 				delete(s.sightings, name)
+				delete(s.heldBack, name)
 			}
 		}
 	}
