@@ -4,9 +4,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/slipway-project/slipway/internal/aws"
 )
@@ -16,10 +18,20 @@ import (
 // With two, one slow answer does not block every caller.
 const askedAtOnce = 2
 
+// askers maps names to the objects that ask for them.
+type askers map[string]map[types.NamespacedName]bool
+
+// add adds an object that asks for a name.
+func (a askers) add(name string, object types.NamespacedName) {
+	if a[name] == nil {
+		a[name] = map[types.NamespacedName]bool{}
+	}
+	a[name][object] = true
+}
+
 // question is one description that is waited for.
 type question[V any] struct {
-	// names are what is asked, with who asks.
-	names map[string]map[types.NamespacedName]bool
+	askers askers
 	// ctx has the values of the first caller, and is never done: the others must not suffer if that
 	// one gives up. The HTTP client's time-out bounds it.
 	ctx context.Context //nolint:containedctx // it is a call's that is made for many
@@ -30,9 +42,29 @@ type question[V any] struct {
 	err   error
 }
 
-// ask describes names, and returns which exist.
-func (s *Sweep[V]) ask(ctx context.Context, object types.NamespacedName, names []string) (map[string]V, error) {
-	asked := s.join(ctx, object, names)
+// batcher makes few descriptions for many callers that wait.
+type batcher[V any] struct {
+	// describe looks up what callers ask for.
+	describe func(context.Context, askers) (map[string]V, error)
+	// size is how many names one description takes, and spacing the least time between two.
+	size    int
+	spacing time.Duration
+	// clock has real time, because callers come in real time.
+	clock clock.Clock
+
+	mu sync.Mutex
+	// questions wait to be asked, the oldest first; asking is how many are being asked, and
+	// lastAsked when the last was, or will be.
+	questions []*question[V]
+	asking    int
+	lastAsked time.Time
+	// heldBack is what the request budget did not allow to ask.
+	heldBack askers
+}
+
+// ask describes names for an object, and returns which exist.
+func (b *batcher[V]) ask(ctx context.Context, object types.NamespacedName, names []string) (map[string]V, error) {
+	asked := b.join(ctx, object, names)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -51,109 +83,98 @@ func (s *Sweep[V]) ask(ctx context.Context, object types.NamespacedName, names [
 }
 
 // join adds names to the newest question that is not asked yet and has room for them, or to a new one.
-func (s *Sweep[V]) join(ctx context.Context, object types.NamespacedName, names []string) *question[V] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (b *batcher[V]) join(ctx context.Context, object types.NamespacedName, names []string) *question[V] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var joined *question[V]
-	if last := len(s.questions) - 1; last >= 0 && len(s.questions[last].names)+len(names) <= s.source.Batch {
-		joined = s.questions[last]
+	if last := len(b.questions) - 1; last >= 0 && len(b.questions[last].askers)+len(names) <= b.size {
+		joined = b.questions[last]
 	} else {
-		joined = &question[V]{names: map[string]map[types.NamespacedName]bool{}, ctx: aws.WithCallers(context.WithoutCancel(ctx)), answered: make(chan struct{})}
-		s.questions = append(s.questions, joined)
-		s.resume(joined, names)
+		joined = &question[V]{askers: askers{}, ctx: aws.WithCallers(context.WithoutCancel(ctx)), answered: make(chan struct{})}
+		b.questions = append(b.questions, joined)
+		b.resume(joined, names)
 	}
 	for _, name := range names {
-		if joined.names[name] == nil {
-			joined.names[name] = map[types.NamespacedName]bool{}
-		}
-		joined.names[name][object] = true
-		delete(s.heldBack, name)
+		joined.askers.add(name, object)
+		delete(b.heldBack, name)
 	}
-	if s.asking < askedAtOnce {
-		s.asking++
-		go s.answer()
+	if b.asking < askedAtOnce {
+		b.asking++
+		go b.answer()
 	}
 	return joined
 }
 
-// answer asks question after question until none waits.
-func (s *Sweep[V]) answer() {
-	for {
-		if wait := s.turn(); wait > 0 {
-			<-s.real.After(wait)
+// resume adds names that were held back to a question, besides the names that it is made for, as far
+// as it has room. Otherwise a thousand callers would return for them a few at a time, and each few
+// would cost a request. The caller holds the lock.
+func (b *batcher[V]) resume(question *question[V], besides []string) {
+	for _, name := range slices.Sorted(maps.Keys(b.heldBack)) {
+		if len(question.askers)+len(besides) >= b.size {
+			return
 		}
-		asked := s.next()
+		if !slices.Contains(besides, name) {
+			question.askers[name] = b.heldBack[name]
+			delete(b.heldBack, name)
+		}
+	}
+}
+
+// holdBack keeps what the request budget did not allow for the next question.
+func (b *batcher[V]) holdBack(names askers) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.heldBack == nil {
+		b.heldBack = askers{}
+	}
+	for name, objects := range names {
+		for object := range objects {
+			b.heldBack.add(name, object)
+		}
+	}
+}
+
+// answer asks question after question until none waits.
+func (b *batcher[V]) answer() {
+	for {
+		if wait := b.turn(); wait > 0 {
+			<-b.clock.After(wait)
+		}
+		asked := b.next()
 		if asked == nil {
 			return
 		}
-		names := slices.Sorted(maps.Keys(asked.names))
-		epochs := s.epochsOf(names)
-		asked.found, asked.err = s.source.Describe(asked.ctx, names)
-		switch {
-		case asked.err == nil:
-			for _, object := range s.record(names, asked.found, epochs, asked.names) {
-				s.wake(object)
-			}
-		case aws.IsHeldBack(asked.err):
-			s.holdBack(asked.names)
+		asked.found, asked.err = b.describe(asked.ctx, asked.askers)
+		if aws.IsHeldBack(asked.err) {
+			b.holdBack(asked.askers)
 		}
 		close(asked.answered)
 	}
 }
 
-// resume adds names that were held back to a question, besides the names that it is made for, as far
-// as it has room. Else a thousand callers would return for them a few at a time, each few with a
-// request. The sweep is locked.
-func (s *Sweep[V]) resume(question *question[V], besides []string) {
-	for _, name := range slices.Sorted(maps.Keys(s.heldBack)) {
-		if len(question.names)+len(besides) >= s.source.Batch {
-			return
-		}
-		if !slices.Contains(besides, name) {
-			question.names[name] = s.heldBack[name]
-			delete(s.heldBack, name)
-		}
-	}
-}
-
-// holdBack keeps the names of a question that the request budget did not allow, and who asked, for the
-// next question. Names that no object watches any more are left out.
-func (s *Sweep[V]) holdBack(names map[string]map[types.NamespacedName]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, askers := range names {
-		if s.sightings[name] == nil {
-			continue
-		}
-		if s.heldBack[name] == nil {
-			s.heldBack[name] = map[types.NamespacedName]bool{}
-		}
-		maps.Copy(s.heldBack[name], askers)
-	}
-}
-
 // turn takes the next moment at which something may be asked, and returns how long it is until then.
-func (s *Sweep[V]) turn() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.real.Now()
-	at := s.lastAsked.Add(s.intervals.Spacing)
-	if at.Before(now) || len(s.questions) == 0 {
+func (b *batcher[V]) turn() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Now()
+	at := b.lastAsked.Add(b.spacing)
+	if at.Before(now) || len(b.questions) == 0 {
 		at = now
 	}
-	s.lastAsked = at
+	b.lastAsked = at
 	return at.Sub(now)
 }
 
-func (s *Sweep[V]) next() *question[V] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.questions) == 0 {
-		s.asking--
+// next takes the oldest question, or returns nil if none waits.
+func (b *batcher[V]) next() *question[V] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.questions) == 0 {
+		b.asking--
 		return nil
 	}
-	asked := s.questions[0]
-	s.questions = s.questions[1:]
+	asked := b.questions[0]
+	b.questions = b.questions[1:]
 	return asked
 }
 

@@ -33,14 +33,14 @@ func (r *rig) held() (underWay func(int), letGo func()) {
 // waiting blocks until so many names wait to be asked, each counted once per caller.
 func (r *rig) waiting(names int) {
 	for {
-		r.sweep.mu.Lock()
+		r.sweep.batches.mu.Lock()
 		count := 0
-		for _, question := range r.sweep.questions {
-			for _, askers := range question.names {
+		for _, question := range r.sweep.batches.questions {
+			for _, askers := range question.askers {
 				count += len(askers)
 			}
 		}
-		r.sweep.mu.Unlock()
+		r.sweep.batches.mu.Unlock()
 		if count == names {
 			return
 		}
@@ -98,7 +98,7 @@ func TestQuestionsAreSpaced(t *testing.T) {
 	real := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(real.Close)
 	const spacing = 200 * time.Millisecond
-	r.sweep.real, r.sweep.intervals.Spacing = real, spacing
+	r.sweep.batches.clock, r.sweep.batches.spacing = real, spacing
 	r.get("one", false, "a")
 	var askers sync.WaitGroup
 	for _, name := range []string{"b", "c", "d"} {
@@ -215,12 +215,11 @@ func TestQuestionsHeldBackAreAskedTogether(t *testing.T) {
 			t.Errorf("%s gets error %v", name, err)
 		}
 	}
-	r.sweep.Forget(object("a"))
 	r.calls, r.fail = nil, nil
-	for _, name := range slices.Backward(names[1:]) {
+	for _, name := range slices.Backward(names) {
 		if found := r.get(name, false, name); found[name] != "1" {
 			t.Errorf("%s finds %v", name, found)
 		}
 	}
-	r.expect("as many names as fit, without the name that nobody watches; nobody who asked is woken", [][]string{{"b", "c", "d", "f"}, {"e"}})
+	r.expect("as many names as fit are asked together, and no object that asked is woken", [][]string{{"a", "b", "c", "f"}, {"d", "e"}})
 }

@@ -36,7 +36,7 @@ func (s *Sweep[V]) Hear(ctx context.Context, names []string) {
 	}
 	s.mu.Unlock()
 	for names := range slices.Chunk(watched, s.source.Batch) {
-		s.join(ctx, types.NamespacedName{}, names)
+		s.batches.join(ctx, types.NamespacedName{}, names)
 	}
 }
 

@@ -57,6 +57,8 @@ type Sweep[V any] struct {
 	clock     clock.WithTicker
 	intervals Intervals
 	wake      func(types.NamespacedName)
+	// batches makes the descriptions that callers wait for.
+	batches batcher[V]
 
 	mu       sync.Mutex
 	watchers map[types.NamespacedName]*watcher
@@ -64,15 +66,7 @@ type Sweep[V any] struct {
 	sightings map[string]*sighting[V]
 	// epoch is the newest that was given away.
 	epoch uint64
-	// questions wait to be asked, the oldest first; asking is how many are being asked, and
-	// lastAsked when the last was, or will be, by real time.
-	questions []*question[V]
-	asking    int
-	// heldBack maps the names of questions that the request budget did not allow to who asked.
-	heldBack  map[string]map[types.NamespacedName]bool
-	lastAsked time.Time
-	real      clock.Clock
-	start     start[V]
+	start start[V]
 	// heard maps the names that an event was received for to the time until which that matters.
 	// While listening, full sweeps are further apart; relaxed is true from the first full sweep
 	// since listening began.
@@ -104,11 +98,17 @@ type sighting[V any] struct {
 // NewSweep returns a sweep that calls wake, which must not block, for every watcher of a name whose
 // thing changed, came or went.
 func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
-	return &Sweep[V]{
-		source: source, clock: clk, real: clock.RealClock{}, intervals: intervals, wake: wake,
-		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{},
-		heldBack: map[string]map[types.NamespacedName]bool{}, lastFull: clk.Now(),
+	s := &Sweep[V]{
+		source: source, clock: clk, intervals: intervals, wake: wake,
+		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{}, lastFull: clk.Now(),
 	}
+	s.batches = batcher[V]{
+		describe: func(ctx context.Context, asked askers) (map[string]V, error) {
+			return s.see(ctx, slices.Sorted(maps.Keys(asked)), asked)
+		},
+		size: source.Batch, spacing: intervals.Spacing, clock: clock.RealClock{},
+	}
+	return s
 }
 
 // Get returns which of the possible names of an object's resource exist, and watches them from now
@@ -126,7 +126,7 @@ func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names [
 	if found, known := s.known(names); known && !fresh {
 		return found, nil
 	}
-	return s.ask(ctx, object, names)
+	return s.batches.ask(ctx, object, names)
 }
 
 // Peek returns what is known about a name without asking AWS, and whether a resource of that name
@@ -215,7 +215,6 @@ func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
 			delete(sighting.watchers, object)
 			if len(sighting.watchers) == 0 {
 				delete(s.sightings, name)
-				delete(s.heldBack, name)
 			}
 		}
 	}
@@ -285,27 +284,35 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 	names := s.due(full)
 	s.mu.Unlock()
 	for names := range slices.Chunk(names, s.source.Batch) {
-		epochs := s.epochsOf(names)
-		found, err := s.source.Describe(ctx, names)
-		if err != nil {
-			if ctx.Err() != nil {
-				return false
-			}
-			if aws.IsThrottled(err) {
-				// Not worth an error: the next sweep comes soon, and a caller that waits for a
-				// change also polls for it.
-				log.FromContext(ctx).V(1).Info("Sweeping was throttled, the next sweep tries again", "names", len(names), "reason", err.Error())
-				continue
-			}
+		_, err := s.see(ctx, names, nil)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return false
+		case aws.IsThrottled(err):
+			// Not worth an error: the next sweep comes soon, and a caller that waits for a change
+			// also polls for it.
+			log.FromContext(ctx).V(1).Info("Sweeping was throttled, the next sweep tries again", "names", len(names), "reason", err.Error())
+		default:
 			log.FromContext(ctx).Error(err, "Sweeping failed, the next sweep tries again", "names", len(names))
 			complete = false
-			continue
-		}
-		for _, object := range s.record(names, found, epochs, nil) {
-			s.wake(object)
 		}
 	}
 	return complete
+}
+
+// see describes names, records what exists, and wakes the objects that watch what has changed. It does
+// not wake the objects that asked.
+func (s *Sweep[V]) see(ctx context.Context, names []string, asked askers) (map[string]V, error) {
+	epochs := s.epochsOf(names)
+	found, err := s.source.Describe(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range s.record(names, found, epochs, asked) {
+		s.wake(object)
+	}
+	return found, nil
 }
 
 // due returns the names to describe: the names of all watchers, or only names that are changing,
@@ -392,7 +399,7 @@ func (s *Sweep[V]) epochsOf(names []string) map[string]uint64 {
 // record keeps what was seen, and returns the objects that watch something that has changed,
 // without the objects that asked for it. A name without a known state counts too: after a write,
 // its watchers may wait only for the first state that is seen.
-func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]uint64, askers map[string]map[types.NamespacedName]bool) []types.NamespacedName {
+func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]uint64, asked askers) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	objects := map[types.NamespacedName]bool{}
@@ -408,7 +415,7 @@ func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]
 			continue
 		}
 		for object := range sighting.watchers {
-			if !askers[name][object] {
+			if !asked[name][object] {
 				objects[object] = true
 			}
 		}
