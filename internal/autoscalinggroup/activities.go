@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/errorcode"
 )
 
 // Shortage classifies why launches fail.
@@ -95,9 +95,9 @@ var (
 func shortageOf(message string) Shortage {
 	if parts := withCode.FindStringSubmatch(message); parts != nil {
 		switch code := parts[1]; {
-		case aws.IsQuotaCode(code):
+		case errorcode.IsQuota(code):
 			return NoQuota
-		case aws.IsInstanceCapacityCode(code):
+		case errorcode.IsInstanceCapacity(code):
 			return NoCapacity
 		}
 		return NoLaunch

@@ -10,56 +10,13 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
+	"github.com/slipway-project/slipway/internal/aws/errorcode"
 	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
-// The codes below are EC2's (AWS: EC2 API reference, errors-overview), Auto Scaling's (its API
-// reference, Errors of each action, and the fault types of the SDK), SSM's and STS's. Where a
-// service has only ValidationError for several things, its message is read; the wording that was
+// Where a service has only ValidationError for several things, its message is read; the wording that was
 // seen is next to the pattern.
 var (
-	throttleCodes = set(
-		"RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
-		"RequestThrottledException", "TooManyRequestsException", "RateExceeded", "EC2ThrottledException", "SlowDown",
-		"BandwidthLimitExceeded",
-	)
-	notFoundCodes = set(
-		// DescribeInstanceTypes: "The following supplied instance types do not exist: [...]"
-		"InvalidInstanceType",
-		"InvalidAMIID.Unavailable",                  // deregistered
-		"ParameterNotFound",                         // SSM
-		"ParameterVersionNotFound",                  // SSM
-		"ParameterVersionLabelNotFound",             // SSM
-		"NoSuchEntity", "ResourceNotFoundException", // IAM, EKS
-		"NoSuchBucket", "NoSuchKey", "NotFound", // S3; the last is all that HEAD returns
-	)
-	alreadyExistsCodes = set(
-		"AlreadyExists", // Auto Scaling
-		"EntityAlreadyExists",
-		"ParameterAlreadyExists", // SSM
-		"InvalidLaunchTemplateName.AlreadyExistsException",
-	)
-	conflictCodes = set(
-		// Auto Scaling
-		"ResourceContention", "ScalingActivityInProgress", "InstanceRefreshInProgress", "IdempotentCallInProgress",
-		"IncorrectState", "IncorrectInstanceState", "ConcurrentTagAccess", "ConcurrentCreateDelete", // EC2
-		"TooManyUpdates", "OperationAborted", // SSM, S3
-	)
-	inUseCodes = set(
-		"ResourceInUse", // Auto Scaling
-		"ResourceInUseException", "DependencyViolation", "InvalidGroup.InUse", "DeleteConflict",
-	)
-	accessCodes = set(
-		"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken",
-		"ExpiredTokenException", "IncompleteSignature", "InvalidClientTokenId", "InvalidIdentityToken", "MissingAuthenticationToken",
-		"OptInRequired", "PendingVerification", "SignatureDoesNotMatch", "UnrecognizedClientException",
-		"Forbidden", // S3, which returns no details to HEAD
-	)
-	capacityCodes = set(
-		"InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity",
-		"InsufficientCapacityOnHost", "InsufficientFreeAddressesInSubnet", "InsufficientAddressCapacity",
-		"InsufficientVolumeCapacity", "SpotMaxPriceTooLow", "UnfulfillableCapacity", "ReservationCapacityExceeded",
-	)
 	// Auto Scaling, where an action names a group: "AutoScalingGroup name not found - null",
 	// "AutoScalingGroup name not found - AutoScalingGroup 'x' not found", "Group x not found". Not
 	// "One or more target groups not found".
@@ -72,14 +29,6 @@ var (
 	templateNotFound = regexp.MustCompile(`(?i)\blaunch template\b.*(does not exist|not found)|could not find the specified version`)
 	pendingDelete    = regexp.MustCompile(`(?i)pending delet|marked for deletion|is being deleted`)
 )
-
-func set(codes ...string) map[string]bool {
-	members := make(map[string]bool, len(codes))
-	for _, code := range codes {
-		members[code] = true
-	}
-	return members
-}
 
 // Code returns AWS's error code, such as InvalidParameterValue, or "" if err is not an answer from
 // AWS.
@@ -103,9 +52,7 @@ func message(err error) string {
 // EC2 lag behind writes (AWS: EC2 developer guide, eventual-consistency).
 func IsNotFound(err error) bool {
 	code := Code(err)
-	return notFoundCodes[code] ||
-		strings.HasSuffix(code, ".NotFound") || strings.HasSuffix(code, ".NotFoundException") ||
-		isGroupNotFound(err) || IsLaunchTemplateNotFound(err)
+	return errorcode.IsNotFound(code) || isGroupNotFound(err) || IsLaunchTemplateNotFound(err)
 }
 
 // IsLaunchTemplateNotFound says that a launch template or a version of it does not exist, or not
@@ -122,25 +69,22 @@ func isGroupNotFound(err error) bool {
 }
 
 // IsAlreadyExists says that the name is taken.
-func IsAlreadyExists(err error) bool {
-	code := Code(err)
-	return alreadyExistsCodes[code] || strings.HasSuffix(code, ".Duplicate") || strings.HasSuffix(code, ".AlreadyExists")
-}
+func IsAlreadyExists(err error) bool { return errorcode.IsAlreadyExists(Code(err)) }
 
 // IsConflict says that something else is being done to the resource; the call may succeed when that is over.
 func IsConflict(err error) bool {
-	return conflictCodes[Code(err)] || Code(err) == "ValidationError" && pendingDelete.MatchString(message(err))
+	return errorcode.IsConflict(Code(err)) || Code(err) == "ValidationError" && pendingDelete.MatchString(message(err))
 }
 
 // IsInUse says that the resource cannot be removed or changed because something needs it.
-func IsInUse(err error) bool { return inUseCodes[Code(err)] }
+func IsInUse(err error) bool { return errorcode.IsInUse(Code(err)) }
 
 // IsThrottled says that the request rate was too high, by AWS's count or by ours.
 func IsThrottled(err error) bool {
 	if _, ours := asThrottled(err); ours {
 		return true
 	}
-	return throttleCodes[Code(err)]
+	return errorcode.IsThrottled(Code(err))
 }
 
 // IsIdempotentParameterMismatch says that a client token was used before with other parameters.
@@ -149,37 +93,13 @@ func IsIdempotentParameterMismatch(err error) bool {
 }
 
 // IsAccessDenied says that the credentials are not valid or do not allow the call.
-func IsAccessDenied(err error) bool { return IsAccessCode(Code(err)) }
-
-// IsAccessCode reports whether an error code means that access was denied. Unlike IsAccessDenied,
-// it takes a code that is part of an answer.
-func IsAccessCode(code string) bool { return accessCodes[code] }
+func IsAccessDenied(err error) bool { return errorcode.IsAccessDenied(Code(err)) }
 
 // IsInsufficientCapacity reports whether AWS currently has no capacity for a request.
-func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
-
-// IsCapacityCode reports whether an error code means that capacity is insufficient. Unlike
-// IsInsufficientCapacity, it takes a code that is part of an answer.
-func IsCapacityCode(code string) bool { return capacityCodes[code] }
-
-// IsInstanceCapacityCode reports whether a code says that EC2 lacks capacity for instances, as
-// opposed to addresses of a subnet, or to capacity at the price that is offered.
-func IsInstanceCapacityCode(code string) bool {
-	return capacityCodes[code] && code != "InsufficientFreeAddressesInSubnet" && code != "InsufficientAddressCapacity" && code != "SpotMaxPriceTooLow"
-}
+func IsInsufficientCapacity(err error) bool { return errorcode.IsCapacity(Code(err)) }
 
 // IsQuotaExceeded says that the account has as many of these as it may have.
-func IsQuotaExceeded(err error) bool { return IsQuotaCode(Code(err)) }
-
-// IsQuotaCode reports whether an error code means that a quota is exceeded. Unlike IsQuotaExceeded,
-// it takes a code that is part of an answer.
-func IsQuotaCode(code string) bool {
-	if throttleCodes[code] {
-		return false
-	}
-	return strings.HasSuffix(code, "LimitExceeded") || strings.HasSuffix(code, "LimitExceededException") ||
-		code == "MaxSpotInstanceCountExceeded" || code == "ServiceQuotaExceededException"
-}
+func IsQuotaExceeded(err error) bool { return errorcode.IsQuota(Code(err)) }
 
 // IsUncertain says that the call may have had its effect although it failed: the connection broke,
 // time ran out, or AWS failed inside. Only a read, or an idempotent repetition, shows it.

@@ -80,9 +80,3 @@ func FateOf(err error) Fate {
 		return Fate{Kind: WaitForUser, After: userRetry}
 	}
 }
-
-// EndsByItself reports whether an error code of AWS is temporary: AWS finishes or frees something,
-// or the call is tried again, without user intervention.
-func EndsByItself(code string) bool {
-	return conflictCodes[code] || inUseCodes[code] || capacityCodes[code] || throttleCodes[code]
-}

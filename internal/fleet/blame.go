@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/errorcode"
 )
 
 // Blame says what an error of a launch is about. It decides which offerings or templates are
@@ -69,15 +70,15 @@ func BlameFor(code, message string) Blame {
 		return BlameSubnet
 	case ofHostsAndReservations[code], code == attachmentLimit:
 		return BlameTemplate
-	case aws.IsCapacityCode(code), instanceQuotas[code], ofTypesAndZones[code]:
+	case errorcode.IsCapacity(code), instanceQuotas[code], ofTypesAndZones[code]:
 		return BlameOffering
 	case (code == "Unsupported" || code == "InvalidFleetConfiguration") && strings.Contains(message, "in your requested Availability Zone"):
 		return BlameOffering
 	case ofTheImage(code, message):
 		return BlameTemplate
-	case aws.IsAccessCode(code), strings.HasPrefix(code, "AuthFailure."):
+	case errorcode.IsAccessDenied(code), strings.HasPrefix(code, "AuthFailure."):
 		return BlameAccount
-	case aws.EndsByItself(code), failuresInside[code]:
+	case errorcode.IsTemporary(code), failuresInside[code]:
 		return BlameMoment
 	case strings.HasSuffix(code, "LimitExceeded"):
 		return BlameAccount

@@ -61,7 +61,7 @@ func (w *World) build(clients *aws.Clients) {
 	}
 	checks := &nodelifecycle.StatusChecks{Client: w.Client, Fleets: fleets, Clock: clock, Report: report, Interval: intervals.Rest, Wake: func(types.NamespacedName) {}}
 	w.Nodes = nodelifecycle.New(&nodelifecycle.Kind{
-		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Defaults: own, Templates: read, Cluster: w.clientset(), Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals,
+		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Defaults: own, Templates: read, Cluster: clientset(w.Context(), w.Client), Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals,
 		Promises: promises, Report: report, Clock: clock, RegistrationTimeout: nodelifecycle.DefaultRegistrationTimeout, Wake: func(types.NamespacedName) {},
 	})
 	w.Provisioners = provisionerstatus.New(&provisionerstatus.Kind{

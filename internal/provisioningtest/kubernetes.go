@@ -76,44 +76,44 @@ func itemsOf(list client.ObjectList) []client.Object {
 }
 
 // clientset drains nodes of the same API server.
-func (w *World) clientset() kubernetes.Interface {
+func clientset(ctx context.Context, c client.Client) kubernetes.Interface {
 	set := kubernetesfake.NewClientset()
 	answer := func(object runtime.Object, err error) (bool, runtime.Object, error) { return true, object, err }
 	set.PrependReactor("get", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		node := &corev1.Node{}
-		return answer(node, w.Client.Get(w.Context(), client.ObjectKey{Name: action.(clienttesting.GetAction).GetName()}, node))
+		return answer(node, c.Get(ctx, client.ObjectKey{Name: action.(clienttesting.GetAction).GetName()}, node))
 	})
 	set.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch := action.(clienttesting.PatchAction)
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: patch.GetName()}}
-		return answer(node, w.Client.Patch(w.Context(), node, client.RawPatch(patch.GetPatchType(), patch.GetPatch())))
+		return answer(node, c.Patch(ctx, node, client.RawPatch(patch.GetPatchType(), patch.GetPatch())))
 	})
 	set.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		pods := &corev1.PodList{}
-		return answer(pods, w.Client.List(w.Context(), pods, client.MatchingFieldsSelector{Selector: action.(clienttesting.ListAction).GetListRestrictions().Fields}))
+		return answer(pods, c.List(ctx, pods, client.MatchingFieldsSelector{Selector: action.(clienttesting.ListAction).GetListRestrictions().Fields}))
 	})
 	set.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: action.GetNamespace(), Name: action.(clienttesting.DeleteAction).GetName()}}
-		return answer(nil, w.Client.Delete(w.Context(), pod))
+		return answer(nil, c.Delete(ctx, pod))
 	})
 	set.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if action.GetSubresource() != "eviction" {
 			return false, nil, nil
 		}
 		name := action.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName()
-		return answer(nil, w.evict(action.GetNamespace(), name))
+		return answer(nil, evict(ctx, c, action.GetNamespace(), name))
 	})
 	return set
 }
 
 // evict deletes a pod unless a PodDisruptionBudget is in the way.
-func (w *World) evict(namespace, name string) error {
+func evict(ctx context.Context, c client.Client, namespace, name string) error {
 	pod := &corev1.Pod{}
-	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
 		return err
 	}
 	var budgets policyv1.PodDisruptionBudgetList
-	if err := w.Client.List(w.Context(), &budgets, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, &budgets, client.InNamespace(namespace)); err != nil {
 		return err
 	}
 	for i := range budgets.Items {
@@ -121,7 +121,7 @@ func (w *World) evict(namespace, name string) error {
 			return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
 		}
 	}
-	return w.Client.Delete(w.Context(), pod)
+	return c.Delete(ctx, pod)
 }
 
 // refuses reports whether the API server evicts a pod only if a PodDisruptionBudget allows a

@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/errorcode"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -90,7 +90,7 @@ func needsHuman(condition metav1.Condition) bool {
 	if strings.HasPrefix(condition.Reason, "WaitingFor") || strings.HasSuffix(condition.Reason, "ing") && !strings.HasSuffix(condition.Reason, "Missing") {
 		return false
 	}
-	return !slices.ContainsFunc(codesIn(condition.Message), aws.EndsByItself)
+	return !slices.ContainsFunc(codesIn(condition.Message), errorcode.IsTemporary)
 }
 
 // isNews reports whether a failure is another one than an earlier one. Text that AWS or a count

@@ -92,7 +92,7 @@ func (c *Cluster) wait(pod *corev1.Pod, leaving map[string]bool) {
 		c.tiedPods = append(c.tiedPods, tied)
 		return
 	}
-	if why := c.obstacle(pod); why != "" {
+	if why := c.volumes().obstacle(pod); why != "" {
 		c.stuckPods = append(c.stuckPods, packing.Unplaced{Pod: pod, Reason: why, Cause: packing.CauseVolume})
 		return
 	}
@@ -168,7 +168,7 @@ func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packin
 		if _, promised := c.Promise(pod.UID); promised {
 			continue
 		}
-		if c.obstacle(pod) == "" {
+		if c.volumes().obstacle(pod) == "" {
 			p.Pods = append(p.Pods, packing.Pod{Pod: pod, Zones: volumes.zonesOf(pod), Volumes: volumes.count(pod)})
 		}
 	}

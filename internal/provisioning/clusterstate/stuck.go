@@ -24,7 +24,7 @@ func (c *Cluster) Immovable() []packing.Unplaced {
 		if pod.Spec.NodeName == "" {
 			continue
 		}
-		if why := c.obstacle(pod); why != "" {
+		if why := c.volumes().obstacle(pod); why != "" {
 			immovable = append(immovable, packing.Unplaced{Pod: pod, Reason: why, Cause: packing.CauseVolume})
 		}
 	}
@@ -33,10 +33,10 @@ func (c *Cluster) Immovable() []packing.Unplaced {
 
 // obstacle returns why no node helps a pod because of one of its volumes, "" if nothing is in the
 // way. The scheduler decides the same (Kubernetes: plugins/volumebinding).
-func (c *Cluster) obstacle(pod *corev1.Pod) string {
+func (v *volumes) obstacle(pod *corev1.Pod) string {
 	for i := range pod.Spec.Volumes {
 		if name := claimName(pod, &pod.Spec.Volumes[i]); name != "" {
-			if why := c.volumes().obstacleOf(pod, &pod.Spec.Volumes[i], name); why != "" {
+			if why := v.obstacleOf(pod, &pod.Spec.Volumes[i], name); why != "" {
 				return why
 			}
 		}

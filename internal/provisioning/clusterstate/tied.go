@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
 // Tied is a pod that the scheduler finds no node for, and that can run on one Node alone, because a
@@ -52,7 +54,7 @@ func (c *Cluster) tied(pod *corev1.Pod) (Tied, bool) {
 		}
 		if labels := c.ownLabels(volume); len(labels) > 0 {
 			tied := Tied{Pod: pod, Claim: claim.Name, Volume: volume.Name, Label: labels[0].Key + "=" + strings.Join(labels[0].Values, ",")}
-			tied.Node = c.labeled(labels)
+			tied.Node = labeled(c.Nodes, labels)
 			return tied, true
 		}
 	}
@@ -79,10 +81,10 @@ func (c *Cluster) ownLabels(volume *corev1.PersistentVolume) []corev1.NodeSelect
 }
 
 // labeled returns the name of the first Node with one of the labels, "" if there is none.
-func (c *Cluster) labeled(labels []corev1.NodeSelectorRequirement) string {
+func labeled(nodes []corev1.Node, labels []corev1.NodeSelectorRequirement) string {
 	name := ""
-	for i := range c.Nodes {
-		node := &c.Nodes[i]
+	for i := range nodes {
+		node := &nodes[i]
 		has := slices.ContainsFunc(labels, func(one corev1.NodeSelectorRequirement) bool {
 			value, labeled := node.Labels[one.Key]
 			return labeled && slices.Contains(one.Values, value)
@@ -111,8 +113,8 @@ func (c *Cluster) namesNodes(key string) bool {
 		c.keys = map[string]bool{}
 	}
 	named := slices.Contains(nodeKeys, key[strings.LastIndex(key, "/")+1:])
-	switch own, shared := c.values(key); {
-	case isZone(key), shared, c.gives(key):
+	switch own, shared := valuesOf(c.Nodes, key); {
+	case isZone(key), shared, anyGives(c.Provisioners, key):
 		named = false
 	case own:
 		named = true
@@ -121,13 +123,13 @@ func (c *Cluster) namesNodes(key string) bool {
 	return named
 }
 
-// values reports whether some Node has a label and each that has it is named by its value, and
+// valuesOf reports whether some Node has a label and each that has it is named by its value, and
 // whether two Nodes have the same value.
-func (c *Cluster) values(key string) (own, shared bool) {
+func valuesOf(nodes []corev1.Node, key string) (own, shared bool) {
 	values := map[string]bool{}
 	own = true
-	for i := range c.Nodes {
-		node := &c.Nodes[i]
+	for i := range nodes {
+		node := &nodes[i]
 		value, has := node.Labels[key]
 		if !has {
 			continue
@@ -142,11 +144,11 @@ func (c *Cluster) values(key string) (own, shared bool) {
 // nodeKeys are the last parts of the keys by which drivers of local volumes name Nodes.
 var nodeKeys = []string{"node", "nodename", "node-name", "nodeid", "node-id", "host", "hostname", "instance-id"}
 
-// gives reports whether a Provisioner gives its nodes a label: then a new node may have the value
+// anyGives reports whether a Provisioner gives its nodes a label: then a new node may have the value
 // that a volume names.
-func (c *Cluster) gives(key string) bool {
-	for i := range c.Provisioners {
-		if _, has := c.Provisioners[i].Spec.Labels[key]; has {
+func anyGives(provisioners []provisioningv1.Provisioner, key string) bool {
+	for i := range provisioners {
+		if _, has := provisioners[i].Spec.Labels[key]; has {
 			return true
 		}
 	}

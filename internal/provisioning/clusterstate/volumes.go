@@ -28,12 +28,13 @@ type volumes struct {
 // volumes returns what the cluster has of volumes. It is indexed once.
 func (c *Cluster) volumes() *volumes {
 	if c.indexed == nil {
-		c.indexed = c.indexVolumes()
+		c.indexed = indexVolumes(c)
 	}
 	return c.indexed
 }
 
-func (c *Cluster) indexVolumes() *volumes {
+// indexVolumes finds what a cluster has of volumes.
+func indexVolumes(c *Cluster) *volumes {
 	v := &volumes{
 		claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
 		nodes: map[string]*storagev1.CSINode{}, attached: map[string][]attached{},

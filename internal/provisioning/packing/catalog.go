@@ -221,21 +221,34 @@ type route struct {
 	candidates []*candidate
 }
 
-func (p *packer) route(way constraints.Requirements) *route {
+// router finds the new nodes that pods can have.
+type router struct {
+	problem    *Problem
+	resources  *resourceIndex
+	topologies *topologies
+	catalog    *catalog
+	budgets    []*budget
+	// routes are by the requirements of a way, groups by what is asked for.
+	routes map[string]*route
+	groups map[string]*group
+}
+
+// route returns a way of a pod with the candidates for new nodes.
+func (r *router) route(way constraints.Requirements) *route {
 	key := way.String()
-	if known, ok := p.routes[key]; ok {
+	if known, ok := r.routes[key]; ok {
 		return known
 	}
 	named := constraints.Canonical(way)
-	r := &route{
-		way: way, zones: p.catalog.zonesIn(named.Get(corev1.LabelTopologyZone)),
+	found := &route{
+		way: way, zones: r.catalog.zonesIn(named.Get(corev1.LabelTopologyZone)),
 		kinds: uint8(kindsIn(named.Get(provisioningv1.LabelCapacityType))), //nolint:gosec // a mask of capacity types
 	}
-	for _, b := range p.budgets {
-		r.candidates = append(r.candidates, p.divided(p.candidate(b, way))...)
+	for _, b := range r.budgets {
+		found.candidates = append(found.candidates, r.catalog.divided(r.candidate(b, way))...)
 	}
-	p.routes[key] = r
-	return r
+	r.routes[key] = found
+	return found
 }
 
 // zonesIn returns the zones of a set.
@@ -260,25 +273,26 @@ func kindsIn(set constraints.Set) uint64 {
 	return kinds
 }
 
-func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
+// candidate returns the new nodes of a Provisioner that suit a way, or the reason why there are none.
+func (r *router) candidate(b *budget, way constraints.Requirements) *candidate {
 	c := &candidate{provisioner: b.Name}
 	var ask constraints.Ask
-	if ask, c.reason = constraints.Resolve(&b.Provisioner.Provisioner, p.problem.Templates, way); c.reason != "" {
+	if ask, c.reason = constraints.Resolve(&b.Provisioner.Provisioner, r.problem.Templates, way); c.reason != "" {
 		return c
 	}
 	c.template = ask.Labels[provisioningv1.LabelLaunchTemplateName]
-	c.zones = p.catalog.zonesIn(ask.Requirements.Get(corev1.LabelTopologyZone))
+	c.zones = r.catalog.zonesIn(ask.Requirements.Get(corev1.LabelTopologyZone))
 	kinds := uint8(kindsIn(ask.Requirements.Get(provisioningv1.LabelCapacityType))) //nolint:gosec // a mask of capacity types
 	c.asked = kinds
-	c.types = make([]uint64, (len(p.catalog.types)+63)/64)
+	c.types = make([]uint64, (len(r.catalog.types)+63)/64)
 	var suits, refused []int
-	for i := range p.catalog.types {
-		t := &p.catalog.types[i]
+	for i := range r.catalog.types {
+		t := &r.catalog.types[i]
 		if !t.Suits(&ask) {
 			continue
 		}
 		suits = append(suits, i)
-		sold, free := p.catalog.launched(t, kinds, c.zones, ask.Refused)
+		sold, free := r.catalog.launched(t, kinds, c.zones, ask.Refused)
 		if sold == 0 && t.soldIn(kinds)&c.zones != 0 {
 			refused = append(refused, i)
 		}
@@ -293,23 +307,23 @@ func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
 	}
 	switch {
 	case c.launchable != 0:
-		c.group = p.groupOf(b, ask)
+		c.group = r.groupOf(b, ask)
 	case len(suits) == 0:
-		c.reason = p.noneSuits(&ask, kinds)
+		c.reason = r.noneSuits(&ask, kinds)
 	case len(c.short) > 0:
-		c.reason, c.cause = p.noneNow(c.short, kinds, c.zones), CauseNoCapacity
+		c.reason, c.cause = r.catalog.noneNow(c.short, kinds, c.zones), CauseNoCapacity
 	case len(refused) > 0:
-		c.reason, c.cause = p.refusedAll(&ask, refused, kinds, c.zones), CauseLaunch
+		c.reason, c.cause = r.catalog.refusedAll(&ask, refused, kinds, c.zones), CauseLaunch
 	default:
-		c.reason = whyNotOffered(p.namesOf(suits), kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
+		c.reason = whyNotOffered(r.catalog.namesOf(suits), kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
 	}
 	return c
 }
 
 // noneSuits says that no instance type is what is asked for, or none that AWS offers where nodes
 // can be.
-func (p *packer) noneSuits(ask *constraints.Ask, kinds uint8) string {
-	if others := p.notOffered(ask); len(others) > 0 {
+func (r *router) noneSuits(ask *constraints.Ask, kinds uint8) string {
+	if others := r.notOffered(ask); len(others) > 0 {
 		return whyNotOffered(others, kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
 	}
 	reason := "has requirements that no instance type satisfies: " + strange(ask.Requirements)
@@ -342,32 +356,32 @@ func (c *catalog) launched(t *catalogType, kinds uint8, within uint64, refused c
 
 // refusedAll says that EC2 launches none of some instance types from the launch template that is
 // asked for.
-func (p *packer) refusedAll(ask *constraints.Ask, types []int, kinds uint8, within uint64) string {
-	t := &p.catalog.types[types[0]]
+func (c *catalog) refusedAll(ask *constraints.Ask, types []int, kinds uint8, within uint64) string {
+	t := &c.types[types[0]]
 	why := ""
 	for kind, name := range capacityTypeNames {
 		for rest := t.sold[kind] & within; rest != 0 && kinds&(1<<kind) != 0 && why == ""; rest &= rest - 1 {
-			why = ask.Refused.Why(constraints.Offering{InstanceType: t.Name, Zone: p.catalog.zones[bits.TrailingZeros64(rest)], CapacityType: name})
+			why = ask.Refused.Why(constraints.Offering{InstanceType: t.Name, Zone: c.zones[bits.TrailingZeros64(rest)], CapacityType: name})
 		}
 	}
-	return fmt.Sprintf("needs %s, but EC2 does not launch %s from it: %s", ask.Template, some(p.namesOf(types)), strings.TrimSuffix(why, "."))
+	return fmt.Sprintf("needs %s, but EC2 does not launch %s from it: %s", ask.Template, some(c.namesOf(types)), strings.TrimSuffix(why, "."))
 }
 
 // namesOf returns the names of some types.
-func (p *packer) namesOf(types []int) []string {
+func (c *catalog) namesOf(types []int) []string {
 	names := make([]string, 0, len(types))
 	for _, place := range types {
-		names = append(names, p.catalog.types[place].Name)
+		names = append(names, c.types[place].Name)
 	}
 	return names
 }
 
 // notOffered returns the names of types that suit, and that AWS offers in no zone where nodes can
 // be.
-func (p *packer) notOffered(ask *constraints.Ask) []string {
+func (r *router) notOffered(ask *constraints.Ask) []string {
 	var names []string
-	for i := range p.problem.NotOffered {
-		if t := &p.problem.NotOffered[i]; t.Suits(ask) {
+	for i := range r.problem.NotOffered {
+		if t := &r.problem.NotOffered[i]; t.Suits(ask) {
 			names = append(names, t.Name)
 		}
 	}
@@ -394,31 +408,32 @@ func strange(r constraints.Requirements) string {
 	return strings.Join(words, ", ")
 }
 
-func (p *packer) groupOf(b *budget, ask constraints.Ask) *group {
+// groupOf returns the nodes of a Provisioner that are launched in the same way.
+func (r *router) groupOf(b *budget, ask constraints.Ask) *group {
 	key := ask.Group()
-	if g, known := p.groups[key]; known {
+	if g, known := r.groups[key]; known {
 		return g
 	}
-	g := &group{ask: ask, provisioner: b, largest: make(amounts, len(p.resources.names)), demand: make(amounts, len(p.resources.names))}
-	for i := range p.catalog.types {
-		free := p.freeOf(g, &p.catalog.types[i])
+	g := &group{ask: ask, provisioner: b, largest: make(amounts, len(r.resources.names)), demand: make(amounts, len(r.resources.names))}
+	for i := range r.catalog.types {
+		free := r.freeOf(g, &r.catalog.types[i])
 		g.free = append(g.free, free)
-		for r := range free {
-			g.largest[r] = max(g.largest[r], free[r])
+		for resource := range free {
+			g.largest[resource] = max(g.largest[resource], free[resource])
 		}
 	}
-	g.parts = p.partsOf(g)
-	p.groups[key] = g
+	g.parts = r.partsOf(g)
+	r.groups[key] = g
 	return g
 }
 
 // freeOf returns what an instance of the group has left for pods.
-func (p *packer) freeOf(g *group, t *catalogType) amounts {
+func (r *router) freeOf(g *group, t *catalogType) amounts {
 	free := slices.Clone(t.capacity)
 	if g.ask.EphemeralStorage > 0 {
 		free[storage] = g.ask.EphemeralStorage
 	}
-	free.add(p.resources.of(g.ask.Resources), 1)
+	free.add(r.resources.of(g.ask.Resources), 1)
 	free[memory] -= hugePages(g.ask.Resources)
 	free.add(t.overhead, -1)
 	for _, d := range g.provisioner.daemons {

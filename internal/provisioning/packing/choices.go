@@ -20,7 +20,7 @@ func (p *packer) choices(g *group, a, b []uint64) []int32 {
 	if g.choices == nil {
 		g.choices, g.better = map[string][]int32{}, make([][]uint64, len(p.catalog.types))
 		if !p.thorough {
-			g.better = p.better(g)
+			g.better = p.catalog.better(g)
 		}
 	}
 	chosen := []int32{}
@@ -46,13 +46,13 @@ func common(first, second, third []uint64) bool {
 }
 
 // better returns, for each type, the mask of the types that do as well for any node of the group.
-func (p *packer) better(g *group) [][]uint64 {
-	types := p.catalog.types
+func (c *catalog) better(g *group) [][]uint64 {
+	types := c.types
 	masks := make([][]uint64, len(types))
 	for i := range types {
 		// Types are sorted by price, so no type that follows is cheaper.
 		for j := 0; j < len(types) && types[j].cheapest <= types[i].cheapest; j++ {
-			if j == i || !p.asGood(g, j, i) || j > i && p.asGood(g, i, j) {
+			if j == i || !c.asGood(g, j, i) || j > i && c.asGood(g, i, j) {
 				continue // of two that are equal, the first is as good as the second alone
 			}
 			for len(masks[i]) <= j/64 {
@@ -66,11 +66,11 @@ func (p *packer) better(g *group) [][]uint64 {
 
 // asGood reports whether the first type has as much for pods of the group as the second, costs no
 // more wherever the second is available, and takes no more of the limits.
-func (p *packer) asGood(g *group, first, second int) bool {
+func (c *catalog) asGood(g *group, first, second int) bool {
 	if !holds(g.free[first], g.free[second]) {
 		return false
 	}
-	f, s := &p.catalog.types[first], &p.catalog.types[second]
+	f, s := &c.types[first], &c.types[second]
 	if g.provisioner.bounded && (f.capacity[cpu] > s.capacity[cpu] || f.capacity[memory] > s.capacity[memory]) {
 		return false
 	}

@@ -89,15 +89,15 @@ type part struct {
 }
 
 // partsOf divides the types for a group.
-func (p *packer) partsOf(g *group) []*part {
+func (r *router) partsOf(g *group) []*part {
 	minded := slices.DeleteFunc(slices.Clone(g.provisioner.daemons), func(d *daemon) bool { return len(d.ports)+len(d.counts)+len(d.reserved) == 0 })
 	parts := map[string]*part{}
 	var order []*part
-	for place := range p.catalog.types {
-		running := slices.DeleteFunc(slices.Clone(minded), func(d *daemon) bool { return !d.runs(g, &p.catalog.types[place]) })
+	for place := range r.catalog.types {
+		running := slices.DeleteFunc(slices.Clone(minded), func(d *daemon) bool { return !d.runs(g, &r.catalog.types[place]) })
 		key := signature(minded, running)
 		if parts[key] == nil {
-			parts[key] = &part{make([]uint64, (len(p.catalog.types)+63)/64), p.neighbors(running)}
+			parts[key] = &part{make([]uint64, (len(r.catalog.types)+63)/64), r.topologies.neighbors(running)}
 			order = append(order, parts[key])
 		}
 		parts[key].types[place/64] |= 1 << (place % 64)
@@ -116,15 +116,15 @@ func signature(all, running []*daemon) string {
 }
 
 // divided splits a candidate by the parts of its group.
-func (p *packer) divided(c *candidate) []*candidate {
-	if c.group == nil {
-		return []*candidate{c}
+func (c *catalog) divided(of *candidate) []*candidate {
+	if of.group == nil {
+		return []*candidate{of}
 	}
 	var shares []*candidate
-	for _, part := range c.group.parts {
-		share := *c
+	for _, part := range of.group.parts {
+		share := *of
 		share.neighbors = part.neighbors
-		if len(c.group.parts) > 1 && !p.narrow(&share, part.types) {
+		if len(of.group.parts) > 1 && !c.narrow(&share, part.types) {
 			continue
 		}
 		shares = append(shares, &share)
@@ -133,34 +133,34 @@ func (p *packer) divided(c *candidate) []*candidate {
 }
 
 // narrow leaves a candidate some types, and is false if there are none.
-func (p *packer) narrow(c *candidate, to []uint64) bool {
-	all, admitted := c.types, c.kinds
-	c.types, c.launchable, c.kinds = make([]uint64, len(all)), 0, 0
+func (c *catalog) narrow(of *candidate, to []uint64) bool {
+	all, admitted := of.types, of.kinds
+	of.types, of.launchable, of.kinds = make([]uint64, len(all)), 0, 0
 	for word := range all {
-		c.types[word] = all[word] & to[word]
-		for rest := c.types[word]; rest != 0; rest &= rest - 1 {
-			t := &p.catalog.types[word*64+bits.TrailingZeros64(rest)]
-			zones := t.inZones(admitted) & c.zones
-			c.launchable |= zones
-			c.kinds |= t.ofKinds(admitted, zones)
+		of.types[word] = all[word] & to[word]
+		for rest := of.types[word]; rest != 0; rest &= rest - 1 {
+			t := &c.types[word*64+bits.TrailingZeros64(rest)]
+			zones := t.inZones(admitted) & of.zones
+			of.launchable |= zones
+			of.kinds |= t.ofKinds(admitted, zones)
 		}
 	}
-	return c.launchable != 0
+	return of.launchable != 0
 }
 
-func (p *packer) neighbors(daemons []*daemon) neighbors {
+func (s *topologies) neighbors(daemons []*daemon) neighbors {
 	var n neighbors
 	for _, d := range daemons {
 		n.ports = append(n.ports, d.ports...)
 		for _, place := range d.counts {
-			if p.topologies.all[place].axis == byNode {
+			if s.all[place].axis == byNode {
 				n.counted.add(place, 1)
 			} else {
 				n.crowd = append(n.crowd, place)
 			}
 		}
 		for _, place := range d.reserved {
-			if p.topologies.all[place].axis == byNode {
+			if s.all[place].axis == byNode {
 				n.owners.add(place, 1)
 			} else {
 				n.keepers = append(n.keepers, place)

@@ -68,7 +68,7 @@ type fit struct {
 }
 
 // slack returns how many more pods fit without another type.
-func (p *packer) slack(n *node, a *attempt, s scope) int64 {
+func (c *catalog) slack(n *node, a *attempt, s scope) int64 {
 	if n.types[n.chosen/64]&a.candidate.types[n.chosen/64]&(1<<(n.chosen%64)) == 0 {
 		return 0
 	}
@@ -76,7 +76,7 @@ func (p *packer) slack(n *node, a *attempt, s scope) int64 {
 	if count == 0 || n.zones&s.zones == n.zones && n.kinds&s.kinds == n.kinds {
 		return count
 	}
-	if p.catalog.types[n.chosen].price(n.zones&s.zones, n.kinds&s.kinds) > n.price+epsilon {
+	if c.types[n.chosen].price(n.zones&s.zones, n.kinds&s.kinds) > n.price+epsilon {
 		return 0
 	}
 	return count
@@ -94,7 +94,7 @@ func (p *packer) grown(n *node, a *attempt, s scope, ahead int64, most float64) 
 			return best // all that follow are dearer still
 		}
 		count := times(n.group.free[place], n.used, a.class.request, ahead)
-		if count == 0 || !holds(n.group.free[place], n.used) || !p.affordable(n, t) {
+		if count == 0 || !holds(n.group.free[place], n.used) || !p.catalog.affordable(n, t) {
 			continue
 		}
 		price := t.price(zones, kinds)
@@ -111,7 +111,7 @@ const epsilon = 1e-9
 
 // affordable reports whether the provisioner stays within its limits with a type in place of the
 // one that the node has.
-func (p *packer) affordable(n *node, t *catalogType) bool {
+func (c *catalog) affordable(n *node, t *catalogType) bool {
 	b := n.group.provisioner
 	if !b.bounded {
 		return true
@@ -119,7 +119,7 @@ func (p *packer) affordable(n *node, t *catalogType) bool {
 	for _, r := range []int{cpu, memory} {
 		had := int64(0)
 		if len(n.content) > 0 {
-			had = p.catalog.types[n.chosen].capacity[r]
+			had = c.types[n.chosen].capacity[r]
 		}
 		if t.capacity[r]-had > b.left[r] {
 			return false
@@ -129,7 +129,7 @@ func (p *packer) affordable(n *node, t *catalogType) bool {
 }
 
 // charge moves the node's share of the limits to another type.
-func (p *packer) charge(n *node, kind int) {
+func (c *catalog) charge(n *node, kind int) {
 	b := n.group.provisioner
 	if !b.bounded {
 		n.chosen = kind
@@ -138,9 +138,9 @@ func (p *packer) charge(n *node, kind int) {
 	for _, r := range []int{cpu, memory} {
 		before := b.left[r]
 		if len(n.content) > 0 {
-			b.left[r] += p.catalog.types[n.chosen].capacity[r]
+			b.left[r] += c.types[n.chosen].capacity[r]
 		}
-		if b.left[r] -= p.catalog.types[kind].capacity[r]; b.left[r] > before {
+		if b.left[r] -= c.types[kind].capacity[r]; b.left[r] > before {
 			b.returns++
 		}
 	}
@@ -152,16 +152,16 @@ func (p *packer) charge(n *node, kind int) {
 
 // cheapest returns the cheapest type that suits what is on the node, within the limits, and its
 // price.
-func (p *packer) cheapest(n *node) (int, float64) {
+func (c *catalog) cheapest(n *node) (int, float64) {
 	best, price := -1, math.Inf(1)
 	for word := range n.types {
 		for rest := n.types[word]; rest != 0; rest &= rest - 1 {
 			place := word*64 + bits.TrailingZeros64(rest)
-			t := &p.catalog.types[place]
+			t := &c.types[place]
 			if t.cheapest >= price {
 				return best, price
 			}
-			if !holds(n.group.free[place], n.used) || !p.affordable(n, t) {
+			if !holds(n.group.free[place], n.used) || !c.affordable(n, t) {
 				continue
 			}
 			if costs := t.price(n.zones, n.kinds); costs < price {

@@ -14,18 +14,15 @@ import (
 // packer is the state of one call of Pack: what was read of the problem, and below it what was
 // decided so far.
 type packer struct {
-	problem    *Problem
 	resources  *resourceIndex
 	topologies *topologies
 	catalog    *catalog
+	router     *router
 	classes    []*class
 	deferred   []*corev1.Pod
 	there      []standing
-	routes     map[string]*route
-	groups     map[string]*group
 
 	appetite appetite
-	budgets  []*budget
 	existing []*node
 	opened   []*node
 	refusals map[refusalsKey]*refusals
@@ -83,16 +80,17 @@ const (
 )
 
 func newPacker(problem *Problem) *packer {
-	p := &packer{
-		problem: problem, resources: newResourceIndex(), topologies: newTopologies(problem.Namespaces), routes: map[string]*route{}, groups: map[string]*group{},
+	p := &packer{resources: newResourceIndex(), topologies: newTopologies(problem.Namespaces)}
+	p.router = &router{
+		problem: problem, resources: p.resources, topologies: p.topologies, routes: map[string]*route{}, groups: map[string]*group{},
 	}
 	limited := false
 	for i := range problem.Provisioners {
-		p.budgets = append(p.budgets, &budget{Provisioner: &problem.Provisioners[i]})
-		p.budgets[i].begin()
-		limited = limited || p.budgets[i].bounded
+		p.router.budgets = append(p.router.budgets, &budget{Provisioner: &problem.Provisioners[i]})
+		p.router.budgets[i].begin()
+		limited = limited || p.router.budgets[i].bounded
 	}
-	slices.SortFunc(p.budgets, func(a, b *budget) int {
+	slices.SortFunc(p.router.budgets, func(a, b *budget) int {
 		return constraints.Before(&a.Provisioner.Provisioner, &b.Provisioner.Provisioner)
 	})
 	k := &classifier{resources: p.resources, topologies: p.topologies, counted: map[string][]int32{}}
@@ -104,13 +102,14 @@ func newPacker(problem *Problem) *packer {
 		p.there = append(p.there, s)
 	}
 	daemons := map[*corev1.Pod]*daemon{}
-	for _, b := range p.budgets {
+	for _, b := range p.router.budgets {
 		b.daemons = k.daemons(b.Daemons, daemons)
 	}
 	var looked []Pod
 	looked, p.deferred = sliced(problem.Pods, problem.MaxPods)
 	p.classes = k.classes(looked, limited)
 	p.catalog = newCatalog(problem, p.resources)
+	p.router.catalog, p.topologies.catalog = p.catalog, p.catalog
 	for _, d := range daemons {
 		k.settle(d)
 	}
@@ -131,11 +130,11 @@ func newPacker(problem *Problem) *packer {
 // begin forgets what was decided.
 func (p *packer) begin(appetite appetite) {
 	p.appetite, p.existing, p.opened = appetite, nil, nil
-	for _, b := range p.budgets {
+	for _, b := range p.router.budgets {
 		b.begin()
 	}
 	p.refusals = map[refusalsKey]*refusals{}
-	for _, g := range p.groups {
+	for _, g := range p.router.groups {
 		g.nodes, g.demand = nil, make(amounts, len(p.resources.names))
 	}
 	for _, t := range p.topologies.all {
@@ -176,12 +175,12 @@ func (p *packer) addExisting(s *standing) {
 		p.inhabitedKinds |= n.kinds
 	}
 	for _, t := range p.topologies.all {
-		if t.relation == spread && t.axis != byNode && t.knows(n) && p.countsOn(t, n) {
+		if t.relation == spread && t.axis != byNode && t.knows(n) && p.topologies.countsOn(t, n) {
 			t.domains |= 1 << n.scope().domain(t)
 		}
 	}
 	for i := range s.Pods {
-		p.count(n, s.counts[i], s.reserved[i], 1)
+		p.topologies.count(n, s.counts[i], s.reserved[i], 1)
 	}
 	p.existing = append(p.existing, n)
 }
@@ -194,8 +193,8 @@ func (p *packer) foresee() {
 			continue
 		}
 		for _, way := range c.ways {
-			for _, candidate := range p.route(way).candidates {
-				if candidate.group == nil || !p.tolerated(c, candidate.group) {
+			for _, candidate := range p.router.route(way).candidates {
+				if candidate.group == nil || !c.tolerates(candidate.group) {
 					continue
 				}
 				candidate.group.zones |= candidate.launchable
@@ -209,21 +208,21 @@ func (p *packer) foresee() {
 	}
 	for _, t := range p.topologies.all {
 		if t.relation == spread && t.axis != byNode {
-			t.domains |= p.openable(t)
+			t.domains |= p.router.openable(t)
 		}
 	}
 }
 
 // openable returns the domains of a spread in which new nodes may appear.
-func (p *packer) openable(t *topology) uint64 {
+func (r *router) openable(t *topology) uint64 {
 	var zones, kinds uint64
-	for _, g := range p.groups {
+	for _, g := range r.groups {
 		if t.over(g.ask.Taints) {
 			zones |= g.zones
 			kinds |= uint64(g.kinds)
 		}
 	}
-	domains, key, of := zones, corev1.LabelTopologyZone, p.catalog.zonesIn
+	domains, key, of := zones, corev1.LabelTopologyZone, r.catalog.zonesIn
 	if t.axis == byCapacityType {
 		domains, key, of = kinds, provisioningv1.LabelCapacityType, kindsIn
 	}
@@ -237,7 +236,8 @@ func (p *packer) openable(t *topology) uint64 {
 	return domains & admitted
 }
 
-func (p *packer) tolerated(c *class, g *group) bool {
+// tolerates reports whether the pods of the class tolerate the taints of a group.
+func (c *class) tolerates(g *group) bool {
 	tolerated, _ := constraints.Tolerates(&c.pod().Spec, g.ask.Taints)
 	return tolerated
 }
@@ -268,14 +268,14 @@ func (p *packer) place(c *class) bool {
 	before := c.placed
 	for level := range c.levels {
 		for _, way := range c.ways {
-			r := p.route(way)
+			r := p.router.route(way)
 			for a := p.attempt(c, r, nil, &c.levels[level]); c.left() > 0 && p.stepOntoExisting(a); {
 			}
 			for _, candidate := range r.candidates {
 				if c.left() == 0 {
 					return true
 				}
-				if candidate.group == nil || !p.tolerated(c, candidate.group) {
+				if candidate.group == nil || !c.tolerates(candidate.group) {
 					continue
 				}
 				for a := p.attempt(c, r, candidate, &c.levels[level]); c.left() > 0 && p.step(a); {
@@ -323,8 +323,8 @@ func (c *catalog) mask(zones []string) uint64 {
 
 // step puts some pods of the class where they cost least, and says whether it found a place.
 func (p *packer) step(a *attempt) bool {
-	scopes := p.scopes(a)
-	ahead := p.ahead(a.class)
+	scopes := p.topologies.scopes(a)
+	ahead := a.class.ahead()
 	for _, s := range scopes {
 		if p.intoSlack(a, s) {
 			return true
@@ -357,7 +357,7 @@ func (p *packer) step(a *attempt) bool {
 
 // ahead returns how many pods of the class's size must still be placed. It counts what others of
 // the group ask for as so many of them.
-func (p *packer) ahead(c *class) int64 {
+func (c *class) ahead() int64 {
 	if c.first == nil {
 		return c.left()
 	}
@@ -369,7 +369,7 @@ func (p *packer) stepOntoExisting(a *attempt) bool {
 	if len(p.existing) == 0 {
 		return false
 	}
-	for _, s := range p.scopes(a) {
+	for _, s := range p.topologies.scopes(a) {
 		if p.ontoExisting(a, s) {
 			return true
 		}
@@ -381,10 +381,10 @@ func (p *packer) ontoExisting(a *attempt, s scope) bool {
 	for ; s.cursor.existing < len(p.existing); s.cursor.existing++ {
 		n := p.existing[s.cursor.existing]
 		count := times(n.free, n.used, a.class.request, s.bound)
-		if count == 0 || !s.holds(n, a) || !p.suits(n, a) {
+		if count == 0 || !s.holds(n, a) || !a.suits(n) {
 			continue
 		}
-		if count = min(count, p.nodeRoom(n, a)); count > 0 {
+		if count = min(count, p.topologies.nodeRoom(n, a)); count > 0 {
 			p.commit(n, a, s, count)
 			return true
 		}
@@ -395,7 +395,7 @@ func (p *packer) ontoExisting(a *attempt, s scope) bool {
 // suits reports whether the class may go to an existing node. A node that was launched for pods
 // that name a launch template is not for pods that name none, and the other way round: the launch
 // template is the one that the node's provisioner would launch the pod's node from.
-func (p *packer) suits(n *node, a *attempt) bool {
+func (a *attempt) suits(n *node) bool {
 	if n.existing.Closed || !a.route.way.Admit(n.existing.Labels) || a.class.zones != nil && n.zones&a.zones == 0 {
 		return false
 	}
@@ -416,11 +416,11 @@ func (p *packer) intoSlack(a *attempt, s scope) bool {
 		if n.zones&s.zones == 0 || n.kinds&s.kinds == 0 {
 			continue
 		}
-		count := p.slack(n, a, s)
+		count := p.catalog.slack(n, a, s)
 		if count == 0 {
 			continue
 		}
-		if count = min(count, p.nodeRoom(n, a)); count > 0 {
+		if count = min(count, p.topologies.nodeRoom(n, a)); count > 0 {
 			p.commit(n, a, s, count)
 			return true
 		}
@@ -439,7 +439,7 @@ func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 		if !p.thorough && refusals.cover(s.cursor.growth, now) || n.zones&s.zones == 0 || n.kinds&s.kinds == 0 || times(n.group.largest, n.used, a.class.request, 1) == 0 {
 			continue
 		}
-		room := p.nodeRoom(n, a)
+		room := p.topologies.nodeRoom(n, a)
 		if room == 0 {
 			continue
 		}
@@ -458,7 +458,7 @@ func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 // fresh returns how well a new node would do.
 func (p *packer) fresh(a *attempt, s scope, ahead int64) fit {
 	n := p.blank(a)
-	if p.nodeRoom(n, a) == 0 || p.crowded(a, s) {
+	if p.topologies.nodeRoom(n, a) == 0 || p.topologies.crowded(a, s) {
 		return fit{}
 	}
 	return p.grown(n, a, s, ahead, math.Inf(1))
@@ -474,13 +474,13 @@ func (p *packer) blank(a *attempt) *node {
 
 // crowded reports whether the daemons of a new node and the pods of its domain, including the class
 // itself, would keep each other out.
-func (p *packer) crowded(a *attempt, s scope) bool {
+func (s *topologies) crowded(a *attempt, in scope) bool {
 	return slices.ContainsFunc(a.candidate.crowd, func(place int32) bool {
-		t := p.topologies.all[place]
-		return t.owners[s.domain(t)] > 0 || slices.Contains(a.wanted.apart, place)
+		t := s.all[place]
+		return t.owners[in.domain(t)] > 0 || slices.Contains(a.wanted.apart, place)
 	}) || slices.ContainsFunc(a.candidate.keepers, func(place int32) bool {
-		t := p.topologies.all[place]
-		return t.counts[s.domain(t)] > 0 || slices.Contains(a.class.counts, place)
+		t := s.all[place]
+		return t.counts[in.domain(t)] > 0 || slices.Contains(a.class.counts, place)
 	})
 }
 
@@ -489,8 +489,8 @@ func (p *packer) open(a *attempt, s scope, f fit) {
 	n.types, n.ports, n.counted, n.owners = slices.Clone(n.types), slices.Clone(n.ports), slices.Clone(n.counted), slices.Clone(n.owners)
 	p.opened = append(p.opened, n)
 	n.group.nodes = append(n.group.nodes, n)
-	p.commit(n, a, s, min(f.count, p.nodeRoom(n, a), s.bound))
-	p.count(n, a.candidate.crowd, a.candidate.keepers, 1)
+	p.commit(n, a, s, min(f.count, p.topologies.nodeRoom(n, a), s.bound))
+	p.topologies.count(n, a.candidate.crowd, a.candidate.keepers, 1)
 	for _, at := range a.candidate.counted {
 		p.topologies.all[at.topology].total += at.number
 	}
@@ -507,12 +507,12 @@ func (p *packer) commit(n *node, a *attempt, s scope, count int64) {
 		}
 		n.zones &= s.zones
 		n.kinds &= s.kinds
-		kind, price := p.cheapest(n)
-		p.charge(n, kind)
+		kind, price := p.catalog.cheapest(n)
+		p.catalog.charge(n, kind)
 		n.price = price
 	}
 	n.content = append(n.content, content{c, c.placed, c.placed + int(count)})
-	p.count(n, c.counts, c.reserved, count)
+	p.topologies.count(n, c.counts, c.reserved, count)
 	c.placed += int(count)
 	if c.first != nil {
 		c.first.demand.add(c.request, -count)

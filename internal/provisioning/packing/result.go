@@ -92,21 +92,21 @@ func (p *packer) options(n *node) []Option {
 			}
 			larger := n.group.provisioner.bounded && (t.capacity[cpu] > chosen.capacity[cpu] || t.capacity[memory] > chosen.capacity[memory])
 			if t.Architecture == chosen.Architecture && !larger && holds(n.group.free[place], n.used) {
-				options = p.appendOfferings(options, t, n)
+				options = p.catalog.appendOfferings(options, t, n)
 			}
 		}
 	}
 	return firstOptions(options)
 }
 
-func (p *packer) appendOfferings(options []Option, t *catalogType, n *node) []Option {
+func (c *catalog) appendOfferings(options []Option, t *catalogType, n *node) []Option {
 	for kind, name := range capacityTypeNames {
 		if n.kinds&(1<<kind) == 0 {
 			continue
 		}
 		for rest := t.zones[kind] & n.zones; rest != 0; rest &= rest - 1 {
 			zone := bits.TrailingZeros64(rest)
-			options = append(options, Option{t.Name, p.catalog.zones[zone], name, t.prices[kind][zone]})
+			options = append(options, Option{t.Name, c.zones[zone], name, t.prices[kind][zone]})
 		}
 	}
 	return options
@@ -124,12 +124,12 @@ func (p *packer) explain(c *class) (string, Cause) {
 	if c.reason != "" {
 		return c.reason, CauseIncompatible
 	}
-	if len(p.budgets) == 0 {
+	if len(p.router.budgets) == 0 {
 		return "waits, because the cluster has no Provisioner", CauseNoProvisioner
 	}
 	var reasons []string
 	cause := CauseIncompatible
-	r := p.route(c.ways[len(c.ways)-1])
+	r := p.router.route(c.ways[len(c.ways)-1])
 	for _, candidate := range r.candidates {
 		reason, of := candidate.reason, candidate.cause
 		if reason == "" {
@@ -162,7 +162,7 @@ func (p *packer) obstacle(c *class, r *route, candidate *candidate) (string, Cau
 	if reason := p.tooLarge(a); reason != "" {
 		return reason, CauseTooLarge
 	}
-	if len(p.scopes(a)) == 0 {
+	if len(p.topologies.scopes(a)) == 0 {
 		return "has affinities or topology spread constraints over zones or capacity types that cannot be " +
 			"satisfied with the current placement of pods", CauseTopology
 	}
@@ -170,7 +170,7 @@ func (p *packer) obstacle(c *class, r *route, candidate *candidate) (string, Cau
 	if blank.portRoom(c.ports) == 0 {
 		return "uses a host port that a DaemonSet uses on every node", CauseIncompatible
 	}
-	if p.nodeRoom(blank, a) == 0 {
+	if p.topologies.nodeRoom(blank, a) == 0 {
 		return "has an anti-affinity to pods that every new node would run, or an affinity to pods whose nodes " +
 			"have no room for it", CauseTopology
 	}
@@ -232,33 +232,33 @@ func (p *packer) short(a *attempt) string {
 	if len(large) == 0 {
 		return ""
 	}
-	return p.noneNow(large, a.candidate.asked, zones)
+	return p.catalog.noneNow(large, a.candidate.asked, zones)
 }
 
 // mostNamed bounds how many instance types and zones a reason names.
 const mostNamed = 3
 
 // noneNow says that AWS has none of some instance types now, or that the account may have none.
-func (p *packer) noneNow(types []int, kinds uint8, within uint64) string {
+func (c *catalog) noneNow(types []int, kinds uint8, within uint64) string {
 	var zones uint64
 	whys := map[string]bool{}
 	for _, place := range types {
-		t := &p.catalog.types[place]
+		t := &c.types[place]
 		zones |= (t.soldIn(kinds) &^ t.inZones(kinds)) & within
 		for _, offering := range t.Offerings {
-			kind, zone := slices.Index(capacityTypeNames[:], offering.CapacityType), p.catalog.zone(offering.Zone)
+			kind, zone := slices.Index(capacityTypeNames[:], offering.CapacityType), c.zone(offering.Zone)
 			if offering.Unavailable && kind >= 0 && zone >= 0 && kinds&(1<<kind) != 0 && within&(1<<zone) != 0 {
 				whys[offering.Why] = true
 			}
 		}
 	}
 	var in []string
-	for place, zone := range p.catalog.zones {
+	for place, zone := range c.zones {
 		if zones&(1<<place) != 0 {
 			in = append(in, zone)
 		}
 	}
-	what := fmt.Sprintf("%s, %s, in %s", some(p.namesOf(types)), kindNames(kinds), some(in))
+	what := fmt.Sprintf("%s, %s, in %s", some(c.namesOf(types)), kindNames(kinds), some(in))
 	if why := slices.Sorted(maps.Keys(whys)); len(why) > 0 && why[0] != "" {
 		return fmt.Sprintf("needs an instance that AWS currently does not launch for this account: %s: %s. "+
 			"Slipway retries within minutes", what, strings.TrimSuffix(why[0], "."))

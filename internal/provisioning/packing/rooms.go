@@ -13,17 +13,17 @@ import (
 
 // domainRoom returns how many pods of the class the topologies over zones and capacity types
 // currently admit in a scope.
-func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
+func (s *topologies) domainRoom(a *attempt, in scopeKey) int64 {
 	room := int64(unbounded)
-	for t, place := range p.over(a.wanted.spread, in) {
+	for t, place := range s.over(a.wanted.spread, in) {
 		room = min(room, spreadRoom(t.counts[in.domain(t)], t.fewest(), t.maxSkew, a.class.counted(place)))
 	}
-	for t, place := range p.over(a.wanted.together, in) {
+	for t, place := range s.over(a.wanted.together, in) {
 		if t.counts[in.domain(t)] == 0 && (t.total > 0 || !a.class.counted(place)) && !a.brings(place) {
 			return 0
 		}
 	}
-	for t, place := range p.over(a.wanted.apart, in) {
+	for t, place := range s.over(a.wanted.apart, in) {
 		if t.counts[in.domain(t)] > 0 {
 			return 0
 		}
@@ -31,7 +31,7 @@ func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
 			room = min(room, 1)
 		}
 	}
-	for t := range p.over(a.class.counts, in) {
+	for t := range s.over(a.class.counts, in) {
 		if t.owners[in.domain(t)] > 0 {
 			return 0
 		}
@@ -40,10 +40,10 @@ func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
 }
 
 // over iterates over the given topologies that count by domains of a scope, with their places.
-func (p *packer) over(places []int32, in scopeKey) iter.Seq2[*topology, int32] {
+func (s *topologies) over(places []int32, in scopeKey) iter.Seq2[*topology, int32] {
 	return func(yield func(*topology, int32) bool) {
 		for _, place := range places {
-			if t := p.topologies.all[place]; in.has(t.axis) && !yield(t, place) {
+			if t := s.all[place]; in.has(t.axis) && !yield(t, place) {
 				return
 			}
 		}
@@ -56,22 +56,22 @@ func (a *attempt) brings(place int32) bool {
 }
 
 // nodeRoom returns how many pods of the class the topologies and ports currently admit on a node.
-func (p *packer) nodeRoom(n *node, a *attempt) int64 {
+func (s *topologies) nodeRoom(n *node, a *attempt) int64 {
 	room := n.portRoom(a.class.ports)
 	for _, place := range a.wanted.spread {
-		if t := p.topologies.all[place]; t.axis == byNode {
+		if t := s.all[place]; t.axis == byNode {
 			// A new node has none, so that none are the fewest.
 			room = min(room, spreadRoom(n.counted.of(place), 0, t.maxSkew, a.class.counted(place)))
 		}
 	}
 	for _, place := range a.wanted.together {
-		if t := p.topologies.all[place]; t.axis == byNode && n.counted.of(place) == 0 && (t.total > 0 || !a.class.counted(place)) {
+		if t := s.all[place]; t.axis == byNode && n.counted.of(place) == 0 && (t.total > 0 || !a.class.counted(place)) {
 			return 0
 		}
 	}
 	for _, place := range a.wanted.apart {
 		switch {
-		case p.topologies.all[place].axis != byNode:
+		case s.all[place].axis != byNode:
 		case n.counted.of(place) > 0:
 			return 0
 		case a.class.counted(place):
@@ -118,21 +118,21 @@ func (c *class) counted(place int32) bool {
 // count adds pods on a node to the topologies that count them, and to the topologies that they keep
 // others apart by. The domain of a node is settled before it gets pods that some topology counts by
 // domains.
-func (p *packer) count(n *node, counted, reserved []int32, number int64) {
+func (s *topologies) count(n *node, counted, reserved []int32, number int64) {
 	for _, place := range counted {
-		switch t := p.topologies.all[place]; {
+		switch t := s.all[place]; {
 		case t.axis == byNode:
 			t.total += number
 			n.counted.add(place, number)
 		case t.knows(n):
 			t.total += number
-			if p.countsOn(t, n) {
+			if s.countsOn(t, n) {
 				t.counts[n.scope().domain(t)] += number
 			}
 		}
 	}
 	for _, place := range reserved {
-		switch t := p.topologies.all[place]; {
+		switch t := s.all[place]; {
 		case t.axis == byNode:
 			n.owners.add(place, number)
 		case t.knows(n):
@@ -144,13 +144,13 @@ func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 // countsOn reports whether the topology counts the pods of a node: a spread is over the nodes that
 // the pod with the spread might be on. The future labels of a new node are read from the type that
 // it has for now.
-func (p *packer) countsOn(t *topology, n *node) bool {
+func (s *topologies) countsOn(t *topology, n *node) bool {
 	if n.existing != nil && !t.over(n.existing.Taints) || n.group != nil && !t.over(n.group.ask.Taints) {
 		return false
 	}
 	return len(t.nodes) == 0 || slices.ContainsFunc(t.nodes, func(way constraints.Requirements) bool {
 		for key, set := range way {
-			if value, present := p.label(n, key); !set.Admits(value, present) {
+			if value, present := s.catalog.label(n, key); !set.Admits(value, present) {
 				return false
 			}
 		}
@@ -159,16 +159,16 @@ func (p *packer) countsOn(t *topology, n *node) bool {
 }
 
 // label returns the value of a node's label, and whether the node has it.
-func (p *packer) label(n *node, key string) (string, bool) {
+func (c *catalog) label(n *node, key string) (string, bool) {
 	if n.existing != nil {
 		value, present := n.existing.Labels[key]
 		return value, present
 	}
-	t := &p.catalog.types[n.chosen]
+	t := &c.types[n.chosen]
 	key = constraints.CanonicalKey(key)
 	switch key {
 	case corev1.LabelTopologyZone:
-		return p.catalog.zones[bits.TrailingZeros64(n.zones)], true
+		return c.zones[bits.TrailingZeros64(n.zones)], true
 	case provisioningv1.LabelCapacityType:
 		return capacityTypeNames[bits.TrailingZeros8(n.kinds)], true
 	case corev1.LabelInstanceTypeStable:

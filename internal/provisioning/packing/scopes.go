@@ -40,19 +40,19 @@ func (k scopeKey) holds(n *node, a *attempt) bool {
 
 // scopes returns one scope for all domains if no topology counts by them. Otherwise it returns one
 // per domain that the topologies admit, the emptiest first.
-func (p *packer) scopes(a *attempt) []scope {
+func (s *topologies) scopes(a *attempt) []scope {
 	var scopes []scope
 	for _, zones := range a.parts(a.zones, a.zonal, byZone) {
 		for _, kinds := range a.parts(uint64(a.kinds), a.kindly, byCapacityType) {
 			key := scopeKey{zones, uint8(kinds)} //nolint:gosec // a mask of capacity types
-			room := p.domainRoom(a, key)
+			room := s.domainRoom(a, key)
 			if room == 0 {
 				continue
 			}
 			if a.cursors[key] == nil {
 				a.cursors[key] = &cursor{}
 			}
-			scopes = append(scopes, scope{key, min(room, a.class.left()), p.crowd(a.class, key), a.cursors[key]})
+			scopes = append(scopes, scope{key, min(room, a.class.left()), s.crowd(a.class, key), a.cursors[key]})
 		}
 	}
 	slices.SortStableFunc(scopes, func(a, b scope) int { return cmp.Compare(a.crowd, b.crowd) })
@@ -76,9 +76,9 @@ func (a *attempt) parts(mask uint64, divided bool, over axis) []uint64 {
 }
 
 // crowd returns how many pods the spreads that count the class have in a domain.
-func (p *packer) crowd(c *class, in scopeKey) int64 {
+func (s *topologies) crowd(c *class, in scopeKey) int64 {
 	var crowd int64
-	for t := range p.over(c.counts, in) {
+	for t := range s.over(c.counts, in) {
 		if t.relation == spread {
 			crowd += t.counts[in.domain(t)]
 		}

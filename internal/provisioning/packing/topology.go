@@ -102,6 +102,8 @@ type topologies struct {
 	byPair  map[string][]int32
 	general []int32
 	names   map[string]map[string]string
+	// catalog gives the labels of new nodes.
+	catalog *catalog
 }
 
 func newTopologies(namespaces map[string]map[string]string) *topologies {
