@@ -156,9 +156,9 @@ func (r reported) unsettled(replicas int) error {
 }
 
 // otherConfiguration returns which instance does not run what the spec asks for.
-func (o *observer) otherConfiguration(wanted configuration) error {
-	for _, id := range o.facts.running() {
-		if is := o.facts.instances[id].configuration; is != wanted {
+func (f *facts) otherConfiguration(wanted configuration) error {
+	for _, id := range f.running() {
+		if is := f.instances[id].configuration; is != wanted {
 			return fmt.Errorf("instance %s runs %+v, and the spec asks for %+v", id, is, wanted)
 		}
 	}
@@ -166,12 +166,12 @@ func (o *observer) otherConfiguration(wanted configuration) error {
 }
 
 // oldToken says that a version has another join token than the present one.
-func (o *observer) oldToken(version ec2types.LaunchTemplateVersion) error {
+func (f *facts) oldToken(version ec2types.LaunchTemplateVersion) error {
 	text, err := base64.StdEncoding.DecodeString(ptr.Deref(version.LaunchTemplateData.UserData, ""))
 	if err != nil {
 		return fmt.Errorf("reading the user data of version %d: %w", *version.VersionNumber, err)
 	}
-	if token := tokenText(o.facts.tokens); !bytes.Contains(text, []byte(token)) {
+	if token := tokenText(f.tokens); !bytes.Contains(text, []byte(token)) {
 		return fmt.Errorf("version %d does not have the present join token %s", *version.VersionNumber, token)
 	}
 	return nil

@@ -67,9 +67,9 @@ func scaleManaged(ctx context.Context, w *World, o *observer) (string, error) {
 }
 
 // condemn notes that the nodes of a node group end without Slipway's doing.
-func (o *observer) condemn(group string) {
-	o.facts.managed.condemned[group], o.facts.managed.scaled = true, nil
-	for _, instance := range o.facts.instances {
+func (f *facts) condemn(group string) {
+	f.managed.condemned[group], f.managed.scaled = true, nil
+	for _, instance := range f.instances {
 		if instance.group == group {
 			instance.excused = true
 		}
@@ -87,7 +87,7 @@ func deleteNodegroup(ctx context.Context, w *World, o *observer) (string, error)
 		return "", nil // it is being updated
 	}
 	if err == nil {
-		o.condemn(*owned[0].NodegroupName)
+		o.facts.condemn(*owned[0].NodegroupName)
 	}
 	return "somebody deletes node group " + *owned[0].NodegroupName, err
 }
@@ -106,7 +106,7 @@ func deleteTemplate(ctx context.Context, w *World, o *observer) (string, error) 
 	o.facts.managed.lost[id] = true
 	for _, group := range o.aws.ownedNodegroups() {
 		if group.LaunchTemplate != nil && *group.LaunchTemplate.Id == id {
-			o.condemn(*group.NodegroupName)
+			o.facts.condemn(*group.NodegroupName)
 		}
 	}
 	_, err := w.person.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &id})

@@ -104,20 +104,20 @@ func afterCallManaged(o *observer, action string) {
 	switch action {
 	case "CreateNodegroup", "CreateLaunchTemplate", "CreateTags", "TagResource":
 		o.atMost(len(o.aws.ownedNodegroups()), 1+len(o.facts.managed.lost))
-		o.nodegroupVersionsInUse()
+		nodegroupVersionsInUse(o)
 	case "CreateLaunchTemplateVersion":
 		o.twins()
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
-		o.nodegroupVersionsInUse()
+		nodegroupVersionsInUse(o)
 	case "UpdateNodegroupVersion":
-		o.nodegroupVersionsInUse()
-		o.updatedInVain()
+		nodegroupVersionsInUse(o)
+		updatedInVain(o)
 	}
 }
 
 // nodegroupVersionsInUse checks that the versions of node groups, and those that their updates lead
 // to, exist. EKS launches from a copy, but is not well without the original.
-func (o *observer) nodegroupVersionsInUse() {
+func nodegroupVersionsInUse(o *observer) {
 	used := usedVersions{}
 	add := func(group awssim.Nodegroup, version string) {
 		number, err := strconv.ParseInt(version, 10, 64)
@@ -141,7 +141,7 @@ func (o *observer) nodegroupVersionsInUse() {
 
 // updatedInVain checks that an update which replaces nodes leads to another configuration than the
 // node group has. One whose nodes cannot join may need another join token.
-func (o *observer) updatedInVain() {
+func updatedInVain(o *observer) {
 	for _, group := range o.aws.ownedNodegroups() {
 		update := underWay(group)
 		unable := slices.ContainsFunc(group.Health.Issues, func(issue ekstypes.Issue) bool { return issue.Code == ekstypes.NodegroupIssueCodeNodeCreationFailure })
@@ -187,11 +187,11 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	if !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.RolledOutCondition) {
 		return fmt.Errorf("the pool is not rolled out: %+v", meta.FindStatusCondition(pool.Status.Conditions, infrav1.RolledOutCondition))
 	}
-	return errors.Join(o.otherSettings(pool, group), o.otherVersion(pool, machinePool, group))
+	return errors.Join(otherSettings(o, pool, group), o.otherVersion(pool, machinePool, group))
 }
 
 // otherSettings returns how the settings of a node group differ from the spec.
-func (o *observer) otherSettings(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) error {
+func otherSettings(o *observer, pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) error {
 	if !maps.Equal(group.Labels, pool.Spec.Labels) {
 		return fmt.Errorf("the node group has labels %v, and the spec asks for %v", group.Labels, pool.Spec.Labels)
 	}
@@ -227,7 +227,7 @@ func (o *observer) otherVersion(pool *infrav1.AWSManagedMachinePool, machinePool
 	if launches != wanted {
 		return fmt.Errorf("the node group launches %+v, and the spec asks for %+v", launches, wanted)
 	}
-	if err := o.otherConfiguration(wanted); err != nil {
+	if err := o.facts.otherConfiguration(wanted); err != nil {
 		return err
 	}
 	versions, err := o.ownVersions()
@@ -236,7 +236,7 @@ func (o *observer) otherVersion(pool *infrav1.AWSManagedMachinePool, machinePool
 	}
 	for _, version := range versions {
 		if *version.DefaultVersion && machinePool.Spec.Template.Spec.Bootstrap.DataSecretName != nil {
-			err = o.oldToken(version)
+			err = o.facts.oldToken(version)
 		}
 	}
 	return errors.Join(err, tooManyVersions(pool.Spec.VersionsToKeep, wanted, versions, func(template string, version int64) bool {

@@ -221,14 +221,14 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 		return err
 	}
 	wanted := configurationOf(pool.Spec.AWSLaunchTemplate)
-	if err := o.otherConfiguration(wanted); err != nil {
+	if err := o.facts.otherConfiguration(wanted); err != nil {
 		return err
 	}
 	launches, err := o.aws.version(*groups[0].LaunchTemplate.LaunchTemplateId, *groups[0].LaunchTemplate.Version)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.oldToken(launches), o.workload.unsettled(running)); err != nil {
+	if err := errors.Join(o.facts.oldToken(launches), o.workload.unsettled(running)); err != nil {
 		return err
 	}
 	versions, err := o.ownVersions()

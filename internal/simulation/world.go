@@ -185,11 +185,11 @@ func (o *observer) machinePool(replicas int32, version string) *clusterv1.Machin
 }
 
 // ownedBy returns the metadata of a pool whose owner is a MachinePool.
-func (o *observer) ownedBy(machinePool *clusterv1.MachinePool) metav1.ObjectMeta {
-	meta := named(o.name)
-	meta.Labels = map[string]string{clusterv1.ClusterNameLabel: o.cluster}
+func (n poolNames) ownedBy(machinePool *clusterv1.MachinePool) metav1.ObjectMeta {
+	meta := named(n.name)
+	meta.Labels = map[string]string{clusterv1.ClusterNameLabel: n.cluster}
 	meta.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: o.name, UID: machinePool.UID, Controller: ptr.To(true),
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: n.name, UID: machinePool.UID, Controller: ptr.To(true),
 	}}
 	return meta
 }
