@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/discovery"
@@ -55,31 +53,6 @@ func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]r
 	return nil, fmt.Errorf("unknown action %T", action)
 }
 
-// confirmPresent returns an error unless a config, which was read from a cache, still exists. A manager
-// that starts on an old list sees configs that were deleted since, and nothing would delete a template
-// that is created for one of them.
-func (k *kind) confirmPresent(ctx context.Context, config *infrav1.AWSLaunchConfig) error {
-	present := &infrav1.AWSLaunchConfig{}
-	if err := k.Live.Get(ctx, client.ObjectKeyFromObject(config), present); err != nil {
-		return fmt.Errorf("confirming that launch config %q exists: %w", config.Name, err)
-	}
-	if present.UID != config.UID {
-		return fmt.Errorf("launch config %q was deleted, and another has its name", config.Name)
-	}
-	return nil
-}
-
-// do does an operation. A template is created only for a config that still exists.
-func (k *kind) do(ctx context.Context, pass pass, operation launchtemplate.Operation) (launchtemplate.Answer, launchtemplate.Observation, error) {
-	seen := pass.Seen.Template.Observation
-	if _, creates := operation.(launchtemplate.CreateTemplate); creates {
-		if err := k.confirmPresent(ctx, pass.Object); err != nil {
-			return launchtemplate.Answer{}, seen, err
-		}
-	}
-	return pass.Memory.cloud.Templates.Do(ctx, operation, seen)
-}
-
 // operationOf returns the operation on the template that an action is, with the reason of the
 // version that it makes, and whether that waits for approval.
 func operationOf(action reconcile.Action) (operation launchtemplate.Operation, why string, waits bool) {
@@ -105,7 +78,7 @@ var causes = map[string]string{reasonFirst: "first", reasonToken: "token", reaso
 // operate does an operation on the template. Why is the reason of a version.
 func (k *kind) operate(ctx context.Context, pass pass, operation launchtemplate.Operation, why string, waits bool) ([]reconcile.Event, error) {
 	before := pass.Seen.Template.Template
-	answer, after, err := k.do(ctx, pass, operation)
+	answer, after, err := pass.Memory.cloud.Templates.Do(ctx, operation, pass.Seen.Template.Observation)
 	if err := fold(pass, after, err); err != nil {
 		return nil, err
 	}

@@ -6,12 +6,14 @@ import (
 
 	"github.com/slipway-project/slipway/internal/bootstrapstorage"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
 // What can be done for an AWSLaunchConfig. Each action holds all that AWS is asked for.
 type (
 	// createTemplate creates the launch template with its first version.
 	createTemplate struct {
+		reconcile.Creates
 		launchtemplate.CreateTemplate
 		// Why is the reason of the version.
 		Why string
@@ -40,6 +42,7 @@ type (
 	// storeBootstrap puts bootstrap data where user data points to. Known is true if it is known to
 	// be the config's; Told has people told.
 	storeBootstrap struct {
+		reconcile.Creates
 		Item        bootstrapstorage.Item
 		Known, Told bool
 	}

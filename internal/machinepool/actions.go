@@ -25,6 +25,7 @@ func (kubernetes) inKubernetes() {}
 // The actions on the group.
 type (
 	createGroup struct {
+		reconcile.Creates
 		Desired autoscalinggroup.Desired
 		Name    string
 		// Lost is what is reported about the group before, if it was deleted outside Slipway.

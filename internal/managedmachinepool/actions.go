@@ -32,6 +32,7 @@ type (
 		Name string
 	}
 	createNodegroup struct {
+		reconcile.Creates
 		Desired nodegroup.Desired
 		Name    string
 		// LostARN is the ARN of the node group of this name that was deleted outside Slipway, empty
@@ -78,7 +79,10 @@ type (
 
 // The actions on the node role.
 type (
-	createRole struct{ Desired noderole.Desired }
+	createRole struct {
+		reconcile.Creates
+		Desired noderole.Desired
+	}
 	changeRole struct{ Desired noderole.Desired }
 	deleteRole struct{ Name string }
 	// handOverRole leaves the role to another pool.

@@ -126,7 +126,7 @@ type Controller[T Object, S, M any] struct {
 	Kind   Kind[T, S, M]
 	Client client.Client
 	// Live reads past the cache. It confirms that an object is being deleted before anything is
-	// deleted for it.
+	// deleted for it, and that it exists before anything is created that is deleted with it.
 	Live   client.Reader
 	Clock  clock.PassiveClock
 	Report Reporter
@@ -227,7 +227,8 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 		return Plan{}, err
 	}
 	var done []Done
-	confirmed := pass.Object.GetDeletionTimestamp() == nil
+	deleting := pass.Object.GetDeletionTimestamp() != nil
+	current := false // whether the API server has confirmed in this pass what the cache shows
 	for range mostRounds {
 		object, plan, err := c.decide(ctx, pass, done)
 		if err != nil {
@@ -237,13 +238,20 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 		if err != nil {
 			return Plan{}, err
 		}
-		if !confirmed && (step != nil || plan.changesObject()) {
-			if confirmed, err = c.confirmDeletion(ctx, pass.Object); err != nil || !confirmed {
+		if deleting && !current && (step != nil || plan.changesObject()) {
+			if current, err = c.confirm(ctx, pass.Object); err != nil || !current {
 				return Plan{Again: cacheBehind}, err
 			}
 		}
+		read := pass.Object.GetResourceVersion()
 		if err := c.hold(ctx, pass.Object, plan, step != nil || plan.Hold); err != nil {
 			return Plan{}, err
+		}
+		current = current || pass.Object.GetResourceVersion() != read
+		if step != nil && creates(*step) && !current {
+			if current, err = c.confirm(ctx, pass.Object); err != nil || !current {
+				return Plan{Again: cacheBehind}, err
+			}
 		}
 		if step == nil {
 			return plan, c.finish(ctx, pass.Object, object, plan, done)
@@ -389,18 +397,25 @@ func annotated(object client.Object, wanted map[string]string) bool {
 	return true
 }
 
-// confirmDeletion reports whether the object, which was read from a cache, is still there and being
-// deleted. A manager that starts on an old list sees the deletion of an object that another of the
-// same name has taken the place of since, and resources outside of Kubernetes are found by that
+// creates reports whether a step creates something that is deleted only with the object.
+func creates(step Step) bool {
+	_, is := step.Action.(interface{ outlives() })
+	return is
+}
+
+// confirm reports whether the object, which was read from a cache, still exists, and is being deleted
+// or not as the cache shows. A manager that starts on an old list sees objects that are gone: what it
+// creates for one of them would never be deleted. It also sees the deletion of an object that another
+// of the same name has taken the place of since, and resources outside of Kubernetes are found by that
 // name.
-func (c *Controller[T, S, M]) confirmDeletion(ctx context.Context, object T) (bool, error) {
+func (c *Controller[T, S, M]) confirm(ctx context.Context, object T) (bool, error) {
 	present := c.Empty.DeepCopyObject().(T)
 	err := c.Live.Get(ctx, client.ObjectKeyFromObject(object), present)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("confirming that %s is being deleted: %w", object.GetName(), err)
+		return false, fmt.Errorf("confirming that the cache shows %s as it is: %w", object.GetName(), err)
 	}
-	if err != nil || present.GetUID() != object.GetUID() || present.GetDeletionTimestamp() == nil {
-		log.FromContext(ctx).Info("The cache is behind: the object whose deletion it shows is gone, and nothing is deleted for it", "uid", object.GetUID())
+	if err != nil || present.GetUID() != object.GetUID() || (present.GetDeletionTimestamp() == nil) != (object.GetDeletionTimestamp() == nil) {
+		log.FromContext(ctx).Info("The cache is behind: the object has been deleted since, and nothing is created or deleted for it", "uid", object.GetUID())
 		return false, nil
 	}
 	return true, nil

@@ -48,6 +48,12 @@ type do struct {
 
 func (d do) String() string { return d.Name }
 
+// creation is a do that creates what is deleted with the object.
+type creation struct {
+	reconcile.Creates
+	do
+}
+
 // scripted is a kind that decides by a function.
 type scripted struct {
 	decide func(in reconcile.Input[object, facts]) reconcile.Plan
@@ -68,7 +74,10 @@ func (s *scripted) Observe(_ context.Context, pass reconcile.Pass[object, facts,
 func (s *scripted) Decide(in reconcile.Input[object, facts]) reconcile.Plan { return s.decide(in) }
 
 func (s *scripted) Act(_ context.Context, pass reconcile.Pass[object, facts, notes], action reconcile.Action) ([]reconcile.Event, error) {
-	one := action.(do)
+	one, is := action.(do)
+	if !is {
+		one = action.(creation).do
+	}
 	s.acted = append(s.acted, one.Name+" "+strings.Join(pass.Object.Finalizers, ",")+" "+pass.Object.Annotations["note"])
 	if one.Err == nil {
 		pass.Seen.Made = append(pass.Seen.Made, one.Name)
@@ -333,6 +342,71 @@ func TestDeletion(t *testing.T) {
 			t.Errorf("%v, writes %v, acted %v: %v", result, r.writes, r.kind.acted, err)
 		}
 	})
+}
+
+// TestNothingIsCreatedForObjectsThatAreGone holds that what is deleted only with an object is created
+// only for one that exists, whatever a stale cache shows, and that the API server is asked for nothing
+// that it has confirmed in the pass already.
+func TestNothingIsCreatedForObjectsThatAreGone(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		// change changes the object on the API server, after the cache has seen it.
+		change func(r *rig, stored object) error
+		// unheld has the cache show the object without its finalizer.
+		unheld      bool
+		made, reads int
+	}{
+		{reason: "the object exists", made: 1, reads: 1},
+		{reason: "the write of the finalizer shows that the object exists", unheld: true, made: 1},
+		{reason: "the object is gone", reads: 1, change: func(r *rig, stored object) error {
+			return errors.Join(r.client.Delete(r.Context(), stored), reconciling.RemoveFinalizer(r.Context(), r.client, r.stored(), finalizer))
+		}},
+		{reason: "the object is being deleted", reads: 1, change: func(r *rig, stored object) error { return r.client.Delete(r.Context(), stored) }},
+		{reason: "another object has taken its place", reads: 1, change: func(r *rig, stored object) error {
+			err := errors.Join(r.client.Delete(r.Context(), stored), reconciling.RemoveFinalizer(r.Context(), r.client, r.stored(), finalizer))
+			successor := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "second", Finalizers: []string{finalizer}}}
+			return errors.Join(err, r.client.Create(r.Context(), successor))
+		}},
+	} {
+		r := newRig(t, func(in reconcile.Input[object, facts]) (plan reconcile.Plan) {
+			if len(in.Seen.Made) == 0 {
+				plan.Do(creation{do: do{Name: "create"}}, "because of a test")
+			}
+			return plan
+		})
+		if !row.unheld {
+			if err := reconciling.Patch(t.Context(), r.client, r.stored(), func(o object) { o.Finalizers = []string{finalizer} }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cached := r.stored()
+		if row.change != nil {
+			if err := row.change(r, r.stored()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		live := &counted{Client: r.client}
+		r.controller.Client, r.controller.Live = stale{Client: r.client, object: cached}, live
+		result, err := r.reconcile()
+		if err != nil || len(r.kind.acted) != row.made || live.reads != row.reads {
+			t.Errorf("%s: %d are created after %d reads, want %d after %d: %v", row.reason, len(r.kind.acted), live.reads, row.made, row.reads, err)
+		}
+		if again := result.RequeueAfter > 0; again != (row.made == 0) {
+			t.Errorf("%s: reconciled again after %v", row.reason, result.RequeueAfter)
+		}
+	}
+}
+
+// counted counts reads.
+type counted struct {
+	client.Client
+	reads int
+}
+
+func (c *counted) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	c.reads++
+	return c.Client.Get(ctx, key, into, options...)
 }
 
 // TestPausedObjectsAreLeftAlone shows the condition, and does nothing else.

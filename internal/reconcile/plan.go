@@ -72,6 +72,12 @@ type Need string
 // "create Auto Scaling group web".
 type Action interface{ fmt.Stringer }
 
+// Creates is embedded by an action that creates something outside of Kubernetes, which is deleted only
+// with the object that it is created for. The controller does it only for an object that still exists.
+type Creates struct{}
+
+func (Creates) outlives() {}
+
 // Step is an action and why it is due.
 type Step struct {
 	Action Action

@@ -187,11 +187,11 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	if !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.RolledOutCondition) {
 		return fmt.Errorf("the pool is not rolled out: %+v", meta.FindStatusCondition(pool.Status.Conditions, infrav1.RolledOutCondition))
 	}
-	return errors.Join(otherSettings(o, pool, group), o.otherVersion(pool, machinePool, group))
+	return errors.Join(otherSettings(pool, group), o.otherVersion(pool, machinePool, group))
 }
 
 // otherSettings returns how the settings of a node group differ from the spec.
-func otherSettings(o *observer, pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) error {
+func otherSettings(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) error {
 	if !maps.Equal(group.Labels, pool.Spec.Labels) {
 		return fmt.Errorf("the node group has labels %v, and the spec asks for %v", group.Labels, pool.Spec.Labels)
 	}
