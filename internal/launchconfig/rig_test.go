@@ -50,7 +50,7 @@ type rig struct {
 	config  awssdk.Config
 	ec2     *ec2.Client
 	groups  *autoscaling.Client
-	client  client.Client
+	client  client.WithWatch
 	events  *events.FakeRecorder
 	subject *Reconciler
 	// live is what is read past the cache; nil if that is the same.

@@ -1,13 +1,16 @@
 package launchconfig
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -31,30 +34,75 @@ func ownedByPool(config *infrav1.AWSLaunchConfig) {
 	}}
 }
 
-// TestNoTemplateForConfigThatIsGone holds that no template is created for a config that a stale cache
-// still shows: nothing would delete it.
+// statesOf returns the states of a config that is created and gets its template, as a cache may show
+// them, and deletes the config.
+func (r *rig) statesOf() (states []*infrav1.AWSLaunchConfig) {
+	r.Helper()
+	store := r.client
+	note := func() {
+		state := &infrav1.AWSLaunchConfig{}
+		if err := store.Get(r.Context(), types.NamespacedName{Namespace: namespace, Name: configName}, state); err != nil {
+			r.Fatal(err)
+		}
+		states = append(states, state)
+	}
+	note()
+	r.client = interceptor.NewClient(store, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			defer note()
+			return c.Patch(ctx, object, patch, options...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			defer note()
+			return c.SubResource(name).Patch(ctx, object, patch, options...)
+		},
+	})
+	r.restart()
+	config := r.reconcile()
+	r.client = store
+	r.restart()
+	r.deleted(config)
+	return states
+}
+
+// TestNoTemplateForConfigThatIsGone holds that no template is created for a config that is gone,
+// whichever state of it a stale cache shows: nothing would delete the template.
 func TestNoTemplateForConfigThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		reason  string
-		present *infrav1.AWSLaunchConfig
-		want    int
+		reason    string
+		successor bool
 	}{
 		{reason: "the config is gone"},
-		{reason: "another has its name", present: launchConfig(func(config *infrav1.AWSLaunchConfig) { config.UID = "config-2" })},
-		{reason: "it exists", present: launchConfig(nil), want: 1},
+		{reason: "another config has its name", successor: true},
 	} {
 		r := newRig(t, launchConfig(nil))
-		present := fake.NewClientBuilder().WithScheme(r.client.Scheme())
-		if row.present != nil {
-			present = present.WithObjects(row.present)
+		r.sim.SetBehavior(awssim.Behavior{ForgetTokens: true}) // a client token finds no template that was deleted
+		states := r.statesOf()
+		if row.successor {
+			if err := r.client.Create(t.Context(), launchConfig(func(config *infrav1.AWSLaunchConfig) { config.UID = "config-2" })); err != nil {
+				t.Fatal(err)
+			}
 		}
-		r.live = present.Build()
-		r.restart()
-		r.reconcile()
-		r.clock.Step(5 * time.Second)
-		if got := len(r.templates()); got != row.want {
-			t.Errorf("%s: there are %d templates, want %d", row.reason, got, row.want)
+		store := r.client
+		r.live = store
+		for i, state := range states {
+			r.clock.Step(time.Hour)
+			r.client = interceptor.NewClient(store, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+					if config, is := object.(*infrav1.AWSLaunchConfig); is {
+						state.DeepCopyInto(config)
+						return nil
+					}
+					return c.Get(ctx, key, object, options...)
+				},
+			})
+			r.restart()
+			r.pass()
+			r.clock.Step(5 * time.Second)
+			if got := r.templates(); len(got) > 0 {
+				t.Fatalf("%s, and the cache shows state %d of %d: templates %v exist", row.reason, i+1, len(states), got)
+			}
 		}
 	}
 }
