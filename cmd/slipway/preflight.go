@@ -25,7 +25,7 @@ import (
 
 // Exit codes of `slipway preflight`.
 const (
-	exitFailed = 1 // a check failed
+	exitFailed   = 1 // a check failed
 	exitUnusable = 2 // the checks could not be done
 )
 
