@@ -33,6 +33,8 @@ const (
 	// preflightTimeout bounds all checks together, and requestTimeout one request to the API server.
 	preflightTimeout = 3 * time.Minute
 	requestTimeout   = 15 * time.Second
+	// longestBackoff bounds the time between attempts of a call to AWS.
+	longestBackoff = 5 * time.Second
 )
 
 // preflightFlags holds the flags of the command.
@@ -178,7 +180,9 @@ func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.
 	if err != nil {
 		return preflight.Account{}, err
 	}
-	clients, err := aws.NewSessions(base, aws.WithVersion(version())).For(ctx, aws.Principal{}, f.region)
+	// One run sends a few dozen requests, which need no budget, and may wait until AWS takes them.
+	sessions := aws.NewSessions(base, aws.WithVersion(version()), aws.WithLimits(nil), aws.WithBackoff(longestBackoff))
+	clients, err := sessions.For(ctx, aws.Principal{}, f.region)
 	var none *aws.NoRegionError
 	var invalid *aws.InvalidRegionError
 	switch {
