@@ -55,7 +55,7 @@ func newPreflightCommand() *cobra.Command {
 
 The command changes nothing. It uses your kubeconfig and your AWS credentials. The permissions that it needs itself in AWS are
 those of "slipway iam policy --feature preflight". IAM simulates the policies of your identity, or of --role-arn, for the
-requests that Slipway makes. The flags of "slipway iam policy" select features and resources.
+requests that Slipway sends. The flags of "slipway iam policy" select features and resources.
 
 Checks: ` + strings.Join(preflight.Names(), ", ") + `.
 

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,7 +56,7 @@ var resources = map[string]string{
 func (m *management) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/version" {
-		fmt.Fprintf(w, `{"gitVersion":%q}`, m.version)
+		_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": m.version})
 		return
 	}
 	namespace, name, parts := "", "", strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -96,8 +95,8 @@ func (m *management) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name))
 		return
 	}
-	version := strings.TrimPrefix(path.Dir(strings.Split(r.URL.Path, "/namespaces/")[0]+"/"), "/")
-	version = strings.TrimPrefix(strings.TrimSuffix(version, "/"+resource), "apis/")
+	base, _, _ := strings.Cut(r.URL.Path, "/namespaces/")
+	version := strings.TrimPrefix(strings.TrimSuffix(base, "/"+resource), "/apis/")
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": resources[resource] + "List", "apiVersion": version, "items": items})
 }
 
@@ -299,7 +298,7 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 			},
 			prints: []string{
 				"Slipway supports Kubernetes 1.34 to 1.36", "\ncapa-controllers: failed\n  Nodes: Two controllers write the same pools.", "capa-mutating-webhook-configuration/default.awsmachinepool",
-				"The webhook's certificate in Secret slipway-system/slipway-webhook-certificate expired at", "autoscaling:CreateAutoScalingGroup (statement MakeGroups; no policy allows it)",
+				"The webhook's certificate in Secret slipway-system/slipway-webhook-certificate expired at", "ec2:CreateLaunchTemplate (statement MakeTemplates; no policy allows it)",
 				"Attach all policies that `slipway iam policy --feature machine-pools,image-parameters` prints", "5 of 9 checks failed\n",
 			},
 			arguments: []string{"--feature", "machine-pools,image-parameters"},

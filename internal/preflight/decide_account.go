@@ -46,13 +46,13 @@ func decidePermissions(o Observed) Finding {
 	case len(p.Denied) > 0:
 		return Finding{
 			Result:  Failed,
-			Message: fmt.Sprintf("The policies of %s deny %d of %d requests that Slipway makes: %s.", p.Principal, len(p.Denied), p.Requests, list(denials(p.Denied))),
+			Message: fmt.Sprintf("The policies of %s deny %d of %d requests that Slipway sends: %s.", p.Principal, len(p.Denied), p.Requests, list(denials(p.Denied))),
 			Nodes:   nodes,
 			Remedy: fmt.Sprintf("Attach all policies that `%s` prints to the identity. "+
 				"If they are attached, a permissions boundary, a service control policy, or a Deny of another policy prevents the actions.", p.Command),
 		}
 	}
-	return ok("The policies of %s allow all %d requests that Slipway makes.", p.Principal, p.Requests)
+	return ok("The policies of %s allow all %d requests that Slipway sends.", p.Principal, p.Requests)
 }
 
 // denials describes denied requests. An action that several statements would allow is named once.

@@ -226,7 +226,7 @@ func certificateRows() []row {
 func accountRows() []row {
 	lacking := []Denial{{"ec2:CreateLaunchTemplate", "MakeTemplates", "no policy allows it"}, {"ec2:CreateTags", "AdoptTemplates1", "no policy allows it"}, {"ec2:CreateTags", "AdoptTemplates2", "no policy allows it"}}
 	return []row{
-		{"an identity without a policy", func(_ *testing.T, o *Observed) { o.Account.Permissions.Denied = lacking }, IAMPermissions, Failed, "deny 3 of 60 requests that Slipway makes: ec2:CreateLaunchTemplate (statement MakeTemplates; no policy allows it), ec2:CreateTags (statement AdoptTemplates; no policy allows it).", "condition", "`slipway iam policy`"},
+		{"an identity without a policy", func(_ *testing.T, o *Observed) { o.Account.Permissions.Denied = lacking }, IAMPermissions, Failed, "deny 3 of 60 requests that Slipway sends: ec2:CreateLaunchTemplate (statement MakeTemplates; no policy allows it), ec2:CreateTags (statement AdoptTemplates; no policy allows it).", "condition", "`slipway iam policy`"},
 		{"the account itself", func(_ *testing.T, o *Observed) { o.Account.Permissions.Principal = "" }, IAMPermissions, Warning, "neither a user nor a role", "", "--role-arn"},
 		{"a role that does not exist", func(_ *testing.T, o *Observed) { o.Account.Permissions.Missing = true }, IAMPermissions, Failed, "does not know", "", "--role-arn"},
 		{"the simulation is not allowed", func(_ *testing.T, o *Observed) { o.Account.Permissions.Unread = denied }, IAMPermissions, Warning, "forbidden", "not affected", "--feature preflight"},

@@ -98,8 +98,8 @@ func checkSimulation(in *iam.SimulatePrincipalPolicyInput) error {
 	return &sim.Error{Code: "NotImplemented", Status: 501, Message: "The simulated AWS does not simulate policies with " + unknown}
 }
 
-// simulatedPolicies are the policies of a principal. Unlike the authorization of calls, a simulation
-// takes a principal without policies at its word: it may do nothing.
+// simulatedPolicies are the policies of a principal. A role without policies may do nothing. The
+// authorization of calls treats its sessions as administrators instead.
 type simulatedPolicies struct {
 	identity []iampolicy.Policy
 	boundary []iampolicy.Policy // nil for none
