@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -259,6 +260,9 @@ func runPreflight(t *testing.T, arguments ...string) (string, int) {
 	return output.String(), 0
 }
 
+// spaces matches what aligns columns.
+var spaces = regexp.MustCompile(" {2,}")
+
 // TestPreflight runs the command against an API server in memory and a simulated AWS.
 func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment leads to the simulated AWS
 	defaults := permissions.Defaults(permissions.Scope{})
@@ -274,8 +278,8 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 			reason: "before the installation", features: append(defaults, permissions.Preflight),
 			cluster: func(m *management) { m.addClusterAPI(t, "false") },
 			prints: []string{
-				"kubernetes-version   ok       The management cluster runs Kubernetes 1.36.3.\n", "capa-controllers     ok ", "slipway-crds         skipped  Slipway is not installed.\n",
-				"webhook-certificate  skipped", "AWS accepts the credentials of " + preflightUser + " in region us-east-1.", "iam-permissions      ok       The policies of " + preflightUser + " allow all",
+				"kubernetes-version ok The management cluster runs Kubernetes 1.36.3.\n", "capa-controllers ok ", "slipway-crds skipped Slipway is not installed.\n",
+				"webhook-certificate skipped", "AWS accepts the credentials of " + preflightUser + " in region us-east-1.", "iam-permissions ok The policies of " + preflightUser + " allow all",
 				"0 of 500 Auto Scaling groups",
 			},
 		},
@@ -285,7 +289,7 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 				m.addClusterAPI(t, "false")
 				m.addSlipway(t, time.Now().Add(60*24*time.Hour))
 			},
-			prints: []string{"slipway-crds         ok ", "webhook-certificate  ok       The webhook's certificate is valid until "},
+			prints: []string{"slipway-crds ok ", "webhook-certificate ok The webhook's certificate is valid until "},
 		},
 		{
 			reason: "an installation with mistakes", features: []permissions.Feature{permissions.ImageParameters, permissions.Preflight}, exit: 1,
@@ -297,7 +301,7 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 					webhooks: [{name: default.awsmachinepool.infrastructure.cluster.x-k8s.io, rules: [{apiGroups: [infrastructure.cluster.x-k8s.io], resources: [awsmachinepools]}]}]}`)
 			},
 			prints: []string{
-				"Slipway supports Kubernetes 1.34 to 1.36", "\ncapa-controllers: failed\n  Nodes: Two controllers write the same pools.", "capa-mutating-webhook-configuration/default.awsmachinepool",
+				"Slipway supports Kubernetes 1.34 to 1.36", "\ncapa-controllers: failed\n Nodes: Two controllers write the same pools.", "capa-mutating-webhook-configuration/default.awsmachinepool",
 				"The webhook's certificate in Secret slipway-system/slipway-webhook-certificate expired at", "ec2:CreateLaunchTemplate (statement MakeTemplates; no policy allows it)",
 				"Attach all policies that `slipway iam policy --feature machine-pools,image-parameters` prints", "5 of 9 checks failed\n",
 			},
@@ -306,7 +310,7 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 		{
 			reason: "a caller that may not simulate policies", features: defaults,
 			cluster: func(m *management) { m.addClusterAPI(t, "false") },
-			prints:  []string{"iam-permissions      warning  The policies of " + preflightUser + " could not be simulated", "`slipway iam policy --feature preflight`", "auto-scaling-quota   warning"},
+			prints:  []string{"iam-permissions warning The policies of " + preflightUser + " could not be simulated", "`slipway iam policy --feature preflight`", "auto-scaling-quota warning"},
 		},
 		{
 			reason: "a user of the cluster who may not read Secrets and Deployments", features: append(defaults, permissions.Preflight),
@@ -315,7 +319,7 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 				m.addSlipway(t, time.Now().Add(60*24*time.Hour))
 				m.forbidden = []string{"secrets", "deployments"}
 			},
-			prints: []string{"capa-controllers     warning  Deployments could not be read", "webhook-certificate  warning"},
+			prints: []string{"capa-controllers warning Deployments could not be read", "webhook-certificate warning"},
 		},
 		{
 			reason: "a role that does not exist", features: append(defaults, permissions.Preflight), exit: 1,
@@ -325,7 +329,7 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 		},
 		{
 			reason: "the current context", exit: 1, arguments: []string{"--context", ""},
-			prints: []string{"kubernetes-version   failed   The API server of the management cluster did not answer", "slipway-crds         skipped  Not checked because the API server did not answer."},
+			prints: []string{"kubernetes-version failed The API server of the management cluster did not answer", "slipway-crds skipped Not checked because the API server did not answer."},
 		},
 		{
 			reason: "answers that are garbage", exit: 1,
@@ -333,7 +337,7 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 				m.version = "\x1b]0;title\x07"
 				m.add(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: clusters.cluster.x-k8s.io}, spec: {versions: 7}}`)
 			},
-			prints: []string{"kubernetes-version   warning", "cluster-api          failed"},
+			prints: []string{"kubernetes-version warning", "cluster-api failed"},
 		},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -349,8 +353,8 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 			if exit != row.exit {
 				t.Errorf("the exit code is %d, want %d", exit, row.exit)
 			}
-			for _, text := range row.prints {
-				if !strings.Contains(output, text) {
+			for _, text := range row.prints { // the width of columns varies
+				if !strings.Contains(spaces.ReplaceAllString(output, " "), text) {
 					t.Errorf("it does not print %q", text)
 				}
 			}

@@ -166,7 +166,7 @@ func TestSimulationsAreRefused(t *testing.T) {
 		{reason: "another caller", in: iam.SimulatePrincipalPolicyInput{CallerArn: aws.String("arn:aws:iam::111122223333:user/x")}, want: "NotImplemented"},
 		{reason: "a scenario", in: iam.SimulatePrincipalPolicyInput{ResourceHandlingOption: aws.String("EC2-VPC-EBS")}, want: "NotImplemented"},
 		{
-			reason: "policies left out", want: "InvalidParameter",
+			reason: "policies left out", want: "ValidationError",
 			in: iam.SimulatePrincipalPolicyInput{PolicyExclusionList: []types.PolicyIdentifier{&types.PolicyIdentifierMemberPolicyArn{Value: workerNode}}},
 		},
 		{reason: "a policy of AWS whose content is not known", attached: []string{workerNode}, want: "NotImplemented"},
