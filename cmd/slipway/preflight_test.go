@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -111,7 +112,7 @@ func (m *management) add(t *testing.T, text string) {
 	t.Helper()
 	for decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
 		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); err == io.EOF {
+		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
 			return
 		} else if err != nil {
 			t.Fatal(err)

@@ -76,26 +76,23 @@ func checkSimulation(in *iam.SimulatePrincipalPolicyInput) error {
 			return sim.Errorf("InvalidInput", "ResourceNames are not in a valid ARN format: %s.", arn)
 		}
 	}
-	var unknown string
-	switch {
-	case len(in.ResourceArns) > 1:
-		unknown = "more than one element in ResourceArns"
-	case len(in.PolicyInputList) > 0:
-		unknown = "PolicyInputList"
-	case len(in.PermissionsBoundaryPolicyInputList) > 0:
-		unknown = "PermissionsBoundaryPolicyInputList"
-	case in.ResourcePolicy != nil:
-		unknown = "ResourcePolicy"
-	case in.ResourceOwner != nil:
-		unknown = "ResourceOwner"
-	case in.CallerArn != nil:
-		unknown = "CallerArn"
-	case in.ResourceHandlingOption != nil:
-		unknown = "ResourceHandlingOption"
-	default:
-		return nil
+	for _, parameter := range []struct {
+		name  string
+		given bool
+	}{
+		{"more than one element in ResourceArns", len(in.ResourceArns) > 1},
+		{"PolicyInputList", len(in.PolicyInputList) > 0},
+		{"PermissionsBoundaryPolicyInputList", len(in.PermissionsBoundaryPolicyInputList) > 0},
+		{"ResourcePolicy", in.ResourcePolicy != nil},
+		{"ResourceOwner", in.ResourceOwner != nil},
+		{"CallerArn", in.CallerArn != nil},
+		{"ResourceHandlingOption", in.ResourceHandlingOption != nil},
+	} {
+		if parameter.given {
+			return &sim.Error{Code: "NotImplemented", Status: 501, Message: "The simulated AWS does not simulate policies with " + parameter.name}
+		}
 	}
-	return &sim.Error{Code: "NotImplemented", Status: 501, Message: "The simulated AWS does not simulate policies with " + unknown}
+	return nil
 }
 
 // simulatedPolicies are the policies of a principal. A role without policies may do nothing. The
