@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/permissions"
@@ -46,15 +47,23 @@ Features:
 		Args: cobra.NoArgs,
 		RunE: flags.run,
 	}
-	set, scope := command.Flags(), &flags.scope
-	set.StringSliceVar(&flags.features, "feature", nil, "what the policy is for; can be repeated")
+	set := command.Flags()
+	flags.bindScope(set)
+	set.StringVar(&flags.scope.Region, "region", "", "the only region; any if empty")
+	set.StringVar(&flags.directory, "directory", "", "where to write policies, as slipway-1.json and so on, instead of printing them")
+	return command
+}
+
+// bindScope adds the flags that determine the content of a policy, except the region.
+func (f *policyFlags) bindScope(set *pflag.FlagSet) {
+	scope := &f.scope
+	set.StringSliceVar(&f.features, "feature", nil, "what the policy is for; can be repeated")
 	set.StringSliceVar(&scope.Clusters, permissions.FlagCluster, nil, "the name of a Cluster whose pools the policy is for; any if empty; can be repeated")
 	set.StringSliceVar(&scope.EKSClusters, permissions.FlagEKSCluster, nil, "the name of an EKS cluster with managed node groups; can be repeated")
 	set.StringSliceVar(&scope.Nodegroups, "nodegroup", nil,
 		"the name, or a pattern of names, of node groups that Slipway creates; <namespace>_<pool> if empty, which is "+strings.Join(permissions.DefaultNodegroups(), ", ")+"; can be repeated")
 	set.StringVar(&scope.Partition, "partition", "", "aws, aws-cn or aws-us-gov; any if empty")
 	set.StringVar(&scope.Account, "account", "", "the account's twelve digits; any if empty")
-	set.StringVar(&scope.Region, "region", "", "the only region; any if empty")
 	set.StringSliceVar(&scope.RolePaths, "role-path", nil,
 		"the IAM path of node roles that Slipway creates, as its manager's --node-role-path and rolePath of pools; "+noderole.DefaultPath+" if empty; can be repeated")
 	set.StringVar(&scope.PermissionsBoundary, "permissions-boundary", "",
@@ -66,8 +75,23 @@ Features:
 	set.StringSliceVar(&scope.IdentityRoles, permissions.FlagIdentityRole, nil, "the ARN of a role that may be assumed; can be repeated")
 	set.StringVar(&scope.Bucket, permissions.FlagBucket, "", "the name of the bucket with bootstrap data")
 	set.StringVar(&scope.Queue, permissions.FlagQueue, "", "the name of the queue with events")
-	set.StringVar(&flags.directory, "directory", "", "where to write policies, as slipway-1.json and so on, instead of printing them")
-	return command
+}
+
+// selected returns the named features, or the default features that the scope can bound. It fails for
+// names and scopes that are not valid.
+func (f *policyFlags) selected() ([]permissions.Feature, error) {
+	var features []permissions.Feature
+	for _, name := range f.features {
+		feature, err := permissions.ParseFeature(name)
+		if err != nil {
+			return nil, err
+		}
+		features = append(features, feature)
+	}
+	if len(features) == 0 {
+		features = permissions.Defaults(f.scope)
+	}
+	return features, f.scope.Check()
 }
 
 func featureList() string {
@@ -87,18 +111,8 @@ func featureList() string {
 }
 
 func (f *policyFlags) run(command *cobra.Command, _ []string) error {
-	features := permissions.Defaults(f.scope)
-	if len(f.features) > 0 {
-		features = nil
-	}
-	for _, name := range f.features {
-		feature, err := permissions.ParseFeature(name)
-		if err != nil {
-			return err
-		}
-		features = append(features, feature)
-	}
-	if err := f.scope.Check(); err != nil {
+	features, err := f.selected()
+	if err != nil {
 		return err
 	}
 	policies, err := permissions.Policies(f.scope, features...)

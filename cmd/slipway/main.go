@@ -3,7 +3,8 @@
 // `slipway manager` runs next to Cluster API in a management cluster. It reconciles AWSMachinePools,
 // AWSManagedMachinePools and AWSLaunchConfigs into launch templates, Auto Scaling groups and EKS
 // node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
-// that are pending. `slipway iam policy` prints the IAM policies that both need.
+// that are pending. `slipway iam policy` prints the IAM policies that both need. `slipway preflight`
+// checks what the manager needs from its cluster and from AWS.
 //
 // This package only parses flags, sets up logs, metrics and traces, and starts the components of
 // internal/manager.
@@ -11,6 +12,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -28,9 +30,30 @@ func run() int {
 	context.AfterFunc(ctx, stop)
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "slipway:", err)
-		return 1
+		return exitCode(err)
 	}
 	return 0
+}
+
+// exitError is an error with an exit code.
+type exitError struct {
+	code int
+	err  error
+}
+
+// Error implements error.
+func (e *exitError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error without its exit code.
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitCode returns the exit code for an error: 1 unless the error has its own.
+func exitCode(err error) int {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	return 1
 }
 
 func newCommand() *cobra.Command {
@@ -41,6 +64,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newVersionCommand())
+	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPreflightCommand(), newVersionCommand())
 	return command
 }

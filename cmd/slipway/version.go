@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/preflight"
 )
 
 // release is set when a release is linked (-X main.release=v1.2.3).
@@ -88,6 +89,15 @@ type versionInfo struct {
 	ClusterAPI string `json:"clusterAPI"`
 	// APIVersions are those of Slipway's kinds.
 	APIVersions []string `json:"apiVersions"`
+	// Kubernetes are the versions that a management cluster may have.
+	Kubernetes kubernetesVersions `json:"kubernetes"`
+}
+
+// kubernetesVersions are the oldest version of Kubernetes that Slipway supports, and the newest that it
+// was tested with. `slipway preflight` checks them.
+type kubernetesVersions struct {
+	Minimum string `json:"minimum"`
+	Tested  string `json:"tested"`
 }
 
 func newVersionInfo() versionInfo {
@@ -95,6 +105,7 @@ func newVersionInfo() versionInfo {
 		Version: version(), Commit: revision(), Date: committed(), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		KubernetesClient: moduleVersion("k8s.io/client-go"), ClusterAPI: clusterv1.GroupVersion.Version,
 		APIVersions: []string{infrav1.GroupVersion.String(), provisioningv1.GroupVersion.String()},
+		Kubernetes:  kubernetesVersions{Minimum: preflight.MinimumKubernetes, Tested: preflight.TestedKubernetes},
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-project/slipway/internal/preflight"
 )
 
 // TestVersionAsJSON holds what programs read of a version.
@@ -34,6 +36,7 @@ func TestVersionAsJSON(t *testing.T) {
 	want := map[string]any{
 		"version": version(), "goVersion": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "clusterAPI": "v1beta2",
 		"apiVersions": []any{"infrastructure.cluster.x-k8s.io/v1beta2", "provisioning.karpenter.sh/v1alpha2"},
+		"kubernetes":  map[string]any{"minimum": preflight.MinimumKubernetes, "tested": preflight.TestedKubernetes},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("slipway version -o json (-want +got):\n%s", diff)

@@ -95,7 +95,7 @@ func (c *callMiddleware) attempt(
 
 // readPrefixes begin the names of actions that change nothing. AssumeRole changes nothing either,
 // and credentials to read with come of it.
-var readPrefixes = []string{"Describe", "Get", "List", "Head", "AssumeRole"}
+var readPrefixes = []string{"Describe", "Get", "List", "Head", "AssumeRole", "Simulate"}
 
 // changes reports whether an action may change something. One that is not known to change nothing may.
 func changes(action string) bool {

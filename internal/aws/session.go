@@ -88,6 +88,9 @@ type Clients struct {
 	// AccountID is the twelve-digit account that the principal acts in. AWS is asked once, and not
 	// at all if the principal says it.
 	AccountID func(ctx context.Context) (string, error)
+	// CallerARN returns the ARN of the user, role session, or account that the principal acts as. Each
+	// call asks AWS.
+	CallerARN func(ctx context.Context) (string, error)
 	// KnownAccount is the account if it is known already.
 	KnownAccount func() string
 
@@ -285,7 +288,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		SQS:         newSQS(sqs.NewFromConfig(cfg)),
 		Region:      region,
 		Principal:   principal,
-		AccountID:   account.get, KnownAccount: account.known,
+		AccountID:   account.get, CallerARN: account.caller, KnownAccount: account.known,
 		credentials: cfg.Credentials, outages: calls.outages,
 	}
 }
@@ -342,4 +345,13 @@ func (a *accountID) get(ctx context.Context) (string, error) {
 	a.id = awssdk.ToString(output.Account)
 	a.learned(a.id)
 	return a.id, nil
+}
+
+// caller asks who the caller is.
+func (a *accountID) caller(ctx context.Context) (string, error) {
+	output, err := a.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", fmt.Errorf("asking AWS for the identity of the credentials: %w", err)
+	}
+	return awssdk.ToString(output.Arn), nil
 }

@@ -26,6 +26,7 @@ type AutoScaling struct {
 	deleteLifecycleHook                 call[autoscaling.DeleteLifecycleHookInput, autoscaling.DeleteLifecycleHookOutput, autoscaling.Options]
 	deleteTags                          call[autoscaling.DeleteTagsInput, autoscaling.DeleteTagsOutput, autoscaling.Options]
 	deleteWarmPool                      call[autoscaling.DeleteWarmPoolInput, autoscaling.DeleteWarmPoolOutput, autoscaling.Options]
+	describeAccountLimits               call[autoscaling.DescribeAccountLimitsInput, autoscaling.DescribeAccountLimitsOutput, autoscaling.Options]
 	describeAutoScalingGroups           call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
 	describeInstanceRefreshes           call[autoscaling.DescribeInstanceRefreshesInput, autoscaling.DescribeInstanceRefreshesOutput, autoscaling.Options]
 	describeLifecycleHooks              call[autoscaling.DescribeLifecycleHooksInput, autoscaling.DescribeLifecycleHooksOutput, autoscaling.Options]
@@ -56,6 +57,7 @@ func newAutoScaling(client *autoscaling.Client) *AutoScaling {
 		deleteLifecycleHook:                 client.DeleteLifecycleHook,
 		deleteTags:                          client.DeleteTags,
 		deleteWarmPool:                      client.DeleteWarmPool,
+		describeAccountLimits:               client.DescribeAccountLimits,
 		describeAutoScalingGroups:           client.DescribeAutoScalingGroups,
 		describeInstanceRefreshes:           client.DescribeInstanceRefreshes,
 		describeLifecycleHooks:              client.DescribeLifecycleHooks,
@@ -123,6 +125,11 @@ func (c *AutoScaling) DeleteTags(ctx context.Context, input *autoscaling.DeleteT
 // DeleteWarmPool calls the API action of the same name.
 func (c *AutoScaling) DeleteWarmPool(ctx context.Context, input *autoscaling.DeleteWarmPoolInput, set ...func(*autoscaling.Options)) (*autoscaling.DeleteWarmPoolOutput, error) {
 	return c.deleteWarmPool(ctx, input, set...)
+}
+
+// DescribeAccountLimits calls the API action of the same name.
+func (c *AutoScaling) DescribeAccountLimits(ctx context.Context, input *autoscaling.DescribeAccountLimitsInput, set ...func(*autoscaling.Options)) (*autoscaling.DescribeAccountLimitsOutput, error) {
+	return c.describeAccountLimits(ctx, input, set...)
 }
 
 // DescribeAutoScalingGroups calls the API action of the same name.
@@ -457,6 +464,7 @@ type IAM struct {
 	getRole                       call[iam.GetRoleInput, iam.GetRoleOutput, iam.Options]
 	listAttachedRolePolicies      call[iam.ListAttachedRolePoliciesInput, iam.ListAttachedRolePoliciesOutput, iam.Options]
 	putRolePermissionsBoundary    call[iam.PutRolePermissionsBoundaryInput, iam.PutRolePermissionsBoundaryOutput, iam.Options]
+	simulatePrincipalPolicy       call[iam.SimulatePrincipalPolicyInput, iam.SimulatePrincipalPolicyOutput, iam.Options]
 	tagRole                       call[iam.TagRoleInput, iam.TagRoleOutput, iam.Options]
 	untagRole                     call[iam.UntagRoleInput, iam.UntagRoleOutput, iam.Options]
 }
@@ -471,6 +479,7 @@ func newIAM(client *iam.Client) *IAM {
 		getRole:                       client.GetRole,
 		listAttachedRolePolicies:      client.ListAttachedRolePolicies,
 		putRolePermissionsBoundary:    client.PutRolePermissionsBoundary,
+		simulatePrincipalPolicy:       client.SimulatePrincipalPolicy,
 		tagRole:                       client.TagRole,
 		untagRole:                     client.UntagRole,
 	}
@@ -514,6 +523,11 @@ func (c *IAM) ListAttachedRolePolicies(ctx context.Context, input *iam.ListAttac
 // PutRolePermissionsBoundary calls the API action of the same name.
 func (c *IAM) PutRolePermissionsBoundary(ctx context.Context, input *iam.PutRolePermissionsBoundaryInput, set ...func(*iam.Options)) (*iam.PutRolePermissionsBoundaryOutput, error) {
 	return c.putRolePermissionsBoundary(ctx, input, set...)
+}
+
+// SimulatePrincipalPolicy calls the API action of the same name.
+func (c *IAM) SimulatePrincipalPolicy(ctx context.Context, input *iam.SimulatePrincipalPolicyInput, set ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error) {
+	return c.simulatePrincipalPolicy(ctx, input, set...)
 }
 
 // TagRole calls the API action of the same name.

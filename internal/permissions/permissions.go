@@ -41,6 +41,7 @@ const (
 	RoleIdentities    Feature = "role-identities"
 	JustInTimeNodes   Feature = "just-in-time-nodes"
 	ClusterEndpoints  Feature = "cluster-endpoints"
+	Preflight         Feature = "preflight"
 )
 
 // Purpose describes a feature.
@@ -79,6 +80,7 @@ var Features = []Purpose{
 	{RoleIdentities, false, []string{FlagIdentityRole}, "`AWSClusterRoleIdentity`, for the identity that assumes its role"},
 	{JustInTimeNodes, false, nil, "`slipway provisioner`, as an identity of its own"},
 	{ClusterEndpoints, false, nil, "`Provisioner` whose `spec.cluster` gives no endpoint"},
+	{Preflight, false, nil, "`slipway preflight`, for the user who runs it"},
 }
 
 // Defaults returns the default features that the scope can bound.

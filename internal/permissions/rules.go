@@ -259,6 +259,7 @@ var rules = []rule{
 			managed("ec2:DescribeCapacityReservations"),
 			machine("autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeWarmPool"),
 			needs(SSMBootstrapData)("ssm:DescribeParameters"),
+			needs(Preflight)("autoscaling:DescribeAccountLimits"),
 		},
 	},
 	{sid: "MakeTemplates", on: templates, when: requested(infrav1.TagLaunchConfig), grants: []grant{both("ec2:CreateLaunchTemplate")}},
@@ -480,5 +481,15 @@ var rules = []rule{
 	{
 		sid: "BecomeIdentities", grants: []grant{needs(RoleIdentities)("sts:AssumeRole")},
 		on: func(s Scope) []string { return s.IdentityRoles },
+	},
+	{
+		// The role of a session is read for its path, which the session's ARN lacks.
+		sid: "ReadRolesToSimulate", on: func(s Scope) []string { return s.roles("*") }, grants: []grant{needs(Preflight)("iam:GetRole")},
+	},
+	{
+		sid: "SimulatePolicies", grants: []grant{needs(Preflight)("iam:SimulatePrincipalPolicy")},
+		on: func(s Scope) []string {
+			return append(s.roles("*"), s.arn("iam", "", cmp.Or(s.Account, "*"), "user/*"))
+		},
 	},
 }

@@ -37,7 +37,7 @@ func (m *Maintainer) inject(ctx context.Context, signer *authority) ([]string, e
 	var patch []operation
 	for i := range configuration.Webhooks {
 		webhook := &configuration.Webhooks[i]
-		host, err := hostOf(webhook.ClientConfig)
+		host, err := HostOf(webhook.ClientConfig)
 		if err != nil {
 			return nil, fmt.Errorf("reading webhook %s: %w", webhook.Name, err)
 		}
@@ -66,8 +66,8 @@ func (m *Maintainer) inject(ctx context.Context, signer *authority) ([]string, e
 	return hosts, nil
 }
 
-// hostOf returns the host that the API server asks, and verifies the certificate for.
-func hostOf(config admissionv1.WebhookClientConfig) (string, error) {
+// HostOf returns the host that the API server asks, and verifies the certificate for.
+func HostOf(config admissionv1.WebhookClientConfig) (string, error) {
 	if service := config.Service; service != nil {
 		return service.Name + "." + service.Namespace + ".svc", nil
 	}

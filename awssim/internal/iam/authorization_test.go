@@ -17,6 +17,8 @@ import (
 // list_awsidentityandaccessmanagementiam), or * if it has none.
 func resourceOf(action string) string {
 	switch {
+	case action == "SimulatePrincipalPolicy":
+		return "role/x"
 	case action == "ListRoles" || action == "ListPolicies" || action == "ListInstanceProfiles" || action == "ListOpenIDConnectProviders":
 		return "*"
 	case strings.Contains(action, "OpenIDConnectProvider"):
@@ -40,6 +42,7 @@ func fill(input reflect.Value) {
 			"PolicyArn": "arn:aws:iam::111122223333:policy/x", "PermissionsBoundary": "arn:aws:iam::111122223333:policy/x",
 			"OpenIDConnectProviderArn": "arn:aws:iam::111122223333:oidc-provider/example.com", "Url": "https://example.com", "VersionId": "v1",
 			"RoleName": "x", "PolicyName": "x", "InstanceProfileName": "x", "PolicyDocument": "{}", "AssumeRolePolicyDocument": "{}", "ClientID": "x", "Description": "x",
+			"PolicySourceArn": "arn:aws:iam::111122223333:role/x", "ActionNames": []string{"ec2:RunInstances"},
 			"TagKeys": []string{"a"}, "Tags": []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}, "ThumbprintList": []string{strings.Repeat("0", 40)},
 		}[name]
 		if text, is := value.(string); is {

@@ -147,6 +147,7 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "iam", "UntagInstanceProfile", untagInstanceProfile)
 	registerPolicies(reg)
 	registerOpenIDConnect(reg)
+	registerSimulation(reg)
 	reg.State("iam", dump)
 	registerAuthorization(reg)
 }

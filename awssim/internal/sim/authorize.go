@@ -119,6 +119,10 @@ func (k *Kernel) authorize(h *Handler, c *Call, input any) error {
 	return nil
 }
 
+// Permissions returns the policies that the caller is held to, none if it is the account's
+// administrator.
+func (c *Call) Permissions() Permissions { return c.permissions }
+
 // administers reports whether the caller may do everything.
 func (c *Call) administers() bool {
 	return len(c.permissions.Policies)+len(c.permissions.Boundary) == 0

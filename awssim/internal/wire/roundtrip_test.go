@@ -269,7 +269,8 @@ func (g generator) fill(v reflect.Value) {
 			return
 		}
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && f.Name != "ResultMetadata" {
+			// The tables have neither unions nor maps of XML.
+			if f := v.Type().Field(i); f.IsExported() && !slices.Contains([]string{"ResultMetadata", "PolicyExclusionList", "EvalDecisionDetails"}, f.Name) {
 				g.fill(v.Field(i))
 			}
 		}

@@ -44,6 +44,7 @@ var iamModel = model{
 		"RemoveClientIDFromOpenIDConnectProvider",
 		"RemoveRoleFromInstanceProfile",
 		"SetDefaultPolicyVersion",
+		"SimulatePrincipalPolicy",
 		"TagInstanceProfile",
 		"TagOpenIDConnectProvider",
 		"TagPolicy",
@@ -69,6 +70,11 @@ var iamModel = model{
 		"AttachRolePolicyInput": {
 			{"PolicyArn", "PolicyArn", ""},
 			{"RoleName", "RoleName", ""},
+		},
+		"ContextEntry": {
+			{"ContextKeyName", "ContextKeyName", ""},
+			{"ContextKeyType", "ContextKeyType", ""},
+			{"ContextKeyValues", "ContextKeyValues", "member"},
 		},
 		"CreateInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
@@ -233,6 +239,20 @@ var iamModel = model{
 			{"PolicyArn", "PolicyArn", ""},
 			{"VersionId", "VersionId", ""},
 		},
+		"SimulatePrincipalPolicyInput": {
+			{"ActionNames", "ActionNames", "member"},
+			{"CallerArn", "CallerArn", ""},
+			{"ContextEntries", "ContextEntries", "member"},
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"PermissionsBoundaryPolicyInputList", "PermissionsBoundaryPolicyInputList", "member"},
+			{"PolicyInputList", "PolicyInputList", "member"},
+			{"PolicySourceArn", "PolicySourceArn", ""},
+			{"ResourceArns", "ResourceArns", "member"},
+			{"ResourceHandlingOption", "ResourceHandlingOption", ""},
+			{"ResourceOwner", "ResourceOwner", ""},
+			{"ResourcePolicy", "ResourcePolicy", ""},
+		},
 		"Tag": {
 			{"Key", "Key", ""},
 			{"Value", "Value", ""},
@@ -311,6 +331,16 @@ var iamModel = model{
 		},
 		"CreateRoleOutput": {
 			{"Role", "Role", ""},
+		},
+		"EvaluationResult": {
+			{"EvalActionName", "EvalActionName", ""},
+			{"EvalDecision", "EvalDecision", ""},
+			{"EvalResourceName", "EvalResourceName", ""},
+			{"MatchedStatements", "MatchedStatements", "member"},
+			{"MissingContextValues", "MissingContextValues", "member"},
+			{"OrganizationsDecisionDetail", "OrganizationsDecisionDetail", ""},
+			{"PermissionsBoundaryDecisionDetail", "PermissionsBoundaryDecisionDetail", ""},
+			{"ResourceSpecificResults", "ResourceSpecificResults", "member"},
 		},
 		"GetInstanceProfileOutput": {
 			{"InstanceProfile", "InstanceProfile", ""},
@@ -408,6 +438,12 @@ var iamModel = model{
 		"OpenIDConnectProviderListEntry": {
 			{"Arn", "Arn", ""},
 		},
+		"OrganizationsDecisionDetail": {
+			{"AllowedByOrganizations", "AllowedByOrganizations", ""},
+		},
+		"PermissionsBoundaryDecisionDetail": {
+			{"AllowedByPermissionsBoundary", "AllowedByPermissionsBoundary", ""},
+		},
 		"Policy": {
 			{"Arn", "Arn", ""},
 			{"AttachmentCount", "AttachmentCount", ""},
@@ -440,6 +476,17 @@ var iamModel = model{
 			{"IsDefaultVersion", "IsDefaultVersion", ""},
 			{"VersionId", "VersionId", ""},
 		},
+		"Position": {
+			{"Column", "Column", ""},
+			{"Line", "Line", ""},
+		},
+		"ResourceSpecificResult": {
+			{"EvalResourceDecision", "EvalResourceDecision", ""},
+			{"EvalResourceName", "EvalResourceName", ""},
+			{"MatchedStatements", "MatchedStatements", "member"},
+			{"MissingContextValues", "MissingContextValues", "member"},
+			{"PermissionsBoundaryDecisionDetail", "PermissionsBoundaryDecisionDetail", ""},
+		},
 		"Role": {
 			{"Arn", "Arn", ""},
 			{"AssumeRolePolicyDocument", "AssumeRolePolicyDocument", ""},
@@ -458,9 +505,20 @@ var iamModel = model{
 			{"LastUsedDate", "LastUsedDate", ""},
 			{"Region", "Region", ""},
 		},
+		"SimulatePrincipalPolicyOutput": {
+			{"EvaluationResults", "EvaluationResults", "member"},
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+		},
 		"SourceRoleTemplate": {
 			{"TemplateArn", "TemplateArn", ""},
 			{"TemplateMinorVersion", "TemplateMinorVersion", ""},
+		},
+		"Statement": {
+			{"EndPosition", "EndPosition", ""},
+			{"SourcePolicyId", "SourcePolicyId", ""},
+			{"SourcePolicyType", "SourcePolicyType", ""},
+			{"StartPosition", "StartPosition", ""},
 		},
 		"Tag": {
 			{"Key", "Key", ""},

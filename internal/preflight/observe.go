@@ -1,0 +1,329 @@
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/webhookcertificate"
+)
+
+// WebhookConfiguration is the name of Slipway's webhook configuration in config/webhook.
+const WebhookConfiguration = "slipway-validating-webhook"
+
+// The label by which clusterctl marks what belongs to a provider, and its values.
+const (
+	providerLabel      = "cluster.x-k8s.io/provider"
+	clusterAPIProvider = "cluster-api"
+	capaProvider       = "infrastructure-aws"
+	slipwayProvider    = "infrastructure-slipway"
+)
+
+// mostObjects limits the objects of one kind of one provider that are read. Each provider has one or two.
+const mostObjects = 50
+
+// Kubernetes reads the management cluster.
+type Kubernetes struct {
+	reader    client.Reader
+	discovery rest.Interface
+}
+
+// NewKubernetes returns a reader of the cluster. It does not call the API server: the kinds are known.
+func NewKubernetes(config *rest.Config) (*Kubernetes, error) {
+	scheme := runtime.NewScheme()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, add := range []func(*runtime.Scheme) error{admissionv1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering the kinds of Kubernetes: %w", err)
+		}
+	}
+	for kind, scope := range map[schema.GroupVersionKind]meta.RESTScope{
+		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"):   meta.RESTScopeRoot,
+		admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"): meta.RESTScopeRoot,
+		admissionv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"):   meta.RESTScopeRoot,
+		appsv1.SchemeGroupVersion.WithKind("Deployment"):                          meta.RESTScopeNamespace,
+		corev1.SchemeGroupVersion.WithKind("Secret"):                              meta.RESTScopeNamespace,
+	} {
+		mapper.Add(kind, scope)
+	}
+	reader, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of the management cluster: %w", err)
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of the management cluster: %w", err)
+	}
+	return &Kubernetes{reader: reader, discovery: discoverer.RESTClient()}, nil
+}
+
+// ObserveCluster reads the management cluster. The manager is expected in the namespace.
+func (k *Kubernetes) ObserveCluster(ctx context.Context, namespace string) Cluster {
+	var cluster Cluster
+	var err error
+	if cluster.Version, err = k.version(ctx); err != nil {
+		return Cluster{Unreachable: &Unread{Text: err.Error()}}
+	}
+	cluster.Definitions, err = k.definitions(ctx)
+	cluster.DefinitionsUnread = failure(err)
+	cluster.DeploymentsUnread = failure(k.observeDeployments(ctx, &cluster, namespace))
+	cluster.HooksUnread = failure(k.observeHooks(ctx, &cluster))
+	if cluster.Manager != nil {
+		cluster.Certificate = k.certificate(ctx, *cluster.Manager)
+	}
+	return cluster
+}
+
+// failure describes an error of the API server, nil for none.
+func failure(err error) *Unread {
+	if err == nil {
+		return nil
+	}
+	return &Unread{Denied: apierrors.IsForbidden(err), Text: err.Error()}
+}
+
+func (k *Kubernetes) version(ctx context.Context) (string, error) {
+	body, err := k.discovery.Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", fmt.Errorf("reading the version of the API server: %w", err)
+	}
+	var info version.Info
+	if err := json.Unmarshal(body, &info); err != nil {
+		return "", fmt.Errorf("parsing the version of the API server: %w", err)
+	}
+	return info.GitVersion, nil
+}
+
+func (k *Kubernetes) definitions(ctx context.Context) (map[string]Definition, error) {
+	definitions := map[string]Definition{}
+	for _, name := range slices.Concat(clusterAPIDefinitions, sharedDefinitions, ownDefinitions) {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		err := k.reader.Get(ctx, types.NamespacedName{Name: name}, definition)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading custom resource definition %s: %w", name, err)
+		}
+		definitions[name] = definitionOf(definition)
+	}
+	return definitions, nil
+}
+
+func definitionOf(definition *apiextensionsv1.CustomResourceDefinition) Definition {
+	var found Definition
+	for _, one := range definition.Spec.Versions {
+		if one.Served {
+			found.Served = append(found.Served, one.Name)
+		}
+		if !one.Storage {
+			continue
+		}
+		found.Storage = one.Name
+		if one.Schema != nil && one.Schema.OpenAPIV3Schema != nil {
+			found.Fields = slices.Sorted(maps.Keys(one.Schema.OpenAPIV3Schema.Properties["spec"].Properties))
+		}
+	}
+	return found
+}
+
+func (k *Kubernetes) observeDeployments(ctx context.Context, cluster *Cluster, namespace string) error {
+	var err error
+	if cluster.ClusterAPI, err = k.deployments(ctx, clusterAPIProvider, "", types.NamespacedName{Namespace: "capi-system", Name: "capi-controller-manager"}); err != nil {
+		return err
+	}
+	if cluster.CAPA, err = k.deployments(ctx, capaProvider, "", types.NamespacedName{Namespace: "capa-system", Name: "capa-controller-manager"}); err != nil {
+		return err
+	}
+	managers, err := k.deployments(ctx, slipwayProvider, namespace, types.NamespacedName{Namespace: namespace, Name: "slipway-manager"})
+	if len(managers) > 0 {
+		cluster.Manager = &managers[0]
+	}
+	return err
+}
+
+// deployments returns the Deployments of a provider, in one namespace or in all. Without any that has
+// clusterctl's label, it returns the Deployment of the name, if that exists.
+func (k *Kubernetes) deployments(ctx context.Context, provider, namespace string, otherwise types.NamespacedName) ([]Deployment, error) {
+	list := &appsv1.DeploymentList{}
+	if err := k.reader.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{providerLabel: provider}, client.Limit(mostObjects)); err != nil {
+		return nil, fmt.Errorf("listing the Deployments of %s: %w", provider, err)
+	}
+	if len(list.Items) == 0 {
+		deployment := appsv1.Deployment{}
+		err := k.reader.Get(ctx, otherwise, &deployment)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading Deployment %s: %w", otherwise, err)
+		}
+		list.Items = append(list.Items, deployment)
+	}
+	var found []Deployment
+	for i := range list.Items {
+		found = append(found, deploymentOf(&list.Items[i]))
+	}
+	return found, nil
+}
+
+func deploymentOf(deployment *appsv1.Deployment) Deployment {
+	found := Deployment{Namespace: deployment.Namespace, Name: deployment.Name, Replicas: 1, Secrets: map[string]string{}}
+	if deployment.Spec.Replicas != nil {
+		found.Replicas = *deployment.Spec.Replicas
+	}
+	pod := deployment.Spec.Template.Spec
+	secrets := map[string]string{}
+	for _, volume := range pod.Volumes {
+		if volume.Secret != nil {
+			secrets[volume.Name] = volume.Secret.SecretName
+		}
+	}
+	for _, container := range pod.Containers {
+		found.Args = slices.Concat(found.Args, container.Command, container.Args)
+		for _, mount := range container.VolumeMounts {
+			if name, secret := secrets[mount.Name]; secret {
+				found.Secrets[mount.MountPath] = name
+			}
+		}
+	}
+	return found
+}
+
+func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
+	own, err := k.validating(ctx, slipwayProvider, WebhookConfiguration)
+	if err != nil {
+		return err
+	}
+	for _, configuration := range own {
+		for _, webhook := range configuration.Webhooks {
+			// Without a host, the certificate is verified for any name.
+			host, _ := webhookcertificate.HostOf(webhook.ClientConfig)
+			cluster.Hooks = append(cluster.Hooks, Hook{
+				Configuration: configuration.Name, Name: webhook.Name, Host: host, CABundle: webhook.ClientConfig.CABundle,
+				Ignored: webhook.FailurePolicy != nil && *webhook.FailurePolicy == admissionv1.Ignore,
+			})
+		}
+	}
+	validating, err := k.validating(ctx, capaProvider, "capa-validating-webhook-configuration")
+	if err != nil {
+		return err
+	}
+	for _, configuration := range validating {
+		for _, webhook := range configuration.Webhooks {
+			if concernsPools(webhook.Rules) {
+				cluster.CAPAHooks = append(cluster.CAPAHooks, configuration.Name+"/"+webhook.Name)
+			}
+		}
+	}
+	mutating, err := k.mutating(ctx)
+	if err != nil {
+		return err
+	}
+	for _, configuration := range mutating {
+		for _, webhook := range configuration.Webhooks {
+			if concernsPools(webhook.Rules) {
+				cluster.CAPAHooks = append(cluster.CAPAHooks, configuration.Name+"/"+webhook.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// concernsPools reports whether a rule names a kind that both Slipway and CAPA have.
+func concernsPools(rules []admissionv1.RuleWithOperations) bool {
+	return slices.ContainsFunc(rules, func(rule admissionv1.RuleWithOperations) bool {
+		return slices.Contains(rule.APIGroups, infrav1.GroupVersion.Group) && slices.ContainsFunc(rule.Resources, func(resource string) bool {
+			return slices.Contains(sharedDefinitions, resource+infrastructureGroup)
+		})
+	})
+}
+
+// validating returns the configurations of a provider, or the one of the name if none has its label.
+func (k *Kubernetes) validating(ctx context.Context, provider, name string) ([]admissionv1.ValidatingWebhookConfiguration, error) {
+	list := &admissionv1.ValidatingWebhookConfigurationList{}
+	if err := k.reader.List(ctx, list, client.MatchingLabels{providerLabel: provider}, client.Limit(mostObjects)); err != nil {
+		return nil, fmt.Errorf("listing the validating webhook configurations of %s: %w", provider, err)
+	}
+	if len(list.Items) > 0 {
+		return list.Items, nil
+	}
+	configuration := admissionv1.ValidatingWebhookConfiguration{}
+	switch err := k.reader.Get(ctx, types.NamespacedName{Name: name}, &configuration); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading ValidatingWebhookConfiguration %s: %w", name, err)
+	}
+	return []admissionv1.ValidatingWebhookConfiguration{configuration}, nil
+}
+
+// mutating returns CAPA's configurations. Slipway has none.
+func (k *Kubernetes) mutating(ctx context.Context) ([]admissionv1.MutatingWebhookConfiguration, error) {
+	list := &admissionv1.MutatingWebhookConfigurationList{}
+	if err := k.reader.List(ctx, list, client.MatchingLabels{providerLabel: capaProvider}, client.Limit(mostObjects)); err != nil {
+		return nil, fmt.Errorf("listing the mutating webhook configurations of %s: %w", capaProvider, err)
+	}
+	if len(list.Items) > 0 {
+		return list.Items, nil
+	}
+	const name = "capa-mutating-webhook-configuration"
+	configuration := admissionv1.MutatingWebhookConfiguration{}
+	switch err := k.reader.Get(ctx, types.NamespacedName{Name: name}, &configuration); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading MutatingWebhookConfiguration %s: %w", name, err)
+	}
+	return []admissionv1.MutatingWebhookConfiguration{configuration}, nil
+}
+
+// certificate reads the Secret that a manager serves its webhooks with. The private key stays behind.
+func (k *Kubernetes) certificate(ctx context.Context, manager Deployment) Certificate {
+	key, found := manager.certificateSecret()
+	if !found {
+		return Certificate{}
+	}
+	certificate, secret := Certificate{Secret: key.String()}, &corev1.Secret{}
+	err := k.reader.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		certificate.Missing = true
+		return certificate
+	}
+	certificate.Unread, certificate.PEM = failure(err), secret.Data[corev1.TLSCertKey]
+	return certificate
+}
+
+// certificateSecret returns the Secret that the manager's flags name: directly, or as a mounted
+// directory.
+func (d Deployment) certificateSecret() (types.NamespacedName, bool) {
+	for _, arg := range d.Args {
+		if value, found := strings.CutPrefix(arg, "--webhook-cert-secret="); found {
+			namespace, name, valid := strings.Cut(value, "/")
+			return types.NamespacedName{Namespace: namespace, Name: name}, valid && namespace != "" && name != ""
+		}
+		if directory, found := strings.CutPrefix(arg, "--webhook-cert-dir="); found {
+			name := d.Secrets[directory]
+			return types.NamespacedName{Namespace: d.Namespace, Name: name}, name != ""
+		}
+	}
+	return types.NamespacedName{}, false
+}
