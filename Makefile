@@ -167,7 +167,7 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 RELEASE_OUT := out/release/$(VERSION)
 
 .PHONY: release
-release: ## Write the files of a release into out/release/: programs, manifests, charts, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
+release: ## Write the files of a release into out/release/: programs, SBOMs, manifests, charts, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
 	rm -rf $(RELEASE_OUT) && mkdir -p $(RELEASE_OUT)
 	@for platform in $(PLATFORMS); do \
 		echo "building slipway for $$platform"; \
@@ -175,7 +175,7 @@ release: ## Write the files of a release into out/release/: programs, manifests,
 			-ldflags "-s -w -X main.release=$(VERSION) -X main.commit=$$(git rev-parse HEAD) -X main.date=$$(git show -s --format=%cI HEAD)" \
 			-o $(RELEASE_OUT)/slipway-$${platform%/*}-$${platform#*/} ./cmd/slipway; \
 	done
-	cd lab && go run ./cmd/release --image $(IMAGE) --out ../$(RELEASE_OUT)
+	cd lab && go run ./cmd/release --image $(IMAGE) --version $(VERSION) --out ../$(RELEASE_OUT)
 	@for chart in slipway slipway-provisioner; do \
 		tar --dereference --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -czf $(RELEASE_OUT)/chart-$$chart.tgz -C charts $$chart; \
 	done

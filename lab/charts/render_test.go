@@ -92,6 +92,7 @@ metrics:
   serviceMonitor: {enabled: true, labels: {release: prometheus}}
   prometheusRule: {enabled: true}
   dashboard: {enabled: true}
+  kubeStateMetrics: {enabled: true, namespace: monitoring, serviceAccount: prometheus-kube-state-metrics}
 networkPolicy: {metricsFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}]}
 nodeSelector: {role: system}
 podAnnotations: {example.com/a: b}
@@ -105,8 +106,8 @@ watchFilter: blue
 webhook: {certificate: provided, secretName: certificate, caBundle: Q0E=}
 `
 
-// TestGolden holds what the charts render to, but for definitions, roles and the dashboard, which
-// are files of config/.
+// TestGolden holds what the charts render to, but for definitions, roles and the data of ConfigMaps,
+// which are files of config/.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ chart, file, values string }{
@@ -124,7 +125,7 @@ func TestGolden(t *testing.T) {
 			case "CustomResourceDefinition":
 				continue
 			case "ConfigMap":
-				object.Object["data"] = "a dashboard"
+				object.Object["data"] = "a file of config"
 			case "ClusterRole":
 				if object.GetName() == "slipway-manager" || object.GetName() == "slipway-provisioner" {
 					object.Object["rules"] = "those of config"
@@ -150,6 +151,43 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s, which -update writes (-want +got):\n%s", row.file, diff)
 		}
 	}
+}
+
+// TestKubeStateMetrics holds that a ConfigMap has the configuration in config/, and that the
+// ServiceAccount of kube-state-metrics gets the permissions in config/.
+func TestKubeStateMetrics(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ chart, name, directory string }{
+		{"slipway", "slipway-manager", "kube-state-metrics"},
+		{"slipway-provisioner", "slipway-provisioner", "provisioner/kube-state-metrics"},
+	} {
+		found := objects(t, row.chart, "metrics: {kubeStateMetrics: {enabled: true}}")
+		want := map[string]any{"custom-resource-state.yaml": configFile(t, row.directory, "custom-resource-state.yaml")}
+		configMap := found["ConfigMap "+row.name+"-custom-resource-state"]
+		if configMap == nil {
+			t.Fatalf("%s renders no ConfigMap", row.chart)
+		}
+		if diff := cmp.Diff(want, configMap.Object["data"]); diff != "" || configMap.GetNamespace() != "slipway-system" {
+			t.Errorf("%s: the ConfigMap in namespace %q differs from config/ (-want +got):\n%s", row.chart, configMap.GetNamespace(), diff)
+		}
+		var role map[string]any
+		if err := yaml.Unmarshal([]byte(configFile(t, row.directory, "role.yaml")), &role); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(role["rules"], found["ClusterRole "+row.name+"-kube-state-metrics"].Object["rules"]); diff != "" {
+			t.Errorf("%s: the ClusterRole differs from config/ (-want +got):\n%s", row.chart, diff)
+		}
+	}
+}
+
+// configFile returns the content of a file of config/.
+func configFile(t *testing.T, directory, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "config", directory, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }
 
 // TestLint holds that Helm's linter has nothing to say, with the default values and with all.
@@ -178,6 +216,7 @@ func TestRefusedValues(t *testing.T) {
 		{"an unknown value within another", "slipway", "metrics: {serviceMonitor: {enable: true}}", "enable"},
 		{"a number of replicas that is text", "slipway", "replicas: many", "replicas"},
 		{"a role that is no ARN", "slipway", "aws: {roleARN: admin}", "roleARN"},
+		{"a namespace of kube-state-metrics that is none", "slipway", "metrics: {kubeStateMetrics: {enabled: true, namespace: Monitoring_1}}", "namespace"},
 		{"an argument that is no flag", "slipway", "extraArgs: [concurrency]", "extraArgs"},
 		{"a digest without its algorithm", "slipway-provisioner", "image: {digest: 0123}", "digest"},
 		{"a namespace for the provisioner, which has all pods", "slipway-provisioner", "watchNamespace: team", "watchNamespace"},

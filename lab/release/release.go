@@ -1,6 +1,7 @@
 // Package release writes the files of a release of Slipway, from the manifests that are checked in:
 // the components for clusterctl and for kubectl, built as kustomize builds them and with the image of
-// the release, the metadata, the templates of clusters, and the IAM policies that it needs.
+// the release, the metadata, the templates of clusters, and the IAM policies that it needs. It also
+// writes the software bills of materials of the programs.
 package release
 
 import (
@@ -33,7 +34,17 @@ const (
 	StandaloneFile = "standalone-components.yaml"
 	// ProvisionerFile has the provisioner, for a cluster whose pending pods get nodes.
 	ProvisionerFile = "provisioner-components.yaml"
+	// KubeStateMetricsFile configures kube-state-metrics to serve metrics of the manager's objects.
+	KubeStateMetricsFile = "kube-state-metrics-components.yaml"
+	// ProvisionerKubeStateMetricsFile does so for the provisioner's objects.
+	ProvisionerKubeStateMetricsFile = "kube-state-metrics-provisioner-components.yaml"
 )
+
+// bases has the directory in config/ of each file that is built from one.
+var bases = map[string]string{
+	ComponentsFile: "clusterctl", StandaloneFile: "standalone", ProvisionerFile: "provisioner",
+	KubeStateMetricsFile: "kube-state-metrics", ProvisionerKubeStateMetricsFile: "provisioner/kube-state-metrics",
+}
 
 // policyFile is the name of the policies' files, by number: clusterctl leaves alone what it does
 // not know.
@@ -46,7 +57,7 @@ const controllerImage = "slipway"
 // image is REPOSITORY:TAG.
 func Write(root, directory, image string) error {
 	files := map[string][]byte{}
-	for name, base := range map[string]string{ComponentsFile: "clusterctl", StandaloneFile: "standalone", ProvisionerFile: "provisioner"} {
+	for name, base := range bases {
 		components, err := Components(root, base, image)
 		if err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 
 	"github.com/slipway-project/slipway/internal/permissions"
 )
@@ -40,8 +42,38 @@ func TestRelease(t *testing.T) {
 	if components := read(t, filepath.Join(directory, ComponentsFile)); !strings.Contains(components, "image: registry.example.com:5000/slipway:v1.2.3") {
 		t.Error("the components do not have the image of the release")
 	}
+	for file, source := range map[string]string{KubeStateMetricsFile: "kube-state-metrics", ProvisionerKubeStateMetricsFile: "provisioner/kube-state-metrics"} {
+		holdsConfiguration(t, read(t, filepath.Join(directory, file)), read(t, filepath.Join("../../config", source, "custom-resource-state.yaml")))
+	}
 	if err := Write("../..", directory, "registry.example.com:5000/slipway"); err == nil {
 		t.Error("an image without a tag is taken")
+	}
+}
+
+// holdsConfiguration fails unless a manifest has a ConfigMap in kube-system with the configuration, and
+// the permissions of kube-state-metrics.
+func holdsConfiguration(t *testing.T, manifest, configuration string) {
+	t.Helper()
+	objects, err := utilyaml.ToUnstructured([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for i := range objects {
+		kinds[objects[i].GetKind()]++
+		if objects[i].GetKind() != "ConfigMap" {
+			continue
+		}
+		data, _, err := unstructured.NestedStringMap(objects[i].Object, "data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"custom-resource-state.yaml": configuration}, data); diff != "" || objects[i].GetNamespace() != "kube-system" {
+			t.Errorf("the ConfigMap in namespace %q has (-want +got):\n%s", objects[i].GetNamespace(), diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"ClusterRole": 1, "ClusterRoleBinding": 1, "ConfigMap": 1}, kinds); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 }
 

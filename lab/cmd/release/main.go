@@ -1,4 +1,5 @@
-// Command release writes what a release of Slipway gives to clusterctl. `make release-manifests` runs it.
+// Command release writes the manifests of a release of Slipway, and the bills of materials of its
+// programs. `make release-manifests` and `make release` run it.
 package main
 
 import (
@@ -13,8 +14,13 @@ func main() {
 	root := flag.String("root", "..", "where the sources are")
 	out := flag.String("out", "../out", "directory for the release")
 	image := flag.String("image", "", "image of the manager, with its tag")
+	version := flag.String("version", "", "version of the programs in the directory, which get SBOMs; none if empty")
 	flag.Parse()
-	if err := release.Write(*root, *out, *image); err != nil {
+	err := release.Write(*root, *out, *image)
+	if err == nil && *version != "" {
+		err = release.WriteSBOMs(*out, *version)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
