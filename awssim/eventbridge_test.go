@@ -139,7 +139,7 @@ func TestRulesDeliverEvents(t *testing.T) {
 		{"no policy", `{"source": ["aws.ec2"]}`, "", nil},
 		{"a policy for another service", `{"detail-type": [{"prefix": "EC2 Spot"}]}`, strings.Replace(sendPolicy("made", "mine"), "events.amazonaws.com", "sns.amazonaws.com", 1), nil},
 		{"a policy that denies too", `{"source": ["aws.ec2"]}`, strings.Replace(sendPolicy("made", "mine"), `[{`, `[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*"},{`, 1), nil},
-		{"a policy for everybody", `{"detail-type": [{"prefix": "EC2 Spot"}]}`, `{"Statement":{"Effect":"Allow","Principal":"*","Action":"SQS:Send*","Resource":"*"}}`, []string{"EC2 Spot Instance Interruption Warning"}},
+		{"a policy for all principals", `{"detail-type": [{"prefix": "EC2 Spot"}]}`, `{"Statement":{"Effect":"Allow","Principal":"*","Action":"SQS:Send*","Resource":"*"}}`, []string{"EC2 Spot Instance Interruption Warning"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -38,7 +38,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("the permissions boundary is %+v, want %s of the type Policy", b, boundary)
 	}
 	if used := got.RoleLastUsed; used == nil || used.LastUsedDate != nil || used.Region != nil {
-		t.Errorf("a role that nobody used was last used %+v, want an empty structure", used)
+		t.Errorf("a role that was never used was last used %+v, want an empty structure", used)
 	}
 	listed := must[*iam.ListRolesOutput](t)(c.ListRoles(t.Context(), &iam.ListRolesInput{PathPrefix: aws.String("/pools/")}))
 	if len(listed.Roles) != 1 || listed.IsTruncated {

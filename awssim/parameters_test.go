@@ -167,7 +167,7 @@ func TestGetParametersByPath(t *testing.T) {
 			"all levels, page by page", ssm.GetParametersByPathInput{Path: aws.String("/app"), Recursive: aws.Bool(true), MaxResults: aws.Int32(1)},
 			[]string{"/app/deep/z", "/app/x", "/app/y"}, 3,
 		},
-		{"public parameters are not everybody's", ssm.GetParametersByPathInput{Path: aws.String("/"), Recursive: aws.Bool(true)}, []string{"/a", "/app/deep/z", "/app/x", "/app/y", "/apple/w"}, 1},
+		{"the account's parameters do not include public ones", ssm.GetParametersByPathInput{Path: aws.String("/"), Recursive: aws.Bool(true)}, []string{"/a", "/app/deep/z", "/app/x", "/app/y", "/apple/w"}, 1},
 		{
 			"public parameters by their path", ssm.GetParametersByPathInput{Path: aws.String("/aws/service/eks/optimized-ami/1.30/amazon-linux-2/recommended")},
 			[]string{

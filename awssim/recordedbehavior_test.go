@@ -84,7 +84,7 @@ func groupObservations() []observation {
 			return []bool{group.Instances == nil, group.SuspendedProcesses == nil, group.LoadBalancerNames == nil, group.TargetGroupARNs == nil, group.EnabledMetrics == nil,
 				group.Tags == nil, group.TrafficSources == nil}, err
 		}, make([]bool, 7)},
-		{service, "defaults that nobody set", custodian, func(t *testing.T, r *recorded) (any, error) {
+		{service, "defaults that no request set", custodian, func(t *testing.T, r *recorded) (any, error) {
 			group, err := r.describeGroup(t.Context(), r.group)
 			if err != nil {
 				return nil, err

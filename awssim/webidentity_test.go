@@ -130,7 +130,7 @@ func TestAssumeRoleWithWebIdentity(t *testing.T) {
 		{reason: "another action is allowed", role: "action", token: valid, want: "AccessDenied"},
 		{reason: "another provider is trusted", role: "provider", token: valid, want: "AccessDenied"},
 		{reason: "a denial wins", role: "denied", token: valid, want: "AccessDenied"},
-		{reason: "a denial of somebody else", role: "denied", token: c.token(t, map[string]any{"sub": "system:serviceaccount:a:b"})},
+		{reason: "a denial for another subject", role: "denied", token: c.token(t, map[string]any{"sub": "system:serviceaccount:a:b"})},
 		{reason: "there is no such role", role: "none", token: valid, want: "AccessDenied"},
 		{reason: "no JSON Web Token", role: "exact", token: "token", want: "InvalidIdentityToken", says: "not a valid JWT"},
 		{reason: "an issuer that is no provider", role: "exact", token: c.token(t, map[string]any{"iss": "https://example.com"}), want: "InvalidIdentityToken", says: "No OpenIDConnect provider found in your account for https://example.com"},

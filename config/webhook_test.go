@@ -36,7 +36,7 @@ func TestWebhooksAreReached(t *testing.T) {
 			t.Errorf("%s is asked at %s, and the certificate is for %q", webhook.Name, host, names)
 		}
 		if webhook.FailurePolicy == nil || *webhook.FailurePolicy != admissionv1.Ignore {
-			t.Errorf("%s keeps people from writing while no manager answers, and only warns when one does", webhook.Name)
+			t.Errorf("%s blocks writes while no manager answers, although it only returns warnings", webhook.Name)
 		}
 	}
 

@@ -1,4 +1,5 @@
-// Package examples holds manifests for people to start from. The demo and the tests apply them, so that they stay true.
+// Package examples contains manifests that users can start from. The demo and the tests apply them,
+// so that they stay valid.
 package examples
 
 import _ "embed"

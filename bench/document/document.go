@@ -1,5 +1,5 @@
-// Package document keeps what was measured in documents: a section that a program writes, among
-// text that people write.
+// Package document writes measurements into documents: each into a section that is generated, amid
+// text that is written by hand.
 package document
 
 import (

@@ -1,7 +1,9 @@
-// Command karpenter packs the pods of a problem with the scheduler of Karpenter's core, and says what that took. It reads a problem of bench/packing on its standard
-// input and writes an outcome to its standard output, both as JSON.
+// Command karpenter packs the pods of a problem with the scheduler of Karpenter's core, and reports
+// what that took. It reads a problem of bench/packing from its standard input and writes an outcome
+// to its standard output, both as JSON.
 //
-// It is a module of its own, so that Karpenter is built with its own versions of everything, and nobody else needs them.
+// It is a module of its own, so that Karpenter is built with its own versions of all dependencies,
+// and no other module needs them.
 package main
 
 import (
@@ -207,7 +209,7 @@ func price(claim *provisioning.NodeClaim) float64 {
 	return lowest
 }
 
-// noCloud is a cloud that nobody asks: packing launches nothing.
+// noCloud is a cloud provider that launches nothing, because packing needs no instances.
 type noCloud struct{ cloudprovider.CloudProvider }
 
 func (noCloud) Name() string                             { return "none" }

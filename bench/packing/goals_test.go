@@ -42,7 +42,7 @@ func TestGoals(t *testing.T) {
 | flat in the number of launch templates: at most twice the CPU time for 50 times as many | at most 3.0 times for the same pods | **not met** |
 | nodes no dearer than Karpenter's, in every case | -50 % to +10 % | **not met** |
 `},
-		{"nobody was measured beside", []measurement{{of(1), took(time.Second, 1), nil}}, ""},
+		{"no other scheduler was measured", []measurement{{of(1), took(time.Second, 1), nil}}, ""},
 	} {
 		if diff := cmp.Diff(row.want, goals(row.all)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)

@@ -1,4 +1,5 @@
-// Package workload has pods and instance types to measure packing with, the same for everybody who packs.
+// Package workload has pods and instance types to measure packing with, the same for every scheduler
+// that is measured.
 package workload
 
 import (

@@ -17,7 +17,7 @@ const flagsPage = "../../docs/reference/flags.md"
 
 var update = flag.Bool("update", false, "write docs/reference/flags.md instead of comparing it")
 
-// TestFlagsPageIsCurrent fails when a flag changed and nobody ran make generate.
+// TestFlagsPageIsCurrent fails if a flag changed and make generate was not run.
 func TestFlagsPageIsCurrent(t *testing.T) {
 	t.Parallel()
 	wanted := flagsReference(newCommand())

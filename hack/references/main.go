@@ -1,7 +1,12 @@
 // Command references writes the parts of docs/reference that follow from the code: the rules of the
 // CRDs with examples, the conditions and their reasons, the events, and the templates of all
-// messages. It parses the Go code and does not compile it. It fails when the code uses a reason
+// messages. It parses the Go code and does not compile it. It fails if the code uses a reason
 // that has no documentation.
+//
+// Users look up a reason or a message there when they see it on an object, so the pages must list
+// everything that Slipway reports, and nothing else. Generating them from the code guarantees this,
+// and shows every changed message in the diff of a pull request. `make generate` runs the command,
+// and a test fails if the committed pages are not current.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 
 const repository = "../.."
 
-// TestPagesAreCurrent fails when the code changed and nobody ran make generate, and when a rule has
-// no example.
+// TestPagesAreCurrent fails if the code changed and make generate was not run, and if a rule has no
+// example.
 func TestPagesAreCurrent(t *testing.T) {
 	t.Parallel()
 	pages, err := generate(repository)

@@ -199,23 +199,23 @@ func (g *Groups) make(ctx context.Context, desired Desired, change Change, group
 
 // doing describes a change that failed.
 func (c Change) doing() string {
-	names := c.Names
+	names := strings.Join(c.Names, ", ")
 	if len(c.Sources) > 0 {
-		names = Identifiers(c.Sources)
+		names = strings.Join(Identifiers(c.Sources), ", ")
 	}
 	switch c.Operation {
 	case Suspend:
-		return fmt.Sprintf("suspending processes %q", names)
+		return "suspending processes " + names
 	case Resume:
-		return fmt.Sprintf("resuming processes %q", names)
+		return "resuming processes " + names
 	case AttachTargetGroups:
-		return fmt.Sprintf("attaching target groups %q", names)
+		return "attaching target groups " + names
 	case DetachTargetGroups:
-		return fmt.Sprintf("detaching target groups %q", names)
+		return "detaching target groups " + names
 	case AttachTrafficSources:
-		return fmt.Sprintf("attaching traffic sources %q", names)
+		return "attaching traffic sources " + names
 	case DetachTrafficSources:
-		return fmt.Sprintf("detaching traffic sources %q", names)
+		return "detaching traffic sources " + names
 	case SetWarmPool:
 		return "creating the warm pool"
 	default:

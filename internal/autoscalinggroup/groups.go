@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -126,16 +127,21 @@ func (g *Groups) matching(ctx context.Context, input *autoscaling.DescribeAutoSc
 	return found, nil
 }
 
-// NamesTakenError reports that groups of other owners have all the names that ours might have.
+// NamesTakenError reports that groups of other owners have all names that the owner's group may
+// have.
 type NamesTakenError struct{ Names []string }
 
 // Error implements error.
 func (e *NamesTakenError) Error() string {
-	return fmt.Sprintf("Auto Scaling group %q exists, but this object does not own it. Slipway does not change "+
-		"it or create another one. Rename this object, or delete the group", e.Names)
+	if len(e.Names) == 1 {
+		return fmt.Sprintf("Auto Scaling group %q exists, but this object does not own it. Slipway does not change "+
+			"it or create another one. Rename this object, or delete the group", e.Names[0])
+	}
+	return fmt.Sprintf("Auto Scaling groups %s exist, but this object does not own them. Slipway does not change "+
+		"them or create another one. Rename this object, or delete one of the groups", strings.Join(e.Names, " and "))
 }
 
-// WaitsForUser says that only a person can free a name.
+// WaitsForUser reports that only a user can free a name.
 func (*NamesTakenError) WaitsForUser() bool { return true }
 
 // Choose picks the owner's group out of the groups that have its names, or the name that a new one

@@ -484,9 +484,20 @@ func TestDescribeGroups(t *testing.T) {
 
 func TestNamesTaken(t *testing.T) {
 	t.Parallel()
-	var taken *NamesTakenError
-	_, _, err := Choose("a/pool", []string{"pool"}, map[string]Group{"pool": {}})
-	if !errors.As(err, &taken) || aws.FateOf(err).Kind != aws.WaitForUser || !strings.Contains(err.Error(), `["pool"]`) {
-		t.Errorf("error %v", err)
+	for _, row := range []struct {
+		reason string
+		names  []string
+		says   string
+	}{
+		{"one name", []string{"pool"}, `Auto Scaling group "pool" exists, but this object does not own it. Slipway does not ` +
+			"change it or create another one. Rename this object, or delete the group"},
+		{"two names", []string{"pool", "pool-1a2b3c4d"}, "Auto Scaling groups pool and pool-1a2b3c4d exist, but this object " +
+			"does not own them. Slipway does not change them or create another one. Rename this object, or delete one of the groups"},
+	} {
+		var taken *NamesTakenError
+		_, _, err := Choose("a/pool", row.names, map[string]Group{"pool": {}, "pool-1a2b3c4d": {}})
+		if !errors.As(err, &taken) || aws.FateOf(err).Kind != aws.WaitForUser || err.Error() != row.says {
+			t.Errorf("%s: error %v", row.reason, err)
+		}
 	}
 }

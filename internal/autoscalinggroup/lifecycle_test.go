@@ -55,7 +55,7 @@ func TestHoldAndLetGo(t *testing.T) {
 	}
 	r.sim.Clock().Step(20 * time.Minute)
 	if held, _ := r.held(); held != 1 {
-		t.Fatalf("%d are held, want the one that somebody holds", held)
+		t.Fatalf("%d are held, want the one whose lifecycle action was extended", held)
 	}
 	for range 2 {
 		if err := r.groups.LetGo(t.Context(), "pool", instance); err != nil {

@@ -57,7 +57,7 @@ func TestUpdateReasons(t *testing.T) {
 		{"min size", plain(), func(d *Desired, _ *Group) { d.MinSize = 2 }, []string{"min size 1 → 2"}},
 		{"max size", plain(), func(d *Desired, _ *Group) { d.MaxSize = 9 }, []string{"max size 5 → 9"}},
 		{"capacity", plain(), func(d *Desired, _ *Group) { d.Capacity = ptr.To[int32](0) }, []string{"desired capacity 3 → 0"}},
-		{"somebody else scales", plain(), func(d *Desired, g *Group) { d.Capacity, g.Capacity = nil, 5 }, nil},
+		{"another client scales the group", plain(), func(d *Desired, g *Group) { d.Capacity, g.Capacity = nil, 5 }, nil},
 		{"a placement group whose name is none", plain(), func(d *Desired, _ *Group) { d.Settings.PlacementGroup = "none" }, []string{`placement group none → "none"`}},
 		{"version", plain(), func(d *Desired, _ *Group) { d.Version = 8 }, []string{"launch template version 7 → 8"}},
 		{"an adopted group follows its template", plain(), func(_ *Desired, g *Group) { g.Version = "$Latest" }, []string{"launch template version $Latest → 7"}},
@@ -72,11 +72,11 @@ func TestUpdateReasons(t *testing.T) {
 			[]string{"mixed instances policy none → set"}},
 		{"the order of types is a priority", mixed(), func(d *Desired, _ *Group) { slices.Reverse(d.MixedInstancesPolicy.Overrides) },
 			[]string{"instance type overrides [m5.large, m5.xlarge] → [m5.xlarge, m5.large]"}},
-		{"somebody gave a type a weight", mixed(), func(_ *Desired, g *Group) { g.Overrides[0].WeightedCapacity = awssdk.String("2") },
+		{"another client set a weight", mixed(), func(_ *Desired, g *Group) { g.Overrides[0].WeightedCapacity = awssdk.String("2") },
 			[]string{"instance type overrides [m5.large weight=2, m5.xlarge] → [m5.large, m5.xlarge]"}},
-		{"somebody gave a type an image", mixed(), func(_ *Desired, g *Group) { g.Overrides[1].ImageId = awssdk.String("ami-1") },
+		{"another client set an image", mixed(), func(_ *Desired, g *Group) { g.Overrides[1].ImageId = awssdk.String("ami-1") },
 			[]string{"instance type overrides [m5.large, m5.xlarge image=ami-1] → [m5.large, m5.xlarge]"}},
-		{"somebody's requirements", mixed(), func(_ *Desired, g *Group) {
+		{"another client set requirements", mixed(), func(_ *Desired, g *Group) {
 			g.Overrides = []asgtypes.LaunchTemplateOverrides{{InstanceRequirements: &asgtypes.InstanceRequirements{}}}
 		}, []string{"instance type overrides [{}] → [m5.large, m5.xlarge]"}},
 		{"on-demand strategy", mixed(), func(d *Desired, _ *Group) {
@@ -93,7 +93,7 @@ func TestUpdateReasons(t *testing.T) {
 			[]string{"on-demand allocation strategy lowest-price → prioritized, spot allocation strategy capacity-optimized → lowest-price, on-demand base capacity 1 → 0, on-demand percentage above base 50 → 100, spot instance pools unset → 2"}},
 		{"AWS does not say a percentage", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.OnDemandPercentageAboveBaseCapacity = nil },
 			[]string{"on-demand percentage above base unset → 50"}},
-		{"a price limit of somebody else", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.SpotMaxPrice = awssdk.String("1") },
+		{"another client set a price limit", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.SpotMaxPrice = awssdk.String("1") },
 			[]string{"spot max price 1 → none"}},
 		{"all reasons are said", plain(), func(d *Desired, _ *Group) { d.MinSize, d.MaxSize, d.Version = 0, 1, 8 },
 			[]string{"min size 1 → 0", "max size 5 → 1", "launch template version 7 → 8"}},

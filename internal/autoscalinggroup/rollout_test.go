@@ -131,13 +131,13 @@ func TestDecideByTheRecord(t *testing.T) {
 		preferences *infrav1.RefreshPreferences
 		want        Verdict
 	}{
-		{"ours has brought what nobody wants any more", []Instance{old, brought}, active("InProgress"), "r", "b", nil, Supersede},
+		{"ours has launched instances that are no longer wanted", []Instance{old, brought}, active("InProgress"), "r", "b", nil, Supersede},
 		{"while it bakes too", []Instance{brought}, active("Baking"), "r", "b", nil, Supersede},
 		{"and before it began, if it left some alone", []Instance{brought, old}, active("Pending"), "r", "b", nil, Supersede},
 		{"it has replaced none yet: what it replaces from now on is right", []Instance{old, old}, active("InProgress"), "r", "b", nil, Rolling},
 		{"the user went back: it would replace what runs what is wanted", []Instance{current, current}, active("InProgress"), "r", "b", nil, Supersede},
-		{"somebody else's is never cancelled", []Instance{old, brought}, active("InProgress"), "ours", "b", nil, Rolling},
-		{"nor one that nobody recorded", []Instance{old, brought}, active("InProgress"), "", "", nil, Rolling},
+		{"another client's is never cancelled", []Instance{old, brought}, active("InProgress"), "ours", "b", nil, Rolling},
+		{"nor one that was not recorded", []Instance{old, brought}, active("InProgress"), "", "", nil, Rolling},
 		{"nor any where the user wants none", []Instance{old, brought}, active("InProgress"), "r", "b", &infrav1.RefreshPreferences{Disable: true}, Rolling},
 		{"nor one that is being cancelled", []Instance{old, brought}, active("Cancelling"), "r", "b", nil, Rolling},
 		{"nor one that AWS rolls back", []Instance{old, brought}, active("RollbackInProgress"), "r", "b", nil, Rolling},
@@ -145,7 +145,7 @@ func TestDecideByTheRecord(t *testing.T) {
 		{"ours failed: back", []Instance{old, current}, []pastRefresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
 		{"ours failed after the last instance: back", []Instance{current}, []pastRefresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
 		{"ours was cancelled: not back", []Instance{old}, []pastRefresh{ended("Cancelled", 0)}, "r", "c", rollback, Later},
-		{"somebody else's failed: not back", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "other", "c", rollback, Later},
+		{"another client's failed: not back", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "other", "c", rollback, Later},
 		{"ours failed for something else: not back", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "r", "b", rollback, Later},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestLostTemplateSupersedes(t *testing.T) {
 		{"for the same configuration", []Instance{outdated, accepted}, "lt-capa", "c", Supersede},
 		{"all that it brought counts as what is wanted: nothing is gained", []Instance{accepted, accepted}, "lt-capa", "c", Rolling},
 		{"the template is the one that it was started with", []Instance{outdated, current}, "lt-1", "c", Rolling},
-		{"nobody recorded the template", []Instance{outdated, current}, "", "c", Rolling},
+		{"the template was not recorded", []Instance{outdated, current}, "", "c", Rolling},
 	} {
 		rollout := Rollout{
 			Wanted: wanted(), Instances: row.instances, StartedID: "r", StartedFor: row.purpose, StartedTemplate: row.template, Now: now,

@@ -35,7 +35,7 @@ func TestTrafficSourceChanges(t *testing.T) {
 		calls   []string
 	}{
 		{"made with the group", trafficSources, Identifiers(trafficSources), nil},
-		{"somebody else's is not ours to detach", trafficSources, []string{"absent"}, nil},
+		{"one that another client attached is not ours to detach", trafficSources, []string{"absent"}, nil},
 		{"ten at once are attached", many, Identifiers(trafficSources), []string{"AttachTrafficSources", "AttachTrafficSources", "DetachTrafficSources"}},
 		{"ten at once are detached", nil, Identifiers(many), []string{"DetachTrafficSources", "DetachTrafficSources"}},
 	} {

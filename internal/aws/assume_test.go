@@ -102,10 +102,10 @@ func TestRoleChain(t *testing.T) {
 			if err != nil {
 				var refused *CredentialsError
 				if !errors.As(err, &refused) || FateOf(err).Kind != WaitForUser || IsUncertain(err) {
-					t.Errorf("a person has to mend %v: %v", err, FateOf(err))
+					t.Errorf("only a user can resolve %v: %v", err, FateOf(err))
 				}
 				if text := UserMessage(err); !strings.Contains(text, row.code) || strings.Contains(text, RequestID(err)) {
-					t.Errorf("people are told %q", text)
+					t.Errorf("the message to users is %q", text)
 				}
 				// A caller that ignores it gets the same error, and AWS is called as no other
 				// identity.

@@ -120,7 +120,7 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 		{"a newcomer, while one is promised", time.Second, "e", 3 * time.Second},
 		{"it comes", time.Second, "b", 0},
 		{"so does the next", 2 * time.Second, "c", 0},
-		{"the other two did not come, and what is left is anybody's", time.Minute, "f", 0},
+		{"the other two did not come, so any caller may take what is left", time.Minute, "f", 0},
 	} {
 		clock.SetTime(start.Add(row.at))
 		var wait time.Duration
@@ -210,8 +210,8 @@ func TestBudgetServesWholePasses(t *testing.T) {
 	}
 }
 
-// TestBudgetServesSharedCalls holds that a shared call that is held back has one place, whoever repeats
-// it, which other callers that wait do not take.
+// TestBudgetServesSharedCalls holds that a shared call that is held back has one place, whichever
+// caller repeats it, and that other waiting callers do not take this place.
 func TestBudgetServesSharedCalls(t *testing.T) {
 	t.Parallel()
 	clock := stoppedClock()
@@ -229,7 +229,7 @@ func TestBudgetServesSharedCalls(t *testing.T) {
 		{"behind the caller", 0, "AWSMachinePool/blue/b", true, 100 * time.Millisecond},
 		{"the same place", 0, "AWSMachinePool/green/c", true, 100 * time.Millisecond},
 		{"behind the shared call", 0, "AWSMachinePool/blue/d", false, 150 * time.Millisecond},
-		{"whoever comes first sends the shared call", 100 * time.Millisecond, "AWSMachinePool/green/c", true, 0},
+		{"the first caller to retry sends the shared call", 100 * time.Millisecond, "AWSMachinePool/green/c", true, 0},
 		{"the caller that was first has its place", 100 * time.Millisecond, "AWSMachinePool/blue/a", false, 0},
 		{"a new shared call waits behind all", 100 * time.Millisecond, "AWSMachinePool/blue/b", true, 100 * time.Millisecond},
 		{"the last one does not", 150 * time.Millisecond, "AWSMachinePool/blue/d", false, 0},

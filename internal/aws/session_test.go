@@ -33,7 +33,7 @@ func TestSessionsFor(t *testing.T) {
 		{name: "by region", reason: "An empty region is the environment's.", region: "us-east-1", same: true},
 		{name: "by name", reason: "CAPA's webhook names the controller's own identity.", identity: Identity{Kind: IdentityController, Name: "default"}, same: true},
 		{name: "elsewhere", reason: "Budgets and endpoints are a region's.", region: "eu-west-1"},
-		{name: "role", reason: "Somebody else's credentials are somebody else's.", identity: Identity{Kind: IdentityRole, Name: "r"}},
+		{name: "role", reason: "Each identity has its own credentials.", identity: Identity{Kind: IdentityRole, Name: "r"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

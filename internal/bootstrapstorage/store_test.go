@@ -204,7 +204,7 @@ func TestWhatAWSRefuses(t *testing.T) {
 	if deleted, err := w.store.Sweep(t.Context(), bootstrapstorage.Place{Bucket: "not-there"}, owner, nil, []bootstrapstorage.Location{
 		item(bootstrapstorage.Place{Bucket: "not-there"}, "a", "a").Location,
 	}); err != nil {
-		t.Errorf("a bucket that went with its cluster holds up nobody: %d, %v", deleted, err)
+		t.Errorf("a bucket that was deleted with its cluster blocks the deletion: %d, %v", deleted, err)
 	}
 	for action, place := range map[string]bootstrapstorage.Place{"HeadObject": {Bucket: bucket}, "DescribeParameters": {}} {
 		if _, err := w.sim.AddFault(awssim.Fault{Action: action, Code: "AccessDenied", Status: 403}); err != nil {

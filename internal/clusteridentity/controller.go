@@ -58,7 +58,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	switch decide(key.Namespace, r.remember(key, now), now) {
-	case nobody:
+	case none:
 		return ctrl.Result{}, nil
 	case namespace:
 		return ctrl.Result{}, r.wake(ctx, key.Name, everyObject)

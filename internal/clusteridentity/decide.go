@@ -8,31 +8,31 @@ type state struct {
 	digest [sha256.Size]byte
 }
 
-// audience is who is woken by a change.
+// audience identifies the objects that a change wakes.
 type audience int
 
 const (
-	nobody audience = iota
-	// waiting are the objects that cannot go on for want of an identity.
+	none audience = iota
+	// waiting stands for the objects that wait for an identity.
 	waiting
-	// namespace are the objects of the Namespace.
+	// namespace stands for the objects in the Namespace.
 	namespace
-	everybody
+	all
 )
 
-// decide returns who is woken when an identity, or a Namespace, was one thing before and is another
-// now. Identities are few and change seldom; which objects one of them concerns would be a walk
-// along chains that may themselves have just changed. An identity that was not known before wakes
-// only objects that wait for one, and a Namespace nobody: a manager that starts checks all objects
-// anyway.
+// decide returns which objects a change of an identity or a Namespace wakes. Identities are few and
+// rarely change, so decide does not determine which objects use one: that would require following
+// chains of identities that may have changed at the same time. An identity that was not known
+// before wakes only objects that wait for one. A Namespace that was not known before wakes none,
+// because a manager that starts reconciles all objects anyway.
 func decide(kind string, before, now state) audience {
 	switch {
 	case before == now, kind == namespaceKind && !before.exists:
-		return nobody
+		return none
 	case kind == namespaceKind:
 		return namespace
 	case !before.exists:
 		return waiting
 	}
-	return everybody
+	return all
 }

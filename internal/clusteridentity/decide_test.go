@@ -13,22 +13,22 @@ import (
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	none, one, other := state{}, state{exists: true, digest: sha256.Sum256([]byte("one"))}, state{exists: true, digest: sha256.Sum256([]byte("other"))}
+	absent, one, other := state{}, state{exists: true, digest: sha256.Sum256([]byte("one"))}, state{exists: true, digest: sha256.Sum256([]byte("other"))}
 	static := string(aws.IdentityStatic)
 	for _, row := range []struct {
 		reason, kind string
 		before, now  state
 		want         audience
 	}{
-		{"an identity that never was", static, none, none, nobody},
-		{"an identity is as it was", static, one, one, nobody},
-		{"an identity is seen for the first time", static, none, one, waiting},
-		{"an identity, or its Secret, changed", static, one, other, everybody},
-		{"an identity is gone", static, one, none, everybody},
-		{"a Namespace is seen for the first time", namespaceKind, none, one, nobody},
-		{"a Namespace has the labels that it had", namespaceKind, one, one, nobody},
+		{"an identity that never was", static, absent, absent, none},
+		{"an identity is as it was", static, one, one, none},
+		{"an identity is seen for the first time", static, absent, one, waiting},
+		{"an identity, or its Secret, changed", static, one, other, all},
+		{"an identity is gone", static, one, absent, all},
+		{"a Namespace is seen for the first time", namespaceKind, absent, one, none},
+		{"a Namespace has the labels that it had", namespaceKind, one, one, none},
 		{"a Namespace has other labels", namespaceKind, one, other, namespace},
-		{"a Namespace is gone", namespaceKind, one, none, namespace},
+		{"a Namespace is gone", namespaceKind, one, absent, namespace},
 	} {
 		if got := decide(row.kind, row.before, row.now); got != row.want {
 			t.Errorf("%s: %d is woken, want %d", row.reason, got, row.want)

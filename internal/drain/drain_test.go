@@ -81,7 +81,7 @@ func TestPlan(t *testing.T) {
 		evict, later, ending, completing []string
 	}{
 		{reason: "no pods"},
-		{reason: "a plain pod, though nobody makes another", pods: []*corev1.Pod{pod("a")}, evict: []string{"a"}},
+		{reason: "a plain pod, though no controller recreates it", pods: []*corev1.Pod{pod("a")}, evict: []string{"a"}},
 		{reason: "a Deployment's", pods: []*corev1.Pod{pod("a", owned("ReplicaSet"))}, evict: []string{"a"}},
 		{reason: "a pod that has not started", pods: []*corev1.Pod{pod("a", phase(corev1.PodPending))}, evict: []string{"a"}},
 		{reason: "a DaemonSet's stays", pods: []*corev1.Pod{pod("a", owned("DaemonSet"))}},

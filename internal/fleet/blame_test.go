@@ -167,10 +167,10 @@ func TestDryRun(t *testing.T) {
 		{"a network interface", ec2types.RequestLaunchTemplateData{NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
 			{DeviceIndex: awssdk.Int32(0), AssociatePublicIpAddress: awssdk.Bool(false)},
 		}}, ""},
-		{"no such key pair", ec2types.RequestLaunchTemplateData{KeyName: awssdk.String("nobody")}, fleet.BlameTemplate},
+		{"no such key pair", ec2types.RequestLaunchTemplateData{KeyName: awssdk.String("missing")}, fleet.BlameTemplate},
 		{"no such security group", ec2types.RequestLaunchTemplateData{SecurityGroupIds: []string{"sg-00000000000000000"}}, fleet.BlameTemplate},
-		{"no such profile", ec2types.RequestLaunchTemplateData{IamInstanceProfile: &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: awssdk.String("nobody")}}, fleet.BlameTemplate},
-		{"no such placement group", ec2types.RequestLaunchTemplateData{Placement: &ec2types.LaunchTemplatePlacementRequest{GroupName: awssdk.String("nobody")}}, fleet.BlameTemplate},
+		{"no such profile", ec2types.RequestLaunchTemplateData{IamInstanceProfile: &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: awssdk.String("missing")}}, fleet.BlameTemplate},
+		{"no such placement group", ec2types.RequestLaunchTemplateData{Placement: &ec2types.LaunchTemplatePlacementRequest{GroupName: awssdk.String("missing")}}, fleet.BlameTemplate},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

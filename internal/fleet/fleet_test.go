@@ -359,7 +359,7 @@ func TestClaims(t *testing.T) {
 		{"another launch's", map[string]string{infrav1.TagClusterUID: "uid", fleet.TagCluster: "c", fleet.TagLaunch: "two"}, false},
 		{"for another cluster's name", map[string]string{fleet.TagCluster: "d", fleet.TagLaunch: "one"}, false},
 		{"no launch at all", map[string]string{infrav1.TagClusterUID: "uid", fleet.TagCluster: "c"}, false},
-		{"somebody's", nil, false},
+		{"without tags", nil, false},
 	} {
 		err := claim.Check(fleet.Instance{ID: "i-1", Tags: row.tags})
 		var refused *fleet.NotOwnedError

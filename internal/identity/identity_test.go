@@ -24,7 +24,7 @@ import (
 
 const team = "team"
 
-var everybody = &capav1.AllowedNamespaces{}
+var allNamespaces = &capav1.AllowedNamespaces{}
 
 func resolver(t *testing.T, objects ...client.Object) *identity.Resolver {
 	t.Helper()
@@ -117,8 +117,8 @@ func TestAllowedNamespaces(t *testing.T) {
 		// roleAlone is for what the fake client does not keep.
 		roleAlone bool
 	}{
-		{reason: "absent: nobody was thought of", allowed: nil, want: infrav1.IdentityNotAllowedReason},
-		{reason: "there and empty: everybody", allowed: &capav1.AllowedNamespaces{}, want: ""},
+		{reason: "absent: no namespace is allowed", allowed: nil, want: infrav1.IdentityNotAllowedReason},
+		{reason: "present and empty: all namespaces are allowed", allowed: &capav1.AllowedNamespaces{}, want: ""},
 		{reason: "a list that is there and empty selects nothing", allowed: &capav1.AllowedNamespaces{NamespaceList: []string{}}, want: infrav1.IdentityNotAllowedReason, roleAlone: true},
 		{reason: "named", allowed: &capav1.AllowedNamespaces{NamespaceList: []string{"other", team}}, want: ""},
 		{reason: "others are named", allowed: &capav1.AllowedNamespaces{NamespaceList: []string{"other", "team-2"}}, want: infrav1.IdentityNotAllowedReason},
@@ -155,23 +155,23 @@ func TestAllowedNamespaces(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	full := role("full", everybody, ref(capav1.ClusterStaticIdentityKind, "keys"))
+	full := role("full", allNamespaces, ref(capav1.ClusterStaticIdentityKind, "keys"))
 	full.Spec.AWSRoleSpec = capav1.AWSRoleSpec{
 		RoleArn: "arn:aws:iam::1:role/full", SessionName: "team", DurationSeconds: 900, InlinePolicy: "{}", PolicyARNs: []string{"arn:aws:iam::aws:policy/A"},
 	}
 	full.Spec.ExternalID = "id"
 	objects := []client.Object{
-		controller("default", everybody), controller("another", everybody),
-		static("keys", everybody), secret("keys-keys", map[string]string{"AccessKeyID": "AKIA", "SecretAccessKey": "secret", "SessionToken": "token"}),
-		static("unlucky", everybody), static("half", everybody), secret("half-keys", map[string]string{"AccessKeyID": "AKIA"}),
+		controller("default", allNamespaces), controller("another", allNamespaces),
+		static("keys", allNamespaces), secret("keys-keys", map[string]string{"AccessKeyID": "AKIA", "SecretAccessKey": "secret", "SessionToken": "token"}),
+		static("unlucky", allNamespaces), static("half", allNamespaces), secret("half-keys", map[string]string{"AccessKeyID": "AKIA"}),
 		static("private", nil), secret("private-keys", goodKeys),
 		full,
-		role("plain", everybody, nil), role("onDefault", everybody, ref(capav1.ControllerIdentityKind, "default")),
-		role("two", everybody, ref(capav1.ClusterRoleIdentityKind, "full")),
-		role("onPrivate", everybody, ref(capav1.ClusterStaticIdentityKind, "private")),
-		role("onNothing", everybody, ref(capav1.ClusterRoleIdentityKind, "nothing")),
-		role("self", everybody, ref(capav1.ClusterRoleIdentityKind, "self")),
-		role("ring1", everybody, ref(capav1.ClusterRoleIdentityKind, "ring2")), role("ring2", everybody, ref(capav1.ClusterRoleIdentityKind, "ring1")),
+		role("plain", allNamespaces, nil), role("onDefault", allNamespaces, ref(capav1.ControllerIdentityKind, "default")),
+		role("two", allNamespaces, ref(capav1.ClusterRoleIdentityKind, "full")),
+		role("onPrivate", allNamespaces, ref(capav1.ClusterStaticIdentityKind, "private")),
+		role("onNothing", allNamespaces, ref(capav1.ClusterRoleIdentityKind, "nothing")),
+		role("self", allNamespaces, ref(capav1.ClusterRoleIdentityKind, "self")),
+		role("ring1", allNamespaces, ref(capav1.ClusterRoleIdentityKind, "ring2")), role("ring2", allNamespaces, ref(capav1.ClusterRoleIdentityKind, "ring1")),
 	}
 	keys := &aws.Keys{AccessKeyID: "AKIA", SecretAccessKey: "secret", SessionToken: "token"}
 	fullRole := aws.Role{ARN: "arn:aws:iam::1:role/full", SessionName: "team", ExternalID: "id", InlinePolicy: "{}", PolicyARNs: []string{"arn:aws:iam::aws:policy/A"}, Duration: 15 * time.Minute}
@@ -219,7 +219,7 @@ func TestResolve(t *testing.T) {
 
 func TestKeysAreNotShown(t *testing.T) {
 	t.Parallel()
-	got, err := resolver(t, static("keys", everybody), secret("keys-keys", goodKeys)).Resolve(t.Context(), aws.Identity{Kind: aws.IdentityStatic, Name: "keys"}, team)
+	got, err := resolver(t, static("keys", allNamespaces), secret("keys-keys", goodKeys)).Resolve(t.Context(), aws.Identity{Kind: aws.IdentityStatic, Name: "keys"}, team)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestInstanceProfiles(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			object := role("role", everybody, nil)
+			object := role("role", allNamespaces, nil)
 			if row.annotation != nil {
 				object.Annotations = map[string]string{identity.InstanceProfilesAnnotation: *row.annotation}
 			}
@@ -279,7 +279,7 @@ func TestUnnamedIdentity(t *testing.T) {
 			reason: "they are limited to other namespaces and to one profile", objects: []client.Object{limited},
 			resolve: infrav1.IdentityNotAllowedReason, profiles: infrav1.InstanceProfileNotAllowedReason,
 		},
-		{reason: "every namespace may use them", objects: []client.Object{controller("default", everybody)}},
+		{reason: "every namespace may use them", objects: []client.Object{controller("default", allNamespaces)}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -43,15 +43,15 @@ func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
 	return ""
 }
 
-// ForNobody returns the first gap for which no consumer can launch anything, whatever it sets
-// itself: something that the version names does not exist, or cannot go together. Both are empty if
-// there is none.
-func ForNobody(gaps []Gap) (member, message string) {
+// UnusableByAll returns the first gap that prevents every consumer from launching anything,
+// whatever the consumer sets itself: something that the version names does not exist, or its
+// settings conflict. Both results are empty if there is no such gap.
+func UnusableByAll(gaps []Gap) (member, message string) {
 	for _, gap := range gaps {
-		everybody := !slices.ContainsFunc(Consumers, func(consumer Consumer) bool {
+		blocksAll := !slices.ContainsFunc(Consumers, func(consumer Consumer) bool {
 			return !slices.Contains(gaps, Gap{Consumer: consumer, Blocking: true, Lack: gap.Lack})
 		})
-		if everybody {
+		if blocksAll {
 			return gap.Member, gap.Message
 		}
 	}

@@ -38,7 +38,7 @@ func TestGaps(t *testing.T) {
 		// beside is a member that has gaps too, of another row.
 		beside string
 	}{
-		{reason: "a whole version is for everybody"},
+		{reason: "every consumer can use a complete version"},
 		{reason: "Auto Scaling and fleets take the image of the template; EKS chooses one", change: func(c *launchtemplate.Contents, f *Facts) { c.ImageID, f.Image = "", nil },
 			member: "ImageId", blocked: []Consumer{AWSMachinePool, Provisioner}, beside: "UserData"},
 		{reason: "EKS merges MIME messages into its user data", change: func(c *launchtemplate.Contents, f *Facts) {
@@ -144,7 +144,7 @@ func TestEphemeralStorage(t *testing.T) {
 		{reason: "the image says", image: debian, want: 8},
 		{reason: "the template overrules the image", image: debian, volumes: []launchtemplate.Volume{{DeviceName: "/dev/xvdz", SizeGiB: 500}, {DeviceName: "/dev/xvda", SizeGiB: 50}}, want: 50},
 		{reason: "other settings of the volume leave its size", image: debian, volumes: []launchtemplate.Volume{{DeviceName: "/dev/xvda"}}, want: 8},
-		{reason: "nobody has looked at the snapshot", image: debian, volumes: []launchtemplate.Volume{{DeviceName: "/dev/xvda", SnapshotID: "snap-1"}}, want: 0},
+		{reason: "the snapshot was not described", image: debian, volumes: []launchtemplate.Volume{{DeviceName: "/dev/xvda", SnapshotID: "snap-1"}}, want: 0},
 		{reason: "containers of Bottlerocket are on a volume of their own", image: bottlerocket, volumes: []launchtemplate.Volume{{DeviceName: "/dev/xvda", SizeGiB: 50}}, want: 20},
 		{reason: "which the template may size", image: bottlerocket, volumes: []launchtemplate.Volume{{DeviceName: "/dev/xvdb", SizeGiB: 80}}, want: 80},
 		{reason: "without an image the device is known from who chooses it", root: "/dev/xvda", volumes: []launchtemplate.Volume{{DeviceName: "/dev/xvda", SizeGiB: 30}}, want: 30},

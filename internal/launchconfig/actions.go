@@ -25,22 +25,22 @@ type (
 		// Waits is true of a version that waits for approval.
 		Waits bool
 	}
-	// setDefault makes a version the default. Given is true if it was before, and somebody else
-	// moved the default. Else Why is the reason of the version.
+	// setDefault makes a version the default. Given is true if it was the default before, and the
+	// default was changed outside Slipway. Otherwise, Why is the reason for the version.
 	setDefault struct {
 		launchtemplate.SetDefault
 		Given bool
 		Why   string
 	}
-	// setTags sets tags of the template. Given is true if they were set before, and somebody else
-	// changed them.
+	// setTags sets tags of the template. Given is true if they were set before, and were changed
+	// outside Slipway.
 	setTags struct {
 		launchtemplate.SetTags
 		Given bool
 	}
 	removeTags struct{ launchtemplate.RemoveTags }
 	// storeBootstrap puts bootstrap data where user data points to. Known is true if it is known to
-	// be the config's; Told has people told.
+	// belong to the config. Told is true if an event reports it.
 	storeBootstrap struct {
 		reconcile.Creates
 		Item        bootstrapstorage.Item

@@ -20,8 +20,8 @@ type skewed struct {
 func (s skewed) Now() time.Time                      { return s.PassiveClock.Now().Add(s.ahead) }
 func (s skewed) Since(since time.Time) time.Duration { return s.Now().Sub(since) }
 
-// TestClocksOfEC2AndManager holds that it decides nothing how far EC2's clock and the manager's are
-// apart: when a template counts as deleted, and when a change of it as somebody else's.
+// TestClocksOfEC2AndManager holds that a difference between EC2's clock and the manager's does not
+// affect when a template counts as deleted, and when a change of it counts as made outside Slipway.
 func TestClocksOfEC2AndManager(t *testing.T) {
 	t.Parallel()
 	for reason, ahead := range map[string]time.Duration{"EC2's clock is ahead": -time.Hour, "the same": 0, "EC2's clock is behind": time.Hour} {

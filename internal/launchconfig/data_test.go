@@ -55,8 +55,8 @@ func TestTokensRequired(t *testing.T) {
 		{reason: "an earlier one that says what it wants is not made new by that", template: untagged, change: func(spec *infrav1.AWSLaunchConfigSpec) {
 			spec.MetadataOptions = &infrav1.MetadataOptions{}
 		}, fingerprint: newer},
-		{reason: "somebody removed the tag", template: untagged, fingerprint: newer, want: true},
-		{reason: "somebody deleted the template", lost: "lt-1", fingerprint: newer, want: true},
+		{reason: "another client removed the tag", template: untagged, fingerprint: newer, want: true},
+		{reason: "another client deleted the template", lost: "lt-1", fingerprint: newer, want: true},
 		{reason: "of an earlier release", lost: "lt-1", fingerprint: older},
 	} {
 		config := &infrav1.AWSLaunchConfig{Spec: *spec.DeepCopy()}

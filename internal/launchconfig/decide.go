@@ -41,7 +41,7 @@ func Decide(in Input) reconcile.Plan {
 //     for approval or what EC2 would not launch
 //  6. make the wanted version exist and the default, and the one that is held back exist
 //  7. say what is launched, and have EC2 try it
-//  8. prune versions that nobody uses
+//  8. prune versions that are not in use
 //  9. check again after a while what was looked up: an image can be deregistered, and security
 //     groups tagged, without an event
 func decideTemplate(in Input) (plan reconcile.Plan) {

@@ -13,10 +13,10 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// acceptedFor are the versions that count as the wanted config although no fingerprint of theirs
-// says so. They are read from the template's tag, or from status if somebody took the tag away.
-// Versions that are being taken over, and those of a template that was lost, are added once: as
-// what the spec asks for now.
+// acceptedFor returns the versions that count as the wanted config although their fingerprints do
+// not match it. It reads them from the template's tag, or from status if the tag was removed
+// outside Slipway. The versions of a template that is being adopted or was lost are added once: as
+// what the spec asks for at that time.
 func acceptedFor(in Input, input launchtemplate.Input) launchtemplate.Accepted {
 	accepted := acceptedBefore(in, input)
 	if config := input.Fingerprints.Config; len(in.Seen.Template.Deleted) > 0 && in.Object.Status.ConfigFingerprint == config {
@@ -41,7 +41,7 @@ func acceptedBefore(in Input, input launchtemplate.Input) launchtemplate.Accepte
 	if adopt == "" || slices.ContainsFunc(accepted.Versions, func(versions infrav1.AcceptedVersions) bool { return versions.LaunchTemplateID == adopt }) {
 		return accepted
 	}
-	// Of a template that is gone, whose instances are taken over, nobody knows how many versions there were.
+	// If a deleted template's instances are adopted, the number of its versions is unknown.
 	taken := infrav1.AcceptedVersions{LaunchTemplateID: adopt, First: 1, Last: math.MaxInt32}
 	if seen.Template != nil && seen.Template.ID == adopt {
 		taken.Last = seen.NewestSeen()

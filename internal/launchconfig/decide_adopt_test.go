@@ -44,8 +44,8 @@ func TestDecideAdoption(t *testing.T) {
 	}
 }
 
-// TestDecideDeletedVersions holds that a version that somebody deleted counts as the wanted
-// configuration, which the template's tag remembers.
+// TestDecideDeletedVersions holds that a version that was deleted outside Slipway counts as the
+// wanted configuration, which the template's tag records.
 func TestDecideDeletedVersions(t *testing.T) {
 	t.Parallel()
 	w := readyWorld(t)
@@ -267,7 +267,7 @@ func TestDecideOnRecordedVersions(t *testing.T) {
 	}
 }
 
-// TestFreeNames holds that a name that somebody asks for is the only one.
+// TestFreeNames holds that a name that the user requests is the only one.
 func TestFreeNames(t *testing.T) {
 	t.Parallel()
 	in := Input{Object: launchConfig(func(config *infrav1.AWSLaunchConfig) { config.Spec.LaunchTemplateName = "named" })}

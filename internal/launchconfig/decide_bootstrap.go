@@ -57,8 +57,8 @@ func decideBootstrap(in Input, plan *reconcile.Plan) (delivery, bool) {
 	return delivered, true
 }
 
-// spaceLeft tells people of user data that will soon be too large. There is no size in it: that
-// changes with each token.
+// spaceLeft returns a message about user data that will soon be too large. The message does not
+// contain the size, which changes with each token.
 func spaceLeft(size int) string {
 	if size <= userdata.NearLimit {
 		return ""

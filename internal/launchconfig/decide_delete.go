@@ -59,11 +59,11 @@ func decideEnd(in Input, plan *reconcile.Plan) bool {
 	return decideConsumers(in, plan) && decideTemplateEnd(in, plan) && decideStorageEnd(in, plan)
 }
 
-// staysWithPool reports whether a config was deleted while its pool lives on, whose template is
-// kept: the pool creates the config again, which finds the template by its tags. To wait for the
-// pool would be to wait forever, and to delete the template would take it from a group that uses
-// it. The same holds for a pool that has taken the place of the config's own, which somebody
-// removed with its finalizer.
+// staysWithPool reports whether a config was deleted while its pool still exists. The template is
+// then kept: the pool creates the config again, and that config finds the template by its tags.
+// Waiting for the pool would never end, and deleting the template would take it from a group that
+// uses it. The same holds for a new pool that replaces the config's own pool after a user removed
+// that pool's finalizer.
 func staysWithPool(in Input) bool {
 	owning := in.Seen.Owner
 	return owning.Exists && !owning.Deleting && (owning.Same || owning.Own)

@@ -15,12 +15,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A config with spec.existing follows a launch template of somebody else's. Nothing of it is
-// written, tagged, made the default or deleted, and the object has no finalizer: there is nothing
-// in AWS to clean up. The sweeps look at the template as at all others, and wake the config when
-// its newest or default version moves, and when it comes or goes.
+// A config with spec.existing follows a launch template that Slipway does not own. Slipway does not
+// write to the template, tag it, change its default version, or delete it. The object has no
+// finalizer, because there is nothing in AWS to clean up. The sweeps observe the template like all
+// others, and wake the config when the newest or default version changes, and when the template is
+// created or deleted.
 
-// decideFollowing says what the version is that the spec names, and what of it is missing.
+// decideFollowing shows in status which version the spec refers to, and what that version lacks.
 func decideFollowing(in Input) (plan reconcile.Plan) {
 	if !in.Seen.Access.Show(in.Object, &plan) {
 		return plan
@@ -41,7 +42,7 @@ func decideFollowing(in Input) (plan reconcile.Plan) {
 		return plan
 	}
 	reconciling.True(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
-	if member, message := inspection.ForNobody(version.Gaps); message != "" {
+	if member, message := inspection.UnusableByAll(version.Gaps); message != "" {
 		pool.ShowFailure(in.Object, &plan, infrav1.ResolvedCondition, lackReasons[member], &unusableVersionError{version: number, message: message})
 		return plan
 	}
@@ -127,8 +128,8 @@ func showLostExisting(in Input, name string, plan *reconcile.Plan) {
 	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateNotFoundReason, message)
 }
 
-// showFollowed shows the version in status, and tells people when another one takes its place. It
-// reports false if versions have to be read first.
+// showFollowed shows the version in status, and reports an event when another version replaces it.
+// It returns false if versions must be read first.
 func showFollowed(in Input, version launchtemplate.Version, plan *reconcile.Plan) bool {
 	status, template := &in.Object.Status, in.Seen.Template.Template
 	moved := func(before int64) (string, bool) { return whatMoved(in, before, version, plan) }
@@ -178,14 +179,14 @@ func whatMoved(in Input, before int64, version launchtemplate.Version, plan *rec
 	return inWords(launchtemplate.ChangesBetween(old, present)), true
 }
 
-// lackReasons are the reasons of the condition Resolved for what a version names and nobody can
-// launch with, by EC2's name of the member.
+// lackReasons contains the reasons of the condition Resolved for members of a version that prevent
+// every launch, by EC2's name of the member.
 var lackReasons = map[string]string{
 	"ImageId": infrav1.ImageNotFoundReason, "InstanceType": infrav1.InstanceTypeNotFoundReason, "SecurityGroupIds": infrav1.SecurityGroupNotFoundReason,
 	"NetworkInterfaces": infrav1.SubnetsNotFoundReason,
 }
 
-// unusableVersionError says that nobody can launch from a version.
+// unusableVersionError reports that no consumer can launch from a version.
 type unusableVersionError struct {
 	version int64
 	message string

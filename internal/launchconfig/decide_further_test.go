@@ -171,8 +171,9 @@ func TestDecideLaunchedOfNodegroup(t *testing.T) {
 	}
 }
 
-// TestDecideWhatMovedWhileFollowing reads as the reason that is given for a version of somebody
-// else's template that takes the place of another, by what can be read of the two.
+// TestDecideWhatMovedWhileFollowing shows the reason that is given when a followed template, which
+// Slipway does not own, moves to another version, depending on which of the two versions can be
+// read.
 func TestDecideWhatMovedWhileFollowing(t *testing.T) {
 	t.Parallel()
 	reads := func(versions ...int64) func(w, other *world) {

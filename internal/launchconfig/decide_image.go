@@ -55,9 +55,9 @@ func keptInStatus(status *infrav1.AWSLaunchConfigStatus, key string) (string, bo
 	return "", false
 }
 
-// runningImage returns the image of the newest version that CAPA made of a template of which nobody
-// else made any, "" if there is none. It is kept when a template is taken over, if it may have been
-// looked up for the same thing.
+// runningImage returns the image of the template's newest version if Slipway created none of its
+// versions, and "" otherwise. When a template is adopted, this image is kept if CAPA may have
+// looked it up for the same requirements.
 func runningImage(seen launchtemplate.Observation) string {
 	if !seen.Untouched() {
 		return ""

@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// following is a world with a config that follows the newest version of somebody else's template.
+// following returns a world with a config that follows the newest version of a template that
+// Slipway does not own.
 func following(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -32,7 +33,8 @@ func following(t *testing.T) *world {
 	return w
 }
 
-// TestDecideFollowing reads as what becomes of a config that follows somebody else's template.
+// TestDecideFollowing shows what Slipway decides for a config that follows a template that Slipway
+// does not own.
 func TestDecideFollowing(t *testing.T) {
 	t.Parallel()
 	moves := func(config string) func(w *world) {
@@ -75,7 +77,7 @@ func TestDecideFollowing(t *testing.T) {
 		{reason: "the identity may not use its instance profile", given: func(w *world) {
 			w.seen.Followed.ProfileErr = &identity.Error{Reason: infrav1.InstanceProfileNotAllowedReason}
 		}, condition: infrav1.ResolvedCondition, shows: "False InstanceProfileNotAllowed"},
-		{reason: "nobody can launch from it", given: func(w *world) {
+		{reason: "no consumer can launch from it", given: func(w *world) {
 			w.answers[needFollowed] = func(seen *Observed) {
 				version := inspection.Version{}
 				for _, consumer := range inspection.Consumers {
@@ -206,7 +208,7 @@ func TestDecideWhatIsInTheWay(t *testing.T) {
 				Version: "2.3", StorageType: infrav1.IgnitionStorageTypeUnencryptedUserData, Proxy: &infrav1.IgnitionProxy{HTTPProxy: ptr.To("http://proxy")},
 			}
 		}, `{"ignition": {"version": "3.4.0"}}`, "ignition")},
-		{"nobody may read the parameter", infrav1.BootstrapDataReadyCondition, "False InvalidSpec", func(w *world) {
+		{"the instances may not read the parameter", infrav1.BootstrapDataReadyCondition, "False InvalidSpec", func(w *world) {
 			bootstrap(inSSM, "#cloud-config\n", "")(w)
 			w.config.Spec.IamInstanceProfile = ""
 		}},

@@ -26,9 +26,9 @@ const (
 	usersVisibleAfter = 30 * time.Second
 )
 
-// decidePruning deletes versions beyond spec.versionsToKeep that nobody uses, and bootstrap data
-// that no version points to any more. It never keeps the config from being ready. It reports false
-// while something is due, or failed.
+// decidePruning deletes versions beyond spec.versionsToKeep that are not in use, and bootstrap data
+// that no version points to any longer. It never prevents the config from being ready. It reports
+// false while something is due, or failed.
 func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, plan *reconcile.Plan) bool {
 	const condition = infrav1.VersionsPrunedCondition
 	config, seen := in.Object, in.Seen.Template
@@ -104,9 +104,9 @@ func decideUnseen(in Input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// lacksVersions reports whether the template may have versions that reads did not show: one that
-// status lists, or one between those that are new. EC2 numbers versions without gaps, so that one
-// was created, by somebody or by a pass whose status was not written.
+// lacksVersions reports whether the template may have versions that reads did not return: one that
+// status lists, or one between new versions. EC2 numbers versions without gaps, so another client
+// created the missing version, or a pass created it whose status was not written.
 func lacksVersions(in Input) bool {
 	expected, newest := map[int64]bool{}, int64(0)
 	for _, version := range in.Object.Status.Versions {

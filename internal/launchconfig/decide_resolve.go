@@ -151,8 +151,8 @@ func lookupsSucceeded(in Input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// showResolved shows in status what the spec's names and look-ups led to: the same as is told of a
-// template of somebody else's.
+// showResolved shows in status what the spec's names and look-ups resolved to. Status has the same
+// fields for a launch template that Slipway does not own.
 func showResolved(in Input, input launchtemplate.Input) error {
 	contents, err := input.Contents()
 	if err != nil {

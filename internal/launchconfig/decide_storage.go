@@ -25,9 +25,9 @@ const PlacesAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-storage"
 // yet.
 const writtenAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-written"
 
-// storedLookAgain is how often bootstrap data outside of the template is looked for that nobody
-// changes. A kubeadm token rotates every few minutes, and with each the data is written anew; other
-// data would be missed only when a node is to boot.
+// storedLookAgain is the interval at which Slipway checks that unchanged bootstrap data outside of
+// the template still exists. A kubeadm token rotates every few minutes, and each rotation writes
+// the data again. The loss of other data would be noticed only when a node boots.
 const storedLookAgain = 24 * time.Hour
 
 // decideStorage puts bootstrap data where the user data points to, before a version does. It costs
@@ -86,7 +86,8 @@ func placesText(in Input, item bootstrapstorage.Item) string {
 	return strings.Join(slices.Compact(texts), ",")
 }
 
-// placesOf are the places that were written down. What cannot be read is left out: somebody else wrote it.
+// placesOf returns the places that the annotation lists. It omits entries that it cannot parse,
+// because Slipway did not write them.
 func placesOf(config *infrav1.AWSLaunchConfig) []bootstrapstorage.Place {
 	var places []bootstrapstorage.Place
 	for text := range strings.SplitSeq(config.Annotations[PlacesAnnotation], ",") {

@@ -64,7 +64,7 @@ func TestDecideVersions(t *testing.T) {
 			w.pass()
 			w.config = before
 		}, []string{backOne}}}, reasons: []string{"", "instance type m5.xlarge → m5.large"}},
-		{reason: "somebody else moves the default", when: []when{{func(w *world) {
+		{reason: "another client changes the default", when: []when{{func(w *world) {
 			w.config.Spec.InstanceType = "m5.xlarge"
 			w.pass()
 			w.now = w.now.Add(time.Hour)
@@ -73,7 +73,7 @@ func TestDecideVersions(t *testing.T) {
 			w.seen.Template.Template = &template
 			w.seen.Template.Versions[0].Default, w.seen.Template.Versions[1].Default = true, false
 		}, []string{"make version 2 the default of launch template T: version 1 was made the default outside Slipway", "LaunchTemplateChangedOutside"}}}},
-		{reason: "somebody else takes a tag away", when: []when{{func(w *world) {
+		{reason: "another client removes a tag", when: []when{{func(w *world) {
 			delete(w.seen.Template.Template.Tags, infrav1.TagTokens)
 		}, []string{"set tags " + infrav1.TagTokens + " of launch template T: they were changed outside Slipway", "LaunchTemplateChangedOutside"}}}},
 		{reason: "tags are asked for, and no longer", when: []when{
@@ -381,7 +381,7 @@ func TestDecideDeletion(t *testing.T) {
 			}, then: []string{"leave launch template T to Cluster API Provider AWS: the pool is being released " +
 				"to Cluster API Provider AWS (fails)"}, shows: "Unknown AWSUnavailable",
 		},
-		{reason: "of somebody else's template nothing is cleaned up", given: func(w *world) {
+		{reason: "a template that Slipway does not own is not cleaned up", given: func(w *world) {
 			w.config.Spec.Existing = &infrav1.ExistingLaunchTemplate{Name: "theirs"}
 		}},
 	} {

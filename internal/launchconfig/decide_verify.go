@@ -112,9 +112,10 @@ func decideTryLaunched(in Input, number int64, input launchtemplate.Input, plan 
 	return false
 }
 
-// decideTryFirst has EC2 try what is launched, where nothing is held back: a first version, which
-// is its template's default from the start, and one that was launched before anybody asked for a
-// try. The config is not ready until the answer is yes, so that no pool uses it.
+// decideTryFirst has EC2 try the launched version if no version is held back: a first version,
+// which is its template's default from the start, or a version that was launched before the user
+// set spec.verify. The config is not ready until EC2 accepts the version, so that no pool uses it
+// before.
 func decideTryFirst(in Input, launch steered, number int64, plan *reconcile.Plan) bool {
 	if in.Object.Spec.Verify == "" || launch.pending != nil {
 		return true

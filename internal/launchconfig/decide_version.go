@@ -76,8 +76,8 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	return present, true
 }
 
-// planOperation adds an operation on the template, with the reason for it. Given is true if what is
-// wanted was so before: then somebody else changed the template.
+// planOperation adds an operation on the template, with the reason for it. Given is true if the
+// template was in the wanted state before, and was changed outside Slipway.
 func planOperation(plan *reconcile.Plan, operation launchtemplate.Operation, why string, given bool) {
 	switch operation := operation.(type) {
 	case launchtemplate.CreateTemplate:
@@ -169,9 +169,9 @@ func templateTags(in Input, asked asked, accepted launchtemplate.Accepted) map[s
 	return tags
 }
 
-// asGiven reports whether what is wanted was the default version before, with the same tags: if the
-// template differs now, somebody else changed it. Status is of the last pass; what it no longer
-// says cannot be distinguished from an edit.
+// asGiven reports whether the wanted version was the default before, with the same tags. If the
+// template differs now, it was changed outside Slipway. Status describes the last pass; a change
+// that it no longer shows cannot be distinguished from an edit.
 func asGiven(in Input, input launchtemplate.Input, tags map[string]string) bool {
 	status, seen := &in.Object.Status, in.Seen.Template
 	if seen.Template == nil || status.LaunchTemplateID != seen.Template.ID || !ownership.TagsApplied(in.Object, tags) || recentlyChanged(in) {
@@ -189,7 +189,7 @@ func isListed(status *infrav1.AWSLaunchConfigStatus, number int64) bool {
 	return slices.ContainsFunc(status.Versions, func(version infrav1.LaunchTemplateVersionStatus) bool { return version.Number == number })
 }
 
-// repairs say in words what was set back in this pass that somebody else had changed.
+// repairs describes the changes made outside Slipway that this pass reverted.
 func repairs(in Input) string {
 	var found []string
 	for _, done := range in.Done {
@@ -222,10 +222,11 @@ const (
 	pinnedPrefix     = "pinned: "
 )
 
-// versionReason says in words why a config is wanted: how it differs from what was launched before,
-// by the data of both. So the reason is true after any sequence of edits, after a crash, and after
-// a restart. It stays for as long as the version is wanted, and is "" if it cannot be known any
-// more. Given is true if the version was wanted before, and somebody else moved the default.
+// versionReason describes why a config is wanted: how its data differs from the data that was
+// launched before. The reason is therefore correct after any sequence of edits, after a crash, and
+// after a restart. It stays for as long as the version is wanted, and is "" once it can no longer
+// be determined. Given is true if the version was wanted before, and the default was changed
+// outside Slipway.
 func versionReason(in Input, input launchtemplate.Input, given bool, plan *reconcile.Plan) (string, bool) {
 	status, seen := &in.Object.Status, in.Seen.Template
 	if why := reasonDone(in); why != "" {

@@ -174,8 +174,8 @@ func (r *rig) copyVersion(id, number string) {
 	}
 }
 
-// TestTakenName holds that a template that the user named gets no other name when that is taken,
-// and that one that nobody named does.
+// TestTakenName holds that a template whose name the user chose gets no other name if that name is
+// taken, and that other templates do.
 func TestTakenName(t *testing.T) {
 	t.Parallel()
 	byPool := func(inline string) (*infrav1.AWSMachinePool, []metav1.OwnerReference) {
@@ -232,9 +232,8 @@ type midPass struct {
 // Forget implements SecretWatcher. A config without bootstrap data forgets its Secret in each pass.
 func (m midPass) Forget(types.NamespacedName) { m.during() }
 
-// TestSeenDuringPass holds that a pass which leaves the template alone does not hide what a sweep
-// sees of it meanwhile: the pass that the sweep asks for sets back what somebody else made the
-// default.
+// TestSeenDuringPass holds that a pass which does not change the template does not hide what a
+// sweep observes during the pass: the next pass reverts a default that another client set.
 func TestSeenDuringPass(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, launchConfig(nil))
@@ -254,8 +253,8 @@ func TestSeenDuringPass(t *testing.T) {
 	r.expectWrites("ModifyLaunchTemplate")
 }
 
-// TestSeenDuringWrite holds that a pass which changes the template does not hide what a sweep sees
-// of it meanwhile: the next pass puts back a tag that somebody else took away.
+// TestSeenDuringWrite holds that a pass which changes the template does not hide what a sweep
+// observes during the pass: the next pass restores a tag that another client removed.
 func TestSeenDuringWrite(t *testing.T) {
 	t.Parallel()
 	const ownership = "kubernetes.io/cluster/" + clusterName
@@ -297,7 +296,7 @@ func (r *rig) cloud() *clouds.Cloud {
 	return cloud
 }
 
-// foreignDefault makes a version as somebody else does, and the default.
+// foreignDefault creates a version as another client, and makes it the default.
 func (r *rig) foreignDefault(template string) {
 	r.Helper()
 	made, err := r.ec2.CreateLaunchTemplateVersion(r.Context(), &ec2.CreateLaunchTemplateVersionInput{

@@ -22,7 +22,7 @@ func TestExistingOfOthers(t *testing.T) {
 		byName bool
 		other  string
 	}{
-		{reason: "a template that nobody's tags are on", tags: map[string]string{"team": "blue"}},
+		{reason: "a template without owner tags", tags: map[string]string{"team": "blue"}},
 		{reason: "one of another config in the namespace", tags: map[string]string{infrav1.TagLaunchConfig: "blue/other/gpu"}},
 		{reason: "one that CAPA created for a cluster of this name, which may be another namespace's", tags: capas(clusterName), other: "Cluster API Provider AWS"},
 		{reason: "one of another namespace", tags: map[string]string{infrav1.TagLaunchConfig: "red/prod/workers"}, other: `"red/prod/workers"`},

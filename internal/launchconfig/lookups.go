@@ -303,7 +303,8 @@ func (k *kind) consumingPools(ctx context.Context, config *infrav1.AWSLaunchConf
 	return consuming, nil
 }
 
-// observeExisting sees somebody else's template that a config follows, and which versions it has.
+// observeExisting observes the launch template that a config follows, which Slipway does not own,
+// and its versions.
 func (k *kind) observeExisting(ctx context.Context, pass pass) {
 	config, cloud := pass.Object, pass.Memory.cloud
 	existing, status := config.Spec.Existing, &config.Status
@@ -363,7 +364,7 @@ func (k *kind) observeFollowed(ctx context.Context, pass pass) {
 
 func inspectVersion(ctx context.Context, pass pass, number int64) (inspection.Version, error) {
 	template, known := pass.Seen.Template.Template, pass.Memory.inspected
-	_, lack := inspection.ForNobody(known.Gaps)
+	_, lack := inspection.UnusableByAll(known.Gaps)
 	if known.Template.ID == template.ID && known.Number == number && lack == "" {
 		gone, err := imageGone(ctx, pass, known.ImageID)
 		if err != nil || !gone {

@@ -32,7 +32,8 @@ type memory struct {
 	data map[int64]launchtemplate.Data
 	// stored is the bootstrap data outside of the template.
 	stored storedItem
-	// inspected is the version of somebody else's template that the config follows.
+	// inspected is the version that the config follows of a launch template that Slipway does not
+	// own.
 	inspected inspection.Version
 }
 
@@ -147,7 +148,8 @@ func (k *kind) observeTemplate(ctx context.Context, pass pass) {
 	if seen.Template = template; template == nil {
 		observeNamed(ctx, pass)
 	} else if isBehind(*template, &config.Status) {
-		// The next pass looks again, so that what this one sees is not taken for a change by somebody else.
+		// The next pass reads the template again, so that this stale answer is not mistaken for a
+		// change made outside Slipway.
 		pass.Memory.cloud.SeenTemplates.Invalidate(template.Name)
 	}
 	if seen.Template != nil {

@@ -30,7 +30,7 @@ func TestRecordedVersions(t *testing.T) {
 	}{
 		{"the template is as status says", nil, nil, true},
 		{"another template", nil, func(template *launchtemplate.Template) { template.ID = "lt-2" }, false},
-		{"a newer version, made by somebody or just before a crash", nil, func(template *launchtemplate.Template) { template.LatestVersion = 4 }, false},
+		{"a newer version, created by another client or just before a crash", nil, func(template *launchtemplate.Template) { template.LatestVersion = 4 }, false},
 		{"the default was moved", nil, func(template *launchtemplate.Template) { template.DefaultVersion = 2 }, false},
 		{"the wanted version was not made the default yet", func(status *infrav1.AWSLaunchConfigStatus) { status.Version = 2 }, nil, false},
 		{"status was lost in a move", func(status *infrav1.AWSLaunchConfigStatus) { *status = infrav1.AWSLaunchConfigStatus{} }, nil, false},

@@ -48,7 +48,8 @@ type Observed struct {
 	Warnings map[int64]string
 	// Verified are the config fingerprints of which EC2 said in this pass that it would launch them.
 	Verified []string
-	// Followed is the version of somebody else's launch template that the spec names.
+	// Followed is the version that spec.existing names of a launch template that Slipway does not
+	// own.
 	Followed *followed
 }
 
@@ -102,7 +103,7 @@ type lookups struct {
 	ProfileErr error
 	Groups     answer[[]string]
 	Interfaces []foundInterface
-	// Type is the zero value for a config that leaves the instance type to whoever launches from it.
+	// Type is the zero value for a config that leaves the instance type to its consumers.
 	Type answer[discovery.InstanceType]
 }
 
@@ -116,7 +117,7 @@ type foundInterface struct {
 type foundImage struct {
 	discovery.Image
 	Err error
-	// Key is what the image was looked up for, empty for one that nobody looked up.
+	// Key is what the image was looked up for. It is empty if the image was not looked up.
 	Key string
 	// Gone is the id of the image that was kept until now and does not exist any more.
 	Gone string
@@ -144,7 +145,7 @@ type ownerPool struct {
 	InstanceType *string
 }
 
-// followed is a version of somebody else's launch template.
+// followed is a version of a launch template that Slipway does not own.
 type followed struct {
 	// Name of the template as the spec or status say, empty if neither does.
 	Name string
@@ -177,7 +178,7 @@ const (
 	needTemplate reconcile.Need = "template"
 	// needNamed asks for the template that status names.
 	needNamed reconcile.Need = "template that status names"
-	// needFollowed reads the version that the spec names of somebody else's template.
+	// needFollowed reads the version that spec.existing names.
 	needFollowed reconcile.Need = "followed version"
 )
 

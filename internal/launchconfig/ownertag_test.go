@@ -78,7 +78,7 @@ func TestOwnerTagRemoved(t *testing.T) {
 }
 
 // TestDeletionWithoutTheOwnerTag holds that a template without the tag stays in AWS when its config
-// is deleted, and that somebody is told.
+// is deleted, and that an event reports this.
 func TestDeletionWithoutTheOwnerTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, launchConfig(nil))

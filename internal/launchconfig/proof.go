@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
-// The adopt-template annotation and the owner reference of a launch config are written by whoever
-// may write the object, so they prove nothing. A template without the config's owner tag is adopted
-// only if AWS says that it is in use by the one group that the config's pool may adopt, and that
-// CAPA created both for this cluster (docs/adr/0012).
+// Any user who can write a launch config can write its adopt-template annotation and its owner
+// reference, so they prove nothing. A template without the config's owner tag is adopted only if
+// AWS shows that the one group that the config's pool may adopt uses it, and that CAPA created both
+// for this cluster (docs/adr/0012).
 
 // prover finds out whether a template is a pool's.
 type prover struct {

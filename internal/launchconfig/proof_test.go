@@ -163,7 +163,7 @@ func TestAdoptionIsProven(t *testing.T) {
 			refused: infrav1.NameTakenReason, says: "red/prod/workers",
 		},
 		{
-			reason: "a template that nobody tagged", change: func(_ *rig, a *adoptionCase) { a.templateTags = map[string]string{"Name": "x"} },
+			reason: "a template without tags of Slipway or CAPA", change: func(_ *rig, a *adoptionCase) { a.templateTags = map[string]string{"Name": "x"} },
 			refused: infrav1.AdoptionBlockedReason, says: infrav1.ClusterTagKey(clusterName),
 		},
 	} {

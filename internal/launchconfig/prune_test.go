@@ -99,12 +99,12 @@ func TestPruneFindsVersionsThatAreMissingInBetween(t *testing.T) {
 	for _, row := range []struct {
 		reason  string
 		restart bool
-		// deleted is whether somebody deletes the version before the controller looks for it.
+		// deleted is true if another client deletes the version before the controller reads it.
 		deleted bool
 	}{
 		{reason: "the controller goes on"},
 		{reason: "the controller restarts before the version is visible", restart: true},
-		{reason: "somebody deletes the version", deleted: true},
+		{reason: "another client deletes the version", deleted: true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -73,10 +73,10 @@ var scenarios = []scenario{
 		},
 		steps: []func(*rig){rotateToken, wait(time.Hour)},
 	},
-	{reason: "somebody else moves the default", steps: []func(*rig){
+	{reason: "another client changes the default", steps: []func(*rig){
 		wait(time.Hour), func(r *rig) { r.foreignDefault(theTemplate(r)) }, wait(time.Hour),
 	}},
-	{reason: "somebody deletes the template", steps: []func(*rig){
+	{reason: "another client deletes the template", steps: []func(*rig){
 		wait(time.Hour), func(r *rig) {
 			id := theTemplate(r)
 			if _, err := r.ec2.DeleteLaunchTemplate(r.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &id}); err != nil {
@@ -103,7 +103,7 @@ var scenarios = []scenario{
 		steps: []func(*rig){setType("m5.xlarge"), wait(time.Hour)},
 	},
 	{
-		reason: "versions that nobody uses are pruned", config: func(config *infrav1.AWSLaunchConfig) { config.Spec.VersionsToKeep = ptr.To[int32](1) },
+		reason: "versions that are not in use are pruned", config: func(config *infrav1.AWSLaunchConfig) { config.Spec.VersionsToKeep = ptr.To[int32](1) },
 		steps: []func(*rig){setType("m5.xlarge"), setType("m5.2xlarge"), wait(usersVisibleAfter + time.Second), wait(time.Hour)},
 	},
 	{reason: "the config is deleted", steps: []func(*rig){wait(time.Hour), (*rig).deleteConfig, wait(10 * time.Second), wait(time.Minute)}},
@@ -146,7 +146,7 @@ func TestRestarts(t *testing.T) {
 					t.Errorf("with a restart before step %d (-without +with):\n%s", restart, difference)
 				}
 				if difference := cmp.Diff(events, told); difference != "" {
-					t.Errorf("with a restart before step %d people are told (-without +with):\n%s", restart, difference)
+					t.Errorf("with a restart before step %d the events are (-without +with):\n%s", restart, difference)
 				}
 			}
 			all, _ := one.outcome(t, len(one.steps)+1)
@@ -157,8 +157,8 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// outcome runs the scenario, with a restart before one of the steps, or before each if the number
-// is one too high, and tells what there is at the end, and what people were told.
+// outcome runs the scenario with a restart before one of the steps, or before each step if the
+// number is one too high. It returns the final state and the events that were reported.
 func (s scenario) outcome(t *testing.T, restart int) (outcome, events []string) {
 	t.Helper()
 	r := newRig(t)

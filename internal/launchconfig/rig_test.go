@@ -107,7 +107,7 @@ func selfManaged(namespace, name string) []client.Object {
 // restart replaces the controller by one that remembers nothing.
 func (r *rig) restart() {
 	r.Helper()
-	registry := clouds.NewRegistry(aws.NewSessions(r.config, aws.WithClock(r.clock)), cloudstest.Anybody{}, r.clock,
+	registry := clouds.NewRegistry(aws.NewSessions(r.config, aws.WithClock(r.clock)), cloudstest.AllowAll{}, r.clock,
 		observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.events = events.NewFakeRecorder(1000)
 	var live client.Reader = r.client
@@ -216,7 +216,7 @@ func (r *rig) expectWrites(want ...string) {
 	}
 }
 
-// template makes a launch template as somebody else does.
+// template creates a launch template as another client.
 func (r *rig) template(name string, tags map[string]string) (id string) {
 	r.Helper()
 	made, err := r.ec2.CreateLaunchTemplate(r.Context(), &ec2.CreateLaunchTemplateInput{

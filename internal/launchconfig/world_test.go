@@ -148,7 +148,7 @@ func (w *world) observe(need reconcile.Need) {
 	case need == needUse:
 		w.seen.Use = &use{InUse: map[int64]bool{}}
 	default:
-		w.Fatalf("nobody answers %q", need)
+		w.Fatalf("the world has no answer to %q", need)
 	}
 }
 

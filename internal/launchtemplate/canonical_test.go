@@ -245,7 +245,7 @@ func TestWhatIsNotSetIsInvisible(t *testing.T) {
 			}
 		})
 		if difference := cmp.Diff(before, canonicalText(t, data)); difference != "" {
-			t.Errorf("what nobody set shows:\n%s", difference)
+			t.Errorf("an unset member shows:\n%s", difference)
 		}
 	})
 	type older struct{ A, B *string }

@@ -104,7 +104,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 		if strings.Contains(strings.Join(got, ""), "secret") {
-			t.Errorf("%s: %q tells what nobody should read", row.reason, got)
+			t.Errorf("%s: %q reveals a secret", row.reason, got)
 		}
 		if between := r.changesOnceStored(old, input); !slices.Equal(between, got) {
 			t.Errorf("%s: between the versions that EC2 stored %q differs, and before %q", row.reason, between, got)

@@ -143,7 +143,7 @@ func TestDescription(t *testing.T) {
 	full := Fingerprints{Config: strings.Repeat("a", 32), Bootstrap: strings.Repeat("b", 32), Image: strings.Repeat("c", 16)}
 	for reason, text := range map[string]string{
 		"CAPA's":                  "",
-		"somebody's":              "my version",
+		"another client's":        "my version",
 		"a later form":            strings.Replace(full.Description(), "slipway/1", "slipway/2", 1),
 		"more than we write":      full.Description() + " x",
 		"something before":        "x " + full.Description(),
@@ -161,7 +161,7 @@ func TestImageKey(t *testing.T) {
 	lookup := map[string]string{"kubernetesVersion": "v1.34.2", "architecture": "arm64", "org": ""}
 	key := ImageKey(lookup)
 	if grown := map[string]string{"kubernetesVersion": "v1.34.2", "architecture": "arm64", "channel": ""}; ImageKey(grown) != key {
-		t.Error("a setting that nobody uses changes the key: an upgrade would look images up anew")
+		t.Error("a setting that is not in use changes the key: an upgrade would look images up anew")
 	}
 	for name := range lookup {
 		changed := maps.Clone(lookup)

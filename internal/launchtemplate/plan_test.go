@@ -63,10 +63,10 @@ func TestPrunePlanLaws(t *testing.T) {
 			perConfig[version.Fingerprints.Config]++
 			needed := version.Number == wanted || version.Default || inUse[version.Number]
 			if !needed && !slices.Contains(newest, version.Fingerprints.Config) {
-				t.Errorf("version %d is kept, needed by nobody and of a config beyond the newest %d", version.Number, keep)
+				t.Errorf("version %d is kept, although it is not needed and its config is beyond the newest %d", version.Number, keep)
 			}
 			if !needed && perConfig[version.Fingerprints.Config] > 1 {
-				t.Errorf("version %d is kept, needed by nobody and differing from a newer one by its token", version.Number)
+				t.Errorf("version %d is kept, although it is not needed and differs from a newer one only by its token", version.Number)
 			}
 		}
 		for _, number := range plan {
@@ -143,9 +143,9 @@ func TestChoose(t *testing.T) {
 		{"ours under the first name", []Template{template("pool", "a/pool")}, "lt-pool", nil},
 		{"ours under the second, the first was taken", []Template{template("pool", "b/pool"), template("pool-1a2b3c4d", "a/pool")}, "lt-pool-1a2b3c4d", []string{"pool"}},
 		{"both ours: the better name", []Template{template("pool-1a2b3c4d", "a/pool"), template("pool", "a/pool")}, "lt-pool", nil},
-		{"both somebody else's", []Template{template("pool", "b/pool"), template("pool-1a2b3c4d", "")}, "", names},
+		{"both of other owners", []Template{template("pool", "b/pool"), template("pool-1a2b3c4d", "")}, "", names},
 		{"a name that is not asked about", []Template{template("other", "a/pool")}, "", nil},
-		{"one that CAPA created for a cluster is nobody's until it is adopted", []Template{
+		{"one that CAPA created for a cluster has no owner until it is adopted", []Template{
 			{ID: "lt-adopt", Name: "pool", Tags: map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueOwned}},
 		}, "", []string{"pool"}},
 	} {
@@ -287,9 +287,9 @@ func TestIsOf(t *testing.T) {
 		want   bool
 	}{
 		{"as it was", Template{ID: "lt-1", LatestVersion: 3, DefaultVersion: 2}, true},
-		{"somebody made a version", Template{ID: "lt-1", LatestVersion: 4, DefaultVersion: 2}, false},
-		{"somebody moved the default", Template{ID: "lt-1", LatestVersion: 3, DefaultVersion: 3}, false},
-		{"somebody made it anew", Template{ID: "lt-2", LatestVersion: 3, DefaultVersion: 2}, false},
+		{"another client created a version", Template{ID: "lt-1", LatestVersion: 4, DefaultVersion: 2}, false},
+		{"another client changed the default", Template{ID: "lt-1", LatestVersion: 3, DefaultVersion: 3}, false},
+		{"another client recreated it", Template{ID: "lt-2", LatestVersion: 3, DefaultVersion: 2}, false},
 		{"tags are looked at in any case", Template{ID: "lt-1", LatestVersion: 3, DefaultVersion: 2, Created: time.Unix(1, 0)}, true},
 	} {
 		if got := seen.IsOf(row.now); got != row.want {

@@ -190,7 +190,7 @@ func (e *NamesTakenError) Error() string {
 		"launch template", strings.Join(e.Names, " and "), infrav1.TagLaunchConfig, e.Owner)
 }
 
-// WaitsForUser says that only a person can free a name.
+// WaitsForUser reports that only a user can free a name.
 func (*NamesTakenError) WaitsForUser() bool { return true }
 
 // deletionBatch limits how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).

@@ -306,7 +306,7 @@ func TestTagsOfTheTemplate(t *testing.T) {
 	r.ensure(wanted)
 	id := r.observe(wanted).Template.ID
 	if _, err := r.ec2.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{
-		{Key: awssdk.String("cost-center"), Value: awssdk.String("7")}, {Key: awssdk.String("team"), Value: awssdk.String("somebody's")},
+		{Key: awssdk.String("cost-center"), Value: awssdk.String("7")}, {Key: awssdk.String("team"), Value: awssdk.String("another")},
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -716,7 +716,7 @@ func TestDescribe(t *testing.T) {
 		r.ensure(wanted)
 	}
 	r.sim.ClearCalls()
-	names := []string{"pool-0", "pool-2", "nobody's", "x"}
+	names := []string{"pool-0", "pool-2", "unowned", "x"}
 	for i := len(names); i < launchtemplate.DescribeBatch; i++ {
 		names = append(names, fmt.Sprintf("absent-%d", i))
 	}

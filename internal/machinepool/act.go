@@ -159,7 +159,7 @@ func (g adoptGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	defer a.invalidate()
 	err := a.groups().FollowLatest(ctx, *a.group())
-	if err == nil && len(d.RetiredHooks) > 0 { // hooks that are not the spec's would be answered by nobody
+	if err == nil && len(d.RetiredHooks) > 0 { // no controller would answer hooks that are not in the spec
 		_, err = a.groups().Hooks.Ensure(ctx, d.Group, d.Hooks, d.RetiredHooks)
 	}
 	if err == nil {

@@ -195,8 +195,8 @@ func TestShortageIsExplained(t *testing.T) {
 	}
 }
 
-// TestOthersChangesAreTakenBack holds that what somebody else changes of a group is set back, and
-// that an event says so, in contrast to what the pool's user changes.
+// TestOthersChangesAreTakenBack holds that Slipway reverts changes that another client makes to a
+// group, and reports them in an event, unlike changes that the pool's user makes to the spec.
 func TestOthersChangesAreTakenBack(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, func(pool *infrav1.AWSMachinePool) { pool.Spec.AdditionalTags = infrav1.Tags{"team": "blue"} })

@@ -90,7 +90,7 @@ type (
 	startRefresh struct {
 		Group     string
 		Replacing autoscalinggroup.Replacing
-		// Replaced is what the refresh replaces, and Cause why, for people.
+		// Replaced describes to users what the refresh replaces, and Cause describes why.
 		Replaced, Cause string
 	}
 	cancelRefresh    struct{ Group, ID, Cause string }

@@ -258,8 +258,9 @@ func arns(object *infrav1.AWSMachinePool) []string {
 func ownerTag(in input) string { return ownership.Owner(in.Object, in.Seen.ClusterName) }
 
 // ownerTagMissingError reports that the group which the pool names by its ARN exists and does not
-// have the pool's owner tag. What the pool says of itself is no proof, since every user of the
-// namespace can write it: only whoever can tag resources in AWS can say whose the group is.
+// have the pool's owner tag. The pool's own fields prove nothing, because every user of the
+// namespace can write them. Only a principal that can tag resources in AWS can show who owns the
+// group.
 type ownerTagMissingError struct {
 	group autoscalinggroup.Group
 	owner string

@@ -275,7 +275,7 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "the time is up", given: all(deleted, busy, since(24*time.Hour), zero), then: "report i-1, i-2, because the drain " +
 			"timeout has passed"},
 		{reason: "and the group is deleted", given: all(deleted, busy, since(24*time.Hour), zero, tried(reportDepartures{}, nil)), then: "delete Auto Scaling group pool, because pool is being deleted"},
-		{reason: "nobody checked the nodes for long: they have a chance once more", given: all(deleted, busy, since(24*time.Hour), zero, func(in *input) { in.Object.Status.Deletion = nil }), then: "nothing",
+		{reason: "the nodes were not checked for a long time: they get another chance", given: all(deleted, busy, since(24*time.Hour), zero, func(in *input) { in.Object.Status.Deletion = nil }), then: "nothing",
 			shows: []string{"Deleting=True/Draining"}, again: 10 * time.Second},
 		{reason: "a group that drains nothing is deleted at once", given: all(deleted, noDrain), then: "delete Auto Scaling group pool, because pool is being deleted"},
 		{reason: "AWS does not delete it", given: all(deleted, noDrain, tried(deleteGroup{}, errRefused)), then: "nothing", shows: []string{"Deleting=False/ASGDeleteFailed"}, again: aws.FateOf(errRefused).After},
@@ -349,7 +349,7 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 		{reason: "the launch config is another object's", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.OwnerReferences = nil })), then: "nothing"},
 		{reason: "the pool went back", given: all(releasing, config(func(c *infrav1.AWSLaunchConfig) { c.Status.RolledBackFrom = "config-2" })), then: "nothing", shows: []string{"Released=False/RolledBack"}},
 		{reason: "the pool went back, and instances are protected: a refused release writes nothing", given: all(releasing, shielded, config(func(c *infrav1.AWSLaunchConfig) { c.Status.RolledBackFrom = "config-2" })), then: "nothing", shows: []string{"Released=False/RolledBack"}},
-		{reason: "nobody else knows that a protection is to be given up", given: all(releasing, marked, released, shielded), then: "give up the protection of i-1 from " +
+		{reason: "no other controller removes the protection", given: all(releasing, marked, released, shielded), then: "give up the protection of i-1 from " +
 			"scale-in, because no instance refresh has to skip them any longer"},
 		{reason: "its launch config is released first", given: releasing, then: "release AWSLaunchConfig pool, because " +
 			"the pool is being released to Cluster API Provider AWS"},

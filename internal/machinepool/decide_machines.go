@@ -38,8 +38,8 @@ type Machine struct {
 // ended reports whether ours was deleted, usually by core when it has drained the node.
 func (m Machine) ended() bool { return !m.Infra.DeletionTimestamp.IsZero() }
 
-// drained reports whether core has drained the node: only then does it delete ours. One that a user
-// deleted was drained by nobody.
+// drained reports whether core has drained the node. Core deletes the AWSMachinePoolMachine only
+// after the drain. If a user deletes it, the node was not drained.
 func (m Machine) drained() bool {
 	return m.ended() && m.Machine != nil && !m.Machine.DeletionTimestamp.IsZero()
 }

@@ -46,8 +46,8 @@ func refuseRelease(in input, reason, message string) bool {
 	return false
 }
 
-// releaseShield gives up the protection that Slipway set: nobody else knows that it is to be given
-// up. A refresh that is under way may replace these instances, too.
+// releaseShield removes the protection that Slipway set, because no other controller knows that it
+// must be removed. A refresh that is in progress may replace these instances, too.
 func releaseShield(in input, plan *reconcile.Plan) bool {
 	if !isOurs(in) {
 		return true

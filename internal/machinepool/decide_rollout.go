@@ -88,9 +88,9 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// instancesUnchanged reports whether the instances are those that status shows, and no refresh was
-// under way when it was written: then nobody has begun to replace any since, and AWS need not be
-// asked for a refresh that is not ours to start.
+// instancesUnchanged reports whether the instances are the same as in status, and no refresh was in
+// progress when status was written. Then no refresh has replaced an instance since, and Slipway
+// need not ask AWS for a refresh that it did not start.
 func instancesUnchanged(in input) bool {
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
 	return shown != nil && shown.Reason == infrav1.RefreshDisabledReason && !refreshing(in.Object) &&

@@ -282,14 +282,14 @@ var disturbances = []disturbance{
 		m.in.Object.Spec.SuspendProcesses = &infrav1.SuspendProcessesTypes{Processes: &infrav1.Processes{AZRebalance: ptr.To(true)}}
 	}},
 	{"new instances are to be protected", false, func(m *model) { m.in.Object.Spec.CapacityRebalance = true }},
-	{"somebody else tags the group", false, func(m *model) {
+	{"another client tags the group", false, func(m *model) {
 		m.change(func(g *autoscalinggroup.Group) { g.Tags = maps.Clone(g.Tags); g.Tags["theirs"] = "kept" })
 	}},
-	{"somebody else takes a tag away", false, func(m *model) {
+	{"another client removes a tag", false, func(m *model) {
 		m.change(func(g *autoscalinggroup.Group) { g.Tags = maps.Clone(g.Tags); delete(g.Tags, infrav1.TagLaunchConfig) })
 	}},
-	{"somebody else scales the group", false, func(m *model) { m.change(func(g *autoscalinggroup.Group) { g.Capacity = 4 }); m.scale() }},
-	{"somebody else deletes the hooks", false, func(m *model) { m.hooks = nil; m.in.Seen.HooksDue = m.in.Now }},
+	{"another client scales the group", false, func(m *model) { m.change(func(g *autoscalinggroup.Group) { g.Capacity = 4 }); m.scale() }},
+	{"another client deletes the hooks", false, func(m *model) { m.hooks = nil; m.in.Seen.HooksDue = m.in.Now }},
 	{"an instance is lost", false, func(m *model) {
 		m.change(func(g *autoscalinggroup.Group) { g.Instances = g.Instances[1:] })
 		m.scale()

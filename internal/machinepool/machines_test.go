@@ -336,7 +336,7 @@ func TestPoolOfMachine(t *testing.T) {
 		{"one of a MachineSet", controlled(clusterv1.GroupVersion.String(), "MachineSet", "pool"), ""},
 		{"one of another group's MachinePool", controlled("example.com/v1", "MachinePool", "pool"), ""},
 		{"one of a MachinePool that is gone", controlled(clusterv1.GroupVersion.String(), "MachinePool", "gone"), ""},
-		{"one of nobody", &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "team"}}, ""},
+		{"one without an owner", &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "team"}}, ""},
 	} {
 		var woken []string
 		for _, request := range r.pools.poolOfMachine(t.Context(), row.machine) {

@@ -318,7 +318,8 @@ func TestDeletionDeletesOnlyWhatIsOwned(t *testing.T) {
 	}
 }
 
-// remove deletes the pool of a namespace, with records of where its resources are that anybody can write.
+// remove deletes the pool of a namespace, with the records of where its resources are, which any user
+// of the namespace can write.
 func (r *rig) remove(namespace string) {
 	r.Helper()
 	pool := &infrav1.AWSMachinePool{}

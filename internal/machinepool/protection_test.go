@@ -59,8 +59,8 @@ func TestProtectedGroupIsKept(t *testing.T) {
 		inAWS  asgtypes.DeletionProtection
 	}{
 		{"spec and group have the level", infrav1.DeletionProtectionPreventAllDeletion, all},
-		{"somebody lowered the level of the group", infrav1.DeletionProtectionPreventAllDeletion, asgtypes.DeletionProtectionNone},
-		{"somebody raised the level of the group, and the spec names none", "", all},
+		{"another client lowered the level of the group", infrav1.DeletionProtectionPreventAllDeletion, asgtypes.DeletionProtectionNone},
+		{"another client raised the level of the group, and the spec names none", "", all},
 	} {
 		t.Log(row.reason)
 		r := protectedRig(t, row.spec, row.inAWS)

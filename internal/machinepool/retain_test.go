@@ -42,7 +42,7 @@ func retainingRig(t *testing.T) *rig {
 	}
 	for _, hook := range drainHooks(input{Object: pool}) {
 		if hook.Result != "ABANDON" {
-			t.Errorf("the drain hook's default result is %s: an instance that nobody drained would be lost", hook.Result)
+			t.Errorf("the drain hook's default result is %s: an instance that was not drained would be lost", hook.Result)
 		}
 		if _, err := r.asg.PutLifecycleHook(t.Context(), &autoscaling.PutLifecycleHookInput{
 			AutoScalingGroupName: awssdk.String(poolName), LifecycleHookName: &hook.Name, LifecycleTransition: &hook.Transition,
@@ -182,7 +182,7 @@ func TestOthersRetainedInstancesAreKept(t *testing.T) {
 	r.clock.Step(time.Minute)
 	pool := r.drainFor(time.Hour)
 	if difference := cmp.Diff([]string{"Terminating:Retained"}, r.states()); difference != "" {
-		t.Errorf("somebody else's retained instance (-want +got):\n%s", difference)
+		t.Errorf("an instance that another hook retained (-want +got):\n%s", difference)
 	}
 	r.condition(pool, infrav1.NodesDrainedCondition, infrav1.InstancesRetainedReason, instance, "TerminateInstanceInAutoScalingGroup")
 }

@@ -229,8 +229,8 @@ func TestRootVolumeReplacementIsDrained(t *testing.T) {
 	}
 }
 
-// TestCordonsOfOthersStay holds that a node stays unschedulable that somebody else made so before
-// the root volume was replaced.
+// TestCordonsOfOthersStay holds that a node that another client cordoned before the root volume was
+// replaced stays cordoned.
 func TestCordonsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	r := newRootRig(t)

@@ -116,8 +116,8 @@ func TestIncompatible(t *testing.T) {
 	}
 }
 
-// TestConfigTag holds which launch config a group is tagged with: the one that it launches from, so
-// that nobody deletes a version under it.
+// TestConfigTag holds that a group is tagged with the launch config that it launches from, so that
+// no controller deletes a version that the group uses.
 func TestConfigTag(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -93,14 +93,20 @@ func clusterOf(arn string) string {
 	return resource[1]
 }
 
-// namesTakenError reports that node groups of other owners have all names that the pool's might.
+// namesTakenError reports that node groups of other owners have all names that the pool's node
+// group may have.
 type namesTakenError struct{ names []string }
 
 // Error implements error.
 func (e *namesTakenError) Error() string {
-	return fmt.Sprintf("node group %q exists in the EKS cluster, but this pool does not own it. Slipway does "+
-		"not change it or create another one. Set spec.eksNodegroupName to another name, or delete the node "+
-		"group", e.names)
+	if len(e.names) == 1 {
+		return fmt.Sprintf("node group %q exists in the EKS cluster, but this pool does not own it. Slipway does "+
+			"not change it or create another one. Set spec.eksNodegroupName to another name, or delete the node "+
+			"group", e.names[0])
+	}
+	return fmt.Sprintf("node groups %s exist in the EKS cluster, but this pool does not own them. Slipway does "+
+		"not change them or create another one. Set spec.eksNodegroupName to another name, or delete one of the "+
+		"node groups", strings.Join(e.names, " and "))
 }
 
 // WaitsForUser reports that only a user can free a name.

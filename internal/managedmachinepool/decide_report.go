@@ -93,8 +93,8 @@ func instances(in input) []autoscalinggroup.Instance {
 }
 
 // recordChanges records the instances in the field of the spec that the contract gives to the
-// provider, sorted, because core compares it in order, and the size that an external autoscaler gave
-// the group in the MachinePool. While EKS replaces nodes the group is larger than anybody asked for.
+// provider, sorted, because core compares it in order, and the size that an external autoscaler
+// gave the group in the MachinePool. While EKS replaces nodes, the group is larger than requested.
 func recordChanges(in input, plan *reconcile.Plan) {
 	var ids []string
 	for _, instance := range instances(in) {

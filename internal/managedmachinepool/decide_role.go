@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// roleCheck is how often a node role is read while nobody changes what it should be: IAM has no
-// call for many roles.
+// roleCheck is how often Slipway reads a node role whose desired state does not change. IAM has no
+// call that describes many roles.
 const roleCheck = 24 * time.Hour
 
 // desiredRole returns the node role that the pool asks for. Its permissions boundary is the

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// hookCheck is how often the hooks of a pool are described while nobody changes them: there is no
-// call for the hooks of many groups.
+// hookCheck is how often Slipway describes the hooks of a pool if they do not change. AWS has no
+// call that describes the hooks of many groups.
 const hookCheck = time.Hour
 
 // ensureTags tags the node group, and EKS's Auto Scaling group with what users asked for, which its

@@ -15,6 +15,26 @@ import (
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
+// TestNamesTaken holds that the error names every node group that is in the way.
+func TestNamesTaken(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		names  []string
+		says   string
+	}{
+		{"one name", []string{"team_pool"}, `node group "team_pool" exists in the EKS cluster, but this pool does not own it. ` +
+			"Slipway does not change it or create another one. Set spec.eksNodegroupName to another name, or delete the node group"},
+		{"two names", []string{"team_pool", "other"}, "node groups team_pool and other exist in the EKS cluster, but this pool does " +
+			"not own them. Slipway does not change them or create another one. Set spec.eksNodegroupName to another name, or " +
+			"delete one of the node groups"},
+	} {
+		if got := (&namesTakenError{names: row.names}).Error(); got != row.says {
+			t.Errorf("%s: %q", row.reason, got)
+		}
+	}
+}
+
 // TestNodegroupIsFoundWithoutItsName holds that a pool keeps its one node group when the name is
 // taken out of the spec, whichever records of it are lost, and that its deletion leaves neither a
 // node group nor a role.

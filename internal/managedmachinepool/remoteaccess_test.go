@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/pool"
 )
 
-// TestRemoteAccessIsNeverOpenByAccident: EKS takes no groups for everybody.
+// TestRemoteAccessIsNeverOpenByAccident holds that Slipway sets security groups unless the spec
+// asks for public access: EKS opens SSH to the internet if none are set.
 func TestRemoteAccessIsNeverOpenByAccident(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -23,7 +24,7 @@ func TestRemoteAccessIsNeverOpenByAccident(t *testing.T) {
 	}{
 		{"none is asked for", cluster.Facts{}, nil, nil},
 		{
-			"everybody is asked for", cluster.Facts{ClusterSecurityGroupID: "sg-c", SSHKeyName: ptr.To("key")}, &infrav1.ManagedRemoteAccess{Public: true},
+			"public access is asked for", cluster.Facts{ClusterSecurityGroupID: "sg-c", SSHKeyName: ptr.To("key")}, &infrav1.ManagedRemoteAccess{Public: true},
 			&nodegroup.RemoteAccess{KeyName: "key"},
 		},
 		{

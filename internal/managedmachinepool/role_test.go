@@ -63,8 +63,8 @@ func TestDesiredRole(t *testing.T) {
 	}
 }
 
-// TestRoleCheckAtRest holds that the daily look at a node role writes nothing to the API server,
-// whether or not somebody changed the role in AWS.
+// TestRoleCheckAtRest holds that the daily check of a node role writes nothing to the API server,
+// whether or not the role was changed in AWS.
 func TestRoleCheckAtRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,7 +85,7 @@ func TestRoleCheckAtRest(t *testing.T) {
 			t.Errorf("%s: the pool was written to: resource version %s, then %s", what, before.ResourceVersion, after.ResourceVersion)
 		}
 	}
-	check("nobody changed the role")
+	check("the role is unchanged")
 
 	name := w.roles()[0]
 	policies := func() []iamtypes.AttachedPolicy {
@@ -100,7 +100,7 @@ func TestRoleCheckAtRest(t *testing.T) {
 	if _, err := w.iam.DetachRolePolicy(t.Context(), &iam.DetachRolePolicyInput{RoleName: &name, PolicyArn: want[0].PolicyArn}); err != nil {
 		t.Fatal(err)
 	}
-	check("somebody detached a policy")
+	check("another client detached a policy")
 	if got := policies(); len(got) != len(want) {
 		t.Errorf("the role has %d policies, want %d", len(got), len(want))
 	}

@@ -95,7 +95,7 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 
 // restart replaces the controller with one that remembers nothing.
 func (w *world) restart() {
-	registry := clouds.NewRegistry(w.sessions, cloudstest.Anybody{}, w.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
+	registry := clouds.NewRegistry(w.sessions, cloudstest.AllowAll{}, w.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	w.controller = New(&Kind{Client: w.store, Live: w.store, Clouds: registry, Clock: w.clock, Settings: w.settings}, report.Reporter{Recorder: w.recorder})
 }
 

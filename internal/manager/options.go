@@ -25,122 +25,133 @@ import (
 	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
-// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile waits for
-// nothing but answers, of AWS's above all, which take a tenth of a second each; and workers that
-// wait cost next to nothing. AWS's request budgets hold back what would be too much for it.
+// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile waits
+// only for answers, mostly from AWS, which take a tenth of a second each, and a waiting worker
+// costs almost nothing. The request budgets limit the calls to AWS.
 const DefaultConcurrency = 50
 
-// DefaultSettleWindow is long enough for the edits of one person, or of one `kubectl apply`, to
-// make one roll-out.
+// DefaultSettleWindow is long enough for the edits of one user, or of one `kubectl apply`, to cause
+// only one roll-out.
 const DefaultSettleWindow = 10 * time.Second
 
-// DefaultLeaderElection has the times that Cluster API's providers have.
+// DefaultLeaderElection has the durations that Cluster API's providers use.
 var DefaultLeaderElection = LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 
-// Options are how a manager runs.
+// Options configures a manager.
 type Options struct {
-	// RESTConfig reaches the management cluster.
+	// RESTConfig connects to the management cluster.
 	RESTConfig *rest.Config
-	// AWS is the controller's own identity and how AWS is reached.
+	// AWS contains the controller's own identity and the settings of connections to AWS.
 	AWS awssdk.Config
-	// WrapWorkloads wraps the transports to workload clusters, as RESTConfig may wrap that to the
-	// management cluster; nil for not.
+	// WrapWorkloads wraps the transports to workload clusters, as RESTConfig may wrap the transport
+	// to the management cluster. Optional.
 	WrapWorkloads func(http.RoundTripper) http.RoundTripper
-	// LoopbackWorkloads allows workload clusters whose API server is on this machine, for
-	// development. A tenant could otherwise reach what listens here.
+	// LoopbackWorkloads allows workload clusters whose API server is on this machine. It is for
+	// development: a tenant could use it to reach other servers on this machine.
 	LoopbackWorkloads bool
 	// Clock is real time, except in tests and in the laboratory.
 	Clock clock.WithTicker
-	// Namespace is the only one that is looked at; all if empty.
+	// Namespace is the only namespace whose objects are reconciled. Defaults to all namespaces.
 	Namespace string
-	// WatchFilter is the value of the watch filter label that objects must have; all objects if empty.
+	// WatchFilter is the value of the watch filter label that objects must have. Defaults to all
+	// objects.
 	WatchFilter string
-	// IdentitySecretNamespace is where the Secrets of AWSClusterStaticIdentities are;
-	// identity.DefaultSecretNamespace if empty.
+	// IdentitySecretNamespace is the namespace of the Secrets of AWSClusterStaticIdentities.
+	// Defaults to identity.DefaultSecretNamespace.
 	IdentitySecretNamespace string
-	// Concurrency is how many objects of each kind are reconciled at once; DefaultConcurrency if zero.
+	// Concurrency is how many objects of each kind are reconciled at once. Defaults to
+	// DefaultConcurrency.
 	Concurrency int
-	// SyncPeriod is how often every object is reconciled though nothing happened; every ten hours if zero.
+	// SyncPeriod is how often every object is reconciled without a change. Defaults to ten hours.
 	SyncPeriod time.Duration
-	// RequestRates is how many times the request rates that AWS documents the manager may use of
-	// its accounts; nil for one time, zero for no bound.
+	// RequestRates is the factor that is applied to the request rates that AWS documents, to limit
+	// the manager's calls. Defaults to 1. Zero disables the limit.
 	RequestRates *float64
-	// SecretInterval is how often the Secrets with bootstrap data, and with the credentials of
-	// identities, are looked at; secretwatch.DefaultInterval if zero.
+	// SecretInterval is how often Secrets with bootstrap data or with credentials of identities are
+	// checked. Defaults to secretwatch.DefaultInterval.
 	SecretInterval time.Duration
-	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
+	// Intervals configures how often resources in AWS are described. Defaults to
+	// observe.DefaultIntervals.
 	Intervals observe.Intervals
 
-	// CallBackoff bounds how long a failed call to AWS rests, in real time, before a pass tries it
-	// again; a second if zero.
+	// CallBackoff is the maximum time, in real time, before a pass retries a failed call to AWS.
+	// Defaults to one second.
 	CallBackoff time.Duration
 
-	// EventQueue is the name of the SQS queue, in each account and region, that gets EventBridge's
-	// events; none if empty.
+	// EventQueue is the name of the SQS queue that receives EventBridge's events in each account
+	// and region. Disabled if empty.
 	EventQueue string
 
-	// SettleWindow is how long a pool's spec must not have changed before the change is rolled out;
-	// zero for no wait.
+	// SettleWindow is how long a pool's spec must be unchanged before the last change is rolled
+	// out. Zero disables the wait.
 	SettleWindow time.Duration
-	// MachinePoolMachines gives instances Machines in pools that do not say whether theirs have any.
+	// MachinePoolMachines creates Machines for the instances of pools that do not specify whether
+	// to create them.
 	MachinePoolMachines bool
 
-	// NodeRolePath begins the IAM paths of the node roles that the manager creates, followed by the
-	// cluster's name; noderole.DefaultPath if empty. NodeRoleBoundary is the ARN of the permissions
-	// boundary of all of them; none if empty.
+	// NodeRolePath begins the IAM paths of the node roles that the manager creates, and is followed
+	// by the cluster's name. Defaults to noderole.DefaultPath. NodeRoleBoundary is the ARN of the
+	// permissions boundary of all node roles. Optional.
 	NodeRolePath, NodeRoleBoundary string
 
-	// LeaderElection holds work back until this manager leads.
+	// LeaderElection delays all work until this manager is the leader.
 	LeaderElection LeaderElection
-	// HealthAddress serves /healthz and /readyz; nowhere if empty.
+	// HealthAddress serves /healthz and /readyz. Disabled if empty.
 	HealthAddress string
-	// MetricsAddress serves /metrics over HTTPS to those whom the API server lets; nowhere if empty.
+	// MetricsAddress serves /metrics over HTTPS to clients that the API server authorizes. Disabled
+	// if empty.
 	MetricsAddress string
-	// InsecureMetrics serves them over HTTP to everybody.
+	// InsecureMetrics serves metrics over HTTP, without authentication.
 	InsecureMetrics bool
-	// ProfilerAddress serves Go's profiles under /debug/pprof/ to everybody who reaches it; nowhere if empty.
+	// ProfilerAddress serves Go's profiles under /debug/pprof/, without authentication. Disabled if
+	// empty.
 	ProfilerAddress string
 
-	// Webhooks warn people at admission; off by default.
+	// Webhooks configures admission warnings. Disabled by default.
 	Webhooks Webhooks
 
-	// Metrics count calls to AWS; nil for not.
+	// Metrics counts calls to AWS. Optional.
 	Metrics *aws.Metrics
-	// EventMetrics count messages of event queues; nil for not.
+	// EventMetrics counts messages of event queues. Optional.
 	EventMetrics *events.Metrics
-	// Progress counts versions, roll-outs and conditions; nil for not.
+	// Progress counts versions, roll-outs, and conditions. Optional.
 	Progress *metrics.Progress
-	// Traces take a span per reconcile, step and call to AWS; OpenTelemetry's global provider if nil.
+	// Traces receives a span for each reconcile, step, and call to AWS. Defaults to OpenTelemetry's
+	// global provider.
 	Traces trace.TracerProvider
-	// Version names the release, to AWS among others.
+	// Version is the release, for example in the user agent of calls to AWS.
 	Version string
 	Log     logr.Logger
 
-	// lease is what this process leads by; nil without leader election. Set by Run.
+	// lease is the leader election lease of this process, or nil without leader election. Run sets
+	// it.
 	lease *leadership.Lease
 }
 
-// rolePaths matches IAM's paths, but not / alone (AWS: API_CreateRole, Path); policyARNs the ARNs
-// of managed policies.
+// rolePaths matches IAM paths except / (AWS: API_CreateRole, Path). policyARNs matches the ARNs of
+// managed policies.
 var (
 	rolePaths  = regexp.MustCompile(`^/[!-~]+/$`)
 	policyARNs = regexp.MustCompile(`^arn:[a-z-]+:iam::(aws|[0-9]{12}):policy/[!-~]+$`)
 )
 
-// LeaderElection is how one of several managers is chosen to work. The zero value chooses nobody:
-// the manager works at once.
+// LeaderElection configures how one of several managers is elected. The zero value disables leader
+// election, and the manager works at once.
 type LeaderElection struct {
 	Enabled bool
-	// Namespace is that of the lease. It may be empty inside a cluster, where it is the pod's.
+	// Namespace is the namespace of the lease. Inside a cluster, it defaults to the namespace of
+	// the pod.
 	Namespace string
-	// LeaseDuration is how long the others wait before they take over from a leader that gives no
-	// sign; RenewDeadline is after how long without success the leader gives up; RetryPeriod is how
-	// often all of them try. Each is shorter than the one before. Zero means the default.
+	// LeaseDuration is how long other managers wait before they replace an unresponsive leader.
+	// RenewDeadline is how long the leader tries to renew the lease before it gives up. RetryPeriod
+	// is the interval between attempts of all managers. Each must be shorter than the one before.
+	// Zero selects the default.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// lease returns the lease to write by, which is nil without leader election. Its limit is the renew
-// deadline: no other manager leads until the longer duration of the lease has passed.
+// lease returns the lease that permits writes, or nil without leader election. It expires at the
+// renew deadline: no other manager becomes the leader until the lease duration, which is longer,
+// has passed.
 func (e LeaderElection) lease() *leadership.Lease {
 	if !e.Enabled {
 		return nil

@@ -315,7 +315,7 @@ func TestManagerOptions(t *testing.T) {
 			set := controllerManagerOptions(o, runtime.NewScheme())
 			return set.Metrics.BindAddress == ":8443" && set.Metrics.SecureServing && set.Metrics.FilterProvider != nil
 		}},
-		{"metrics are for everybody", func(o *Options) { o.MetricsAddress, o.InsecureMetrics = ":8080", true }, func(o Options) bool {
+		{"metrics without authentication", func(o *Options) { o.MetricsAddress, o.InsecureMetrics = ":8080", true }, func(o Options) bool {
 			set := controllerManagerOptions(o, runtime.NewScheme())
 			return !set.Metrics.SecureServing && set.Metrics.FilterProvider == nil
 		}},

@@ -17,7 +17,7 @@ func TestWebhooksNeedPortAndCertificate(t *testing.T) {
 		webhooks Webhooks
 		served   bool
 	}{
-		{"outside a cluster nobody gives a certificate", Webhooks{Port: DefaultWebhookPort}, false},
+		{"outside a cluster there is no certificate", Webhooks{Port: DefaultWebhookPort}, false},
 		{"off", Webhooks{CertificateDirectory: "/x"}, false},
 		{"on", Webhooks{Port: 1, CertificateDirectory: "/x"}, true},
 		{"on, with a certificate of the manager's own", Webhooks{Port: 1, CertificateSecret: "a/b"}, true},

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrSelector is in the chain of errors about a selector that no one can use.
+// ErrSelector is in the chain of errors about an invalid selector.
 var ErrSelector = errors.New("the selector cannot be used")
 
 // Allowed reports whether the list names a namespace or the selector selects it. The rules are

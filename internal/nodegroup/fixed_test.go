@@ -45,7 +45,7 @@ func TestFixed(t *testing.T) {
 		{reason: "remote access from everywhere", desired: func(d *Desired) { d.Template, d.RemoteAccess = nil, access("key", "sg-1") },
 			seen: func(n *Nodegroup) { plain(n); n.RemoteAccess = access("key") },
 			want: "remote access is by key key from everywhere, but the spec has by key key from [sg-1]"},
-		{reason: "remote access that nobody asks for", desired: func(d *Desired) { d.Template = nil }, seen: func(n *Nodegroup) { plain(n); n.RemoteAccess = access("key", "sg-1") },
+		{reason: "remote access that the spec does not ask for", desired: func(d *Desired) { d.Template = nil }, seen: func(n *Nodegroup) { plain(n); n.RemoteAccess = access("key", "sg-1") },
 			want: "remote access is by key key from [sg-1], but the spec has none"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

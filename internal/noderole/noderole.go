@@ -19,8 +19,9 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// DefaultPath begins the IAM paths of roles that Slipway creates where neither the pool nor the
-// manager says another. IAM policies are bound to it: nobody else creates roles there.
+// DefaultPath begins the IAM paths of roles that Slipway creates if neither the pool nor the
+// manager sets another path. Slipway's IAM policies are limited to this path, under which only
+// Slipway creates roles.
 const DefaultPath = "/slipway/"
 
 // PathOf returns the IAM path of the roles of a cluster. Each cluster has its own, because tags

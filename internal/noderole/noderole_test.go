@@ -24,14 +24,14 @@ const (
 	wide    = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
 )
 
-// Access keys of Slipway's and of somebody else in the account.
+// Access keys of Slipway and of another client in the account.
 const (
 	slipwaysKey = "AKID" + account
 	anothersKey = "AKIDOTHER" + account
 )
 
-// newRoles returns the roles of a simulated account, and a client of somebody else there. Slipway
-// is held to policies, if there are any.
+// newRoles returns the roles of a simulated account, and another client of the account. The
+// policies, if any, restrict Slipway.
 func newRoles(t *testing.T, policies ...string) (*noderole.Roles, *iam.Client) {
 	t.Helper()
 	simulated, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{})
@@ -48,8 +48,8 @@ func newRoles(t *testing.T, policies ...string) (*noderole.Roles, *iam.Client) {
 	return noderole.NewRoles(clients.IAM), iam.NewFromConfig(config)
 }
 
-// TestRoleIsOwnedFirst takes over a role of CAPA's, which has no tag of Slipway's, by a policy that
-// lets nobody change what has none.
+// TestRoleIsOwnedFirst adopts a role of CAPA, which has no tag of Slipway, under a policy that
+// denies changes to roles without this tag.
 func TestRoleIsOwnedFirst(t *testing.T) {
 	t.Parallel()
 	roles, other := newRoles(t, `{"Statement":[

@@ -10,42 +10,42 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// AppliedAnnotation holds what a pool gave its Auto Scaling group beside what others may have given
-// it, as JSON. It is how a hook, a target group or a suspended process that left the spec is told
-// from one of somebody else's. It is written before AWS is, so that none is forgotten if the pass
-// dies between.
+// AppliedAnnotation holds, as JSON, what a pool gave its Auto Scaling group in addition to what
+// other clients may have given it. It distinguishes a hook, a target group, or a suspended process
+// that was removed from the spec from one that another client added. Slipway writes it before it
+// changes AWS, so that none is forgotten if the pass is interrupted.
 const AppliedAnnotation = "slipway.infrastructure.cluster.x-k8s.io/applied"
 
 // Applied is what AppliedAnnotation holds. The lists are sorted.
 type Applied struct {
 	// Hooks are names of lifecycle hooks.
 	Hooks []string `json:"hooks,omitempty"`
-	// HooksDigest is that of the hooks as they were put last, "" from when they are about to change
-	// until they have.
+	// HooksDigest is the digest of the hooks that were last put. It is "" while they are being
+	// changed.
 	HooksDigest string `json:"hooksDigest,omitempty"`
 	// Settings and Launches are the digests of what the group was given last, and of what it was
-	// given to launch (autoscalinggroup: Desired.Digests). Only for telling what somebody else
-	// changed: an edit that failed half-way and was taken back is taken for that.
+	// given to launch (autoscalinggroup: Desired.Digests). They only serve to report changes made
+	// outside Slipway. An edit that failed half-way and was reverted is mistaken for such a change.
 	Settings string `json:"settings,omitempty"`
 	Launches string `json:"launches,omitempty"`
-	// Changed is when Settings or Launches last became something else: what is seen of the group
-	// shortly after may be from before.
+	// Changed is when Settings or Launches last changed. AWS may still return the previous state of
+	// the group shortly afterwards.
 	Changed *metav1.Time `json:"changed,omitempty"`
 	// TargetGroups are ARNs.
 	TargetGroups []string `json:"targetGroups,omitempty"`
 	// TrafficSources are identifiers.
 	TrafficSources []string `json:"trafficSources,omitempty"`
-	// Processes are those that are suspended.
+	// Processes are the suspended processes.
 	Processes []string `json:"processes,omitempty"`
 	// Policies are ARNs of policies of the node role that the user asked for.
 	Policies []string `json:"policies,omitempty"`
-	// RoleDigest is that of the node role as it was made last, "" from when something else is about
-	// to be made of it until it has been.
+	// RoleDigest is the digest of the node role as it was last written. It is "" while the role is
+	// being changed.
 	RoleDigest string `json:"roleDigest,omitempty"`
 }
 
-// AppliedOf is what was recorded, nothing if nobody can read it: then nothing is known to be ours
-// to take away.
+// AppliedOf returns what was recorded. It returns the zero value if the annotation cannot be
+// parsed, so that Slipway removes nothing.
 func AppliedOf(object client.Object) Applied {
 	var applied Applied
 	if json.Unmarshal([]byte(object.GetAnnotations()[AppliedAnnotation]), &applied) != nil {

@@ -118,7 +118,7 @@ func TestRecordedIdentity(t *testing.T) {
 		{"a controller identity of a name", string(aws.IdentityController) + "/default", aws.Identity{Kind: aws.IdentityController, Name: "default"}},
 		{"a role", string(aws.IdentityRole) + "/tenant", aws.Identity{Kind: aws.IdentityRole, Name: "tenant"}},
 		{"a role without a name is not the controller's own credentials", string(aws.IdentityRole), aws.Identity{Kind: aws.IdentityRole}},
-		{"an unknown kind is not the controller's own credentials", "Somebody/else", aws.Identity{Kind: "Somebody", Name: "else"}},
+		{"an unknown kind is not the controller's own credentials", "Unknown/name", aws.Identity{Kind: "Unknown", Name: "name"}},
 		{"an empty text is not the controller's own credentials", "", aws.Identity{}},
 		{"a name with slashes", string(aws.IdentityRole) + "/a/b", aws.Identity{Kind: aws.IdentityRole, Name: "a/b"}},
 	} {

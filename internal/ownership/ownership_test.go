@@ -64,7 +64,7 @@ func TestRegionAndOwner(t *testing.T) {
 	object := pool(nil)
 	tenant := aws.Identity{Kind: aws.IdentityRole, Name: "tenant"}
 	if _, recorded := ownership.RecordedIdentity(object); recorded {
-		t.Error("an identity is recorded that nobody recorded")
+		t.Error("an identity counts as recorded without a record")
 	}
 	ownership.SetLocation(object, ownership.Location{Region: "us-east-1", Cluster: "one", Account: "111122223333", Identity: tenant})
 	if identity, recorded := ownership.RecordedIdentity(object); !recorded || identity != tenant {

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// LastAppliedTagsAnnotation holds the tags that the user asked for when tags were last set, as
-// JSON. It is how a tag that the user removed is told from one that somebody else put there.
-// CAPA's, and in CAPA's form.
+// LastAppliedTagsAnnotation holds, as JSON, the tags that the user requested when tags were last
+// set. It distinguishes a tag that the user removed from the spec from a tag that another client
+// set. CAPA uses the same annotation in the same format.
 const LastAppliedTagsAnnotation = "sigs.k8s.io/cluster-api-provider-aws-last-applied-tags"
 
 // RetiredTags are the keys that were applied earlier and are no longer asked for.
@@ -43,8 +43,8 @@ func AnnounceTags(object client.Object, wanted map[string]string) {
 // ConfirmTags records that exactly these tags are set, the retired ones being gone.
 func ConfirmTags(object client.Object, wanted map[string]string) { recordTags(object, wanted) }
 
-// lastApplied is empty for an annotation that is missing or that nobody can read: then no tag is
-// known to be ours to remove.
+// lastApplied returns no tags if the annotation is missing or cannot be parsed, so that Slipway
+// removes no tag.
 func lastApplied(object client.Object) map[string]string {
 	var tags map[string]string
 	err := json.Unmarshal([]byte(object.GetAnnotations()[LastAppliedTagsAnnotation]), &tags)

@@ -44,7 +44,7 @@ func TestTagsAreNeverForgotten(t *testing.T) {
 			}
 		}
 		if object.Annotations["other"] != "x" {
-			t.Error("an annotation of somebody else is gone")
+			t.Error("another client's annotation is gone")
 		}
 	})
 }
@@ -58,7 +58,7 @@ func TestRetiredTags(t *testing.T) {
 		{"nothing was ever applied", "", nil},
 		{"what CAPA applied", `{"c":"3","a":"1","kept":"old value"}`, []string{"a", "c"}},
 		{"CAPA's form of none", `null`, nil},
-		{"what nobody can read", `{"a":`, nil},
+		{"what cannot be parsed", `{"a":`, nil},
 		{"what are no tags", `{"a":{"b":"c"}}`, nil},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

@@ -230,7 +230,7 @@ func TestScopeBounds(t *testing.T) {
 		want    iampolicy.Decision
 	}{
 		{"a template of Slipway's", Scope{}, remove(template, tagged("default/blue/a")), iampolicy.Allowed},
-		{"somebody else's", Scope{}, remove(template, nil), iampolicy.ImplicitlyDenied},
+		{"one without Slipway's tags", Scope{}, remove(template, nil), iampolicy.ImplicitlyDenied},
 		{"one of the cluster's", Scope{Clusters: []string{"blue"}}, remove(template, tagged("default/blue/a")), iampolicy.Allowed},
 		{"one of another cluster's", Scope{Clusters: []string{"blue"}}, remove(template, tagged("default/red/a")), iampolicy.ImplicitlyDenied},
 		{"a namespace of the cluster's name", Scope{Clusters: []string{"blue"}}, remove(template, tagged("blue/red/a")), iampolicy.ImplicitlyDenied},
@@ -295,7 +295,7 @@ func TestNodesAreLaunchedForTheirCluster(t *testing.T) {
 		{"any of Slipway's, without clusters", Scope{}, template, owner("provisioner/red/default/x86_64"), iampolicy.Allowed},
 		{"instances of the cluster", in, arnOf("ec2", "instance/*"), marked("blue"), iampolicy.Allowed},
 		{"instances of another cluster", in, arnOf("ec2", "instance/*"), marked("red"), iampolicy.ImplicitlyDenied},
-		{"instances that nobody would find again", in, arnOf("ec2", "instance/*"), nil, iampolicy.ImplicitlyDenied},
+		{"instances without tags, which Slipway would not find again", in, arnOf("ec2", "instance/*"), nil, iampolicy.ImplicitlyDenied},
 		{"them, without clusters", Scope{}, arnOf("ec2", "instance/*"), nil, iampolicy.ImplicitlyDenied},
 		{"the image, which has no account", in, image, nil, iampolicy.Allowed},
 		{"a subnet", in, arnOf("ec2", "subnet/subnet-1"), nil, iampolicy.Allowed},

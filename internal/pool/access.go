@@ -89,10 +89,11 @@ func (r Registry) ReachFrom(ctx context.Context, object client.Object, facts *cl
 	return cloud, access
 }
 
-// ReachForDeletion finds it by the region and the identity that the finalizer was added with, or
-// else by ones that are known from elsewhere, so that cluster objects that are gone are not missed;
-// known is the ARN of what is to be deleted, or "". Nothing is ever deleted as somebody else, nor
-// taken for deleted because somebody else cannot see it.
+// ReachForDeletion returns the cloud for the region and the identity that were recorded with the
+// finalizer. If none were recorded, it derives them from other sources, so that it does not need
+// the cluster's objects. known is the ARN of the resource to delete, or "". Slipway never deletes a
+// resource with another identity, and never considers a resource deleted because another identity
+// cannot see it.
 func (r Registry) ReachForDeletion(ctx context.Context, object client.Object, owner *clusterv1.Cluster, known string) (*clouds.Cloud, Access, error) {
 	access := Access{Exists: owner != nil}
 	region, account := placeOf(known)
@@ -227,7 +228,7 @@ func ownIdentity(ctx context.Context, registry *clouds.Registry, object client.O
 	wanted := controllerIdentity
 	cloud, err := authenticated(ctx, registry, wanted, object.GetNamespace(), region)
 	if unusable, is := identity.IsUnusable(err); is && unusable.Reason == infrav1.IdentityNotFoundReason {
-		wanted = aws.Identity{} // nobody restricted it
+		wanted = aws.Identity{} // no AWSClusterControllerIdentity restricts it
 		cloud, err = authenticated(ctx, registry, wanted, object.GetNamespace(), region)
 	}
 	if unusable, is := identity.IsUnusable(err); is {

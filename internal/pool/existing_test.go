@@ -7,8 +7,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// A launch template of somebody else's is judged by the pool's own rules, and by what is missing
-// for its kind.
+// A launch template that Slipway does not own must satisfy the pool's own rules, and have
+// everything that the pool's kind needs.
 func TestUnfitExisting(t *testing.T) {
 	t.Parallel()
 	gap := func(kind string, blocking bool) []infrav1.LaunchConfigGap {
@@ -20,7 +20,7 @@ func TestUnfitExisting(t *testing.T) {
 		given    []string
 		says     string
 	}{
-		{reason: "nobody has looked yet"},
+		{reason: "the template was not read yet"},
 		{reason: "it fits", resolved: &infrav1.ResolvedLaunchConfig{InstanceType: "m5.large", Market: "on-demand"}},
 		{reason: "the pool's rules see what the template holds", resolved: &infrav1.ResolvedLaunchConfig{Market: "spot"}, says: "Spot"},
 		{reason: "what is missing for the kind", resolved: &infrav1.ResolvedLaunchConfig{Missing: gap("AWSMachinePool", true)}, says: "it names no image"},

@@ -25,7 +25,7 @@ func TestProveTemplate(t *testing.T) {
 	t.Parallel()
 	_, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	base := awssimtest.Config(url, "us-east-1", "123456789012")
-	cloud, err := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), cloudstest.Anybody{}, clock, observe.DefaultIntervals).
+	cloud, err := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), cloudstest.AllowAll{}, clock, observe.DefaultIntervals).
 		For(t.Context(), aws.Identity{}, "blue", "us-east-1")
 	if err != nil {
 		t.Fatal(err)

@@ -12,26 +12,27 @@ import (
 	"github.com/slipway-project/slipway/internal/discovery"
 )
 
-// NodeShape is what a pool's nodes are, as far as its specs say.
+// NodeShape contains what a pool's specs define about its nodes.
 type NodeShape struct {
-	// InstanceType of the nodes; of several, the one that cluster-autoscaler reckons with. Empty:
-	// nobody knows.
+	// InstanceType of the nodes. If there are several, the one that cluster-autoscaler uses. Empty
+	// if unknown.
 	InstanceType string
-	// Architecture as EC2 writes it, empty for that of the instance type, and OperatingSystem as
-	// kubernetes.io/os has it, empty for linux.
+	// Architecture is EC2's name of the architecture. It is empty if the instance type determines
+	// it. OperatingSystem is the value of kubernetes.io/os. It is empty for linux.
 	Architecture, OperatingSystem string
-	// EphemeralStorageGiB is 0 where nobody knows it.
+	// EphemeralStorageGiB is 0 if unknown.
 	EphemeralStorageGiB int64
 }
 
 // nvidiaGPU is the resource of NVIDIA's device plugin.
 const nvidiaGPU corev1.ResourceName = "nvidia.com/gpu"
 
-// Describe says what a node has and is, in the words of cluster-autoscaler's clusterapi provider,
-// which reads status.capacity and status.nodeInfo of the object that a MachinePool refers to
-// (cluster-autoscaler: cloudprovider/clusterapi, "Scale from zero support"). Like CAPA's for
-// machine templates the capacity is the instance type's: what the kernel and the kubelet take of it
-// is not known. Both are nil where the instance type is not known, or does not exist.
+// Describe returns the capacity and the system of a node for cluster-autoscaler's clusterapi
+// provider, which reads status.capacity and status.nodeInfo of the object that a MachinePool refers
+// to (cluster-autoscaler: cloudprovider/clusterapi, "Scale from zero support"). The capacity is the
+// capacity of the instance type, as CAPA reports it for machine templates, because the share of the
+// kernel and the kubelet is unknown. Both results are nil if the instance type is unknown or does
+// not exist.
 func (s NodeShape) Describe(ctx context.Context, d *discovery.Discovery) (infrav1.NodeCapacity, *infrav1.NodeInfo, error) {
 	if s.InstanceType == "" {
 		return nil, nil, nil

@@ -20,7 +20,7 @@ func TestDescribeNode(t *testing.T) {
 		capacity map[string]string
 		info     infrav1.NodeInfo
 	}{
-		{"what nobody says is the instance type's, and linux", NodeShape{}, graviton,
+		{"what is not set follows from the instance type, and the system is linux", NodeShape{}, graviton,
 			map[string]string{"cpu": "2", "memory": "8Gi"}, infrav1.NodeInfo{Architecture: "arm64", OperatingSystem: "linux"}},
 		{"the image says architecture and system, the root volume the ephemeral storage",
 			NodeShape{Architecture: "x86_64", OperatingSystem: "windows", EphemeralStorageGiB: 50}, gpu,

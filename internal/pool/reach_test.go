@@ -91,7 +91,7 @@ func TestReachForDeletion(t *testing.T) {
 	}{
 		{reason: "nothing says where it is: nothing was created", nothing: true},
 		{reason: "an ID that is no ARN says nothing", arn: "aws:///us-east-1a/i-1", nothing: true},
-		{reason: "an ARN in the manager's account, and nobody restricted it", arn: ownARN, account: ownAccount},
+		{reason: "an ARN in the manager's account, which no identity restricts", arn: ownARN, account: ownAccount},
 		{reason: "an ARN in the manager's account, which the namespace may use", arn: ownARN, identities: []client.Object{ownIdentity("team")}, account: ownAccount},
 		{reason: "an ARN in the manager's account, which the namespace may not use", arn: ownARN, identities: []client.Object{ownIdentity("other")},
 			refused: infrav1.IdentityUnknownReason, says: "the identity of the manager is not allowed"},
@@ -103,7 +103,7 @@ func TestReachForDeletion(t *testing.T) {
 			refused: infrav1.IdentityInOtherAccountReason, says: "the existing resources of this object are in account " + otherAccount},
 		{reason: "an identity that is gone", annotations: recorded("AWSClusterStaticIdentity/tenant", otherAccount), refused: infrav1.IdentityNotFoundReason, says: "or set annotation " + ownership.IdentityAnnotation},
 		{reason: "the manager's own identity, with another account recorded", annotations: recorded("AWSClusterControllerIdentity", otherAccount), refused: infrav1.IdentityInOtherAccountReason},
-		{reason: "an identity of an unknown kind", annotations: recorded("Somebody/else", ownAccount), refused: infrav1.IdentityInvalidReason},
+		{reason: "an identity of an unknown kind", annotations: recorded("Unknown/name", ownAccount), refused: infrav1.IdentityInvalidReason},
 		{reason: "the account of the manager cannot be found out", arn: ownARN, refused: "credentials", faults: []awssim.Fault{{Action: "GetCallerIdentity", Code: "AccessDenied", Status: 403, Message: "denied"}}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

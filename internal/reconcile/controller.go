@@ -104,12 +104,12 @@ type Kind[T Object, S, M any] interface {
 	Observe(ctx context.Context, pass Pass[T, S, M], needs ...Need) error
 	// Decide returns what to do. It is a pure function.
 	Decide(in Input[T, S]) Plan
-	// Act does one action, and keeps what was observed true of the world. It returns what people
-	// are told, also beside an error.
+	// Act does one action, and keeps what was observed true of the world. It returns the events to
+	// report, even if it also returns an error.
 	Act(ctx context.Context, pass Pass[T, S, M], action Action) ([]Event, error)
 }
 
-// Reporter tells people what was done, and writes the status.
+// Reporter reports to users what was done, and writes the status.
 type Reporter interface {
 	Done(ctx context.Context, object client.Object, reason, format string, values ...any)
 	Warn(ctx context.Context, object client.Object, reason, format string, values ...any)

@@ -8,38 +8,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Plan is what Decide returns, beside the status that it writes into the object.
+// Plan is the result of Decide, in addition to the status that Decide writes into the object.
 type Plan struct {
-	// Needs are observations that cost a call and that the decision turned out to need. While there
-	// are any, nothing else in the plan counts: the frame has them observed and decides again.
+	// Needs lists observations that cost a call and that the decision requires. If there are any,
+	// the frame ignores the rest of the plan, makes these observations, and calls Decide again.
 	Needs []Need
 	// Annotations are set on the object before anything is done, in one write together with the
-	// finalizer. A value that is empty removes the annotation. They are what must be known before
-	// AWS is changed, so that a crash leaves nothing that nobody knows of.
+	// finalizer. A value that is empty removes the annotation. They record what must be known
+	// before AWS is changed, so that a crash leaves no unknown resource.
 	Annotations map[string]string
-	// Actions are done in order. After each, Decide is asked again, with what was done and what it changed.
+	// Actions are performed in order. After each action, the frame calls Decide again, with what
+	// was done and what it changed.
 	Actions []Step
-	// Hold has the finalizer put on the object though nothing is to be done: what is there already
-	// is to be cleaned up with the object.
+	// Hold adds the finalizer to the object even if no action is due, because existing resources
+	// must be cleaned up with the object.
 	Hold bool
-	// Events are what people are told of what was found, once nothing is left to do. Of what was
-	// done the actions tell.
+	// Events report to users what was found, once nothing is left to do. Actions report what was
+	// done.
 	Events []Event
-	// Again is when the object is to be looked at again; zero if something that is watched wakes it.
+	// Again is the time until the next reconcile. It is zero if a watch triggers the next
+	// reconcile.
 	Again time.Duration
 	// Held is true if nothing can be done before Again, because AWS may not be called sooner. Until
 	// then, only a change of the object itself begins another pass.
 	Held bool
-	// Release lets an object go whose deletion is over.
+	// Release removes the finalizer of an object whose deletion is complete.
 	Release bool
-	// Untold leaves the status as it is stored, because what there is to say will be over by Again.
+	// Untold leaves the stored status unchanged, because the new status would be outdated by Again.
 	Untold bool
 	// Err is a failure that the work queue retries with growing delays. The status is written all the same.
 	Err error
 }
 
-// Do adds an action, with the reason for it: the change in the spec or in AWS that caused it, in
-// words for people.
+// Do adds an action with its human-readable reason: the change in the spec or in AWS that caused
+// it.
 func (p *Plan) Do(action Action, reason string, values ...any) {
 	p.Actions = append(p.Actions, Step{Action: action, Reason: fmt.Sprintf(reason, values...)})
 }
@@ -91,11 +93,11 @@ type Done struct {
 	Err error
 }
 
-// Event is something that people are told: by an event on the object and a log line.
+// Event is reported to users as an event on the object and as a log line.
 type Event struct {
 	// Reason is one CamelCase word.
 	Reason, Note string
-	// Warning is for what somebody should know of.
+	// Warning gives the event the type Warning, for a problem that a user should know about.
 	Warning bool
 	// About is the object that the event is reported on; nil for the object that is reconciled. An
 	// event about an object that will be gone is reported on one that outlives it.
@@ -107,7 +109,7 @@ func Eventf(reason, format string, values ...any) Event {
 	return Event{Reason: reason, Note: fmt.Sprintf(format, values...)}
 }
 
-// Warningf returns an event about something that somebody should know of.
+// Warningf returns an event about a problem that a user should know about.
 func Warningf(reason, format string, values ...any) Event {
 	return Event{Reason: reason, Note: fmt.Sprintf(format, values...), Warning: true}
 }

@@ -18,7 +18,8 @@ type Conditioned interface {
 	SetConditions([]metav1.Condition)
 }
 
-// True sets a condition to True. Reason and message are for people: stable, without times or request ids.
+// True sets a condition to True. The reason and the message must be stable: they contain no times
+// and no request IDs.
 func True(object Conditioned, conditionType, reason, message string) {
 	set(object, conditionType, metav1.ConditionTrue, reason, message)
 }
@@ -28,7 +29,7 @@ func False(object Conditioned, conditionType, reason, message string) {
 	set(object, conditionType, metav1.ConditionFalse, reason, message)
 }
 
-// Unknown sets a condition to Unknown: AWS or somebody else has to answer first.
+// Unknown sets a condition to Unknown: an answer from AWS or another system is missing.
 func Unknown(object Conditioned, conditionType, reason, message string) {
 	set(object, conditionType, metav1.ConditionUnknown, reason, message)
 }

@@ -37,7 +37,7 @@ func newRig(t *testing.T) *rig {
 	}
 	r := &rig{T: t}
 	stored := &infrav1.AWSLaunchConfig{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pool", Finalizers: []string{"somebody/else"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pool", Finalizers: []string{"example.com/other"}},
 		Spec:       infrav1.AWSLaunchConfigSpec{ClusterName: "one"},
 		Status:     infrav1.AWSLaunchConfigStatus{LaunchTemplateID: "lt-1", Version: 2},
 	}
@@ -150,7 +150,7 @@ func TestPatchStatusFails(t *testing.T) {
 	if err := r.Delete(t.Context(), before.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if err := reconciling.RemoveFinalizer(t.Context(), r, r.get(), "somebody/else"); err != nil {
+	if err := reconciling.RemoveFinalizer(t.Context(), r, r.get(), "example.com/other"); err != nil {
 		t.Fatal(err)
 	}
 	if err := reconciling.PatchStatus(t.Context(), r, config, before); err != nil {
@@ -210,25 +210,25 @@ func TestFinalizers(t *testing.T) {
 	if err := reconciling.Patch(t.Context(), r, config, held); err != nil {
 		t.Fatal(err)
 	}
-	r.expect("held", `"finalizers":["somebody/else","slipway/held"]`)
+	r.expect("held", `"finalizers":["example.com/other","slipway/held"]`)
 	for range 2 {
 		if err := reconciling.RemoveFinalizer(t.Context(), r, config, "slipway/held"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.expect("removed once", `"finalizers":["somebody/else"]`)
+	r.expect("removed once", `"finalizers":["example.com/other"]`)
 	if err := r.Delete(t.Context(), r.get()); err != nil {
 		t.Fatal(err)
 	}
 	last, late := r.get(), r.get()
 	controllerHeld := last.DeepCopy()
-	if err := reconciling.RemoveFinalizer(t.Context(), r, last, "somebody/else"); err != nil {
+	if err := reconciling.RemoveFinalizer(t.Context(), r, last, "example.com/other"); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Get(t.Context(), client.ObjectKeyFromObject(controllerHeld), controllerHeld); !apierrors.IsNotFound(err) {
 		t.Errorf("the object is still there: %v", err)
 	}
-	if err := reconciling.RemoveFinalizer(t.Context(), r, late, "somebody/else"); err != nil {
+	if err := reconciling.RemoveFinalizer(t.Context(), r, late, "example.com/other"); err != nil {
 		t.Errorf("an object that is gone holds nothing: %v", err)
 	}
 }

@@ -76,8 +76,8 @@ var passing = []string{
 	infrav1.DegradedReason, infrav1.NodegroupUpdateFailedReason, infrav1.RefreshFailedReason, infrav1.RefreshCancelledReason, infrav1.RolledBackReason,
 }
 
-// needsHuman reports whether a condition says that something stays as it is until somebody acts. A
-// reason that is not known does.
+// needsHuman reports whether a condition describes a state that persists until a user acts. A
+// condition with an unknown reason counts as such.
 func needsHuman(condition metav1.Condition) bool {
 	failing := metav1.ConditionFalse
 	if condition.Type == infrav1.DeletingCondition {

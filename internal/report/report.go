@@ -19,8 +19,8 @@ import (
 // kB). A rune may take four bytes, none here takes more than three.
 const longestNote = 1024 / 3
 
-// Reporter tells people what changed: as an event on the object, and as a log line with the same
-// reason. It is called when something happened, and not when nothing did.
+// Reporter reports changes to users, as an event on the object and as a log line with the same
+// reason. It is only called when something changed.
 type Reporter struct {
 	Recorder events.EventRecorder
 	// Progress counts; nil for not.
@@ -32,7 +32,7 @@ func (r Reporter) Done(ctx context.Context, object client.Object, reason, format
 	r.report(ctx, object, corev1.EventTypeNormal, reason, fmt.Sprintf(format, values...))
 }
 
-// Warn reports something that somebody should know of.
+// Warn reports a problem that a user should know about.
 func (r Reporter) Warn(ctx context.Context, object client.Object, reason, format string, values ...any) {
 	r.report(ctx, object, corev1.EventTypeWarning, reason, fmt.Sprintf(format, values...))
 }

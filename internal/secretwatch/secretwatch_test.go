@@ -95,7 +95,7 @@ func (r *rig) awaitRest() {
 			return
 		}
 		if time.Now().After(deadline) {
-			r.Fatal("nobody waits to look again")
+			r.Fatal("the watcher does not wait for the next check")
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -131,7 +131,7 @@ func TestChanges(t *testing.T) {
 	r := newRig(t)
 	r.watcher.Watch(object("pool"), secret("data"))
 	r.start()
-	r.round("there is no such Secret, as whoever looked has seen")
+	r.round("there is no such Secret, as the object has observed")
 	r.set("data", "1")
 	r.round("it was made", "pool")
 	r.round("it is as it was")
@@ -154,7 +154,7 @@ func TestVersionsThatWereRead(t *testing.T) {
 	r.watcher.Read(object("one"), "1")
 	r.round("one has read it", "two")
 	r.set("data", "2")
-	r.round("nobody has read it", "one", "two")
+	r.round("no object has read it", "one", "two")
 	r.watcher.Forget(object("one"))
 	r.watcher.Watch(object("one"), secret("data"))
 	r.round("what was read is forgotten with the rest", "one")
@@ -175,11 +175,11 @@ func TestSharedSecret(t *testing.T) {
 	r.watcher.Forget(object("one"))
 	r.round("one asked to be forgotten", "two")
 	r.watcher.Forget(object("two"))
-	r.watcher.Forget(object("nobody"))
+	r.watcher.Forget(object("unknown"))
 	r.asked = nil
-	r.round("nobody names it")
+	r.round("no object names it")
 	if len(r.asked) != 0 {
-		t.Errorf("for nobody it was asked for %q", r.asked)
+		t.Errorf("for no object it was asked for %q", r.asked)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestRetarget(t *testing.T) {
 	r.start()
 	r.round("another Secret of the same version is another", "pool")
 	r.set("old", "2")
-	r.round("the old one is nobody's")
+	r.round("no object names the old one")
 }
 
 func TestFailures(t *testing.T) {

@@ -89,7 +89,7 @@ func deleteNodegroup(ctx context.Context, w *World, o *observer) (string, error)
 	if err == nil {
 		o.facts.condemn(*owned[0].NodegroupName)
 	}
-	return "somebody deletes node group " + *owned[0].NodegroupName, err
+	return "an operator deletes node group " + *owned[0].NodegroupName, err
 }
 
 // deleteTemplate deletes the launch template of a pool that then replaces its node group.
@@ -110,11 +110,11 @@ func deleteTemplate(ctx context.Context, w *World, o *observer) (string, error) 
 		}
 	}
 	_, err := w.person.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &id})
-	return "somebody deletes launch template " + id, err
+	return "an operator deletes launch template " + id, err
 }
 
 // foreignRole is the role of the foreign node group.
-const foreignRole = "somebody-else"
+const foreignRole = "foreign-role"
 
 // createForeignNodegroup creates a foreign node group and launch template with the names that the
 // pool's would get, and perhaps such a role.
@@ -139,16 +139,16 @@ func createForeignNodegroup(ctx context.Context, w *World, o *observer) error {
 		LaunchTemplateName: ptr.To(o.cluster + "-" + o.name), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "t3.micro"},
 	})
 	if err != nil {
-		return fmt.Errorf("creating somebody else's template: %w", err)
+		return fmt.Errorf("creating the foreign launch template: %w", err)
 	}
 	_, err = w.person.eks.CreateNodegroup(ctx, &eks.CreateNodegroupInput{
 		ClusterName: ptr.To(eksCluster), NodegroupName: &name, NodeRole: arn, Subnets: []string{subnet}, AmiType: ekstypes.AMITypesAl2023X8664Standard,
 		ScalingConfig:  &ekstypes.NodegroupScalingConfig{MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](1), DesiredSize: ptr.To[int32](1)},
 		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Id: template.LaunchTemplate.LaunchTemplateId, Version: ptr.To("1")},
-		Tags:           map[string]string{"owner": "somebody else"},
+		Tags:           map[string]string{"owner": "another team"},
 	})
 	if err != nil {
-		return fmt.Errorf("creating somebody else's node group: %w", err)
+		return fmt.Errorf("creating the foreign node group: %w", err)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func createForeignNodegroup(ctx context.Context, w *World, o *observer) error {
 // createRole creates a role that nodes can have, and returns its ARN.
 func (p *person) createRole(ctx context.Context, name string) (*string, error) {
 	created, err := p.iam.CreateRole(ctx, &iam.CreateRoleInput{
-		RoleName: &name, Tags: []iamtypes.Tag{{Key: ptr.To("owner"), Value: ptr.To("somebody else")}},
+		RoleName: &name, Tags: []iamtypes.Tag{{Key: ptr.To("owner"), Value: ptr.To("another team")}},
 		AssumeRolePolicyDocument: ptr.To(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["ec2.amazonaws.com"]},"Action":["sts:AssumeRole"]}]}`),
 	})
 	if err != nil {
@@ -200,11 +200,11 @@ func describeForeignNodegroup(ctx context.Context, w *World, o *observer) (strin
 	for _, role := range o.facts.managed.foreignRoles {
 		found, err := w.person.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
 		if err != nil {
-			return "", fmt.Errorf("reading somebody else's role: %w", err)
+			return "", fmt.Errorf("reading the foreign role: %w", err)
 		}
 		attached, err := w.person.iam.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
 		if err != nil {
-			return "", fmt.Errorf("listing the policies of somebody else's role: %w", err)
+			return "", fmt.Errorf("listing the policies of the foreign role: %w", err)
 		}
 		fmt.Fprintf(&described, "\n%s %d policies", role, len(attached.AttachedPolicies))
 		for _, tag := range found.Role.Tags {

@@ -95,7 +95,7 @@ func endedManaged(o *observer, id string, ended *instance) {
 	case o.facts.surplus > 0:
 		o.facts.surplus--
 	default:
-		o.violate(NothingInVain, "instance %s of node group %s was terminated, though no update replaces it and nobody asked for fewer", id, ended.group)
+		o.violate(NothingInVain, "instance %s of node group %s was terminated, although no update replaces it and no user asked for fewer nodes", id, ended.group)
 	}
 }
 
@@ -154,7 +154,7 @@ func updatedInVain(o *observer) {
 		case errors.Join(err, failure) != nil:
 			o.violate(NoPanic, "looking up what an update leads to: %w", errors.Join(err, failure))
 		case !slices.ContainsFunc(o.facts.asked, func(one asked) bool { return one.configuration == after }):
-			o.violate(NoUpdateInVain, "node group %s is updated to version %s, and nobody asked for %s, %d GB",
+			o.violate(NoUpdateInVain, "node group %s is updated to version %s, although no user asked for %s, %d GB",
 				*group.NodegroupName, versionOf(update), after.instanceType, after.volumeSize)
 		case before == after:
 			o.violate(NoUpdateInVain, "node group %s is updated from version %s to %s, and both have %s, %d GB",

@@ -17,7 +17,7 @@ func kindOf(mistake string) string {
 
 // managedMutants are mistakes about AWSManagedMachinePools.
 var managedMutants = []mutant{
-	{"take somebody else's node group for the pool's", "only the owner tag says whose a node group is", []edit{{
+	{"treat a foreign node group as the pool's", "only the owner tag shows who owns a node group", []edit{{
 		"internal/managedmachinepool/observe_nodegroups.go", "case group.OwnedBy(ownerTag(in)):", "case group.OwnedBy(ownerTag(in)) || group.Works():",
 	}}},
 	{"update the node group for another join token", "another join token replaces nothing", []edit{{

@@ -97,9 +97,9 @@ func (w *World) foreignUnchanged(ctx context.Context) {
 		}
 		now, err := o.kind.describeForeign(ctx, w, o)
 		if err != nil {
-			o.violate(ForeignUnchanged, "what belongs to somebody else is gone: %w", err)
+			o.violate(ForeignUnchanged, "a resource that Slipway does not own is gone: %w", err)
 		} else if now != o.facts.foreign {
-			o.violate(ForeignUnchanged, "what belongs to somebody else was changed\nfrom %s\nto %s", o.facts.foreign, now)
+			o.violate(ForeignUnchanged, "a resource that Slipway does not own was changed\nfrom %s\nto %s", o.facts.foreign, now)
 		}
 	}
 }

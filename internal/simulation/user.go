@@ -141,7 +141,7 @@ func terminateInstance(ctx context.Context, w *World, o *observer) (string, erro
 	id := pick(w.chance, running...)
 	o.facts.instances[id].excused = true
 	_, err := w.person.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-	return "somebody terminates " + id, err
+	return "an operator terminates " + id, err
 }
 
 func deleteGroup(ctx context.Context, w *World, o *observer) (string, error) {
@@ -155,7 +155,7 @@ func deleteGroup(ctx context.Context, w *World, o *observer) (string, error) {
 	_, err := w.person.groups.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{
 		AutoScalingGroupName: owned[0].AutoScalingGroupName, ForceDelete: ptr.To(true),
 	})
-	return "somebody deletes the Auto Scaling group " + *owned[0].AutoScalingGroupName, err
+	return "an operator deletes the Auto Scaling group " + *owned[0].AutoScalingGroupName, err
 }
 
 // createForeignGroup creates a foreign group and template with the name that the pool's would get.
@@ -171,15 +171,15 @@ func createForeignGroup(ctx context.Context, w *World, o *observer) error {
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "t3.micro", ImageId: images.Images[0].ImageId},
 	})
 	if err != nil {
-		return fmt.Errorf("creating somebody else's template: %w", err)
+		return fmt.Errorf("creating the foreign launch template: %w", err)
 	}
 	_, err = w.person.groups.CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &o.name, MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](1), VPCZoneIdentifier: ptr.To(subnet),
 		LaunchTemplate: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: template.LaunchTemplate.LaunchTemplateId, Version: ptr.To("1")},
-		Tags:           []asgtypes.Tag{{Key: ptr.To("owner"), Value: ptr.To("somebody else")}},
+		Tags:           []asgtypes.Tag{{Key: ptr.To("owner"), Value: ptr.To("another team")}},
 	})
 	if err != nil {
-		return fmt.Errorf("creating somebody else's group: %w", err)
+		return fmt.Errorf("creating the foreign group: %w", err)
 	}
 	return nil
 }
@@ -188,11 +188,11 @@ func createForeignGroup(ctx context.Context, w *World, o *observer) error {
 func describeForeignGroup(ctx context.Context, w *World, o *observer) (string, error) {
 	groups, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{o.name}})
 	if err != nil {
-		return "", fmt.Errorf("describing somebody else's group: %w", err)
+		return "", fmt.Errorf("describing the foreign group: %w", err)
 	}
 	versions, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: &o.name})
 	if err != nil {
-		return "", fmt.Errorf("describing somebody else's template: %w", err)
+		return "", fmt.Errorf("describing the foreign launch template: %w", err)
 	}
 	var described strings.Builder
 	for _, group := range groups.AutoScalingGroups {

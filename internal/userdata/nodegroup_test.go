@@ -60,7 +60,7 @@ func TestRenderNodegroup(t *testing.T) {
 		{"nothing to say calls Start-EKSBootstrap", group(FamilyWindows, true), "", "",
 			"<powershell>\n& \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName 'one' -APIServerEndpoint 'https://api.example.com'" +
 				" -Base64ClusterCA 'Y2E=' -ServiceCIDR '10.100.0.0/16' 3>&1 4>&1 5>&1 6>&1\n</powershell>\n"},
-		{"an image that nobody knows reads what it reads", group("", true), plainConfig, "", plainConfig},
+		{"the user data of an unknown image is not checked", group("", true), plainConfig, "", plainConfig},
 		{"compressed data is looked into", group(FamilyAmazonLinux2, false), string(pack([]byte(script), 9, 0)), "text/x-shellscript", ""},
 	} {
 		t.Run(string(c.group.Family)+"/"+c.reason, func(t *testing.T) {
@@ -105,14 +105,14 @@ func TestNodegroupDataIsRefused(t *testing.T) {
 		data         string
 		says         string
 	}{
-		{"EK14", "nobody knows how such an image joins", group("", true), "", "set a bootstrap config"},
+		{"EK14", "it is unknown how such an image joins", group("", true), "", "set a bootstrap config"},
 		{"EK14", "the cluster is not there yet", alone, "", "no name, no API server endpoint, no certificate authority, no service CIDR"},
 		{"EK14", "settings that join nothing", group(FamilyBottlerocket, true), settings, "set api-server, cluster-certificate, cluster-name"},
 		{"EK14", "PowerShell that joins nothing", group(FamilyWindows, true), powershell, "call Start-EKSBootstrap.ps1"},
 		{"EK15", "a NodeConfig that joins nothing", alone, ownConfig, "does not set the name, API server endpoint, certificate authority, service CIDR of the cluster"},
 		{"EK15", "a part of the type that is none", group(FamilyAmazonLinux2023, false),
 			string(multipartOf(part{nodeConfigType, []byte("kind: Other\n")})), "is not a NodeConfig"},
-		{"EK16", "text that nobody reads", group(FamilyAmazonLinux2, false), "hello\n", "start it with #cloud-config or #!"},
+		{"EK16", "text that the image ignores", group(FamilyAmazonLinux2, false), "hello\n", "start it with #cloud-config or #!"},
 		{"EK16", "a message that is none", group(FamilyAmazonLinux2, false), "MIME-Version: 1.0\nContent-Type: text/plain\n\nhello\n", "without parts"},
 		{"EK16", "a message without an end", group(FamilyAmazonLinux2023, false),
 			"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"a\"\n\n--a\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n", "is not valid MIME"},

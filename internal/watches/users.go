@@ -98,8 +98,9 @@ func referencesOf(object client.Object) (found references) {
 	return found
 }
 
-// OfConfig returns the pools that launch from a launch config. The first is the one that bears its
-// name, whoever owns the config: a pool whose name is taken waits for the config to go away.
+// OfConfig returns the pools that launch from a launch config. The first is the pool with the
+// config's name, even if that pool does not own the config: a pool whose name is taken waits until
+// the config is deleted.
 func (u *Users) OfConfig(_ context.Context, config client.Object) []reconcile.Request {
 	own := client.ObjectKeyFromObject(config)
 	requests := []reconcile.Request{{NamespacedName: own}}

@@ -70,10 +70,10 @@ func TestUsers(t *testing.T) {
 		{reason: "a config that pools share, and one bears its name", namespace: "team", name: "shared", want: "team/shared team/first team/second"},
 		{reason: "a config of the same name in another namespace", namespace: "other", name: "shared", want: "other/shared other/namesake"},
 		{reason: "a config that a pool came to refer to", namespace: "team", name: "another", want: "team/another team/moved"},
-		{reason: "a config that nobody refers to", namespace: "team", name: "lonely", want: "team/lonely"},
+		{reason: "a config that no pool refers to", namespace: "team", name: "lonely", want: "team/lonely"},
 		{reason: "a template that pools of two namespaces use", namespace: "team", name: "template", template: true, want: "other/far team/templated"},
 		{reason: "a template of the same name in another namespace", namespace: "other", name: "template", template: true, want: "other/near"},
-		{reason: "a template that nobody refers to", namespace: "team", name: "lonely", template: true},
+		{reason: "a template that no pool refers to", namespace: "team", name: "lonely", template: true},
 	} {
 		object := metav1.ObjectMeta{Namespace: row.namespace, Name: row.name}
 		for _, users := range []*watches.Users{self, managed} {

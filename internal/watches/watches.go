@@ -205,7 +205,7 @@ func ClusterChanges() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool { return cluster.Changed(update.ObjectOld, update.ObjectNew) }}
 }
 
-// BesidesStatus lets through changes of an object of which nobody reads the status.
+// BesidesStatus lets through changes of an object's spec, labels, and annotations.
 func BesidesStatus() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }

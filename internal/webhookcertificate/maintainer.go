@@ -186,7 +186,7 @@ func (m *Maintainer) renewAuthority(ctx context.Context, secret *corev1.Secret, 
 	return signer, nil
 }
 
-// write updates the stored Secret if nobody has changed it since it was read.
+// write updates the stored Secret if it has not changed since it was read.
 func (m *Maintainer) write(ctx context.Context, changed, secret *corev1.Secret) error {
 	if err := m.Writer.Update(ctx, changed); err != nil {
 		return fmt.Errorf("writing Secret %s: %w", m.Secret, err)

@@ -264,14 +264,14 @@ func TestDamageIsRepaired(t *testing.T) {
 		damage func(*testing.T, *cluster)
 		writes int
 	}{
-		{"somebody has emptied the Secret", inSecret(func(data map[string][]byte) { clear(data) }), 3},
+		{"another client emptied the Secret", inSecret(func(data map[string][]byte) { clear(data) }), 3},
 		{"the authority is no certificate", inSecret(func(data map[string][]byte) { data[authorityCertificateKey] = []byte("none") }), 3},
 		{"the key belongs to another authority", inSecret(func(data map[string][]byte) { data[authorityKeyKey] = foreign[authorityKeyKey] }), 3},
 		{"the certificate is of another authority", inSecret(func(data map[string][]byte) {
 			data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = foreign[corev1.TLSCertKey], foreign[corev1.TLSPrivateKeyKey]
 		}), 1},
 		{"the certificate is without its key", inSecret(func(data map[string][]byte) { delete(data, corev1.TLSPrivateKeyKey) }), 1},
-		{"somebody has applied the configuration without the authority", inConfiguration(func(webhook *admissionv1.ValidatingWebhook) { webhook.ClientConfig.CABundle = nil }), 1},
+		{"another client applied the configuration without the authority", inConfiguration(func(webhook *admissionv1.ValidatingWebhook) { webhook.ClientConfig.CABundle = nil }), 1},
 		{"the API server asks another host", inConfiguration(func(webhook *admissionv1.ValidatingWebhook) {
 			webhook.ClientConfig.Service, webhook.ClientConfig.URL = nil, ptr.To("https://127.0.0.1:9443/validate")
 		}), 1},

@@ -49,6 +49,6 @@ func TestMachinePoolIsFoundByItsReference(t *testing.T) {
 
 	validator.reader = nothing{}
 	if warnings, err := validator.ValidateCreate(t.Context(), pool); err != nil || len(warnings) > 0 {
-		t.Errorf("a failed read holds people up: %q, %v", warnings, err)
+		t.Errorf("a failed read blocks or delays admission: %q, %v", warnings, err)
 	}
 }

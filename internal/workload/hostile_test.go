@@ -66,7 +66,7 @@ func TestHostileAnswers(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		{"gzip that nobody asked for", func(w http.ResponseWriter, _ *http.Request) {
+		{"gzip that was not requested", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(packed)
 		}, "compressed"},

@@ -19,9 +19,8 @@ import (
 type owner string
 
 const (
-	// nobody is the party of a call that the oracle cannot attribute, and of resources of the
-	// account itself.
-	nobody owner = ""
+	// noParty marks a call that the oracle cannot attribute, and resources of the account itself.
+	noParty owner = ""
 	// capa is the third cluster, which Cluster API Provider AWS runs.
 	capa owner = "capa"
 )
@@ -119,10 +118,10 @@ func (o *oracle) judge(c *awssim.FaultContext) {
 // sweep over a whole account, may read what tenants own, but never what belongs to the third
 // cluster.
 func (*oracle) foreign(holder, caller owner) bool {
-	if caller == nobody {
+	if caller == noParty {
 		return holder == capa
 	}
-	return holder != nobody && holder != caller
+	return holder != noParty && holder != caller
 }
 
 // caller returns the party that a call is for: by its role, and by the namespace of the reconcile
@@ -131,7 +130,7 @@ func (o *oracle) caller(c *awssim.FaultContext) (owner, []string) {
 	o.mu.Lock()
 	byNamespace := o.parties[o.namespace]
 	o.mu.Unlock()
-	byRole := nobody
+	byRole := noParty
 	for role, party := range o.roles {
 		if strings.Contains(c.Principal, role) {
 			byRole = party
@@ -139,12 +138,12 @@ func (o *oracle) caller(c *awssim.FaultContext) (owner, []string) {
 	}
 	var wrong []string
 	switch {
-	case byRole != nobody && byNamespace != nobody && byRole != byNamespace:
+	case byRole != noParty && byNamespace != noParty && byRole != byNamespace:
 		wrong = append(wrong, fmt.Sprintf("it was made in a reconcile for %s with the credentials of %s", byNamespace, byRole))
-	case byRole == nobody && o.private && c.Service != "sts":
+	case byRole == noParty && o.private && c.Service != "sts":
 		wrong = append(wrong, "it was made with the manager's own credentials, which neither tenant may use")
 	}
-	if byRole != nobody {
+	if byRole != noParty {
 		return byRole, wrong
 	}
 	return byNamespace, wrong
@@ -152,7 +151,7 @@ func (o *oracle) caller(c *awssim.FaultContext) (owner, []string) {
 
 // forged returns the owner tags in a call that name another namespace than the caller's.
 func (o *oracle) forged(c *call, caller owner) (wrong []string) {
-	if caller == nobody || !c.writes() {
+	if caller == noParty || !c.writes() {
 		return nil
 	}
 	for _, tag := range c.tags {
@@ -212,7 +211,7 @@ func (o *oracle) registered(r resource) (owner, bool) {
 func (o *oracle) ofInstance(r resource) (owner, bool) {
 	instance, exists := o.cloud.Region(r.account, o.region).Instance(r.name)
 	if !exists {
-		return nobody, false
+		return noParty, false
 	}
 	tags := map[string]string{}
 	for _, tag := range instance.Tags {
@@ -227,7 +226,7 @@ func (o *oracle) ofInstance(r resource) (owner, bool) {
 // ofManagedGroup attributes an Auto Scaling group that EKS created by the node group that its tags name.
 func (o *oracle) ofManagedGroup(r resource) (owner, bool) {
 	if !strings.HasPrefix(r.name, "eks-") {
-		return nobody, false
+		return noParty, false
 	}
 	tags := o.tagsOf(r.account, r.name)
 	return o.registered(resource{r.account, kindNodegroup, tags["eks:cluster-name"] + "/" + tags["eks:nodegroup-name"]})

@@ -167,7 +167,7 @@ var attacks = []attack{
 		},
 	},
 	{
-		name: "a status names the template of the other tenant", reason: "status is anybody's to write",
+		name: "a status names the template of the other tenant", reason: "any user of the namespace can write status",
 		run: func(n *tenant) error {
 			config := n.config("status")
 			if err := n.create(config); err != nil {
@@ -267,7 +267,7 @@ var attacks = []attack{
 		},
 	},
 	{
-		name: "a template of nobody's lends an instance profile that the identity may not", reason: "allowed-instance-profiles holds for existing templates too",
+		name: "a template without an owner lends an instance profile that the identity may not", reason: "allowed-instance-profiles holds for existing templates too",
 		run: func(n *tenant) error {
 			n.limitProfiles("nodes.*")
 			n.createTemplateOf("platform-admin", "control-plane.cluster-api-provider-aws.sigs.k8s.io")

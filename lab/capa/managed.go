@@ -185,7 +185,7 @@ func (m Managed) Decide(ctx context.Context) (Decision, error) {
 		return decision, err
 	}
 	if _, owned := group.Tags["kubernetes.io/cluster/"+o.clusterName]; !owned {
-		return decision, fmt.Errorf("CAPA takes node group %s for somebody else's", *group.NodegroupName)
+		return decision, fmt.Errorf("CAPA considers node group %s as owned by another party", *group.NodegroupName)
 	}
 	if o.spec != nil {
 		refresh, version, err := m.decideTemplate(ctx, o.objects)

@@ -173,7 +173,7 @@ func tryControlPlane(t *testing.T, plane *ControlPlane) {
 }
 
 func tryServiceAccount(t *testing.T, plane *ControlPlane) {
-	config, err := plane.ServiceAccountConfig(t.Context(), "mine", "nobody")
+	config, err := plane.ServiceAccountConfig(t.Context(), "mine", "unprivileged")
 	if err != nil {
 		t.Fatal(err)
 	}

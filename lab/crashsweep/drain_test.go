@@ -75,8 +75,8 @@ func havePods(h *harness) {
 	h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
 }
 
-// pods are the names of the pods that are left. No one but who drains a node removes them: there
-// are neither kubelets nor a garbage collector.
+// pods returns the names of the remaining pods. Only a controller that drains a node removes pods,
+// because there are neither kubelets nor a garbage collector.
 func (h *harness) pods() []string {
 	h.Helper()
 	list := &corev1.PodList{}

@@ -104,7 +104,7 @@ func TestDeletion(t *testing.T) {
 			w.Eventually("the objects are gone", w.gone)
 			w.Eventually("AWS holds nothing of it", func() error { return w.remains("foreign") })
 			if templates := w.templates(); len(templates) != 1 || *templates[0].LaunchTemplateId != foreign {
-				t.Errorf("templates of somebody else are %+v", templates)
+				t.Errorf("templates that Slipway does not own are %+v", templates)
 			}
 		})
 	}

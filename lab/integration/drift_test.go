@@ -181,7 +181,7 @@ func (w *world) deleteDrainHook() error {
 // awaitNotes waits until the notes of events had all of these words.
 func (w *world) awaitNotes(words ...string) {
 	w.Helper()
-	w.Eventually("people were told in words", func() error {
+	w.Eventually("events have the expected notes", func() error {
 		list := &corev1.EventList{}
 		if err := w.Client.List(w.Context(), list, client.InNamespace(w.Namespace)); err != nil {
 			return err

@@ -116,7 +116,7 @@ func TestExistingTemplateIsFollowed(t *testing.T) {
 	}
 	templatesAfter, versionsAfter := w.theirVersions()
 	if diff := cmp.Diff(templates, templatesAfter, foreignOptions) + cmp.Diff(versions, versionsAfter, foreignOptions); diff != "" {
-		t.Errorf("what is somebody else's has changed (-before +after):\n%s", diff)
+		t.Errorf("resources that Slipway does not own have changed (-before +after):\n%s", diff)
 	}
 	w.loseTheirs()
 }

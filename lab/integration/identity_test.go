@@ -344,9 +344,9 @@ func TestIdentityGoneBeforeItsPool(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return there.remains() })
 }
 
-// TestRoleThatTrustsNobody holds that AWS's refusal becomes a condition, costs little, and goes by
-// itself when the role is corrected in IAM.
-func TestRoleThatTrustsNobody(t *testing.T) {
+// TestRoleThatDeniesAssumption holds that AWS's refusal becomes a condition, costs few calls, and is
+// resolved without a restart when the role is corrected in IAM.
+func TestRoleThatDeniesAssumption(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
 	there := w.in(tenantAccount)

@@ -290,7 +290,7 @@ func TestManagedPruning(t *testing.T) {
 			return nil
 		})
 	}
-	w.Eventually("what nobody uses is gone", func() error {
+	w.Eventually("versions that are not in use are gone", func() error {
 		out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
 			LaunchTemplateId: aws.String(w.mustManaged().Status.LaunchTemplateID),
 		})

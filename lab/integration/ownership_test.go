@@ -76,7 +76,7 @@ func TestForeignNames(t *testing.T) {
 	w.Eventually("the objects are gone", w.gone)
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains(poolName) })
 	if diff := cmp.Diff(before, w.foreigner(), foreignOptions); diff != "" {
-		t.Errorf("what is somebody else's has changed (-before +after):\n%s", diff)
+		t.Errorf("resources that Slipway does not own have changed (-before +after):\n%s", diff)
 	}
 }
 

@@ -57,7 +57,7 @@ var underPolicy = []journeyUnderPolicy{
 	{"WarmInstancesAreLetGo", TestWarmInstancesAreLetGo, nil},
 	{"ScaleInDrains", TestScaleInDrains, nil},
 	{"WantOfCapacity", wantOfCapacity, nil},
-	{"UpdateOfSomebodyElse", updateOfSomebodyElse, nil},
+	{"UpdateByAnotherClient", updateByAnotherClient, nil},
 }
 
 // roleOfCAPA has a managed pool take over the node role that CAPA left.
@@ -93,8 +93,9 @@ func wantOfCapacity(t *testing.T) {
 	w.awaitCondition(infrav1.CapacityAvailableCondition, metav1.ConditionFalse, infrav1.InsufficientCapacityReason)
 }
 
-// updateOfSomebodyElse has a node group updated by other hands: the manager looks for what is under way.
-func updateOfSomebodyElse(t *testing.T) {
+// updateByAnotherClient updates a node group as another client, so that the manager describes the
+// update in progress.
+func updateByAnotherClient(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
 	options.images = []awsworld.Image{newerImage(t)}

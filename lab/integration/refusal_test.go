@@ -82,8 +82,8 @@ func TestRefusals(t *testing.T) {
 			template.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{ID: ptr.To("sg-0123456789abcdef0")}}
 		}, "sg-0123456789abcdef0"},
 		{infrav1.SecurityGroupNotFoundReason, func(template *infrav1.AWSLaunchTemplate) {
-			template.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{{Name: "group-name", Values: []string{"nobody"}}}}}
-		}, "nobody"},
+			template.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{{Name: "group-name", Values: []string{"missing"}}}}}
+		}, "missing"},
 	}
 	w := newWorld(t)
 	w.havePool()

@@ -52,7 +52,7 @@ func TestVersionsAreTried(t *testing.T) {
 	w.awaitConfigCondition(infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
 
 	edited(w, &infrav1.AWSLaunchConfig{}, poolName, func(config *infrav1.AWSLaunchConfig) { config.Spec.Verify = "" })
-	w.Eventually("nothing is said of a version that nobody tries", func() error {
+	w.Eventually("no condition reports on a version that is not tried", func() error {
 		for _, condition := range w.mustConfig().Status.Conditions {
 			if condition.Type == infrav1.VerifiedCondition {
 				return fmt.Errorf("there is %+v", condition)
@@ -131,9 +131,9 @@ func TestFailedVersionsAreHeldBack(t *testing.T) {
 	w.startManager()
 	w.Eventually("the edit is held back without its status", func() error { return w.heldBack(2, "3", instances) })
 	w.editTemplate(func(template *infrav1.AWSLaunchConfigTemplate) {
-		template.Spec.Template.Spec.Placement, template.Spec.Template.Spec.IamInstanceProfile = nil, "nobodys"
+		template.Spec.Template.Spec.Placement, template.Spec.Template.Spec.IamInstanceProfile = nil, "missing-profile"
 	})
-	if message := w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.LaunchTemplateDataInvalidReason).Message; !strings.Contains(message, "nobodys") {
+	if message := w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.LaunchTemplateDataInvalidReason).Message; !strings.Contains(message, "missing-profile") {
 		t.Errorf("of an instance profile that does not exist the pool says %q", message)
 	}
 	if err := w.launches("3", instances); err != nil {

@@ -322,7 +322,7 @@ func (w *world) events() []string {
 // awaitEvents waits until there was an event of each reason.
 func (w *world) awaitEvents(reasons ...string) {
 	w.Helper()
-	w.Eventually("people were told", func() error {
+	w.Eventually("events have the expected reasons", func() error {
 		got := w.events()
 		for _, reason := range reasons {
 			if !slices.Contains(got, reason) {

@@ -76,7 +76,7 @@ func TestMetricsAreForThoseWhoMay(t *testing.T) {
 		reason, token string
 		want          int
 	}{
-		{"nobody", "", http.StatusUnauthorized},
+		{"no credentials", "", http.StatusUnauthorized},
 		// Not 401: controller-runtime takes the API server's "no" to a token for a failure to ask.
 		{"a token that is none", "nonsense", http.StatusInternalServerError},
 		{"who has no right", stranger, http.StatusForbidden},

@@ -168,6 +168,6 @@ func TestPeopleAreWarned(t *testing.T) {
 		t.Error(err)
 	}
 	if err := person.Create(w.Context(), w.warned("v1beta2")); err != nil {
-		t.Errorf("nobody can write while no manager answers: %v", err)
+		t.Errorf("writes fail while no manager answers: %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func threeRun(w *world) error {
 	}
 	for _, instance := range w.instances() {
 		if !known[*instance.InstanceId] {
-			return fmt.Errorf("nobody knows instance %s", *instance.InstanceId)
+			return fmt.Errorf("no ProvisionedNode knows instance %s", *instance.InstanceId)
 		}
 	}
 	if len(known) != 3 || len(w.Nodes()) != 3 || len(w.instances()) != 3 {

@@ -142,7 +142,7 @@ func TestDriftIsOptional(t *testing.T) {
 	w.newVersion(id, image)
 	w.Eventually("the provisioner has seen the version", func() error { return w.resolves("web", 2) })
 	if len(w.replacing(provisioningv1.DriftedReason)) != 0 || w.condition(provisioningv1.NodesCurrentCondition) != nil {
-		t.Error("a node is replaced though nobody asked for that")
+		t.Error("a node is replaced without a request")
 	}
 	again := w.noFleets()
 	w.provision("default", "labels: {node.k8s.aws/launch-template-name: web}", "drift: {maxReplacing: 100%}")

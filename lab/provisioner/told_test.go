@@ -57,7 +57,7 @@ func TestPlaceThatIsNotTaken(t *testing.T) {
 	w.provision("default", "instanceTypes: [m5.large]")
 	w.pod("first", asking("500m", "1Gi"))
 	w.readyNodes(1)
-	kept := w.pod("kept", asking("500m", "1Gi"), func(pod *corev1.Pod) { pod.Spec.SchedulerName = "nobody" })
+	kept := w.pod("kept", asking("500m", "1Gi"), func(pod *corev1.Pod) { pod.Spec.SchedulerName = "unknown" })
 	kept.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "for a reason of its own"}}
 	if err := w.Client.Status().Update(w.Context(), kept); err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func TestCrashAfterLaunch(t *testing.T) {
 	}}})
 	w.provision("default")
 	w.pod("one")
-	w.Eventually("EC2 has launched an instance of which nobody knows", func() error {
+	w.Eventually("EC2 has launched an instance that Slipway does not know about", func() error {
 		if lost.lost.Load() == 0 {
 			return errors.New("not yet")
 		}

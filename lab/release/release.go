@@ -96,7 +96,7 @@ func Write(root, directory, image string) error {
 		files[fmt.Sprintf(policyFile, i+1)] = []byte(policy.String() + "\n")
 	}
 	for name, content := range files {
-		// #nosec G306 -- for everyone to read
+		// #nosec G306 -- all users may read it
 		if err := os.WriteFile(filepath.Join(directory, name), content, 0o644); err != nil {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}

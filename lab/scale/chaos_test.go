@@ -93,7 +93,7 @@ func TestChaos(t *testing.T) {
 // until lets time pass until f returns nil.
 func (c *chaos) until(most time.Duration, reason string, f func() error) {
 	c.Helper()
-	err := errors.New("nobody has looked")
+	err := errors.New("the state was not checked")
 	for end := c.clock.Now().Add(most); c.clock.Now().Before(end); {
 		c.advance(time.Minute, fine)
 		if err = f(); err == nil {

@@ -164,7 +164,7 @@ func (p *pace) watchConditions(f *fleet.Fleet) (problems func() []string) {
 			}
 			if seen == 0 {
 				mu.Lock()
-				found = append(found, fmt.Sprintf("nobody saw a %T", list))
+				found = append(found, fmt.Sprintf("no watch received a %T", list))
 				mu.Unlock()
 			}
 		})

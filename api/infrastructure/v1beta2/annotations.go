@@ -1,6 +1,6 @@
 package v1beta2
 
-// Annotations by which people steer how a pool comes from CAPA and goes back to it.
+// Annotations with which users control how a pool is adopted from CAPA and released to it.
 const (
 	// AdoptAnnotation of an AWSMachinePool names, by ARN, the Auto Scaling group of CAPA's that is
 	// this pool's. It is needed only where spec.providerID does not name it already, such as for a

@@ -222,11 +222,12 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	Ignition *Ignition `json:"ignition,omitempty"`
 
-	// BootstrapStorage is where the bootstrap data is kept: UserData, in the launch template
-	// itself; SSM, in a SecureString parameter; S3, in the bucket of the cluster. With the latter
-	// two the template holds a pointer, a rotated join token makes no version, and nobody reads it
-	// from the template; the instance profile must allow reading it. Default: UserData, and S3
-	// where ignition.storageType says ClusterObjectStore.
+	// BootstrapStorage selects where the bootstrap data is stored: UserData stores it in the launch
+	// template itself, SSM in a SecureString parameter, and S3 in the bucket of the cluster. With
+	// SSM and S3, the launch template contains only a reference to the data. A rotated join token
+	// then creates no launch template version, and permission to read the launch template does not
+	// reveal the token. The instance profile must allow instances to read the data. Defaults to
+	// UserData, or to S3 if ignition.storageType is ClusterObjectStore.
 	// +optional
 	BootstrapStorage BootstrapStorage `json:"bootstrapStorage,omitempty"`
 

@@ -97,7 +97,7 @@ var mixedCases = []ruleCase{
 		refuse: distribution(`{spotMaxPrice: 5 cents}`), says: "spotMaxPrice must be a decimal number greater than 0.001 (USD per hour), such as 0.05; omit it to use the On-Demand price",
 	},
 	{
-		rule: "IM1", reason: "the image of an override is an id: nobody resolves a parameter there",
+		rule: "IM1", reason: "the image of an override is an ID: AWS does not resolve a parameter there",
 		accept: mixed([]string{`{instanceType: m5.large, imageID: ami-0123456789abcdef0}`, `{instanceType: c5.large, imageID: ""}`}),
 		refuse: mixed([]string{`{instanceType: m5.large, imageID: "resolve:ssm:/golden/image"}`}), says: "only valid in awsLaunchTemplate.ami",
 	},
@@ -637,7 +637,7 @@ var groupCases = []ruleCase{
 		says:   "set ignition.storageType to ClusterObjectStore",
 	},
 	{
-		rule: "SL7", reason: "nobody reads a parameter without rights", accept: `{bootstrapStorage: SSM, awsLaunchTemplate: {iamInstanceProfile: nodes}}`,
+		rule: "SL7", reason: "instances need permission to read a parameter", accept: `{bootstrapStorage: SSM, awsLaunchTemplate: {iamInstanceProfile: nodes}}`,
 		refuse: `{bootstrapStorage: SSM}`, says: "set awsLaunchTemplate.iamInstanceProfile",
 	},
 }

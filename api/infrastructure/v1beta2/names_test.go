@@ -48,7 +48,7 @@ func TestDeprecatedFields(t *testing.T) {
 	t.Parallel()
 	spec := infrav1.AWSManagedMachinePoolSpec{AMIType: ptr.To(infrav1.AMITypeAL2X86), InstanceType: ptr.To("")}
 	if said := spec.DeprecationMessage(); said != "" {
-		t.Errorf("CAPA's default and an empty string are somebody's wish: %q", said)
+		t.Errorf("CAPA's default and an empty string count as requests of the user: %q", said)
 	}
 	spec.DiskSize, spec.AMIVersion = ptr.To[int32](20), ptr.To("1.33.0-1")
 	want := "spec.amiVersion, diskSize: without a launch template until September 2027 at least; " +

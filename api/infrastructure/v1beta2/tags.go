@@ -28,7 +28,7 @@ const (
 	// TagBootstrapDataHash holds the SHA-256 of the bootstrap data, in hexadecimal.
 	TagBootstrapDataHash = TagProviderPrefix + "bootstrap-data-hash"
 
-	// TagName is the name that people see in the AWS console.
+	// TagName is the name that the AWS console shows.
 	TagName = "Name"
 )
 

@@ -11,9 +11,9 @@ const ProvisionedNodeFinalizer = "provisioning.karpenter.sh/instance"
 // ended: deleting the Node ends both.
 const NodeFinalizer = "provisioning.karpenter.sh/termination"
 
-// ReplaceAnnotation on a ProvisionedNode has the node replaced: it ends once its pods have places
-// elsewhere. Its value says why, for people. A value that begins with DriftedReason is Slipway's
-// own, and is taken away when the node is no longer drifted.
+// ReplaceAnnotation on a ProvisionedNode requests a replacement: Slipway terminates the node once
+// its pods have places elsewhere. Its value describes the reason to users. Slipway itself sets
+// values that begin with DriftedReason, and removes them when the node is no longer drifted.
 const ReplaceAnnotation = "provisioning.karpenter.sh/replace"
 
 // RetryAnnotation on a Provisioner has launches begin anew after nodes failed to start: any value
@@ -247,9 +247,9 @@ type ProvisionedNodeStatus struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// ProvisionedNode is one node that a Provisioner launches: it is there before the instance is, and
-// goes after it, so that no instance is launched twice and none is lost. Whoever deletes it ends
-// the node, after its pods have left.
+// ProvisionedNode is one node that a Provisioner launches. It exists before its instance is
+// launched and until its instance is terminated, so that no instance is launched twice and none is
+// lost. Deleting a ProvisionedNode drains its node and terminates its instance.
 type ProvisionedNode struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

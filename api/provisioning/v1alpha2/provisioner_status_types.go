@@ -218,8 +218,8 @@ type LaunchTemplateFacts struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// Provisioner launches nodes for pods that are pending because no node suits them, and ends nodes
-// that nobody needs.
+// Provisioner launches nodes for pods that are pending because no existing node suits them, and
+// terminates nodes that are no longer needed.
 //
 // +slipway:rule=SP9
 // +kubebuilder:validation:XValidation:rule=`self.metadata.name.size() <= 63`,message="the name must have at most 63 characters, because it is the value of a label of nodes"

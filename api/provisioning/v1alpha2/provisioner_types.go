@@ -324,10 +324,11 @@ type LaunchTemplateReference struct {
 	Version string `json:"version,omitempty"`
 }
 
-// AllowedLaunchTemplates selects EC2 launch templates: those with one of the names, those whose
-// name begins with one of the prefixes, and those that have all of the tags. What instances of a
-// launch template may do in AWS is up to its instance profile, so whoever may write pods has the
-// permissions of every profile here.
+// AllowedLaunchTemplates selects EC2 launch templates. A launch template is selected if it has one
+// of the names, if its name begins with one of the prefixes, or if it has all of the tags.
+// Instances have the AWS permissions of the instance profile in their launch template, so a user
+// who can create pods has the permissions of every instance profile in the selected launch
+// templates.
 //
 // +slipway:rule=SP12
 // +kubebuilder:validation:XValidation:rule=`has(self.names) || has(self.prefixes) || has(self.tags)`,message="at least one of names, prefixes, and tags must be set, or pods can use no launch template"

@@ -199,7 +199,7 @@ var ruleCases = []ruleCase{
 		refuse: `spec: {startupTaints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "every taint must have a unique combination of key and effect",
 	},
 	{
-		rule: "SP7", reason: "a taint that stays is removed by nobody", accept: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, effect: NoSchedule}]}`,
+		rule: "SP7", reason: "no agent removes a taint that stays", accept: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, effect: NoSchedule}]}`,
 		refuse: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, value: b, effect: NoExecute}]}`, says: "a taint must not be in both taints and startupTaints",
 	},
 	{rule: "SP8", reason: "limits are amounts", accept: `spec: {limits: {cpu: 0, memory: 10Gi, nodes: 0}}`, refuse: `spec: {limits: {cpu: -1}}`, says: "cpu must not be negative"},

@@ -2,9 +2,8 @@ package autoscaling
 
 import "fmt"
 
-// AlarmState is the state of a CloudWatch alarm, as instance refreshes see it. There is no
-// CloudWatch here: whoever runs the simulation sets alarms, and one that was never set does not
-// exist.
+// AlarmState is the state of a CloudWatch alarm, as instance refreshes see it. The simulation has
+// no CloudWatch: its user sets the states of alarms, and an alarm without a state does not exist.
 type AlarmState string
 
 // The states of an alarm (CloudWatch API reference, MetricAlarm.StateValue).

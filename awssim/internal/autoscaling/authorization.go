@@ -143,9 +143,9 @@ func (p *permissions) subnetsOf(list *string) []subnetPlace {
 	return places
 }
 
-// askLaunches: whoever points a group at a launch template needs what launching from it takes,
-// though Auto Scaling's own role launches (UG ec2-auto-scaling-launch-template-permissions). The
-// words of the refusal are those that users report.
+// askLaunches returns the permissions that a caller needs to point a group at a launch template.
+// They are the permissions for a launch from the template, although Auto Scaling launches with its
+// own role (UG ec2-auto-scaling-launch-template-permissions). Users report the text of the refusal.
 func (p *permissions) askLaunches(template *types.LaunchTemplateSpecification, mixed *types.MixedInstancesPolicy, places []subnetPlace) []sim.Question {
 	var launches []ec2.LaunchRequest
 	add := func(spec *types.LaunchTemplateSpecification, override types.LaunchTemplateOverrides) {

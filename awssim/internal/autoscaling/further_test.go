@@ -165,6 +165,6 @@ func TestVocabulary(t *testing.T) {
 		len(call(f, f.asg.DescribeScheduledActions, &autoscaling.DescribeScheduledActionsInput{}).ScheduledUpdateGroupActions) +
 		len(call(f, f.asg.DescribeNotificationConfigurations, &autoscaling.DescribeNotificationConfigurationsInput{}).NotificationConfigurations) +
 		len(call(f, f.asg.DescribeLaunchConfigurations, &autoscaling.DescribeLaunchConfigurationsInput{}).LaunchConfigurations); n != 0 {
-		t.Errorf("%d things that nobody has created", n)
+		t.Errorf("%d resources exist that no request created", n)
 	}
 }

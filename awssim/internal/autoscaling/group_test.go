@@ -88,8 +88,8 @@ func TestGroupLife(t *testing.T) {
 	}
 }
 
-// TestAnswersOfGroups holds what AWS shows of groups: lists that are empty, settings that nobody
-// set, and no version where none was given.
+// TestAnswersOfGroups holds what AWS returns for groups: empty lists, settings that no request set,
+// and no version if none was given.
 func TestAnswersOfGroups(t *testing.T) {
 	t.Parallel()
 	f := start(t)

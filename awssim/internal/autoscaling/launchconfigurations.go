@@ -82,8 +82,8 @@ func configurationARN(region *sim.Region, id, name string) string {
 	return fmt.Sprintf("arn:aws:autoscaling:%s:%s:launchConfiguration:%s:launchConfigurationName/%s", region.Name, region.Account.ID, id, name)
 }
 
-// showDefaults sets the members that AWS shows although nobody has set them (the AWS CLI's example
-// of describe-launch-configurations). Detailed monitoring is on by default (SDK
+// showDefaults sets the members that AWS returns even if the request did not set them (the AWS
+// CLI's example of describe-launch-configurations). Detailed monitoring is on by default (SDK
 // CreateLaunchConfigurationInput.InstanceMonitoring).
 func showDefaults(l *types.LaunchConfiguration) {
 	for _, member := range []**string{&l.KernelId, &l.RamdiskId, &l.KeyName, &l.UserData} {

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file is what other services, and whoever runs the simulation, see and set of a Region.
+// This file contains what other services, and the user of the simulation, read and set in a Region.
 
 // Group is a group as it is now. What its pointers lead to must not be changed.
 type Group struct {

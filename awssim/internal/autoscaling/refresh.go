@@ -66,7 +66,8 @@ func (r *refresh) progress(state refreshplan.State, plan refreshplan.Plan) {
 	}
 }
 
-// wait says what the refresh waits for, and since when it cannot go on without somebody's help.
+// wait records what the refresh waits for, and since when it cannot continue until a user
+// intervenes.
 func (r *refresh) wait(plan refreshplan.Plan, launchFailed bool, now time.Time) {
 	blocked := launchFailed || r.sickSeen
 	switch plan.Wait {

@@ -50,7 +50,7 @@ func defaultSettings(account *sim.Account) settings {
 		capacityUnit: allocation.CapacityTypeUnits, cooldown: defaultCooldown, healthCheckType: "EC2", policies: []string{scalein.PolicyDefault},
 		serviceLinkedRole: linkedRoleARN(account),
 		deletion:          types.DeletionProtectionNone,
-		// Shown of groups for which nobody set them (cloud-custodian, recordings of
+		// AWS returns these for groups that do not set them (cloud-custodian, recordings of
 		// test_asg_suspend_force of 2026).
 		reservation: &types.CapacityReservationSpecification{CapacityReservationPreference: types.CapacityReservationPreferenceDefault},
 		lifecycle:   &types.InstanceLifecyclePolicy{RetentionTriggers: &types.RetentionTriggers{TerminateHookAbandon: types.RetentionActionTerminate}},

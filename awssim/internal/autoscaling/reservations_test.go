@@ -74,7 +74,7 @@ func TestCapacityReservationsOfAGroup(t *testing.T) {
 			map[string]int{"us-east-1a": 1, "us-east-1b " + reservedB: 1, "us-east-1c": 1}},
 		{"reservations come before the balance if the group says so", reserving(first, types.CapacityDistributionStrategyReservationsThenBalanced),
 			map[string]int{"us-east-1a": 1, "us-east-1b " + reservedB: 2}},
-		{"no reservation is used that nobody asked for", reserving(types.CapacityReservationPreferenceNone, ""),
+		{"no reservation is used without a request", reserving(types.CapacityReservationPreferenceNone, ""),
 			map[string]int{"us-east-1a": 1, "us-east-1b": 1, "us-east-1c": 1}},
 		{"there is no more than is reserved", reserving(only, ""), map[string]int{"us-east-1b " + reservedB: 2}},
 		{"segments are filled in their order", reserving(first, "", "interruptible-capacity-reservation", "on-demand-capacity-reservation", "on-demand"),

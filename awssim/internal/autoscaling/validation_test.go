@@ -26,7 +26,7 @@ func TestGroupsAreRefused(t *testing.T) {
 	noType := f.template(func(d *ec2types.RequestLaunchTemplateData) { d.InstanceType = "" })
 	badImage := f.template(func(d *ec2types.RequestLaunchTemplateData) { d.ImageId = aws.String("ami-00000000000000000") })
 	badProfile := f.template(func(d *ec2types.RequestLaunchTemplateData) {
-		d.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("nobody")}
+		d.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("missing")}
 	})
 	onHost := f.template(func(d *ec2types.RequestLaunchTemplateData) {
 		d.Placement = &ec2types.LaunchTemplatePlacementRequest{HostId: aws.String("h-00000000000000000"), Tenancy: ec2types.TenancyHost}

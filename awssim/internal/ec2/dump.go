@@ -8,9 +8,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// dump is what EC2 holds, by kind and id, for a test to compare whole worlds with. What nobody can
-// change is left out: images and networks that only come from the world are there only if they
-// differ from it, so that a dump of a new account is small.
+// dump returns the content of EC2 by kind and ID, with which a test compares whole worlds. It
+// leaves out resources that cannot change. Images and networks of the world are included only if
+// they differ from it, so that the dump of a new account is small.
 func dump(r *sim.Region) any {
 	s := stateOf(r)
 	return dumpNetwork(s, map[string]any{

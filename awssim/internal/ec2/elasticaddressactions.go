@@ -44,7 +44,8 @@ func describeAddresses(c *sim.Call, in *awsec2.DescribeAddressesInput) (*awsec2.
 	return &awsec2.DescribeAddressesOutput{Addresses: found}, nil
 }
 
-// describeAddressesAttribute shows reverse DNS records. Nobody can set one here, so that there are none.
+// describeAddressesAttribute describes reverse DNS records. No simulated action sets one, so there
+// are none.
 func describeAddressesAttribute(c *sim.Call, in *awsec2.DescribeAddressesAttributeInput) (*awsec2.DescribeAddressesAttributeOutput, error) {
 	found, err := selectByID(allocationID, stateOf(c.Region).elastics.VisibleAll(), addressID, in.AllocationIds)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestLaunchErrorsAreThoseOfEC2(t *testing.T) {
 		{"with a type in the place of requirements", LaunchRequest{Template: requirements, InstanceType: "m5.large"}, "", true},
 		{"requirements alone", LaunchRequest{Template: requirements}, "InvalidParameterCombination", true},
 		{"a version that is gone", LaunchRequest{Template: LaunchTemplateSpec{ID: good.ID, Version: "4"}}, "InvalidLaunchTemplateId.VersionNotFound", true},
-		{"a template that is gone", LaunchRequest{Template: LaunchTemplateSpec{Name: "nobody"}}, "InvalidLaunchTemplateName.NotFoundException", true},
+		{"a template that is gone", LaunchRequest{Template: LaunchTemplateSpec{Name: "missing"}}, "InvalidLaunchTemplateName.NotFoundException", true},
 		{"an image for another architecture", LaunchRequest{Template: good, InstanceType: "m6g.large"}, "InvalidParameterValue", true},
 		{"no capacity, which only a launch finds out", LaunchRequest{Template: good, SubnetID: c.subnet("us-east-1c", false)}, "InsufficientInstanceCapacity", false},
 		{"more than fits", LaunchRequest{Template: good, Count: 100000}, "InsufficientFreeAddressesInSubnet", false},

@@ -173,7 +173,7 @@ func TestCreateFleetAllocates(t *testing.T) {
 			in.TargetCapacitySpecification.SpotTargetCapacity = aws.Int32(1)
 			return in
 		}, []string{"1 m5.large in us-east-1a"}, []string{"InsufficientInstanceCapacity m5.large"}},
-		{"a type that a zone lacks, or nobody has, leaves the others", awssim.Behavior{}, func(r *rig, template string) *ec2.CreateFleetInput {
+		{"a type that one zone or every zone lacks leaves the others", awssim.Behavior{}, func(r *rig, template string) *ec2.CreateFleetInput {
 			return request(template, 1, r.in("m5.2xlarge", "a"), r.in("m5.gigantic", "a"), r.in("m5.large", "a"))
 		}, []string{"1 m5.large in us-east-1a"}, []string{"InvalidFleetConfiguration m5.2xlarge", "InvalidFleetConfiguration m5.gigantic"}},
 		{"the wrong architecture is told of the pool", awssim.Behavior{}, func(r *rig, template string) *ec2.CreateFleetInput {
@@ -414,8 +414,8 @@ func TestCreateFleetRefuses(t *testing.T) {
 			s.LaunchTemplateId = aws.String("lt-00000000000000000")
 		}), "InvalidLaunchTemplateId.NotFound", "lt-00000000000000000"},
 		{"a name that is not there", spec(func(s *types.FleetLaunchTemplateSpecificationRequest) {
-			s.LaunchTemplateId, s.LaunchTemplateName = nil, aws.String("nobody")
-		}), "InvalidLaunchTemplateName.NotFoundException", "nobody"},
+			s.LaunchTemplateId, s.LaunchTemplateName = nil, aws.String("missing")
+		}), "InvalidLaunchTemplateName.NotFoundException", "missing"},
 		{"a name beside the id", spec(func(s *types.FleetLaunchTemplateSpecificationRequest) { s.LaunchTemplateName = aws.String("nodes") }), "InvalidParameterCombination", "not both"},
 		{"user data that is not base64", spec(func(s *types.FleetLaunchTemplateSpecificationRequest) {
 			s.LaunchTemplateSpecificationUserData = aws.String("#!")

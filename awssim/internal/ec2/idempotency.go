@@ -13,8 +13,8 @@ type tokenKey struct{ action, token string }
 
 // tokenUse remembers the request that a token was first used with and its answer. Tokens are
 // remembered for as long as the simulation lasts; AWS promises a time only for instances
-// (inference: nobody who retries can tell the difference). Behavior.ForgetTokens lets those of
-// launch templates go with what they created.
+// (inference: a caller that retries cannot notice the difference). With Behavior.ForgetTokens, the
+// token of a launch template is forgotten when what it created is deleted.
 type tokenUse struct {
 	request any
 	answer  any

@@ -60,8 +60,8 @@ func instanceState(name types.InstanceStateName) *types.InstanceState {
 	return &types.InstanceState{Name: name, Code: ptr(stateCodes[name])}
 }
 
-// publicAddress makes an address out of the instance id, in the block that is set aside for
-// benchmarks (RFC 2544), which nobody owns.
+// publicAddress derives an address from the instance ID, in the block that is reserved for
+// benchmarks (RFC 2544) and that no network owns.
 func publicAddress(instanceID string) string {
 	sum := hash(instanceID)
 	return fmt.Sprintf("198.%d.%d.%d", 18+sum[0]&1, sum[1], sum[2])

@@ -36,7 +36,7 @@ func TestInstancesByWhatBelongsToThem(t *testing.T) {
 		{"the allocation of the address of a private one", filter("network-interface.addresses.association.allocation-id", *address.AllocationId), []string{two}},
 		{"the association of the address of a private one", filter("network-interface.addresses.association.association-id", *association.AssociationId), []string{two}},
 		{"the reservation that was named", filter("capacity-reservation-specification.capacity-reservation-target.capacity-reservation-id", onDemandID), []string{one}},
-		{"a group of reservations, which nobody named", filter("capacity-reservation-specification.capacity-reservation-target.capacity-reservation-resource-group-arn", "*"), nil},
+		{"a group of reservations, which no instance names", filter("capacity-reservation-specification.capacity-reservation-target.capacity-reservation-resource-group-arn", "*"), nil},
 	}
 	for _, row := range rows {
 		out := must[*ec2.DescribeInstancesOutput](t)(r.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{row.filter}}))

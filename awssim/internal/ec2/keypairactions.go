@@ -156,9 +156,10 @@ func colons(sum []byte) string {
 	return strings.Join(pairs, ":")
 }
 
-// importKeyPair takes an OpenSSH public key. The fingerprint of an imported RSA key is MD5 of the
-// public key (User Guide, "Verify the fingerprint of your key pair"); here over its OpenSSH form
-// (inference: nobody can compare it with a key that does not exist in AWS).
+// importKeyPair imports an OpenSSH public key. The fingerprint of an imported RSA key is the MD5
+// hash of the public key (User Guide, "Verify the fingerprint of your key pair"). Here, it is the
+// hash of the key's OpenSSH form (inference: the key does not exist in AWS, so there is no other
+// fingerprint to compare it with).
 func importKeyPair(c *sim.Call, in *awsec2.ImportKeyPairInput) (*awsec2.ImportKeyPairOutput, error) {
 	s := stateOf(c.Region)
 	if err := s.keyPairs.checkName(in.KeyName); err != nil {

@@ -69,9 +69,9 @@ func TestRunInstancesRefuses(t *testing.T) {
 		{"no such subnet", func(in *ec2.RunInstancesInput) { in.SubnetId = aws.String("subnet-00000000000000000") }, "InvalidSubnetID.NotFound", "does not exist"},
 		{"no such group", func(in *ec2.RunInstancesInput) { in.SecurityGroupIds = []string{"sg-00000000000000000"} }, "InvalidGroup.NotFound", "does not exist"},
 		{"a group of another VPC", func(in *ec2.RunInstancesInput) { in.SecurityGroupIds = []string{*foreign.GroupId} }, "InvalidParameter", "belong to different networks"},
-		{"no such key pair", func(in *ec2.RunInstancesInput) { in.KeyName = aws.String("nobody") }, "InvalidKeyPair.NotFound", "'nobody' does not exist"},
+		{"no such key pair", func(in *ec2.RunInstancesInput) { in.KeyName = aws.String("missing") }, "InvalidKeyPair.NotFound", "'missing' does not exist"},
 		{"no such profile", func(in *ec2.RunInstancesInput) {
-			in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("nobody")}
+			in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("missing")}
 		}, "InvalidParameterValue", "Invalid IAM Instance Profile name"},
 		{"a profile by ARN in the place of the name", func(in *ec2.RunInstancesInput) {
 			in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("arn:aws:iam::123456789012:instance-profile/" + nodeProfile)}
@@ -142,7 +142,7 @@ func TestRunInstancesRefuses(t *testing.T) {
 		{"a placement in another zone than the subnet", func(in *ec2.RunInstancesInput) {
 			in.Placement = &types.Placement{AvailabilityZone: aws.String("us-east-1b")}
 		}, "InvalidParameterValue", "does not match"},
-		{"no such placement group", func(in *ec2.RunInstancesInput) { in.Placement = &types.Placement{GroupName: aws.String("nobody")} }, "InvalidPlacementGroup.Unknown", "nobody"},
+		{"no such placement group", func(in *ec2.RunInstancesInput) { in.Placement = &types.Placement{GroupName: aws.String("missing")} }, "InvalidPlacementGroup.Unknown", "missing"},
 		{"a host without the tenancy", func(in *ec2.RunInstancesInput) {
 			in.Placement = &types.Placement{HostId: aws.String("h-00000000000000000")}
 		}, "InvalidParameterCombination", "tenancy host"},
@@ -211,9 +211,9 @@ func TestRunInstancesRefuses(t *testing.T) {
 		}, "InvalidParameterCombination", "single instance"},
 		{"an address outside of the subnet", func(in *ec2.RunInstancesInput) { in.PrivateIpAddress = aws.String("10.1.0.9") }, "InvalidParameterValue", "address range"},
 		{"no such template", func(in *ec2.RunInstancesInput) {
-			in.LaunchTemplate = &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("nobody")}
-		}, "InvalidLaunchTemplateName.NotFoundException", "nobody"},
-		{"no such parameter", func(in *ec2.RunInstancesInput) { in.ImageId = aws.String("resolve:ssm:/nobody") }, "InvalidParameterValue", "/nobody"},
+			in.LaunchTemplate = &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("missing")}
+		}, "InvalidLaunchTemplateName.NotFoundException", "missing"},
+		{"no such parameter", func(in *ec2.RunInstancesInput) { in.ImageId = aws.String("resolve:ssm:/missing") }, "InvalidParameterValue", "/missing"},
 	}
 	for _, row := range rows {
 		for _, dry := range []bool{true, false} {

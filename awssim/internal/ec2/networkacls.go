@@ -18,8 +18,8 @@ type networkACLs struct {
 	region *sim.Region
 }
 
-// lastACLRule is the number of the rule that denies what no other allows, and that nobody can
-// change. Users' rules are numbered below it (VPC User Guide, "Network ACL rules").
+// lastACLRule is the number of the rule that denies what no other rule allows. It cannot be
+// changed. Users' rules have lower numbers (VPC User Guide, "Network ACL rules").
 const lastACLRule = 32767
 
 // newACL returns a network ACL. The default one allows all IPv4 traffic, others deny

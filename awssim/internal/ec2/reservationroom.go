@@ -13,10 +13,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// CapacityReservation is capacity for instances of one type in one zone that somebody has bought:
-// by the hour (On-Demand), or as a Capacity Block. It takes instances that name it alone
-// (InstanceMatchCriteria targeted), on Linux and of default tenancy. Setting one stands for
-// CreateCapacityReservation and PurchaseCapacityBlock, which the simulation does not have.
+// CapacityReservation is reserved capacity for instances of one type in one zone, either On-Demand
+// or as a Capacity Block. Only instances that name it use it (InstanceMatchCriteria targeted), on
+// Linux and with default tenancy. Setting one replaces calls of CreateCapacityReservation and
+// PurchaseCapacityBlock, which the simulation does not have.
 type CapacityReservation struct {
 	ID           string `json:"id"` // cr-0123456789abcdef0
 	InstanceType string `json:"instanceType"`

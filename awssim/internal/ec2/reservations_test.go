@@ -150,7 +150,7 @@ func TestStoppedInstanceLeavesItsReservation(t *testing.T) {
 	wantError(t, err, "ReservationCapacityExceeded", "")
 }
 
-func TestCapacityReservationsThatNobodySells(t *testing.T) {
+func TestInvalidCapacityReservations(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	good := awssim.CapacityReservation{ID: blockID, InstanceType: "p5.48xlarge", Zone: "us-east-1a", Count: 1, Block: true, Start: start, End: start.Add(time.Hour)}

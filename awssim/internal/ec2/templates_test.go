@@ -144,7 +144,7 @@ func TestLaunchTemplateWarning(t *testing.T) {
 		{"the image is for another architecture", &types.RequestLaunchTemplateData{ImageId: arm.ImageId, InstanceType: "m5.large"}, "InvalidParameterValue"},
 		{"the image does not exist", &types.RequestLaunchTemplateData{ImageId: aws.String("ami-00000000000000000")}, "InvalidAMIID.NotFound"},
 		{"the type does not exist", typed("m5.gigantic"), "InvalidParameterValue"},
-		{"the key pair does not exist", &types.RequestLaunchTemplateData{KeyName: aws.String("nobody")}, "InvalidKeyPair.NotFound"},
+		{"the key pair does not exist", &types.RequestLaunchTemplateData{KeyName: aws.String("missing")}, "InvalidKeyPair.NotFound"},
 		{"groups belong to the interface", &types.RequestLaunchTemplateData{
 			SecurityGroupIds:  []string{r.group("node")},
 			NetworkInterfaces: []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0)}},
@@ -153,7 +153,7 @@ func TestLaunchTemplateWarning(t *testing.T) {
 			DeviceName: aws.String("/dev/sdb"), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{SnapshotId: snapshot, Encrypted: aws.Bool(true)},
 		}}}, "InvalidBlockDeviceMapping"},
 		{"a good template has none", &types.RequestLaunchTemplateData{InstanceType: "m6g.large", ImageId: arm.ImageId, KeyName: aws.String("default")}, ""},
-		{"tags of Spot requests are for whoever launches Spot", &types.RequestLaunchTemplateData{TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
+		{"tags of Spot requests apply only to Spot launches", &types.RequestLaunchTemplateData{TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
 			{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: []types.Tag{tag("a", "b")}},
 		}}, ""},
 	}
@@ -221,7 +221,7 @@ func (r *rig) describe(id string) types.LaunchTemplate {
 func TestDeleteLaunchTemplateVersionsOfNoTemplate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	out, err := r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("nobody"), Versions: []string{"1"}})
+	out, err := r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("missing"), Versions: []string{"1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestDeleteLaunchTemplateVersionsOfNoTemplate(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint(i + 1)
 	}
-	_, err = r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("nobody"), Versions: many})
+	_, err = r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("missing"), Versions: many})
 	wantError(t, err, "InvalidParameterValue", "200")
 }
 
@@ -323,7 +323,7 @@ func TestDescribeLaunchTemplateVersions(t *testing.T) {
 		{"an alias in the wrong case", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"$LATEST"}}, nil, "InvalidParameterValue"},
 		{"a list and a range", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"1"}, MinVersion: aws.String("1")}, nil, "InvalidParameterCombination"},
 		{"id and name", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, LaunchTemplateName: aws.String("one")}, nil, "InvalidParameterCombination"},
-		{"an unknown name", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("nobody")}, nil, "InvalidLaunchTemplateName.NotFoundException"},
+		{"an unknown name", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("missing")}, nil, "InvalidLaunchTemplateName.NotFoundException"},
 		{"an unknown id", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String("lt-00000000000000000")}, nil, "InvalidLaunchTemplateId.NotFound"},
 		{"a malformed id", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String("one")}, nil, "InvalidLaunchTemplateId.Malformed"},
 		{"an unknown filter", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &other, Filters: []types.Filter{filter("color", "blue")}}, nil, "InvalidParameterValue"},
@@ -405,7 +405,7 @@ func TestDescribeLaunchTemplates(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
-	_, err := r.ec2.DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{"pool-1", "nobody"}})
+	_, err := r.ec2.DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{"pool-1", "missing"}})
 	wantError(t, err, "InvalidLaunchTemplateName.NotFoundException", "At least one")
 	_, err = r.ec2.DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{"lt-00000000000000000"}})
 	wantError(t, err, "InvalidLaunchTemplateId.NotFound", "At least one")

@@ -299,7 +299,7 @@ func TestUpdateRules(t *testing.T) {
 		change        func(*eks.UpdateNodegroupVersionInput)
 		code, words   string
 	}{
-		{"a group that does not exist", "nobody", func(*eks.UpdateNodegroupVersionInput) {}, "ResourceNotFoundException", "No node group found for name: nobody."},
+		{"a group that does not exist", "missing", func(*eks.UpdateNodegroupVersionInput) {}, "ResourceNotFoundException", "No node group found for name: missing."},
 		{"a template for a group without", "none", toTemplate(typed, "1"), parameter, "not created with a launch template"},
 		{"another template", "template", toTemplate(plain, "1"), parameter, "must match"},
 		{"an image in the template of a group on EKS's", "template", toTemplate(typed, withImageOfOwn), parameter, "image id"},

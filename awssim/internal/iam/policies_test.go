@@ -100,7 +100,7 @@ func TestRoleWithPolicies(t *testing.T) {
 			return err
 		}, ""},
 		{"a policy that does not exist", func() error {
-			_, err := c.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: name, PolicyArn: aws.String("arn:aws:iam::aws:policy/Nobody")})
+			_, err := c.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: name, PolicyArn: aws.String("arn:aws:iam::aws:policy/Missing")})
 			return err
 		}, "NoSuchEntity"},
 		{"what is no ARN", func() error {
@@ -108,7 +108,7 @@ func TestRoleWithPolicies(t *testing.T) {
 			return err
 		}, "ValidationError"},
 		{"a role that does not exist", func() error {
-			_, err := c.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String("nobody"), PolicyArn: aws.String(workerNode)})
+			_, err := c.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String("missing"), PolicyArn: aws.String(workerNode)})
 			return err
 		}, "NoSuchEntity"},
 		{"AWS's own role", func() error {

@@ -16,7 +16,7 @@ func TestTrusts(t *testing.T) {
 		reason, policy, caller, externalID string
 		want                               bool
 	}{
-		{"everybody", policy(`{"Effect":"Allow","Principal":"*","Action":"sts:AssumeRole"}`), user, "", true},
+		{"all principals", policy(`{"Effect":"Allow","Principal":"*","Action":"sts:AssumeRole"}`), user, "", true},
 		{"one of a list", policy(`[{"Effect":"Allow","Principal":{"AWS":["999999999999","111111111111"]},"Action":["sts:TagSession","sts:AssumeRole"]}]`), user, "", true},
 		{"another action", policy(`{"Effect":"Allow","Principal":"*","Action":"sts:AssumeRoleWithSAML"}`), user, "", false},
 		{"any action of STS", policy(`{"Effect":"Allow","Principal":"*","Action":"sts:*"}`), user, "", true},

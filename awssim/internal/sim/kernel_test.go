@@ -77,7 +77,7 @@ func TestDo(t *testing.T) {
 		request Request
 		want    Error
 	}{
-		{"nobody handles the action", request("ec2", "Dance"), Error{"InvalidAction", "The action Dance is not valid for this web service.", 0}},
+		{"no service handles the action", request("ec2", "Dance"), Error{"InvalidAction", "The action Dance is not valid for this web service.", 0}},
 		{
 			"the world lacks the region", Request{Service: "ec2", Action: "DescribeThings", Account: "1", Region: "nowhere", Input: &echoInput{}},
 			Error{"InvalidClientTokenId", `The simulated world has no region "nowhere"; it has here, there.`, 403},
@@ -224,7 +224,7 @@ func TestCaller(t *testing.T) {
 		{"any other key", "test", DefaultAccount, "arn:aws:iam::123456789012:user/test", ""},
 		{"eleven digits are not enough", "AKIAX11112222333", DefaultAccount, "arn:aws:iam::123456789012:user/AKIAX11112222333", ""},
 		{"a session is not read off its key", "ASIASESSION123456789012", "555555555555", "arn:role", ""},
-		{"temporary credentials that nobody gave out", "ASIA111122223333", "", "", "InvalidClientTokenId"},
+		{"temporary credentials that STS did not issue", "ASIA111122223333", "", "", "InvalidClientTokenId"},
 	}
 	for _, row := range rows {
 		account, principal, err := k.Caller(row.key)

@@ -108,9 +108,9 @@ func (s statement) isFor(service string) bool {
 // names reports whether a principal stands for everyone or has the service (AWS: "AWS JSON policy
 // elements: Principal": in a resource's policy "*" and {"AWS": "*"} stand for everyone).
 func names(principal json.RawMessage, service string) bool {
-	var everybody string
-	if json.Unmarshal(principal, &everybody) == nil {
-		return everybody == "*"
+	var wildcard string
+	if json.Unmarshal(principal, &wildcard) == nil {
+		return wildcard == "*"
 	}
 	var kinds map[string]iampolicy.Strings
 	if json.Unmarshal(principal, &kinds) != nil {

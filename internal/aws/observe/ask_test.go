@@ -85,7 +85,7 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 	letGo()
 	askers.Wait()
 	slices.SortFunc(r.calls, slices.Compare)
-	r.expect("a full question is followed by another one, and nobody who asked is woken", [][]string{
+	r.expect("a full question is followed by another one, and no object that asked is woken", [][]string{
 		{"a", "a-hash", "b", "b-hash"}, {"c", "c-hash"}, {"first0"}, {"first1"},
 	})
 }
@@ -181,7 +181,7 @@ func TestList(t *testing.T) {
 	if found := r.get("foreigner", false, "foreign", "foreign-hash"); found["foreign"] != "1" {
 		t.Errorf("found %v", found)
 	}
-	r.expect("what was not listed is asked for, because it may be somebody else's", [][]string{{"foreign", "foreign-hash"}})
+	r.expect("what was not listed is asked for, because another party may own it", [][]string{{"foreign", "foreign-hash"}})
 	r.sweep.Forget(object("0"))
 	r.get("0", false, "ours0")
 	r.expect("what was listed is good for one watch", [][]string{{"ours0"}})

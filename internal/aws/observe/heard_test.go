@@ -50,7 +50,7 @@ func TestHear(t *testing.T) {
 
 	r.sweep.Hear(t.Context(), []string{"unwatched"})
 	tick()
-	r.expect("what nobody watches costs nothing", nil)
+	r.expect("a name that no object watches costs nothing", nil)
 }
 
 func TestFind(t *testing.T) {

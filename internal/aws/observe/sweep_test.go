@@ -226,7 +226,7 @@ func TestCadence(t *testing.T) {
 	}
 	r.expect("nothing is asked at rest", nil)
 	tick()
-	r.expect("but once in a while all at once, and nobody is woken for nothing", [][]string{{"a", "b"}})
+	r.expect("but once in a while all at once, and no object is woken without a change", [][]string{{"a", "b"}})
 	r.sweep.InMotion(object("two"), true)
 	tick()
 	tick()
@@ -237,7 +237,7 @@ func TestCadence(t *testing.T) {
 	tick()
 	r.expect("once", [][]string{{"b"}})
 	r.sweep.InMotion(object("two"), false)
-	r.sweep.InMotion(object("nobody"), true)
+	r.sweep.InMotion(object("unknown"), true)
 	tick()
 	r.expect("what rests again is left alone", nil)
 }
@@ -264,7 +264,7 @@ func TestWakeOnChange(t *testing.T) {
 		{"it came, by another name", "a-hash", "3", []string{"a", "a-hash", "b", "b-hash"}, []string{"one"}},
 		{"and is asked for by that, and by the other for the one who knows only that", "a-hash", "3", []string{"a", "a-hash", "b", "b-hash"}, nil},
 		{"it came", "b", "1", []string{"a", "a-hash", "b", "b-hash"}, []string{"three"}},
-		{"nobody watches it", "c", "1", []string{"a", "a-hash", "b"}, nil},
+		{"no object watches it", "c", "1", []string{"a", "a-hash", "b"}, nil},
 	} {
 		r.set(step.name, step.value)
 		tick()
@@ -301,7 +301,7 @@ func TestInvalidate(t *testing.T) {
 	tick()
 	r.expect("that it is gone is news too", [][]string{{"a"}}, "one")
 	r.sweep.Invalidate("unwatched")
-	r.knows("a name that nobody watches", "unwatched", "unwatched")
+	r.knows("a name that no object watches", "unwatched", "unwatched")
 }
 
 func TestReplace(t *testing.T) {
@@ -320,7 +320,7 @@ func TestReplace(t *testing.T) {
 	tick()
 	r.expect("and what AWS says of it is no news", [][]string{{"a"}})
 	r.sweep.Replace("unwatched", nil, "1")
-	r.knows("a name that nobody watches", "unwatched", "unwatched")
+	r.knows("a name that no object watches", "unwatched", "unwatched")
 }
 
 // TestAnswersFromBefore holds that an answer that was under way during a write counts as older than
@@ -335,7 +335,7 @@ func TestAnswersFromBefore(t *testing.T) {
 		{"the name was written", func(r *rig) { r.replace("a", "old", "new") }, "new"},
 		{"the name was written twice", func(r *rig) { r.replace("a", "old", "newer"); r.replace("a", "newer", "new") }, "new"},
 		{"the name was invalidated", func(r *rig) { r.sweep.Invalidate("a") }, "unknown"},
-		{"nobody watches it any more", func(r *rig) { r.sweep.Forget(object("one")) }, "unwatched"},
+		{"no object watches it any longer", func(r *rig) { r.sweep.Forget(object("one")) }, "unwatched"},
 		{"it was forgotten and watched anew", func(r *rig) {
 			r.sweep.Forget(object("one"))
 			r.sweep.watch(object("two"), []string{"a"})
@@ -411,9 +411,9 @@ func TestForget(t *testing.T) {
 	r.get("one", false, "a", "shared")
 	r.get("two", false, "shared")
 	r.sweep.Forget(object("one"))
-	r.sweep.Forget(object("nobody"))
-	r.knows("nobody watches it", "a", "unwatched")
-	r.knows("somebody watches it", "shared", "")
+	r.sweep.Forget(object("unknown"))
+	r.knows("no object watches it", "a", "unwatched")
+	r.knows("an object watches it", "shared", "")
 	r.expect("", [][]string{{"a", "shared"}})
 	r.set("shared", "1")
 	r.sweep.sweep(t.Context(), true)

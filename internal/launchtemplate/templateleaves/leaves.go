@@ -57,7 +57,7 @@ var Missing = map[string]string{
 	"ElasticInferenceAccelerators.Type":                      "AWS ended Elastic Inference (rule DP1)",
 	"ElasticInferenceAccelerators.Count":                     "AWS ended Elastic Inference (rule DP1)",
 	"InstanceMarketOptions.SpotOptions.BlockDurationMinutes": "AWS ended Spot Instances of a defined duration (rule MK5)",
-	"Operator.Principal":                                     "it is for AWS services, and locks the template against everybody else (rule OP1)",
+	"Operator.Principal":                                     "it is for AWS services, and locks the template for all other callers (rule OP1)",
 	"Placement.SpreadDomain":                                 "AWS reserves it for future use (rule PL5)",
 	"SecurityGroups":                                         "names of security groups work in a default VPC alone: groups are given by id or by filters (rule SG2)",
 }

@@ -289,7 +289,7 @@ func TestShortagesLinger(t *testing.T) {
 		{"capacity, a while later", func(s *catalog.Shortages) { s.Mark(m5) }, 4 * time.Minute, "", "", catalog.NoCapacity},
 		{"a quota, in all zones", func(s *catalog.Shortages) { s.MarkQuota([]string{"c5.large"}, "on-demand", "no") }, time.Minute, "c5", "c5", catalog.QuotaUsedUp},
 		{"a quota of another market", func(s *catalog.Shortages) { s.MarkQuota([]string{"c5.large"}, "spot", "no") }, time.Minute, "", "", catalog.NoCapacity},
-		{"no Spot for anybody", func(s *catalog.Shortages) { s.MarkSpot("no role") }, time.Second, "m5", "m5", catalog.NoSpotRole},
+		{"no Spot for any type", func(s *catalog.Shortages) { s.MarkSpot("no role") }, time.Second, "m5", "m5", catalog.NoSpotRole},
 		{"no Spot, to be tried again", func(s *catalog.Shortages) { s.MarkSpot("no role") }, 16 * time.Second, "", "m5", catalog.NoSpotRole},
 		{"launched since", func(s *catalog.Shortages) {
 			s.MarkSpot("no role")
@@ -361,7 +361,7 @@ func TestOffers(t *testing.T) {
 		{"adapters", constraints.Ask{Resources: corev1.ResourceList{packing.EFA: resource.MustParse("1")}}, nil, []string{"c5n.18xlarge/b/on-demand"}},
 		{"bare metal that is named", constraints.Ask{Requirements: constraints.Requirements{"node.kubernetes.io/instance-type": constraints.In("m5.metal")}}, []string{"m5.metal"},
 			[]string{"m5.metal/a/on-demand", "m5.metal/a/spot"}},
-		{"bare metal that nobody names", constraints.Ask{Requirements: constraints.Requirements{"node.kubernetes.io/instance-type": constraints.In("m5.metal")}}, nil, nil},
+		{"bare metal that is not named", constraints.Ask{Requirements: constraints.Requirements{"node.kubernetes.io/instance-type": constraints.In("m5.metal")}}, nil, nil},
 	} {
 		facts := facts
 		facts.Named = row.named

@@ -79,7 +79,7 @@ func TestDevices(t *testing.T) {
 		{"of NVIDIA", gpus("NVIDIA"), map[string]int64{"nvidia.com/gpu": 4}},
 		{"of AMD", gpus("AMD"), map[string]int64{"amd.com/gpu": 4}},
 		{"of Habana", gpus("Habana"), map[string]int64{"habana.ai/gaudi": 4}},
-		{"of somebody else", gpus("Xilinx"), map[string]int64{}},
+		{"of another manufacturer", gpus("Xilinx"), map[string]int64{}},
 		{"of AWS, as EC2 says", neuron("Trainium3", 16), map[string]int64{"aws.amazon.com/neuron": 6, "aws.amazon.com/neurondevice": 6, "aws.amazon.com/neuroncore": 96}},
 		{"of AWS, where EC2 does not say how many cores", neuron("Inferentia2", 0), map[string]int64{
 			"aws.amazon.com/neuron": 6, "aws.amazon.com/neurondevice": 6, "aws.amazon.com/neuroncore": 12,

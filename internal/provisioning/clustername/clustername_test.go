@@ -55,14 +55,14 @@ func TestTaken(t *testing.T) {
 		want    string // part of the answer
 		fails   bool
 	}{
-		{reason: "nobody uses the name", account: account{}},
+		{reason: "no cluster uses the name", account: account{}},
 		{reason: "only this cluster does", account: account{instances: map[string]string{"i-1": "ours"}, templates: map[string]string{"t": "ours"}}},
 		{reason: "an earlier release set no mark", account: account{instances: map[string]string{"i-1": ""}, templates: map[string]string{"t": ""}}},
 		{reason: "another cluster has an instance", account: account{instances: map[string]string{"i-1": "ours", "i-2": "theirs"}}, want: "instance i-2 has its UID, theirs,"},
 		{reason: "another cluster has a launch template", account: account{templates: map[string]string{"t": "theirs"}}, want: "launch template t has its UID, theirs,"},
 		{reason: "two others have many", account: account{instances: map[string]string{"i-1": "a", "i-2": "b", "i-3": "a", "i-4": "a", "i-5": "a"}},
 			want: "instance i-1, instance i-2, instance i-3, and 2 more have its UID, a, b,"},
-		{reason: "without instances nobody knows", account: account{noInstances: down}, fails: true},
+		{reason: "without instances it is unknown", account: account{noInstances: down}, fails: true},
 		{reason: "without templates the instances decide", account: account{noTemplate: down}},
 		{reason: "without templates another's instance counts", account: account{noTemplate: down, instances: map[string]string{"i-1": "theirs"}}, want: "i-1"},
 	} {

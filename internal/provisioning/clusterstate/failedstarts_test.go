@@ -176,7 +176,7 @@ func TestAwaits(t *testing.T) {
 	}{
 		{"nothing", "", "", false, nil, ""},
 		{"a taint of the spec stays", "k", corev1.TaintEffectNoSchedule, false, nil, ""},
-		{"of another effect nobody lists it", "k", corev1.TaintEffectNoExecute, false, nil, "taint that the Provisioner does not list: k:NoExecute"},
+		{"one of another effect is not listed", "k", corev1.TaintEffectNoExecute, false, nil, "taint that the Provisioner does not list: k:NoExecute"},
 		{"a startup taint of the spec", "s", corev1.TaintEffectNoSchedule, true, nil, "startup taint not removed: s:NoSchedule"},
 		{"one of readiness", "readiness.k8s.io/dns", corev1.TaintEffectNoSchedule, true, nil, "startup taint not removed: readiness.k8s.io/dns:NoSchedule"},
 		{"the cloud controller manager's", "node.cloudprovider.kubernetes.io/uninitialized", corev1.TaintEffectNoSchedule, false, nil,

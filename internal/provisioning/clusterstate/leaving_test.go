@@ -62,7 +62,7 @@ func TestPodsOfLeavingNodes(t *testing.T) {
 		{"a node that stays", func(*provisioningv1.ProvisionedNode) {}, []func(*corev1.Pod){ofSet}, nil, 0, 1, 0},
 		{"a node that ends", ending, []func(*corev1.Pod){ofSet}, nil, 1, 0, 0},
 		{"a node that is to end", replacing, []func(*corev1.Pod){ofSet}, nil, 1, 0, 0},
-		{"a pod that nobody makes again", ending, nil, nil, 0, 1, 0},
+		{"a pod that no controller recreates", ending, nil, nil, 0, 1, 0},
 		{"a pod on its way out", ending, []func(*corev1.Pod){ofSet, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }}, nil, 0, 1, 0},
 		{"a pod with a place elsewhere", replacing, []func(*corev1.Pod){ofSet}, map[types.UID]string{"p": "other"}, 0, 0, 1},
 		{"a pod of a disk of the node", ending, []func(*corev1.Pod){ofSet, claiming("disk")}, nil, 0, 1, 0},

@@ -163,7 +163,7 @@ func TestNodes(t *testing.T) {
 		{"which is what all offerings have in common, and has the room of the smallest", clusterstate.Cluster{Provisioned: []provisioningv1.ProvisionedNode{
 			provisioned("n", offered("m5.xlarge", "a"), offered("m5.large", "b")),
 		}}, "n open team=web zone= cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
-		{"of an offering that is not known any more nobody knows the room", clusterstate.Cluster{Provisioned: []provisioningv1.ProvisionedNode{
+		{"the capacity of an offering that is no longer known is unknown", clusterstate.Cluster{Provisioned: []provisioningv1.ProvisionedNode{
 			provisioned("n", offered("m1.gone", "a")),
 		}}, "n closed team=web zone=a cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
 		{"an instance takes pods before its Node is there", clusterstate.Cluster{Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}},
@@ -202,7 +202,7 @@ func TestNodes(t *testing.T) {
 			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, func(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} })},
 			Nodes:       []corev1.Node{member(corev1.ConditionTrue)},
 		}, "node-1 closed team= zone= cpu=0 taints=[] pods=[]"},
-		{"a Node of somebody else's is what it says", clusterstate.Cluster{Nodes: []corev1.Node{member(corev1.ConditionTrue)}}, "node-1 open team= zone= cpu=0 taints=[] pods=[]"},
+		{"a Node that Slipway did not launch is taken as it is", clusterstate.Cluster{Nodes: []corev1.Node{member(corev1.ConditionTrue)}}, "node-1 open team= zone= cpu=0 taints=[] pods=[]"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

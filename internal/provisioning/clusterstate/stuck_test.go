@@ -49,7 +49,7 @@ func TestStuck(t *testing.T) {
 		{"a claim whose volume is gone", claims("data"), claim(bound("gone")), "whose volume gone no longer exists"},
 		{"a claim that is bound", claims("data"), claim(bound("disk")), ""},
 		{"a claim without a StorageClass", claims("data"), claim(), "which has neither a volume nor a StorageClass"},
-		{"a claim for a volume that somebody creates", claims("data"), claim(class("")), "create a volume for the claim"},
+		{"a claim for a volume that a user creates", claims("data"), claim(class("")), "create a volume for the claim"},
 		{"a StorageClass that is missing", claims("data"), claim(class("missing")), "whose StorageClass missing does not exist"},
 		{"a StorageClass that binds at once", claims("data"), claim(class("at-once")), "StorageClass at-once binds claims before pods are scheduled"},
 		{"one that does not say when it binds", claims("data"), claim(class("silent")), "StorageClass silent binds claims before pods are scheduled"},

@@ -167,7 +167,7 @@ func TestTrimmedPods(t *testing.T) {
 				t.Errorf("trimmed twice, it is another:\n%s", diff)
 			}
 			if len(once.ManagedFields) > 0 || len(once.Spec.Volumes) > 0 || once.Status.PodIP != "" || once.Annotations["filled"] != "" {
-				t.Errorf("it keeps what nobody reads: %v", once)
+				t.Errorf("it keeps fields that are never read: %v", once)
 			}
 		})
 	}
@@ -198,6 +198,6 @@ func TestTrimmedNodes(t *testing.T) {
 		t.Errorf("it lost what it is known by: %v", less)
 	}
 	if len(less.ManagedFields)+len(less.Annotations)+len(less.Status.Images) > 0 {
-		t.Errorf("it keeps what nobody reads: %v", less)
+		t.Errorf("it keeps fields that are never read: %v", less)
 	}
 }

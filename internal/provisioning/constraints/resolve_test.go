@@ -64,7 +64,7 @@ func TestLayers(t *testing.T) {
 		says                     string
 	}{
 		{
-			reason: "S3: on demand unless somebody says otherwise; amd64 unless somebody does", provisioner: `{}`, pod: `{}`,
+			reason: "S3: On-Demand and amd64 by default", provisioner: `{}`, pod: `{}`,
 			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64"},
 		},
 		{

@@ -111,7 +111,7 @@ func TestSetsInWords(t *testing.T) {
 	}
 }
 
-func TestSetsOfWhatNobodyCanSay(t *testing.T) {
+func TestSetsOfInvalidRequirements(t *testing.T) {
 	t.Parallel()
 	for _, r := range []corev1.NodeSelectorRequirement{
 		{Key: "a", Operator: "Near", Values: []string{"1"}}, {Key: "a", Operator: corev1.NodeSelectorOpGt}, {Key: "a", Operator: corev1.NodeSelectorOpLt, Values: []string{"x"}}, {Key: "a", Operator: corev1.NodeSelectorOpGt, Values: []string{"-1"}},

@@ -106,8 +106,8 @@ func TestBudgetAfterARestart(t *testing.T) {
 	}
 }
 
-// TestWindowEnds holds that pods that keep coming wait for no longer than the window may be open,
-// whatever their number does, and that a window that is idle has nobody wait.
+// TestWindowEnds holds that pods that keep arriving wait no longer than the window may be open,
+// however their number changes, and that no pod waits for an idle window.
 func TestWindowEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -74,7 +74,7 @@ func TestTrials(t *testing.T) {
 	check("at once", 0, "t3.large")
 	check("for two types", 1, "t3.large", "t3.xlarge")
 	is("for two types", true, true)
-	check("for a type that nobody has tried", 1, "m5.xlarge")
+	check("for a type that was not tried", 1, "m5.xlarge")
 	is("for a type that is launched", false, true)
 	if _, refused := w.Nodes.Refusals.Verdict(w.of("t3.large", "m5.xlarge")); refused {
 		t.Error("a type that is launched is refused")
@@ -86,7 +86,7 @@ func TestTrials(t *testing.T) {
 	check("after ten seconds", 2, "t3.large", "t3.xlarge", "m5.xlarge")
 	is("after ten seconds", false, true)
 	w.Clock.Step(4 * time.Minute)
-	is("when nobody asks", false, false)
+	is("when no pod asks", false, false)
 }
 
 // TestRefusalsThatNoDryRunShows holds that a launch which EC2 refuses, for a reason that its dry

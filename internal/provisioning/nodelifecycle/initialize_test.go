@@ -227,7 +227,7 @@ func TestStartupTaints(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, key string }{
 		{"a taint of the spec", "example.com/starting"}, {"a taint of the readiness controller", "readiness.k8s.io/network"},
-		{"an agent's", "node.cilium.io/agent-not-ready"}, {"one that nobody lists", "example.com/unlisted"},
+		{"an agent's", "node.cilium.io/agent-not-ready"}, {"one that is not listed", "example.com/unlisted"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

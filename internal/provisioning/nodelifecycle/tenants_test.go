@@ -147,7 +147,7 @@ func TestInstanceInStatusIsNotTrusted(t *testing.T) {
 		reason string
 		tags   func(claim *provisioningv1.ProvisionedNode) map[string]string
 	}{
-		{"somebody's instance", func(*provisioningv1.ProvisionedNode) map[string]string { return map[string]string{"Name": "database"} }},
+		{"an instance that Slipway did not launch", func(*provisioningv1.ProvisionedNode) map[string]string { return map[string]string{"Name": "database"} }},
 		{"another launch's", func(*provisioningv1.ProvisionedNode) map[string]string {
 			return map[string]string{infrav1.TagClusterUID: "uid-of-this-cluster", fleet.TagCluster: provisioningtest.Cluster, fleet.TagLaunch: "other"}
 		}},

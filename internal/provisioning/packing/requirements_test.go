@@ -119,7 +119,7 @@ func TestExtraResources(t *testing.T) {
 	}{
 		{"a device, of which each node has one", declares("example.com/fpga", "1"), asks("cpu", "100m", "example.com/fpga", "1"),
 			[]string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1"}, nil},
-		{"a device that nobody declares", func(*packing.Provisioner) {}, asks("cpu", "100m", "example.com/fpga", "1")[:1], nil,
+		{"a device that no Provisioner declares", func(*packing.Provisioner) {}, asks("cpu", "100m", "example.com/fpga", "1")[:1], nil,
 			[]string{"a0 requests 1 example.com/fpga, which no suitable instance type provides: if its launch " +
 				"template or a device plugin adds the resource, list it in spec.extraResources of " +
 				"Provisioner default"}},

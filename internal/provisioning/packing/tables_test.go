@@ -260,7 +260,7 @@ func TestPack(t *testing.T) {
 			says:  []string{"a0 needs more than the remaining limits of Provisioner default: limits.cpu is 2"},
 		},
 		{
-			reason:  "nobody is there to go to",
+			reason:  "no pod matches the affinity",
 			problem: packing.Problem{Pods: replicas(1, "a", packtest.Together(corev1.LabelHostname, packtest.Selector("app", "b")))},
 			says: []string{"a0 has an anti-affinity to pods that every new node would run, or an affinity to " +
 				"pods whose nodes have no room for it"},
@@ -380,7 +380,7 @@ func TestPack(t *testing.T) {
 				"pods whose nodes have no room for it"},
 		},
 		{
-			reason: "a daemon of an architecture keeps nobody from the other",
+			reason: "a daemon of one architecture keeps no pod from the other",
 			problem: packing.Problem{
 				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) {
 					p.Daemons = []*corev1.Pod{packtest.Pod("agent", packtest.Labeled("app", "agent"), packtest.Selects(corev1.LabelArchStable, "arm64")).Pod}

@@ -60,7 +60,7 @@ func TestChoose(t *testing.T) {
 		{"one is being replaced", "a=marked b=", 1, ""},
 		{"one more may be", "a=marked b= c=", 2, "b"},
 		{"those that end already, and that do not take pods yet, are passed by", "a=ending b=coming c=", 1, "c"},
-		{"what somebody else asked for takes no part of the budget", "a=asked b=", 1, "a"},
+		{"what a user asked for takes no part of the budget", "a=asked b=", 1, "a"},
 	} {
 		var nodes []provisioningv1.ProvisionedNode
 		for _, text := range strings.Fields(row.nodes) {

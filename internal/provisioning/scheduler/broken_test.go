@@ -24,10 +24,10 @@ func TestTemplatesThatNameWhatDoesNotExist(t *testing.T) {
 		reason, says string
 		data         ec2types.RequestLaunchTemplateData
 	}{
-		{"key pair", "InvalidKeyPair.NotFound", ec2types.RequestLaunchTemplateData{KeyName: ptr.To("nobody")}},
+		{"key pair", "InvalidKeyPair.NotFound", ec2types.RequestLaunchTemplateData{KeyName: ptr.To("missing")}},
 		{"security group", "sg-0123456789abcdef0", ec2types.RequestLaunchTemplateData{SecurityGroupIds: []string{"sg-0123456789abcdef0"}}},
-		{"instance profile", "nobody", ec2types.RequestLaunchTemplateData{IamInstanceProfile: &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: ptr.To("nobody")}}},
-		{"placement group", "InvalidPlacementGroup.Unknown", ec2types.RequestLaunchTemplateData{Placement: &ec2types.LaunchTemplatePlacementRequest{GroupName: ptr.To("nobody")}}},
+		{"instance profile", "missing", ec2types.RequestLaunchTemplateData{IamInstanceProfile: &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: ptr.To("missing")}}},
+		{"placement group", "InvalidPlacementGroup.Unknown", ec2types.RequestLaunchTemplateData{Placement: &ec2types.LaunchTemplatePlacementRequest{GroupName: ptr.To("missing")}}},
 		{"snapshot", "snap-0123456789abcdef0", ec2types.RequestLaunchTemplateData{BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{
 			{DeviceName: ptr.To("/dev/sdf"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{SnapshotId: ptr.To("snap-0123456789abcdef0")}},
 		}}},

@@ -10,9 +10,9 @@
 // minute.
 //
 // Schedulers from Kubernetes 1.35 on keep the place of a pod whose status.nominatedNodeName is set,
-// whoever wrote it. The field is written once the pod's Node has registered, because a failed
-// attempt to schedule the pod removes an earlier value. A value that the scheduler wrote is never
-// replaced.
+// regardless of which component set it. The field is written once the pod's Node has registered,
+// because a failed attempt to schedule the pod removes an earlier value. A value that the scheduler
+// wrote is never replaced.
 package scheduler
 
 import (

@@ -23,7 +23,7 @@ func broken(w *provisioningtest.World) {
 	w.Helper()
 	id := w.Template("broken", profile)
 	_, err := w.EC2.CreateLaunchTemplateVersion(w.Context(), &ec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateId: &id, SourceVersion: ptr.To("1"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{KeyName: ptr.To("nobody-has-it")},
+		LaunchTemplateId: &id, SourceVersion: ptr.To("1"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{KeyName: ptr.To("missing-key-pair")},
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -35,7 +35,7 @@ func broken(w *provisioningtest.World) {
 
 func mend(w *provisioningtest.World) {
 	w.Helper()
-	if _, err := w.EC2.CreateKeyPair(w.Context(), &ec2.CreateKeyPairInput{KeyName: ptr.To("nobody-has-it")}); err != nil {
+	if _, err := w.EC2.CreateKeyPair(w.Context(), &ec2.CreateKeyPairInput{KeyName: ptr.To("missing-key-pair")}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -49,11 +49,11 @@ func readiness(w *provisioningtest.World, provisioner string) (ready bool, reaso
 	return condition.Status == metav1.ConditionTrue, condition.Reason
 }
 
-// TestRefusedTemplateKeepsNobodyElse holds that a launch template that names a key pair which does
-// not exist launches nothing, which a dry run finds out before any launch. Its Provisioner and its
-// pods say so, other Provisioners launch the same instance types as before, and within seconds
-// after the key pair exists its nodes are launched.
-func TestRefusedTemplateKeepsNobodyElse(t *testing.T) {
+// TestRefusedTemplateAffectsNoOtherProvisioner holds that a launch template with a key pair that
+// does not exist launches nothing, and that a dry run reveals this before any launch. Its
+// Provisioner and its pods report the failure, other Provisioners launch the same instance types as
+// before, and its nodes are launched within seconds after the key pair is created.
+func TestRefusedTemplateAffectsNoOtherProvisioner(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
 	broken(w)
@@ -65,7 +65,7 @@ func TestRefusedTemplateKeepsNobodyElse(t *testing.T) {
 	if got := len(w.Instances()); got != 1 || w.Calls("CreateFleet") != 1 {
 		t.Errorf("%d instances run after %d launches; events are %q", got, w.Calls("CreateFleet"), w.Events())
 	}
-	if told := w.Told("NoNodeLaunched one:", "nobody-has-it"); len(told) != 1 {
+	if told := w.Told("NoNodeLaunched one:", "missing-key-pair"); len(told) != 1 {
 		t.Errorf("the pod is told %q", w.Events())
 	}
 	if ready, reason := readiness(w, "a-broken"); ready || reason != provisioningv1.TemplateUnusableReason {

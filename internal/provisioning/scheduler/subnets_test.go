@@ -334,7 +334,7 @@ func TestNextProvisioner(t *testing.T) {
 			spec.InstanceTypes = []string{"c5.large"}
 		}},
 		{"a sound launch template", "", func(w *provisioningtest.World, spec *provisioningv1.ProvisionerSpec) {
-			changed(w, "broken", &ec2types.RequestLaunchTemplateData{KeyName: ptr.To("nobody")})
+			changed(w, "broken", &ec2types.RequestLaunchTemplateData{KeyName: ptr.To("missing")})
 			from("broken", "m5.large")(spec)
 		}},
 		{"a type with a feature", "", func(w *provisioningtest.World, spec *provisioningv1.ProvisionerSpec) {

@@ -54,7 +54,7 @@ func TestOffers(t *testing.T) {
 		{"and not of Neuron", true, []string{"nvidia.com/gpu"}, "aws.amazon.com/neuron", false},
 		{"no image has the driver of AMD", true, nil, "amd.com/gpu", false},
 		{"what an agent offers needs no driver", true, nil, "example.com/licenses", true},
-		{"nobody knows what the image of a user has", false, nil, "nvidia.com/gpu", true},
+		{"what a user's image contains is unknown", false, nil, "nvidia.com/gpu", true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// decodings holds stored objects as they were decoded, so that an object is decoded once, whoever
-// reads it: to decode takes several times as long as to copy. A stored object is never changed.
+// decodings caches decoded objects, so that each stored object is decoded once for all readers:
+// decoding takes several times as long as copying. A stored object never changes.
 type decodings struct {
 	mu    sync.Mutex
 	known map[decoding]runtime.Object

@@ -66,7 +66,7 @@ func TestChoose(t *testing.T) {
 		{reason: "of equal ones the smallest id", want: "a1", all: []Candidate{in("b1", "b", 5, 1), in("a1", "a", 5, 1)}},
 		{reason: "an unhealthy instance that is protected stays", want: "b1",
 			all: []Candidate{in("a1", "a", 50, 1, protect, func(c *Candidate) { c.Unhealthy = true }), in("b1", "b", 5, 1)}},
-		{reason: "nobody if all are protected", all: []Candidate{in("a1", "a", 50, 1, protect)}},
+		{reason: "no instance if all are protected", all: []Candidate{in("a1", "a", 50, 1, protect)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

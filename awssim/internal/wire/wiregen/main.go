@@ -31,7 +31,7 @@ func main() {
 		os.Exit(1)
 	}
 	for name, content := range files {
-		if err := os.WriteFile(name, content, 0o644); err != nil { //nolint:gosec // source code is for everybody to read
+		if err := os.WriteFile(name, content, 0o644); err != nil { //nolint:gosec // all users may read source code
 			fmt.Fprintln(os.Stderr, "wiregen:", err)
 			os.Exit(1)
 		}
