@@ -227,8 +227,7 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 		return Plan{}, err
 	}
 	var done []Done
-	deleting := pass.Object.GetDeletionTimestamp() != nil
-	current := false // whether the API server has confirmed in this pass what the cache shows
+	confirmed := false
 	for range mostRounds {
 		object, plan, err := c.decide(ctx, pass, done)
 		if err != nil {
@@ -238,20 +237,12 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 		if err != nil {
 			return Plan{}, err
 		}
-		if deleting && !current && (step != nil || plan.changesObject()) {
-			if current, err = c.confirm(ctx, pass.Object); err != nil || !current {
-				return Plan{Again: cacheBehind}, err
-			}
-		}
-		read := pass.Object.GetResourceVersion()
-		if err := c.hold(ctx, pass.Object, plan, step != nil || plan.Hold); err != nil {
+		confirmed, err = c.prepare(ctx, pass.Object, plan, step, confirmed)
+		switch {
+		case errors.Is(err, errCacheBehind):
+			return Plan{Again: cacheBehind}, nil
+		case err != nil:
 			return Plan{}, err
-		}
-		current = current || pass.Object.GetResourceVersion() != read
-		if step != nil && creates(*step) && !current {
-			if current, err = c.confirm(ctx, pass.Object); err != nil || !current {
-				return Plan{Again: cacheBehind}, err
-			}
 		}
 		if step == nil {
 			return plan, c.finish(ctx, pass.Object, object, plan, done)
@@ -263,6 +254,30 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 		done = append(done, Done{Step: *step, Err: err})
 	}
 	return Plan{}, fmt.Errorf("deciding: no end after %d actions, the last %s", len(done), done[len(done)-1].Action)
+}
+
+// prepare puts on the object what must be there before a step, and confirms what the cache shows of the
+// object if the step needs that. Confirmed is whether the API server has done so in this pass; prepare
+// returns whether it has now. The error is errCacheBehind if the API server shows otherwise.
+func (c *Controller[T, S, M]) prepare(ctx context.Context, object T, plan Plan, step *Step, confirmed bool) (bool, error) {
+	if object.GetDeletionTimestamp() != nil && !confirmed && (step != nil || plan.changesObject()) {
+		if err := c.confirm(ctx, object); err != nil {
+			return false, err
+		}
+		confirmed = true
+	}
+	read := object.GetResourceVersion()
+	if err := c.hold(ctx, object, plan, step != nil || plan.Hold); err != nil {
+		return false, err
+	}
+	if confirmed || object.GetResourceVersion() != read { // a write succeeds only for the object that was read
+		return true, nil
+	}
+	if step != nil && creates(*step) {
+		err := c.confirm(ctx, object)
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // endsPass reports whether nothing more can be decided after an action failed with err: the object
@@ -403,22 +418,25 @@ func creates(step Step) bool {
 	return is
 }
 
-// confirm reports whether the object, which was read from a cache, still exists, and is being deleted
-// or not as the cache shows. A manager that starts on an old list sees objects that are gone: what it
-// creates for one of them would never be deleted. It also sees the deletion of an object that another
-// of the same name has taken the place of since, and resources outside of Kubernetes are found by that
-// name.
-func (c *Controller[T, S, M]) confirm(ctx context.Context, object T) (bool, error) {
+// errCacheBehind says that an object is not as the cache shows it.
+var errCacheBehind = errors.New("the cache is behind")
+
+// confirm returns nil if the object, which was read from a cache, still exists, and is being deleted or
+// not as the cache shows. Otherwise it returns errCacheBehind. A manager that starts on an old list sees
+// objects that are gone: what it creates for one of them would never be deleted. It also sees the
+// deletion of an object that another of the same name has taken the place of since, and resources
+// outside of Kubernetes are found by that name.
+func (c *Controller[T, S, M]) confirm(ctx context.Context, object T) error {
 	present := c.Empty.DeepCopyObject().(T)
 	err := c.Live.Get(ctx, client.ObjectKeyFromObject(object), present)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("confirming that the cache shows %s as it is: %w", object.GetName(), err)
+		return fmt.Errorf("confirming that the cache shows %s as it is: %w", object.GetName(), err)
 	}
 	if err != nil || present.GetUID() != object.GetUID() || (present.GetDeletionTimestamp() == nil) != (object.GetDeletionTimestamp() == nil) {
 		log.FromContext(ctx).Info("The cache is behind: the object has been deleted since, and nothing is created or deleted for it", "uid", object.GetUID())
-		return false, nil
+		return errCacheBehind
 	}
-	return true, nil
+	return nil
 }
 
 // observe has the kind observe, in a span of its own.
