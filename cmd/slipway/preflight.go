@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -125,7 +126,7 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 	if !slices.Contains([]string{"table", "json", "yaml"}, f.output) {
 		return preflight.Identity{}, fmt.Errorf("--output is %q, and must be table, json, or yaml", f.output)
 	}
-	if parts := strings.SplitN(f.roleARN, ":", 6); f.roleARN != "" && (len(parts) < 6 || parts[2] != "iam" || !strings.HasPrefix(parts[5], "role/")) {
+	if role, err := arn.Parse(f.roleARN); f.roleARN != "" && (err != nil || role.Service != "iam" || !strings.HasPrefix(role.Resource, "role/")) {
 		return preflight.Identity{}, fmt.Errorf("--role-arn is %q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", f.roleARN)
 	}
 	features, err := f.policy.selected()

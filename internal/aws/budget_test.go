@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -71,13 +70,11 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	t.Parallel()
 	clock := stoppedClock()
 	b := newBudget(clock, Limits{"ec2:*": {Burst: 2, PerSecond: 2}})
-	newcomers := 0
-	waits := func(n int) []time.Duration {
+	waits := func(names ...string) []time.Duration {
 		var all []time.Duration
-		for range n {
-			newcomers++
+		for _, name := range names {
 			var wait time.Duration
-			if throttled, ok := asThrottled(b.take("ec2", "CreateTags", caller{name: strconv.Itoa(newcomers), pass: &pass{}})); ok {
+			if throttled, ok := asThrottled(b.take("ec2", "CreateTags", caller{name: name, pass: &pass{}})); ok {
 				wait = throttled.RetryAfter
 			}
 			all = append(all, wait)
@@ -85,14 +82,18 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 		return all
 	}
 	want := []time.Duration{0, 0, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond}
-	if diff := cmp.Diff(want, waits(5)); diff != "" {
+	if diff := cmp.Diff(want, waits("a", "b", "c", "d", "e")); diff != "" {
 		t.Errorf("five at once (-want +got):\n%s", diff)
 	}
 	if err := b.take("ec2", "DeleteTags", caller{pass: &pass{}}); err != nil {
 		t.Errorf("another action has its own bucket: %v", err)
 	}
+	clock.SetTime(clock.Now().Add(time.Second))
+	if diff := cmp.Diff([]time.Duration{0, 0}, waits("c", "d")); diff != "" {
+		t.Errorf("a second later (-want +got):\n%s", diff)
+	}
 	clock.SetTime(clock.Now().Add(time.Hour))
-	if diff := cmp.Diff(want, waits(5)); diff != "" {
+	if diff := cmp.Diff(want, waits("a", "b", "c", "d", "e")); diff != "" {
 		t.Errorf("rested, it is as new (-want +got):\n%s", diff)
 	}
 }

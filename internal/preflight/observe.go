@@ -223,15 +223,18 @@ func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
 			})
 		}
 	}
+	ofCAPA := func(configuration, webhook string, rules []admissionv1.RuleWithOperations) {
+		if concernsPools(rules) {
+			cluster.CAPAHooks = append(cluster.CAPAHooks, configuration+"/"+webhook)
+		}
+	}
 	validating, err := k.validating(ctx, capaProvider, "capa-validating-webhook-configuration")
 	if err != nil {
 		return err
 	}
 	for _, configuration := range validating {
 		for _, webhook := range configuration.Webhooks {
-			if concernsPools(webhook.Rules) {
-				cluster.CAPAHooks = append(cluster.CAPAHooks, configuration.Name+"/"+webhook.Name)
-			}
+			ofCAPA(configuration.Name, webhook.Name, webhook.Rules)
 		}
 	}
 	mutating, err := k.mutating(ctx)
@@ -240,9 +243,7 @@ func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
 	}
 	for _, configuration := range mutating {
 		for _, webhook := range configuration.Webhooks {
-			if concernsPools(webhook.Rules) {
-				cluster.CAPAHooks = append(cluster.CAPAHooks, configuration.Name+"/"+webhook.Name)
-			}
+			ofCAPA(configuration.Name, webhook.Name, webhook.Rules)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -70,28 +72,20 @@ func observeQuota(ctx context.Context, client *aws.AutoScaling) Quota {
 	return Quota{Groups: *limits.NumberOfAutoScalingGroups, MaxGroups: *limits.MaxNumberOfAutoScalingGroups}
 }
 
-// arnParts is the number of parts of an ARN: arn, partition, service, region, account, resource.
-const arnParts = 6
-
 func observePermissions(ctx context.Context, client *aws.IAM, identity Identity, account Account) (Permissions, error) {
 	found := Permissions{Command: identity.Command, Principal: identity.RoleARN}
 	if found.Principal == "" {
 		found.Principal = principalOf(ctx, client, account.Caller)
 	}
-	parts := strings.SplitN(found.Principal, ":", arnParts)
-	if len(parts) < arnParts {
+	principal, err := arn.Parse(found.Principal)
+	if err != nil {
 		found.Principal = ""
-		return found, nil
+		return found, nil //nolint:nilerr // the finding says that it is neither a user nor a role
 	}
 	scope := identity.Scope
-	for _, part := range []struct {
-		field *string
-		value string
-	}{{&scope.Partition, parts[1]}, {&scope.Account, parts[4]}, {&scope.Region, account.Region}} {
-		if *part.field == "" {
-			*part.field = part.value
-		}
-	}
+	scope.Partition = cmp.Or(scope.Partition, principal.Partition)
+	scope.Account = cmp.Or(scope.Account, principal.AccountID)
+	scope.Region = cmp.Or(scope.Region, account.Region)
 	examples, err := permissions.Examples(scope, identity.Features...)
 	if err != nil {
 		return found, err
@@ -110,21 +104,22 @@ func observePermissions(ctx context.Context, client *aws.IAM, identity Identity,
 // principalOf returns the ARN of the user or role behind a caller, or "" if it is neither. The ARN of a
 // session does not have the path of its role.
 func principalOf(ctx context.Context, client *aws.IAM, caller string) string {
-	parts := strings.SplitN(caller, ":", arnParts)
-	if len(parts) < arnParts {
+	parsed, err := arn.Parse(caller)
+	if err != nil {
 		return ""
 	}
-	kind, name, _ := strings.Cut(parts[5], "/")
+	kind, name, _ := strings.Cut(parsed.Resource, "/")
 	switch {
-	case parts[2] == "iam" && kind == "user":
+	case parsed.Service == "iam" && kind == "user":
 		return caller
-	case parts[2] == "sts" && kind == "assumed-role":
+	case parsed.Service == "sts" && kind == "assumed-role":
 		name, _, _ = strings.Cut(name, "/")
 		output, err := client.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 		if err == nil && output.Role != nil && output.Role.Arn != nil {
 			return *output.Role.Arn
 		}
-		return "arn:" + parts[1] + ":iam::" + parts[4] + ":role/" + name // most roles have no path
+		role := arn.ARN{Partition: parsed.Partition, Service: "iam", AccountID: parsed.AccountID, Resource: "role/" + name}
+		return role.String() // most roles have no path
 	default:
 		return ""
 	}
