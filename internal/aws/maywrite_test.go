@@ -99,16 +99,16 @@ func TestActionsThatChangeNothing(t *testing.T) {
 			for _, verb := range verbs {
 				known = known || strings.HasPrefix(action, verb)
 			}
-			if changes(action) != known {
-				t.Errorf("%s is classed as a write: %t", action, changes(action))
+			if Changes(action) != known {
+				t.Errorf("%s is classed as a write: %t", action, Changes(action))
 			}
-			counted[changes(action)]++
+			counted[Changes(action)]++
 		}
 	}
 	if counted[true] < 20 || counted[false] < 20 {
 		t.Errorf("actions that write and that read: %v", counted)
 	}
-	if !changes("Frobnicate") {
+	if !Changes("Frobnicate") {
 		t.Error("an action of an unknown verb is classed as one that changes nothing")
 	}
 }

@@ -97,8 +97,8 @@ func (c *callMiddleware) attempt(
 // and credentials to read with come of it.
 var readPrefixes = []string{"Describe", "Get", "List", "Head", "AssumeRole", "Simulate"}
 
-// changes reports whether an action may change something. One that is not known to change nothing may.
-func changes(action string) bool {
+// Changes reports whether an action may change something. One that is not known to change nothing may.
+func Changes(action string) bool {
 	return !slices.ContainsFunc(readPrefixes, func(prefix string) bool { return strings.HasPrefix(action, prefix) })
 }
 
@@ -115,7 +115,7 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 func (c *callMiddleware) hold(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	if _, action := called(ctx); c.mayWrite != nil && changes(action) {
+	if _, action := called(ctx); c.mayWrite != nil && Changes(action) {
 		if err := c.mayWrite(); err != nil {
 			return middleware.DeserializeOutput{}, middleware.Metadata{}, &NotSentError{Err: err}
 		}

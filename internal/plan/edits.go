@@ -1,0 +1,288 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// edit is an object before and after an edit.
+type edit struct {
+	// Before is nil for an object that is created.
+	before, after *unstructured.Unstructured
+	// only restricts the edit to one field; nil for all of them.
+	only *field
+}
+
+// field is a leaf of an object's spec, labels, or annotations.
+type field struct {
+	path     []string
+	old, new any
+}
+
+// target is a pool that is planned.
+type target struct {
+	kind string
+	name client.ObjectKey
+}
+
+// compare reads the objects as they are.
+func (p *Planner) compare(ctx context.Context, edited []client.Object) ([]edit, error) {
+	var edits []edit
+	for _, object := range edited {
+		after, err := p.unstructured(object)
+		if err != nil {
+			return nil, err
+		}
+		typed, err := p.Kinds.Scheme().New(after.GroupVersionKind())
+		if err != nil {
+			return nil, fmt.Errorf("planning an edit of %s %q: %w", after.GetKind(), after.GetName(), err)
+		}
+		present := typed.(client.Object)
+		err = p.Cluster.Get(ctx, client.ObjectKeyFromObject(after), present)
+		switch {
+		case apierrors.IsNotFound(err):
+			edits = append(edits, edit{after: after})
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("reading %s %q: %w", after.GetKind(), after.GetName(), err)
+		}
+		before, err := p.unstructured(present)
+		if err != nil {
+			return nil, err
+		}
+		edits = append(edits, edit{before: before, after: after})
+	}
+	return edits, nil
+}
+
+// unstructured returns an object with its kind.
+func (p *Planner) unstructured(object client.Object) (*unstructured.Unstructured, error) {
+	gvk := object.GetObjectKind().GroupVersionKind()
+	if gvk.Kind == "" {
+		kinds, _, err := p.Kinds.Scheme().ObjectKinds(object)
+		if err != nil {
+			return nil, fmt.Errorf("planning an edit of %q: %w", object.GetName(), err)
+		}
+		gvk = kinds[0]
+	}
+	contents, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %q: %w", gvk.Kind, object.GetName(), err)
+	}
+	result := &unstructured.Unstructured{Object: contents}
+	result.SetGroupVersionKind(gvk)
+	return result, nil
+}
+
+// targets returns the pools that an edit may affect, in the order of the edit and of their names.
+func (p *Planner) targets(ctx context.Context, edits []edit) ([]target, error) {
+	var found []target
+	add := func(name client.ObjectKey) {
+		one := target{kind: "AWSMachinePool", name: name}
+		if !slices.Contains(found, one) {
+			found = append(found, one)
+		}
+	}
+	for _, edit := range edits {
+		key := client.ObjectKeyFromObject(edit.after)
+		switch edit.after.GetKind() {
+		case "AWSMachinePool":
+			add(key)
+		case "MachinePool":
+			kind, _, _ := unstructured.NestedString(edit.after.Object, "spec", "template", "spec", "infrastructureRef", "kind")
+			name, _, _ := unstructured.NestedString(edit.after.Object, "spec", "template", "spec", "infrastructureRef", "name")
+			if kind == "AWSMachinePool" && name != "" {
+				add(client.ObjectKey{Namespace: key.Namespace, Name: name})
+			}
+		case "AWSLaunchConfig", "AWSLaunchConfigTemplate":
+			pools := &infrav1.AWSMachinePoolList{}
+			if err := p.Cluster.List(ctx, pools, client.InNamespace(key.Namespace)); err != nil {
+				return nil, fmt.Errorf("listing the pools that %s %q may affect: %w", edit.after.GetKind(), key.Name, err)
+			}
+			for i := range pools.Items {
+				if refersTo(&pools.Items[i], edit.after.GetKind(), key.Name) {
+					add(client.ObjectKeyFromObject(&pools.Items[i]))
+				}
+			}
+		default:
+			return nil, fmt.Errorf("%s %q cannot be planned: plan edits of AWSMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate", edit.after.GetKind(), key.Name)
+		}
+	}
+	return found, nil
+}
+
+// refersTo reports whether a pool launches from a launch config, or a template of one.
+func refersTo(pool *infrav1.AWSMachinePool, kind, name string) bool {
+	if kind == "AWSLaunchConfig" {
+		return pool.Spec.LaunchConfigRef != nil && pool.Spec.LaunchConfigRef.Name == name
+	}
+	return pool.Spec.LaunchConfigTemplateRef != nil && pool.Spec.LaunchConfigTemplateRef.Name == name
+}
+
+// apply makes the edits in a world.
+func (w *world) apply(ctx context.Context, edits []edit) error {
+	for _, edit := range edits {
+		if err := w.applyOne(ctx, edit); err != nil {
+			return fmt.Errorf("applying the edit of %s %q: %w", edit.after.GetKind(), edit.after.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (w *world) applyOne(ctx context.Context, edit edit) error {
+	if edit.before == nil {
+		created := edit.after.DeepCopy()
+		created.SetResourceVersion("")
+		return w.cluster.Create(ctx, created)
+	}
+	typed, err := w.cluster.Scheme().New(edit.after.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKeyFromObject(edit.after)
+	if err := w.cluster.Get(ctx, key, typed.(client.Object)); err != nil {
+		return err
+	}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(edit.after.GroupVersionKind())
+	if err := w.cluster.Client.Get(ctx, key, stored); err != nil {
+		return err
+	}
+	if edit.only != nil {
+		if err := edit.only.set(stored); err != nil {
+			return err
+		}
+	} else {
+		stored.Object["spec"] = edit.after.Object["spec"]
+		stored.SetLabels(edit.after.GetLabels())
+		stored.SetAnnotations(edit.after.GetAnnotations())
+	}
+	return w.cluster.Client.Update(ctx, stored)
+}
+
+// own makes the MachinePool of a new pool its owner, as Cluster API does.
+func (w *world) own(ctx context.Context, name client.ObjectKey) error {
+	pool := &infrav1.AWSMachinePool{}
+	if err := w.cluster.Get(ctx, name, pool); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(pool.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == "MachinePool" }) {
+		return nil
+	}
+	machinePools := &clusterv1.MachinePoolList{}
+	if err := w.cluster.List(ctx, machinePools, client.InNamespace(name.Namespace)); err != nil {
+		return fmt.Errorf("finding the MachinePool: %w", err)
+	}
+	for i := range machinePools.Items {
+		owner := &machinePools.Items[i]
+		if reference := owner.Spec.Template.Spec.InfrastructureRef; reference.Kind != "AWSMachinePool" || reference.Name != name.Name {
+			continue
+		}
+		pool.OwnerReferences = append(pool.OwnerReferences, metav1.OwnerReference{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		})
+		labels := maps.Clone(pool.Labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[clusterv1.ClusterNameLabel] = owner.Spec.ClusterName
+		pool.Labels = labels
+		return w.cluster.Update(ctx, pool)
+	}
+	return nil
+}
+
+// fields returns the leaves that an edit changes.
+func (e edit) fields() []field {
+	var before map[string]any
+	if e.before != nil {
+		before = editable(e.before)
+	}
+	return differences(nil, before, editable(e.after))
+}
+
+// editable returns the parts of an object that a user edits.
+func editable(object *unstructured.Unstructured) map[string]any {
+	metadata := map[string]any{}
+	if labels := object.GetLabels(); len(labels) > 0 {
+		metadata["labels"] = toAny(labels)
+	}
+	if annotations := object.GetAnnotations(); len(annotations) > 0 {
+		metadata["annotations"] = toAny(annotations)
+	}
+	return map[string]any{"metadata": metadata, "spec": object.Object["spec"]}
+}
+
+func toAny(texts map[string]string) map[string]any {
+	values := map[string]any{}
+	for key, text := range texts {
+		values[key] = text
+	}
+	return values
+}
+
+// differences returns the leaves in which two values differ, in the order of their paths. A list is a
+// leaf unless both have as many items.
+func differences(path []string, before, after any) []field {
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	old, wasMap := before.(map[string]any)
+	now, isMap := after.(map[string]any)
+	if (wasMap || before == nil) && (isMap || after == nil) && (wasMap || isMap) {
+		keys := map[string]bool{}
+		for key := range old {
+			keys[key] = true
+		}
+		for key := range now {
+			keys[key] = true
+		}
+		var found []field
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			found = append(found, differences(append(slices.Clone(path), key), old[key], now[key])...)
+		}
+		return found
+	}
+	return []field{{path: path, old: before, new: after}}
+}
+
+// set sets a field of an object.
+func (f *field) set(object *unstructured.Unstructured) error {
+	if f.new == nil {
+		unstructured.RemoveNestedField(object.Object, f.path...)
+		return nil
+	}
+	return unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(f.new), f.path...)
+}
+
+// text returns a value as JSON, and a text as it is.
+func text(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	case bool:
+		return strconv.FormatBool(value)
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(encoded)
+}

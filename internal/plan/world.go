@@ -1,0 +1,225 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/drain"
+	"github.com/slipway-project/slipway/internal/forecast"
+	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/report"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+// world is what the controllers of one plan see: the management cluster and AWS, as their writes
+// would leave them.
+type world struct {
+	clock   *aheadClock
+	cluster *cluster
+	aws     *forecast.AWS
+	configs *launchconfig.Reconciler
+	pools   *machinepool.Controller
+	steps   []Step
+}
+
+// errPlan is the answer to a write that would reach AWS. The forecast answers all of them before.
+var errPlan = errors.New("a plan changes nothing in AWS")
+
+// newWorld returns a world in which nothing has been written.
+func (p *Planner) newWorld() *world {
+	clk := &aheadClock{WithTicker: p.Clock}
+	w := &world{clock: clk, aws: forecast.New(clk)}
+	w.cluster = newCluster(p.Cluster, apiserver.New(p.Kinds, clk, 0))
+	config := p.AWS.Copy()
+	config.APIOptions = append(config.APIOptions, w.aws.Install)
+	// A plan sends a few dozen requests at most.
+	sessions := aws.NewSessions(config, aws.WithClock(clk), aws.WithLimits(nil), aws.WithMayWrite(func() error { return errPlan }))
+	principals := &identity.Resolver{Reader: w.cluster, Secrets: w.cluster, SecretNamespace: p.SecretNamespace}
+	registry := clouds.NewRegistry(sessions, principals, clk, observe.DefaultIntervals)
+	reporter := report.Reporter{Recorder: noEvents{}}
+	w.configs = launchconfig.New(launchconfig.Options{
+		Client: w.cluster, Live: w.cluster, Watches: noWatches{}, Clouds: registry, Report: reporter, Clock: clk,
+	})
+	w.pools = machinepool.New(&machinepool.Kind{
+		Client: w.cluster, Live: w.cluster, Clouds: registry, Workloads: noWorkloads{}, Clock: clk,
+		Settings: machinepool.Settings{MachinePoolMachines: p.MachinePoolMachines},
+	}, reporter)
+	return w
+}
+
+const (
+	// mostRounds bounds how often the controllers of a plan run. A roll-out begins after some five
+	// rounds.
+	mostRounds = 40
+	// longestWait is for how long a plan lets time pass at once, and mostWaits how often in a row. The
+	// controllers wait for a moment after an edit. What they wait for longer is AWS.
+	longestWait = time.Minute
+	mostWaits   = 3
+)
+
+// run runs the controllers of a pool and of its launch config until they write nothing more, or a
+// roll-out has begun.
+func (w *world) run(ctx context.Context, pool types.NamespacedName) error {
+	ctx = reconcile.WithJournal(log.IntoContext(ctx, logr.Discard()), w.note)
+	waits := 0
+	for range mostRounds {
+		before := w.cluster.server.Version()
+		again, err := w.round(ctx, pool)
+		refresh, _ := w.aws.Refresh()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case w.cluster.server.Version() != before:
+			waits = 0
+		case refresh != nil || again == 0 || again > longestWait || waits == mostWaits:
+			return err
+		default:
+			waits++
+			w.clock.advance(again)
+		}
+	}
+	return fmt.Errorf("the controllers still write after %d rounds", mostRounds)
+}
+
+// round reconciles the launch config of a pool, and the pool. It returns when the first of them is to
+// be reconciled again, zero for not by itself.
+func (w *world) round(ctx context.Context, pool types.NamespacedName) (time.Duration, error) {
+	var again time.Duration
+	var failure error
+	reconcile := func(reconciler ctrlreconcile.Reconciler, name types.NamespacedName) {
+		result, err := reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: name})
+		failure = errors.Join(failure, err)
+		if after := result.RequeueAfter; after > 0 && (again == 0 || after < again) {
+			again = after
+		}
+	}
+	config, err := w.configOf(ctx, pool)
+	if err != nil {
+		return 0, err
+	}
+	if config != nil {
+		reconcile(w.configs, *config)
+	}
+	reconcile(w.pools, pool)
+	return again, failure
+}
+
+// configOf returns the launch config of a pool: the one that it refers to, or its own; nil if there
+// is none.
+func (w *world) configOf(ctx context.Context, name types.NamespacedName) (*types.NamespacedName, error) {
+	pool := &infrav1.AWSMachinePool{}
+	if err := w.cluster.Get(ctx, name, pool); err != nil {
+		return nil, err
+	}
+	if reference := pool.Spec.LaunchConfigRef; reference != nil {
+		return &types.NamespacedName{Namespace: name.Namespace, Name: reference.Name}, nil
+	}
+	configs := &infrav1.AWSLaunchConfigList{}
+	if err := w.cluster.List(ctx, configs, client.InNamespace(name.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing launch configs: %w", err)
+	}
+	for i := range configs.Items {
+		if controls(pool, &configs.Items[i]) {
+			return ptr.To(client.ObjectKeyFromObject(&configs.Items[i])), nil
+		}
+	}
+	return nil, nil
+}
+
+// controls reports whether a pool is the owner of a launch config.
+func controls(pool, config client.Object) bool {
+	for _, owner := range config.GetOwnerReferences() {
+		if owner.UID == pool.GetUID() {
+			return true
+		}
+	}
+	return false
+}
+
+// note adds an action that changed AWS to the steps.
+func (w *world) note(object reconcile.Object, done reconcile.Done) {
+	calls := w.aws.Calls()
+	for _, step := range w.steps {
+		calls = calls[len(step.Calls):]
+	}
+	if len(calls) == 0 {
+		return
+	}
+	step := Step{Object: nameOf(w.cluster.Client, object), Action: done.Action.String(), Reason: done.Reason}
+	for _, call := range calls {
+		step.Calls = append(step.Calls, call.String())
+	}
+	if replaces, is := done.Action.(reconcile.Replaces); is && done.Err == nil {
+		step.Replaces = replaces.Replaced()
+	}
+	w.steps = append(w.steps, step)
+}
+
+// nameOf returns the kind and the name of an object.
+func nameOf(c client.Client, object client.Object) string {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return object.GetName()
+	}
+	return gvk.Kind + "/" + object.GetName()
+}
+
+// aheadClock is ahead of another clock by the time that a plan let pass.
+type aheadClock struct {
+	clock.WithTicker
+	ahead atomic.Int64
+}
+
+// Now implements clock.PassiveClock.
+func (c *aheadClock) Now() time.Time { return c.WithTicker.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Since implements clock.PassiveClock.
+func (c *aheadClock) Since(moment time.Time) time.Duration { return c.Now().Sub(moment) }
+
+func (c *aheadClock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
+
+// noEvents records no events.
+type noEvents struct{}
+
+// Eventf implements events.EventRecorder.
+func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// noWatches implements launchconfig.SecretWatcher for a process in which nothing changes.
+type noWatches struct{}
+
+// Watch implements launchconfig.SecretWatcher.
+func (noWatches) Watch(types.NamespacedName, types.NamespacedName) {}
+
+// Read implements launchconfig.SecretWatcher.
+func (noWatches) Read(types.NamespacedName, string) {}
+
+// Forget implements launchconfig.SecretWatcher.
+func (noWatches) Forget(types.NamespacedName) {}
+
+// noWorkloads implements machinepool.Workloads. A plan drains no node.
+type noWorkloads struct{}
+
+// Client implements machinepool.Workloads.
+func (noWorkloads) Client(context.Context, types.NamespacedName) (drain.API, error) {
+	return nil, errPlan
+}
