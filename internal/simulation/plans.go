@@ -73,7 +73,7 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 			w.trace.detail("plan: problem %s: %s", problem.Reason, problem.Message)
 		}
 	}
-	running, sent := o.facts.running(), len(w.sent)
+	running, sent, newest := o.facts.running(), len(w.sent), o.newestVersion()
 	o.facts.surplus += int(max(0, replicas-*machinePool.Spec.Replicas))
 	for _, object := range []client.Object{machinePool, pool} {
 		if err := w.user.Update(ctx, object); err != nil {
@@ -84,7 +84,27 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 		return err
 	}
 	o.comparePlan(made, running, int(max(0, replicas-*machinePool.Spec.Replicas)), w.sent[sent:])
+	created := 0
+	for _, pool := range made.Pools {
+		for _, step := range pool.Steps {
+			if slices.Contains(step.Calls, "ec2:CreateLaunchTemplateVersion") {
+				created++
+			}
+		}
+	}
+	if after := o.newestVersion(); after != newest+int64(created) {
+		o.violate(PlansComeTrue, "the plan creates %d versions, and the newest was %d and is %d", created, newest, after)
+	}
 	return nil
+}
+
+// newestVersion returns the number of the newest version of the pool's template.
+func (o *observer) newestVersion() int64 {
+	var newest int64
+	for _, template := range o.aws.ownedTemplates() {
+		newest = max(newest, *template.LatestVersionNumber)
+	}
+	return newest
 }
 
 // planner returns a planner that reads the API server and AWS as they are.
@@ -98,8 +118,12 @@ func (w *World) planner() *plan.Planner {
 	}
 }
 
-// afterwards are the calls by which a roll-out that has begun goes on.
-var afterwards = []string{"CompleteLifecycleAction", "RecordLifecycleActionHeartbeat", "DeleteLaunchTemplateVersions", "SetInstanceProtection"}
+// uncounted are the calls by which a roll-out that has begun goes on, and the call that creates a
+// version. EC2 may answer the latter with a version that was deleted since, and the process then
+// repeats it.
+var uncounted = []string{
+	"CompleteLifecycleAction", "RecordLifecycleActionHeartbeat", "DeleteLaunchTemplateVersions", "SetInstanceProtection", "CreateLaunchTemplateVersion",
+}
 
 // comparePlan compares a plan with which of the instances that ran have ended since, and with the
 // calls since. Surplus is how many instances the pool was asked to have fewer: which ones is for AWS
@@ -132,11 +156,11 @@ func (o *observer) comparePlan(made plan.Plan, running []string, surplus int, se
 	}
 }
 
-// counted counts calls by action, without those by which a roll-out goes on.
+// counted counts calls by action, without those that are uncounted.
 func counted(actions []string) map[string]int {
 	counts := map[string]int{}
 	for _, action := range actions {
-		if !slices.Contains(afterwards, action) {
+		if !slices.Contains(uncounted, action) {
 			counts[action]++
 		}
 	}
