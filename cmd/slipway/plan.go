@@ -1,0 +1,358 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/apitest"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+// exitChanges is the exit code of `slipway plan` if the edit changes something in AWS.
+const exitChanges = 2
+
+// planTimeout bounds a plan.
+const planTimeout = 5 * time.Minute
+
+// planFlags holds the flags of the command.
+type planFlags struct {
+	kubeconfig, kubeContext string
+	namespace, output       string
+	secretNamespace         string
+	files, set              []string
+	machines                bool
+}
+
+func newPlanCommand() *cobra.Command {
+	flags := &planFlags{}
+	command := &cobra.Command{
+		Use:   "plan [POOL] [--set PATH=VALUE | -f FILE]",
+		Short: "Show what an edit does to nodes before it is made",
+		Long: `Show what an edit does to nodes before it is made: which launch template versions are created, which
+instances are replaced and why, and what changes in place.
+
+The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
+they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
+the roll-out begins.
+
+Give the files that you would give to "kubectl apply", or the name of an AWSMachinePool with the fields to set. Objects of
+the kinds AWSMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned. AWSManagedMachinePools
+cannot be planned yet.
+
+The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if the edit is refused or would not succeed.`,
+		Example: `  slipway plan workers -n blue --set spec.awsLaunchTemplate.instanceType=m7i.large
+  slipway plan -f pool.yaml
+  kubectl kustomize overlays/production | slipway plan -f - -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: flags.run,
+	}
+	flags.bind(command.Flags())
+	return command
+}
+
+func (f *planFlags) bind(set *pflag.FlagSet) {
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the management cluster's kubeconfig")
+	set.StringVar(&f.kubeContext, "context", "", "context of the kubeconfig; its current context if empty")
+	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
+	set.StringVar(&f.secretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities, as for the manager")
+	set.BoolVar(&f.machines, "machine-pool-machines", false, "plan as a manager with this flag does")
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
+	set.StringArrayVar(&f.set, "set", nil, "field of the AWSMachinePool and its value in YAML, such as spec.maxSize=5; can be repeated")
+	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
+}
+
+func (f *planFlags) run(command *cobra.Command, args []string) error {
+	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
+	defer cancel()
+	if err := f.check(args); err != nil {
+		return err
+	}
+	cluster, err := f.connect(command.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	edited, err := f.edits(ctx, command.InOrStdin(), cluster, args)
+	if err != nil {
+		return err
+	}
+	planner, err := f.planner(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	made, err := planner.Plan(ctx, edited...)
+	if err != nil {
+		return err
+	}
+	if err := printPlan(command.OutOrStdout(), made, f.output); err != nil {
+		return fmt.Errorf("printing the plan: %w", err)
+	}
+	switch {
+	case made.Failed():
+		return errors.New("the edit would not succeed")
+	case !made.Empty():
+		return &exitError{code: exitChanges}
+	}
+	return nil
+}
+
+// check returns what is wrong with the flags.
+func (f *planFlags) check(args []string) error {
+	switch {
+	case f.output != "text" && f.output != "json" && f.output != "yaml":
+		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
+	case len(args) == 0 && len(f.files) == 0:
+		return errors.New("nothing to plan: give files with -f, or the name of an AWSMachinePool with --set")
+	case len(args) == 1 && len(f.files) > 0:
+		return errors.New("give either files with -f, or the name of an AWSMachinePool")
+	case len(args) == 0 && len(f.set) > 0:
+		return errors.New("--set needs the name of an AWSMachinePool")
+	}
+	return nil
+}
+
+// planCluster is the connection to the management cluster.
+type planCluster struct {
+	client.Client
+	namespace string
+}
+
+// connect finds the management cluster. Warnings of its API server are written to warnings.
+func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.kubeContext})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return planCluster{}, fmt.Errorf("finding the management cluster (by --kubeconfig, KUBECONFIG, the pod's service account or ~/.kube/config): %w", err)
+	}
+	config.Timeout, config.UserAgent, config.WarningHandler = requestTimeout, "slipway/"+version(), &warningPrinter{out: warnings}
+	config.QPS = -1 // client-go takes 0 for 5
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		return planCluster{}, err
+	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return planCluster{}, fmt.Errorf("building the scheme: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return planCluster{}, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	namespace := f.namespace
+	if namespace == "" {
+		if namespace, _, err = loader.Namespace(); err != nil {
+			return planCluster{}, fmt.Errorf("finding the namespace of the kubeconfig's context: %w", err)
+		}
+	}
+	return planCluster{Client: c, namespace: namespace}, nil
+}
+
+// warningPrinter prints each warning of the API server once.
+type warningPrinter struct {
+	out io.Writer
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warningPrinter) HandleWarningHeader(code int, _ string, message string) {
+	const miscellaneous = 299 // RFC 7234, 5.5.7; the only code that Kubernetes uses
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code != miscellaneous || message == "" || w.seen[message] {
+		return
+	}
+	if w.seen == nil {
+		w.seen = map[string]bool{}
+	}
+	w.seen[message] = true
+	fmt.Fprintln(w.out, "Warning:", printable(message))
+}
+
+// planner returns a planner with the definitions of the cluster.
+func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Planner, error) {
+	base, err := aws.LoadBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	definitions := apitest.Definitions{}
+	for _, name := range []string{"awsmachinepools", "awslaunchconfigs", "awslaunchconfigtemplates", "awsmachinepoolmachines"} {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		err := cluster.Get(ctx, client.ObjectKey{Name: name + "." + infrav1.GroupVersion.Group}, definition)
+		if err != nil {
+			return nil, fmt.Errorf("reading the CustomResourceDefinition of %s: %w", name, err)
+		}
+		definitions[definition.Spec.Names.Kind] = definition
+	}
+	return &plan.Planner{
+		Cluster: cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
+		SecretNamespace: f.secretNamespace, MachinePoolMachines: f.machines,
+	}, nil
+}
+
+// edits returns the edited objects as the API server would store them.
+func (f *planFlags) edits(ctx context.Context, in io.Reader, cluster planCluster, args []string) ([]client.Object, error) {
+	if len(args) == 1 {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(infrav1.GroupVersion.WithKind("AWSMachinePool"))
+		object.SetNamespace(cluster.namespace)
+		object.SetName(args[0])
+		patch, err := patchOf(f.set)
+		if err != nil {
+			return nil, err
+		}
+		if err := cluster.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
+			return nil, fmt.Errorf("trying the edit of AWSMachinePool %q: %w", args[0], err)
+		}
+		return []client.Object{object}, nil
+	}
+	var edited []client.Object
+	for _, name := range f.files {
+		objects, err := readObjects(in, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			applied, err := cluster.apply(ctx, object)
+			if err != nil {
+				return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
+			}
+			edited = append(edited, applied)
+		}
+	}
+	return edited, nil
+}
+
+// patchOf returns a merge patch that sets fields. Each is a path, an equals sign, and a value in YAML,
+// empty to remove the field.
+func patchOf(settings []string) ([]byte, error) {
+	patch := map[string]any{}
+	for _, setting := range settings {
+		path, text, found := strings.Cut(setting, "=")
+		if !found || path == "" {
+			return nil, fmt.Errorf("--set is %.100q, and must be a path and a value, such as spec.maxSize=5", setting)
+		}
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			return nil, fmt.Errorf("--set %s: reading the value: %w", path, err)
+		}
+		if err := unstructured.SetNestedField(patch, value, strings.Split(path, ".")...); err != nil {
+			return nil, fmt.Errorf("--set %s: %w", path, err)
+		}
+	}
+	return json.Marshal(patch)
+}
+
+// readObjects reads the objects of a file. Lists are taken apart.
+func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
+	data, err := io.ReadAll(in)
+	if name != "-" {
+		data, err = os.ReadFile(name) //nolint:gosec // the user names the file
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		case len(object.Object) == 0:
+			continue
+		case !object.IsList():
+			objects = append(objects, object)
+			continue
+		}
+		err = object.EachListItem(func(item runtime.Object) error {
+			objects = append(objects, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+}
+
+// apply tries an object as `kubectl apply` does, and returns it as the API server would store it.
+func (c planCluster) apply(ctx context.Context, object *unstructured.Unstructured) (client.Object, error) {
+	if namespaced, err := c.IsObjectNamespaced(object); err == nil && namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(c.namespace)
+	}
+	current := &unstructured.Unstructured{}
+	current.SetGroupVersionKind(object.GroupVersionKind())
+	err := c.Get(ctx, client.ObjectKeyFromObject(object), current)
+	if apierrors.IsNotFound(err) {
+		return object, c.Create(ctx, object, client.DryRunAll)
+	}
+	if err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("the management cluster has no such kind: %w", err)
+		}
+		return nil, err
+	}
+	modified, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	present, err := json.Marshal(current)
+	if err != nil {
+		return nil, err
+	}
+	// What was applied last and is not in the file any more is removed.
+	applied := []byte(current.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"])
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, modified, present)
+	if err != nil {
+		return nil, fmt.Errorf("computing the patch: %w", err)
+	}
+	return object, c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+}
+
+func printPlan(out io.Writer, made plan.Plan, format string) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(made)
+	case "yaml":
+		text, err := yaml.Marshal(made)
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
+	}
+	return plan.Print(out, made)
+}
