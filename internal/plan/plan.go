@@ -11,7 +11,6 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -34,8 +33,10 @@ const (
 	InPlace Effect = "changes in place"
 	// Nothing means that nothing changes in AWS.
 	Nothing Effect = "no effect"
-	// Together means that the change can be made only with others of the same edit.
+	// Together means that the effect of the change follows from others of the same edit.
 	Together Effect = "with the other changes"
+	// Fails means that the change keeps the pool from reaching its spec.
+	Fails Effect = "fails"
 )
 
 // Change is one field that an edit changes.
@@ -92,9 +93,12 @@ func (p Pool) Replaced() []string {
 	return replaced
 }
 
-// failed reports whether something is wrong. A roll-out that waits for approval is as it should be.
+// failed reports whether something is wrong. A roll-out that waits for a user by the pool's spec is as
+// it should be.
 func (p Pool) failed() bool {
-	return slices.ContainsFunc(p.Problems, func(problem Problem) bool { return problem.Condition != infrav1.RolloutApprovedCondition })
+	return slices.ContainsFunc(p.Problems, func(problem Problem) bool {
+		return problem.Condition != infrav1.RolloutApprovedCondition && problem.Reason != infrav1.RefreshDisabledReason && problem.Reason != infrav1.InstancesLeftReason
+	})
 }
 
 // Rollout is the pace of the replacement of instances.
@@ -164,14 +168,10 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Pools: []Pool{}, Changes: []Change{}}
-	for _, target := range targets {
-		pool, err := p.planPool(ctx, target, edits)
-		if err != nil {
-			return Plan{}, fmt.Errorf("planning %s %s: %w", target.kind, target.name, err)
-		}
-		plan.Pools = append(plan.Pools, pool)
+	pools, err := p.planPools(ctx, targets, edits)
+	if err != nil {
+		return Plan{}, err
 	}
-	plan.Changes, err = p.effects(ctx, targets, edits, plan)
-	return plan, err
+	changes, err := p.effects(ctx, targets, edits, pools)
+	return Plan{Pools: pools, Changes: changes}, err
 }

@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -49,74 +51,86 @@ var decisive = []string{
 	infrav1.LaunchTemplateReadyCondition, infrav1.RolloutApprovedCondition, infrav1.ASGReadyCondition, infrav1.AWSReachableCondition,
 }
 
+// leaving are the reasons of the condition RolledOut for which no refresh replaces instances.
+var leaving = []string{infrav1.RefreshStartFailedReason, infrav1.RefreshDisabledReason, infrav1.InstancesLeftReason}
+
 // problems returns what keeps an object from what its spec says.
 func problems(object string, conditions []metav1.Condition) []Problem {
 	var found []Problem
 	for _, condition := range conditions {
-		failed := condition.Type == infrav1.RolledOutCondition && condition.Reason == infrav1.RefreshStartFailedReason
-		if condition.Status == metav1.ConditionFalse && (failed || slices.Contains(decisive, condition.Type)) {
+		left := condition.Type == infrav1.RolledOutCondition && slices.Contains(leaving, condition.Reason)
+		if condition.Status == metav1.ConditionFalse && (left || slices.Contains(decisive, condition.Type)) {
 			found = append(found, Problem{Object: object, Condition: condition.Type, Reason: condition.Reason, Message: condition.Message})
 		}
 	}
 	return found
 }
 
-// effects returns what each change does by itself.
-func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, whole Plan) ([]Change, error) {
-	type one struct {
-		edit  edit
-		field field
-	}
-	var all []one
+// effects returns what each change does by itself: how the plan of it alone differs from what is done
+// without the edit. A change has no stronger effect than the edit as a whole.
+func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, whole []Pool) ([]Change, error) {
+	changes, alone := []Change{}, []edit{}
 	for _, edit := range edits {
 		for _, field := range edit.fields() {
-			all = append(all, one{edit, field})
+			changes = append(changes, Change{
+				Object: edit.after.GetKind() + "/" + edit.after.GetName(), Path: strings.Join(field.path, "."),
+				Old: text(field.old), New: text(field.new), Effect: Together,
+			})
+			one := edit
+			one.only = &field
+			alone = append(alone, one)
 		}
 	}
-	changes := []Change{}
-	for _, candidate := range all {
-		change := Change{
-			Object: candidate.edit.after.GetKind() + "/" + candidate.edit.after.GetName(), Path: strings.Join(candidate.field.path, "."),
-			Old: text(candidate.field.old), New: text(candidate.field.new), Effect: Together,
+	strongest, failed := effectOf(whole, nil), slices.ContainsFunc(whole, Pool.failed)
+	switch {
+	case strongest == Nothing && !failed:
+		for i := range changes {
+			changes[i].Effect = Nothing
 		}
+		return changes, nil
+	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:
+		return changes, nil
+	}
+	unedited, err := p.planPools(ctx, targets, nil)
+	if err != nil {
+		return changes, ctx.Err() // the pool may not exist yet
+	}
+	for i := range changes {
+		pools, err := p.planPools(ctx, targets, alone[i:i+1])
 		switch {
-		case len(all) == 1 || whole.Empty():
-			change.Effect = effectOf(whole.Pools)
-		case candidate.edit.before != nil && len(all) <= mostChanges:
-			alone := candidate.edit
-			alone.only = &candidate.field
-			effect, err := p.effect(ctx, targets, alone)
-			if err != nil {
-				return nil, err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err == nil && !slices.ContainsFunc(pools, Pool.failed):
+			changes[i].Effect = effectOf(pools, unedited)
+			if !failed {
+				changes[i].Effect = weaker(changes[i].Effect, strongest)
 			}
-			change.Effect = effect
+		case failed:
+			changes[i].Effect = Fails
 		}
-		changes = append(changes, change)
 	}
 	return changes, nil
 }
 
-// effect plans one change by itself. A change that is not valid by itself is made with the others.
-func (p *Planner) effect(ctx context.Context, targets []target, alone edit) (Effect, error) {
-	var pools []Pool
+// planPools plans all targets of an edit.
+func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit) ([]Pool, error) {
+	pools := make([]Pool, 0, len(targets))
 	for _, target := range targets {
-		planned, err := p.planPool(ctx, target, []edit{alone})
-		if ctx.Err() != nil {
-			return "", ctx.Err()
+		pool, err := p.planPool(ctx, target, edits)
+		if err != nil {
+			return nil, fmt.Errorf("planning %s %s: %w", target.kind, target.name, err)
 		}
-		if err != nil || planned.failed() {
-			return Together, nil //nolint:nilerr // the whole edit has been planned, and reports what is wrong
-		}
-		pools = append(pools, planned)
+		pools = append(pools, pool)
 	}
-	return effectOf(pools), nil
+	return pools, nil
 }
 
-// effectOf returns the strongest effect on some pools.
-func effectOf(pools []Pool) Effect {
+// effectOf returns the strongest effect on some pools, in addition to what is done for them anyway.
+func effectOf(pools, anyway []Pool) Effect {
 	effect := Nothing
-	for _, pool := range pools {
+	for i, pool := range pools {
 		switch {
+		case len(anyway) > i && reflect.DeepEqual(pool.Steps, anyway[i].Steps):
 		case len(pool.Replaced()) > 0:
 			return Replaces
 		case len(pool.Steps) > 0:
@@ -124,4 +138,14 @@ func effectOf(pools []Pool) Effect {
 		}
 	}
 	return effect
+}
+
+// weaker returns the weaker of two effects.
+func weaker(a, b Effect) Effect {
+	for _, effect := range []Effect{Nothing, InPlace} {
+		if a == effect || b == effect {
+			return effect
+		}
+	}
+	return Replaces
 }

@@ -82,8 +82,8 @@ func (p *printer) pool(pool Pool) {
 		p.printf("  Replaces %d of %d instances: %s\n", len(replaced), pool.Instances, strings.Join(replaced, ", "))
 	}
 	if rollout := pool.Rollout; rollout != nil {
-		p.printf("  AWS replaces at most %d at a time. The roll-out takes %s if every new node is ready at once, and about %s\n"+
-			"  if every drain takes as long as it may.\n", rollout.AtOnce, rollout.AtLeast, rollout.AtMost)
+		p.printf("  AWS replaces at most %d at a time. The roll-out takes at least %s, and about %s if drains and\n"+
+			"  starts take as long as they may.\n", rollout.AtOnce, rollout.AtLeast, rollout.AtMost)
 	}
 	for _, problem := range pool.Problems {
 		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))

@@ -37,9 +37,8 @@ type world struct {
 	clock   *aheadClock
 	cluster *cluster
 	aws     *forecast.AWS
-	configs *launchconfig.Reconciler
-	pools   *machinepool.Controller
-	steps   []Step
+	controllers
+	steps []Step
 }
 
 // errPlan is the answer to a write that would reach AWS. The forecast answers all of them before.
@@ -54,17 +53,30 @@ func (p *Planner) newWorld() *world {
 	config.APIOptions = append(config.APIOptions, w.aws.Install)
 	// A plan sends a few dozen requests at most.
 	sessions := aws.NewSessions(config, aws.WithClock(clk), aws.WithLimits(nil), aws.WithMayWrite(func() error { return errPlan }))
-	principals := &identity.Resolver{Reader: w.cluster, Secrets: w.cluster, SecretNamespace: p.SecretNamespace}
+	w.controllers = p.newControllers(w.cluster, sessions, clk)
+	return w
+}
+
+// controllers are those of a pool and of its launch config.
+type controllers struct {
+	configs *launchconfig.Reconciler
+	pools   *machinepool.Controller
+}
+
+// newControllers returns controllers of a management cluster.
+func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk clock.WithTicker) controllers {
+	principals := &identity.Resolver{Reader: c, Secrets: c, SecretNamespace: p.SecretNamespace}
 	registry := clouds.NewRegistry(sessions, principals, clk, observe.DefaultIntervals)
 	reporter := report.Reporter{Recorder: noEvents{}}
-	w.configs = launchconfig.New(launchconfig.Options{
-		Client: w.cluster, Live: w.cluster, Watches: noWatches{}, Clouds: registry, Report: reporter, Clock: clk,
-	})
-	w.pools = machinepool.New(&machinepool.Kind{
-		Client: w.cluster, Live: w.cluster, Clouds: registry, Workloads: noWorkloads{}, Clock: clk,
-		Settings: machinepool.Settings{MachinePoolMachines: p.MachinePoolMachines},
-	}, reporter)
-	return w
+	return controllers{
+		configs: launchconfig.New(launchconfig.Options{
+			Client: c, Live: c, Watches: noWatches{}, Clouds: registry, Report: reporter, Clock: clk,
+		}),
+		pools: machinepool.New(&machinepool.Kind{
+			Client: c, Live: c, Clouds: registry, Workloads: noWorkloads{}, Clock: clk,
+			Settings: machinepool.Settings{MachinePoolMachines: p.MachinePoolMachines},
+		}, reporter),
+	}
 }
 
 const (
@@ -84,7 +96,7 @@ func (w *world) run(ctx context.Context, pool types.NamespacedName) error {
 	waits := 0
 	for range mostRounds {
 		before := w.cluster.server.Version()
-		again, err := w.round(ctx, pool)
+		again, err := w.round(ctx, w.cluster, pool)
 		refresh, _ := w.aws.Refresh()
 		switch {
 		case ctx.Err() != nil:
@@ -103,7 +115,7 @@ func (w *world) run(ctx context.Context, pool types.NamespacedName) error {
 
 // round reconciles the launch config of a pool, and the pool. It returns when the first of them is to
 // be reconciled again, zero for not by itself.
-func (w *world) round(ctx context.Context, pool types.NamespacedName) (time.Duration, error) {
+func (c controllers) round(ctx context.Context, reader client.Reader, pool types.NamespacedName) (time.Duration, error) {
 	var again time.Duration
 	var failure error
 	reconcile := func(reconciler ctrlreconcile.Reconciler, name types.NamespacedName) {
@@ -113,29 +125,29 @@ func (w *world) round(ctx context.Context, pool types.NamespacedName) (time.Dura
 			again = after
 		}
 	}
-	config, err := w.configOf(ctx, pool)
+	config, err := configOf(ctx, reader, pool)
 	if err != nil {
 		return 0, err
 	}
 	if config != nil {
-		reconcile(w.configs, *config)
+		reconcile(c.configs, *config)
 	}
-	reconcile(w.pools, pool)
+	reconcile(c.pools, pool)
 	return again, failure
 }
 
 // configOf returns the launch config of a pool: the one that it refers to, or its own; nil if there
 // is none.
-func (w *world) configOf(ctx context.Context, name types.NamespacedName) (*types.NamespacedName, error) {
+func configOf(ctx context.Context, reader client.Reader, name types.NamespacedName) (*types.NamespacedName, error) {
 	pool := &infrav1.AWSMachinePool{}
-	if err := w.cluster.Get(ctx, name, pool); err != nil {
+	if err := reader.Get(ctx, name, pool); err != nil {
 		return nil, err
 	}
 	if reference := pool.Spec.LaunchConfigRef; reference != nil {
 		return &types.NamespacedName{Namespace: name.Namespace, Name: reference.Name}, nil
 	}
 	configs := &infrav1.AWSLaunchConfigList{}
-	if err := w.cluster.List(ctx, configs, client.InNamespace(name.Namespace)); err != nil {
+	if err := reader.List(ctx, configs, client.InNamespace(name.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing launch configs: %w", err)
 	}
 	for i := range configs.Items {

@@ -4,11 +4,26 @@ package sdkcopy
 
 import "reflect"
 
-// Members copies into the struct that to points at the members of the struct that from points at
+// Members copies into the struct or list that to points at the members of the one that from points at
 // which are set and which both have. Members that are not set in from keep their value in to. Lists
-// and nested structs of different types are copied member by member.
+// and nested structs are replaced as a whole; those of different types are copied member by member.
 func Members(to, from any) {
-	members(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem())
+	target, source := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	if source.Kind() == reflect.Struct {
+		each(target, source)
+		return
+	}
+	members(target, source)
+}
+
+// each copies the members of a struct.
+func each(to, from reflect.Value) {
+	for i := range from.NumField() {
+		name := from.Type().Field(i)
+		if member := to.FieldByName(name.Name); name.IsExported() && member.IsValid() {
+			members(member, from.Field(i))
+		}
+	}
 }
 
 func members(to, from reflect.Value) {
@@ -36,12 +51,7 @@ func members(to, from reflect.Value) {
 			to.Set(from)
 			return
 		}
-		for i := range from.NumField() {
-			name := from.Type().Field(i)
-			if member := to.FieldByName(name.Name); name.IsExported() && member.IsValid() {
-				members(member, from.Field(i))
-			}
-		}
+		each(to, from)
 	default:
 		if from.Type().ConvertibleTo(to.Type()) && !(from.Kind() == reflect.String && from.IsZero()) {
 			to.Set(from.Convert(to.Type()))
