@@ -14,16 +14,19 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -99,7 +102,7 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	edited, err := f.edits(ctx, command.InOrStdin(), cluster, args)
+	edited, err := f.edits(ctx, command.InOrStdin(), command.ErrOrStderr(), cluster, args)
 	if err != nil {
 		return err
 	}
@@ -116,7 +119,7 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 	}
 	switch {
 	case made.Failed():
-		return errors.New("the edit would not succeed")
+		return errors.New("a pool would not reach its spec: see the plan")
 	case !made.Empty():
 		return &exitError{code: exitChanges}
 	}
@@ -219,8 +222,9 @@ func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Pla
 	}, nil
 }
 
-// edits returns the edited objects as the API server would store them.
-func (f *planFlags) edits(ctx context.Context, in io.Reader, cluster planCluster, args []string) ([]client.Object, error) {
+// edits returns the edited objects as the API server would store them. Objects that a plan does not
+// consider are noted.
+func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cluster planCluster, args []string) ([]client.Object, error) {
 	if len(args) == 1 {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(infrav1.GroupVersion.WithKind("AWSMachinePool"))
@@ -242,12 +246,19 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, cluster planCluster
 			return nil, err
 		}
 		for _, object := range objects {
+			if !plan.CanPlan(object.GetKind()) {
+				fmt.Fprintf(notes, "%s %s is not part of the plan\n", object.GetKind(), printable(object.GetName()))
+				continue
+			}
 			applied, err := cluster.apply(ctx, object)
 			if err != nil {
 				return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
 			}
 			edited = append(edited, applied)
 		}
+	}
+	if len(edited) == 0 {
+		return nil, errors.New("the files have no object that can be planned")
 	}
 	return edited, nil
 }
@@ -308,37 +319,82 @@ func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error
 }
 
 // apply tries an object as `kubectl apply` does, and returns it as the API server would store it.
-func (c planCluster) apply(ctx context.Context, object *unstructured.Unstructured) (client.Object, error) {
+func (c planCluster) apply(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if namespaced, err := c.IsObjectNamespaced(object); err == nil && namespaced && object.GetNamespace() == "" {
 		object.SetNamespace(c.namespace)
 	}
+	current, err := c.present(ctx, object.GroupVersionKind(), object)
+	switch {
+	case err != nil:
+		return nil, err
+	case current == nil:
+		err = c.Create(ctx, object, client.DryRunAll)
+	default:
+		err = c.patch(ctx, current, object)
+	}
+	kind := object.GroupVersionKind()
+	switch {
+	case err != nil:
+		return nil, err
+	case kind.Group == infrav1.GroupVersion.Group:
+		object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind.Kind)) // all versions have one schema
+		return object, nil
+	case kind != machinePoolV1Beta1:
+		return object, nil
+	}
+	if current, err = c.present(ctx, clusterv1.GroupVersion.WithKind("MachinePool"), object); err != nil {
+		return nil, err
+	}
+	return plan.UpgradeMachinePool(current, object)
+}
+
+// machinePoolV1Beta1 is the kind MachinePool at the version before the one that Slipway reads.
+var machinePoolV1Beta1 = schema.GroupVersionKind{Group: clusterv1.GroupVersion.Group, Version: "v1beta1", Kind: "MachinePool"}
+
+// present returns the stored object of a kind that has the name of another, nil if there is none.
+func (c planCluster) present(ctx context.Context, kind schema.GroupVersionKind, named client.Object) (*unstructured.Unstructured, error) {
 	current := &unstructured.Unstructured{}
-	current.SetGroupVersionKind(object.GroupVersionKind())
-	err := c.Get(ctx, client.ObjectKeyFromObject(object), current)
-	if apierrors.IsNotFound(err) {
-		return object, c.Create(ctx, object, client.DryRunAll)
-	}
-	if err != nil {
-		if meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("the management cluster has no such kind: %w", err)
-		}
+	current.SetGroupVersionKind(kind)
+	err := c.Get(ctx, client.ObjectKeyFromObject(named), current)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the management cluster has no such kind: %w", err)
+	case err != nil:
 		return nil, err
 	}
-	modified, err := json.Marshal(object)
+	return current, nil
+}
+
+// patch tries the patch by which `kubectl apply` brings an object to what a file says. What was applied
+// last and is not in the file any more is removed.
+func (c planCluster) patch(ctx context.Context, current, object *unstructured.Unstructured) error {
+	file, err := json.Marshal(object)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	annotated := object.DeepCopy()
+	annotations := annotated.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[corev1.LastAppliedConfigAnnotation] = string(file)
+	annotated.SetAnnotations(annotations)
+	modified, err := json.Marshal(annotated)
+	if err != nil {
+		return err
 	}
 	present, err := json.Marshal(current)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// What was applied last and is not in the file any more is removed.
-	applied := []byte(current.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"])
+	applied := []byte(current.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, modified, present)
 	if err != nil {
-		return nil, fmt.Errorf("computing the patch: %w", err)
+		return fmt.Errorf("computing the patch: %w", err)
 	}
-	return object, c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
 }
 
 func printPlan(out io.Writer, made plan.Plan, format string) error {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -120,7 +121,7 @@ func (p *Planner) targets(ctx context.Context, edits []edit) ([]target, error) {
 				}
 			}
 		default:
-			return nil, fmt.Errorf("%s %q cannot be planned: plan edits of AWSMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate", edit.after.GetKind(), key.Name)
+			return nil, fmt.Errorf("%s %q cannot be planned: plan edits of %s", edit.after.GetKind(), key.Name, plannedKinds())
 		}
 	}
 	return found, nil
@@ -216,13 +217,21 @@ func (e edit) fields() []field {
 	return differences(nil, before, editable(e.after))
 }
 
+// notEdited are the annotations that kubectl and the API server of Cluster API write with an edit.
+var notEdited = []string{corev1.LastAppliedConfigAnnotation, conversionData}
+
+// conversionData is the annotation in which Cluster API keeps what an older API version has no place for.
+const conversionData = "cluster.x-k8s.io/conversion-data"
+
 // editable returns the parts of an object that a user edits.
 func editable(object *unstructured.Unstructured) map[string]any {
 	metadata := map[string]any{}
 	if labels := object.GetLabels(); len(labels) > 0 {
 		metadata["labels"] = toAny(labels)
 	}
-	if annotations := object.GetAnnotations(); len(annotations) > 0 {
+	annotations := object.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(notEdited, key) })
+	if len(annotations) > 0 {
 		metadata["annotations"] = toAny(annotations)
 	}
 	return map[string]any{"metadata": metadata, "spec": object.Object["spec"]}

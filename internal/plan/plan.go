@@ -37,6 +37,8 @@ const (
 	Together Effect = "with the other changes"
 	// Fails means that the change keeps the pool from reaching its spec.
 	Fails Effect = "fails"
+	// Unknown means that the pool does not reach its spec without the edit either.
+	Unknown Effect = "not known"
 )
 
 // Change is one field that an edit changes.

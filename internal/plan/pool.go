@@ -105,6 +105,8 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 			if !failed {
 				changes[i].Effect = weaker(changes[i].Effect, strongest)
 			}
+		case slices.ContainsFunc(unedited, Pool.failed):
+			changes[i].Effect = Unknown
 		case failed:
 			changes[i].Effect = Fails
 		}
