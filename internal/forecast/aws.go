@@ -2,8 +2,9 @@
 // SDK's clients of a plan: reads reach AWS, writes do not. A write is answered as AWS answers it, and
 // later reads show AWS as the write would leave it at once.
 //
-// A forecast knows the launch templates and Auto Scaling groups that it was asked to change. It does
-// not launch, replace, or terminate instances, and it does not validate requests. A write that it
+// A forecast knows the launch templates, Auto Scaling groups, and EKS managed node groups that it was
+// asked to change. It does not launch, replace, or terminate instances, and it does not validate
+// requests. A write that it
 // cannot answer fails with an UnknownWriteError.
 package forecast
 
@@ -16,6 +17,7 @@ import (
 	"sync"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/smithy-go/middleware"
 	"k8s.io/utils/clock"
 
@@ -50,12 +52,20 @@ type AWS struct {
 	mu        sync.Mutex
 	templates map[string]*template // by ID
 	groups    map[string]*group    // by name
-	calls     []Call
+	roles     map[string]*role     // by name
+	// nodegroups are EKS managed node groups, and nodegroupTags changes of the tags of any of them.
+	nodegroups    map[nodegroupName]*nodegroup
+	nodegroupTags []func(*ekstypes.Nodegroup)
+	// lastNodegroup is the node group that was described last.
+	lastNodegroup *ekstypes.Nodegroup
+	calls         []Call
 }
 
 // New returns a forecast in which nothing has changed. The clock gives the time of creations.
 func New(clk clock.PassiveClock) *AWS {
-	return &AWS{clock: clk, templates: map[string]*template{}, groups: map[string]*group{}}
+	return &AWS{
+		clock: clk, templates: map[string]*template{}, groups: map[string]*group{}, roles: map[string]*role{}, nodegroups: map[nodegroupName]*nodegroup{},
+	}
 }
 
 // Calls returns the writes that were answered, in order.
@@ -161,8 +171,8 @@ func reading[I, O any](before func(*AWS, *I) *O, after func(*AWS, *I, *O)) reade
 
 // writes and reads hold what the forecast knows, by service and action.
 var (
-	writes = joined(templateWrites, groupWrites, detailWrites)
-	reads  = joined(templateReads, groupReads, detailReads)
+	writes = joined(templateWrites, groupWrites, detailWrites, nodegroupWrites, roleWrites)
+	reads  = joined(templateReads, groupReads, detailReads, nodegroupReads, roleReads)
 )
 
 // joined returns one map with what is in several.

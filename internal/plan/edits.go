@@ -17,8 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 // edit is an object before and after an edit.
@@ -37,7 +35,7 @@ type field struct {
 
 // target is a pool that is planned.
 type target struct {
-	kind string
+	kind *kind
 	name client.ObjectKey
 }
 
@@ -93,46 +91,59 @@ func (p *Planner) unstructured(object client.Object) (*unstructured.Unstructured
 // targets returns the pools that an edit may affect, in the order of the edit and of their names.
 func (p *Planner) targets(ctx context.Context, edits []edit) ([]target, error) {
 	var found []target
-	add := func(name client.ObjectKey) {
-		one := target{kind: "AWSMachinePool", name: name}
-		if !slices.Contains(found, one) {
-			found = append(found, one)
+	for _, edit := range edits {
+		affected, err := p.affected(ctx, edit.after)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range affected {
+			if !slices.Contains(found, one) {
+				found = append(found, one)
+			}
 		}
 	}
-	for _, edit := range edits {
-		key := client.ObjectKeyFromObject(edit.after)
-		switch edit.after.GetKind() {
-		case "AWSMachinePool":
-			add(key)
-		case "MachinePool":
-			kind, _, _ := unstructured.NestedString(edit.after.Object, "spec", "template", "spec", "infrastructureRef", "kind")
-			name, _, _ := unstructured.NestedString(edit.after.Object, "spec", "template", "spec", "infrastructureRef", "name")
-			if kind == "AWSMachinePool" && name != "" {
-				add(client.ObjectKey{Namespace: key.Namespace, Name: name})
+	return found, nil
+}
+
+// affected returns the pools that an edit of one object may affect.
+func (p *Planner) affected(ctx context.Context, object *unstructured.Unstructured) ([]target, error) {
+	key := client.ObjectKeyFromObject(object)
+	if kind := kindNamed(object.GetKind()); kind != nil {
+		return []target{{kind, key}}, nil
+	}
+	switch object.GetKind() {
+	case "MachinePool":
+		reference, _, err := unstructured.NestedStringMap(object.Object, "spec", "template", "spec", "infrastructureRef")
+		kind := kindNamed(reference["kind"])
+		if err != nil || kind == nil {
+			return nil, err
+		}
+		return []target{{kind, client.ObjectKey{Namespace: key.Namespace, Name: reference["name"]}}}, nil
+	case "AWSLaunchConfig", "AWSLaunchConfigTemplate":
+	default:
+		return nil, fmt.Errorf("%s %q cannot be planned: plan edits of %s", object.GetKind(), key.Name, plannedKinds())
+	}
+	var found []target
+	for _, kind := range kindsOfPools {
+		pools, err := kind.list(ctx, p.Cluster, key.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("listing the pools that %s %q may affect: %w", object.GetKind(), key.Name, err)
+		}
+		for _, pool := range pools {
+			if pool.refersTo(object.GetKind(), key.Name) {
+				found = append(found, target{kind, client.ObjectKeyFromObject(pool)})
 			}
-		case "AWSLaunchConfig", "AWSLaunchConfigTemplate":
-			pools := &infrav1.AWSMachinePoolList{}
-			if err := p.Cluster.List(ctx, pools, client.InNamespace(key.Namespace)); err != nil {
-				return nil, fmt.Errorf("listing the pools that %s %q may affect: %w", edit.after.GetKind(), key.Name, err)
-			}
-			for i := range pools.Items {
-				if refersTo(&pools.Items[i], edit.after.GetKind(), key.Name) {
-					add(client.ObjectKeyFromObject(&pools.Items[i]))
-				}
-			}
-		default:
-			return nil, fmt.Errorf("%s %q cannot be planned: plan edits of %s", edit.after.GetKind(), key.Name, plannedKinds())
 		}
 	}
 	return found, nil
 }
 
 // refersTo reports whether a pool launches from a launch config, or a template of one.
-func refersTo(pool *infrav1.AWSMachinePool, kind, name string) bool {
+func (v view) refersTo(kind, name string) bool {
 	if kind == "AWSLaunchConfig" {
-		return pool.Spec.LaunchConfigRef != nil && pool.Spec.LaunchConfigRef.Name == name
+		return v.config != nil && v.config.Name == name
 	}
-	return pool.Spec.LaunchConfigTemplateRef != nil && pool.Spec.LaunchConfigTemplateRef.Name == name
+	return v.template != nil && v.template.Name == name
 }
 
 // apply makes the edits in a world.
@@ -177,33 +188,33 @@ func (w *world) applyOne(ctx context.Context, edit edit) error {
 }
 
 // own makes the MachinePool of a new pool its owner, as Cluster API does.
-func (w *world) own(ctx context.Context, name client.ObjectKey) error {
-	pool := &infrav1.AWSMachinePool{}
-	if err := w.cluster.Get(ctx, name, pool); err != nil {
+func (w *world) own(ctx context.Context, target target) error {
+	pool, err := target.kind.read(ctx, w.cluster, target.name)
+	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(pool.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == "MachinePool" }) {
+	if slices.ContainsFunc(pool.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.Kind == "MachinePool" }) {
 		return nil
 	}
 	machinePools := &clusterv1.MachinePoolList{}
-	if err := w.cluster.List(ctx, machinePools, client.InNamespace(name.Namespace)); err != nil {
+	if err := w.cluster.List(ctx, machinePools, client.InNamespace(target.name.Namespace)); err != nil {
 		return fmt.Errorf("finding the MachinePool: %w", err)
 	}
 	for i := range machinePools.Items {
 		owner := &machinePools.Items[i]
-		if reference := owner.Spec.Template.Spec.InfrastructureRef; reference.Kind != "AWSMachinePool" || reference.Name != name.Name {
+		if reference := owner.Spec.Template.Spec.InfrastructureRef; reference.Kind != target.kind.name || reference.Name != target.name.Name {
 			continue
 		}
-		pool.OwnerReferences = append(pool.OwnerReferences, metav1.OwnerReference{
+		pool.SetOwnerReferences(append(pool.GetOwnerReferences(), metav1.OwnerReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-		})
-		labels := maps.Clone(pool.Labels)
+		}))
+		labels := maps.Clone(pool.GetLabels())
 		if labels == nil {
 			labels = map[string]string{}
 		}
 		labels[clusterv1.ClusterNameLabel] = owner.Spec.ClusterName
-		pool.Labels = labels
-		return w.cluster.Update(ctx, pool)
+		pool.SetLabels(labels)
+		return w.cluster.Update(ctx, pool.Object)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // kindsPlanned are the kinds whose edits can be planned.
-var kindsPlanned = []string{"AWSMachinePool", "MachinePool", "AWSLaunchConfig", "AWSLaunchConfigTemplate"}
+var kindsPlanned = []string{"AWSMachinePool", "AWSManagedMachinePool", "MachinePool", "AWSLaunchConfig", "AWSLaunchConfigTemplate"}
 
 // CanPlan reports whether edits of a kind can be planned.
 func CanPlan(kind string) bool { return slices.Contains(kindsPlanned, kind) }

@@ -5,6 +5,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -106,4 +107,19 @@ func (p pacing) rollout() *Rollout {
 		AtLeast: Duration(batches*p.warmup + p.waits),
 		AtMost:  Duration(batches*(p.warmup+p.drain+startLimit) + p.waits),
 	}
+}
+
+// managedPace returns how many nodes of a node group EKS replaces at a time (AWS:
+// API_NodegroupUpdateConfig): one by default. A percentage is rounded down.
+func managedPace(group *ekstypes.Nodegroup, replaced int) *Rollout {
+	atOnce := 1
+	if group != nil && group.UpdateConfig != nil {
+		if number := group.UpdateConfig.MaxUnavailable; number != nil {
+			atOnce = int(*number)
+		}
+		if percentage := group.UpdateConfig.MaxUnavailablePercentage; percentage != nil && group.ScalingConfig != nil {
+			atOnce = int(awssdk.ToInt32(group.ScalingConfig.DesiredSize)) * int(*percentage) / 100
+		}
+	}
+	return &Rollout{Replaced: replaced, AtOnce: min(max(atOnce, 1), replaced)}
 }

@@ -86,11 +86,15 @@ type Pool struct {
 	Problems  []Problem `json:"problems,omitempty"`
 }
 
-// Replaced returns the IDs of the instances that are replaced.
+// Replaced returns the IDs of the instances that are replaced, each once.
 func (p Pool) Replaced() []string {
 	var replaced []string
 	for _, step := range p.Steps {
-		replaced = append(replaced, step.Replaces...)
+		for _, instance := range step.Replaces {
+			if !slices.Contains(replaced, instance) {
+				replaced = append(replaced, instance)
+			}
+		}
 	}
 	return replaced
 }
@@ -111,9 +115,10 @@ type Rollout struct {
 	AtOnce int `json:"atOnce"`
 	// AtLeast is how long the roll-out takes if every new instance is healthy at once and every drain
 	// takes no time. AtMost is how long it takes if each drain takes as long as it may, and a new
-	// instance takes startLimit to be in service.
-	AtLeast Duration `json:"atLeast"`
-	AtMost  Duration `json:"atMost"`
+	// instance takes startLimit to be in service. Both are zero for a node group: EKS drains its nodes,
+	// and names no time for it.
+	AtLeast Duration `json:"atLeast,omitzero"`
+	AtMost  Duration `json:"atMost,omitzero"`
 }
 
 // Duration is a time.Duration that is written as text, such as 12m30s.
@@ -152,8 +157,9 @@ type Planner struct {
 	Clock clock.WithTicker
 	// SecretNamespace is the namespace of the Secrets of AWSClusterStaticIdentities.
 	SecretNamespace string
-	// MachinePoolMachines is the manager's setting of that name.
-	MachinePoolMachines bool
+	// MachinePoolMachines, NodeRolePath, and NodeRoleBoundary are the manager's settings of these names.
+	MachinePoolMachines            bool
+	NodeRolePath, NodeRoleBoundary string
 }
 
 // mostChanges is how many changes of an edit are tried one by one, to find out what each does.

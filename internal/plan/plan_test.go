@@ -119,11 +119,11 @@ func (r *rig) running() {
 	ctx := log.IntoContext(r.Context(), logr.Discard())
 	r.do(r.cluster.Create(ctx, pool()))
 	owner := &world{cluster: newCluster(r.cluster, r.server)}
-	r.do(owner.own(ctx, key))
+	r.do(owner.own(ctx, target{&selfManaged, key}))
 	for range 12 {
 		// New controllers know nothing, and read AWS as it is.
 		controllers := r.planner.newControllers(r.cluster, aws.NewSessions(r.planner.AWS, aws.WithClock(r.clock), aws.WithLimits(nil)), r.clock)
-		_, err := controllers.round(ctx, r.cluster, key)
+		_, err := controllers.round(ctx, r.cluster, target{&selfManaged, key})
 		r.do(err)
 		r.clock.Step(10 * time.Second)
 	}
@@ -167,7 +167,7 @@ func (r *rig) printed(made Plan) string {
 		replacer = append(replacer, instance, "INSTANCE-"+string(rune('A'+i)))
 	}
 	result := strings.NewReplacer(replacer...).Replace(text.String())
-	if config, err := configOf(r.Context(), r.cluster, key); err == nil && config != nil {
+	if config, err := configOf(r.Context(), r.cluster, target{&selfManaged, key}); err == nil && config != nil {
 		stored := &infrav1.AWSLaunchConfig{}
 		r.do(r.cluster.Get(r.Context(), *config, stored))
 		result = strings.ReplaceAll(result, stored.Status.LaunchTemplateID, "TEMPLATE")

@@ -19,28 +19,34 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit) (Po
 	if err := w.apply(ctx, edits); err != nil {
 		return Pool{}, err
 	}
-	if err := w.own(ctx, target.name); err != nil {
+	if err := w.own(ctx, target); err != nil {
 		return Pool{}, err
 	}
-	failure := w.run(ctx, target.name)
+	before, err := target.kind.read(ctx, w.cluster, target.name)
+	if err != nil {
+		return Pool{}, err
+	}
+	failure := w.run(ctx, target, before)
 	if ctx.Err() != nil {
 		return Pool{}, ctx.Err()
 	}
-	planned := Pool{Kind: target.kind, Namespace: target.name.Namespace, Name: target.name.Name, Steps: w.steps}
+	after, err := target.kind.read(ctx, w.cluster, target.name)
+	if err != nil {
+		return Pool{}, errors.Join(failure, err)
+	}
+	object := target.kind.name + "/" + target.name.Name
+	planned := Pool{
+		Kind: target.kind.name, Namespace: target.name.Namespace, Name: target.name.Name,
+		Instances: len(before.instances), Steps: w.steps, Problems: problems(object, after.conditions),
+	}
 	if planned.Steps == nil {
 		planned.Steps = []Step{}
 	}
-	object := &infrav1.AWSMachinePool{}
-	if err := w.cluster.Get(ctx, target.name, object); err != nil {
-		return Pool{}, errors.Join(failure, err)
-	}
-	planned.Instances = len(object.Status.Instances)
-	planned.Problems = problems("AWSMachinePool/"+object.Name, object.Status.Conditions)
 	if failure != nil && len(planned.Problems) == 0 {
-		planned.Problems = []Problem{{Object: "AWSMachinePool/" + object.Name, Reason: "Error", Message: failure.Error()}}
+		planned.Problems = []Problem{{Object: object, Reason: "Error", Message: failure.Error()}}
 	}
 	if replaced := planned.Replaced(); len(replaced) > 0 {
-		planned.Rollout = w.pace(object, len(replaced))
+		planned.Rollout = target.kind.pace(w, after, len(replaced))
 	}
 	return planned, nil
 }
@@ -49,6 +55,7 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit) (Po
 var decisive = []string{
 	infrav1.ClusterInfrastructureReadyCondition, infrav1.BootstrapDataReadyCondition, infrav1.ResolvedCondition, infrav1.VerifiedCondition,
 	infrav1.LaunchTemplateReadyCondition, infrav1.RolloutApprovedCondition, infrav1.ASGReadyCondition, infrav1.AWSReachableCondition,
+	infrav1.NodeRoleReadyCondition, infrav1.NodegroupReadyCondition,
 }
 
 // leaving are the reasons of the condition RolledOut for which no refresh replaces instances.
@@ -120,7 +127,7 @@ func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit)
 	for _, target := range targets {
 		pool, err := p.planPool(ctx, target, edits)
 		if err != nil {
-			return nil, fmt.Errorf("planning %s %s: %w", target.kind, target.name, err)
+			return nil, fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, err)
 		}
 		pools = append(pools, pool)
 	}

@@ -82,8 +82,11 @@ func (p *printer) pool(pool Pool) {
 		p.printf("  Replaces %d of %d instances: %s\n", len(replaced), pool.Instances, strings.Join(replaced, ", "))
 	}
 	if rollout := pool.Rollout; rollout != nil {
-		p.printf("  AWS replaces at most %d at a time. The roll-out takes at least %s, and about %s if drains and\n"+
-			"  starts take as long as they may.\n", rollout.AtOnce, rollout.AtLeast, rollout.AtMost)
+		p.printf("  AWS replaces at most %d at a time.", rollout.AtOnce)
+		if rollout.AtMost > 0 {
+			p.printf(" The roll-out takes at least %s, and about %s if drains and\n  starts take as long as they may.", rollout.AtLeast, rollout.AtMost)
+		}
+		p.printf("\n")
 	}
 	for _, problem := range pool.Problems {
 		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))

@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/managedmachinepool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
@@ -61,6 +62,7 @@ func (p *Planner) newWorld() *world {
 type controllers struct {
 	configs *launchconfig.Reconciler
 	pools   *machinepool.Controller
+	managed *managedmachinepool.Controller
 }
 
 // newControllers returns controllers of a management cluster.
@@ -75,6 +77,10 @@ func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk cl
 		pools: machinepool.New(&machinepool.Kind{
 			Client: c, Live: c, Clouds: registry, Workloads: noWorkloads{}, Clock: clk,
 			Settings: machinepool.Settings{MachinePoolMachines: p.MachinePoolMachines},
+		}, reporter),
+		managed: managedmachinepool.New(&managedmachinepool.Kind{
+			Client: c, Live: c, Clouds: registry, Clock: clk,
+			Settings: managedmachinepool.Settings{NodeRolePath: p.NodeRolePath, NodeRoleBoundary: p.NodeRoleBoundary},
 		}, reporter),
 	}
 }
@@ -91,8 +97,9 @@ const (
 
 // run runs the controllers of a pool and of its launch config until they write nothing more, or a
 // roll-out has begun.
-func (w *world) run(ctx context.Context, pool types.NamespacedName) error {
-	ctx = reconcile.WithJournal(log.IntoContext(ctx, logr.Discard()), w.note)
+func (w *world) run(ctx context.Context, pool target, before view) error {
+	journal := func(object reconcile.Object, done reconcile.Done) { w.note(pool.kind, before, object, done) }
+	ctx = reconcile.WithJournal(log.IntoContext(ctx, logr.Discard()), journal)
 	waits := 0
 	for range mostRounds {
 		before := w.cluster.server.Version()
@@ -115,7 +122,7 @@ func (w *world) run(ctx context.Context, pool types.NamespacedName) error {
 
 // round reconciles the launch config of a pool, and the pool. It returns when the first of them is to
 // be reconciled again, zero for not by itself.
-func (c controllers) round(ctx context.Context, reader client.Reader, pool types.NamespacedName) (time.Duration, error) {
+func (c controllers) round(ctx context.Context, reader client.Reader, pool target) (time.Duration, error) {
 	var again time.Duration
 	var failure error
 	reconcile := func(reconciler ctrlreconcile.Reconciler, name types.NamespacedName) {
@@ -132,22 +139,22 @@ func (c controllers) round(ctx context.Context, reader client.Reader, pool types
 	if config != nil {
 		reconcile(c.configs, *config)
 	}
-	reconcile(c.pools, pool)
+	reconcile(pool.kind.controller(c), pool.name)
 	return again, failure
 }
 
 // configOf returns the launch config of a pool: the one that it refers to, or its own; nil if there
 // is none.
-func configOf(ctx context.Context, reader client.Reader, name types.NamespacedName) (*types.NamespacedName, error) {
-	pool := &infrav1.AWSMachinePool{}
-	if err := reader.Get(ctx, name, pool); err != nil {
+func configOf(ctx context.Context, reader client.Reader, target target) (*types.NamespacedName, error) {
+	pool, err := target.kind.read(ctx, reader, target.name)
+	if err != nil {
 		return nil, err
 	}
-	if reference := pool.Spec.LaunchConfigRef; reference != nil {
-		return &types.NamespacedName{Namespace: name.Namespace, Name: reference.Name}, nil
+	if pool.config != nil {
+		return &types.NamespacedName{Namespace: target.name.Namespace, Name: pool.config.Name}, nil
 	}
 	configs := &infrav1.AWSLaunchConfigList{}
-	if err := reader.List(ctx, configs, client.InNamespace(name.Namespace)); err != nil {
+	if err := reader.List(ctx, configs, client.InNamespace(target.name.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing launch configs: %w", err)
 	}
 	for i := range configs.Items {
@@ -168,8 +175,8 @@ func controls(pool, config client.Object) bool {
 	return false
 }
 
-// note adds an action that changed AWS to the steps.
-func (w *world) note(object reconcile.Object, done reconcile.Done) {
+// note adds an action that changed AWS to the steps. Before is the pool as it is.
+func (w *world) note(kind *kind, before view, object reconcile.Object, done reconcile.Done) {
 	calls := w.aws.Calls()
 	for _, step := range w.steps {
 		calls = calls[len(step.Calls):]
@@ -181,8 +188,8 @@ func (w *world) note(object reconcile.Object, done reconcile.Done) {
 	for _, call := range calls {
 		step.Calls = append(step.Calls, call.String())
 	}
-	if replaces, is := done.Action.(reconcile.Replaces); is && done.Err == nil {
-		step.Replaces = replaces.Replaced()
+	if done.Err == nil {
+		step.Replaces = kind.replaced(before, done.Action, calls)
 	}
 	w.steps = append(w.steps, step)
 }

@@ -21,7 +21,7 @@ import (
 // planned is how many edits a schedule plans and then makes.
 const planned = 3
 
-// ComparePlans runs a schedule without faults in which each edit of an AWSMachinePool is planned
+// ComparePlans runs a schedule without faults in which each edit of a pool is planned
 // before it is made. It is a violation if something else happens than what the plan says.
 func ComparePlans(ctx context.Context, options Options) (Result, error) {
 	w, err := newWorld(ctx, options)
@@ -34,6 +34,7 @@ func ComparePlans(ctx context.Context, options Options) (Result, error) {
 	behavior := w.sim.Behavior()
 	behavior.ReadLag = 0
 	w.sim.SetBehavior(behavior)
+	w.calmEKS()
 	if err := w.settle(ctx); err != nil {
 		return Result{}, err
 	}
@@ -51,7 +52,7 @@ func ComparePlans(ctx context.Context, options Options) (Result, error) {
 
 // comparePlan plans an edit, makes it, and compares what happens.
 func (w *World) comparePlan(ctx context.Context, o *observer) error {
-	pool, machinePool := &infrav1.AWSMachinePool{}, &clusterv1.MachinePool{}
+	pool, machinePool := o.kind.empty(), &clusterv1.MachinePool{}
 	for _, object := range []client.Object{pool, machinePool} {
 		if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.name}, object); err != nil {
 			return err
@@ -59,7 +60,7 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 	}
 	replicas := *machinePool.Spec.Replicas
 	for range 1 + w.chance.IntN(3) {
-		w.trace.event("the edit %s", pick(w.chance, plannedEdits...)(w.chance, pool, machinePool))
+		w.trace.event("the edit %s", pick(w.chance, plannedEdits[o.kind.name]...)(w.chance, pool, machinePool))
 	}
 	made, err := w.planner().Plan(ctx, pool, machinePool)
 	if err != nil {
@@ -168,48 +169,85 @@ func counted(actions []string) map[string]int {
 }
 
 // plannedEdit changes a pool and its MachinePool, and describes itself for the trace.
-type plannedEdit func(chance chance, pool *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool) string
+type plannedEdit func(chance chance, pool client.Object, machinePool *clusterv1.MachinePool) string
 
-// plannedEdits are the edits that are planned. Only the first three replace instances.
-var plannedEdits = []plannedEdit{
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.AWSLaunchTemplate.InstanceType = pick(c, "m5.large", "m5.xlarge", "c5.large")
-		return "sets instanceType " + pool.Spec.AWSLaunchTemplate.InstanceType
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.AWSLaunchTemplate.RootVolume = &infrav1.Volume{Size: pick(c, int64(50), 60)}
-		return fmt.Sprintf("sets rootVolume.size %d", pool.Spec.AWSLaunchTemplate.RootVolume.Size)
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.AWSLaunchTemplate.RootVolume = nil
-		return "removes rootVolume"
-	},
-	func(c chance, _ *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool) string {
-		machinePool.Spec.Replicas = ptr.To(1 + c.Int32N(4))
-		return fmt.Sprintf("sets replicas %d", *machinePool.Spec.Replicas)
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.MaxSize = 5 + c.Int32N(3)
-		return fmt.Sprintf("sets maxSize %d", pool.Spec.MaxSize)
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.CapacityRebalance = c.happens(0.5)
-		return fmt.Sprintf("sets capacityRebalance %t", pool.Spec.CapacityRebalance)
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.VersionsToKeep = pick(c, nil, ptr.To[int32](1), ptr.To[int32](2))
-		return "sets versionsToKeep"
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.RefreshPreferences.MinHealthyPercentage = pick(c, nil, ptr.To[int64](0), ptr.To[int64](90))
-		return "sets refreshPreferences.minHealthyPercentage"
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Labels["example.com/label"] = fmt.Sprint(c.IntN(100))
-		return "labels the pool"
-	},
-	func(c chance, pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) string {
-		pool.Spec.SuspendProcesses = pick(c, nil, &infrav1.SuspendProcessesTypes{Processes: &infrav1.Processes{AZRebalance: ptr.To(true)}})
-		return "sets suspendProcesses"
-	},
+// plannedEdits are the edits that are planned, by the kind of the pool. Only the first three replace
+// instances.
+var plannedEdits = map[string][]plannedEdit{
+	selfManaged.name: slices.Concat(launchEdits(selfManaged.template), []plannedEdit{
+		onSelfManaged(func(c chance, pool *infrav1.AWSMachinePool) string {
+			pool.Spec.MaxSize = 5 + c.Int32N(3)
+			return fmt.Sprintf("sets maxSize %d", pool.Spec.MaxSize)
+		}),
+		onSelfManaged(func(c chance, pool *infrav1.AWSMachinePool) string {
+			pool.Spec.CapacityRebalance = c.happens(0.5)
+			return fmt.Sprintf("sets capacityRebalance %t", pool.Spec.CapacityRebalance)
+		}),
+		onSelfManaged(func(c chance, pool *infrav1.AWSMachinePool) string {
+			pool.Spec.VersionsToKeep = pick(c, nil, ptr.To[int32](1), ptr.To[int32](2))
+			return "sets versionsToKeep"
+		}),
+		onSelfManaged(func(c chance, pool *infrav1.AWSMachinePool) string {
+			pool.Spec.RefreshPreferences.MinHealthyPercentage = pick(c, nil, ptr.To[int64](0), ptr.To[int64](90))
+			return "sets refreshPreferences.minHealthyPercentage"
+		}),
+		onSelfManaged(func(c chance, pool *infrav1.AWSMachinePool) string {
+			pool.Spec.SuspendProcesses = pick(c, nil, &infrav1.SuspendProcessesTypes{Processes: &infrav1.Processes{AZRebalance: ptr.To(true)}})
+			return "sets suspendProcesses"
+		}),
+	}),
+	managed.name: slices.Concat(launchEdits(managed.template), []plannedEdit{
+		onManaged(func(c chance, pool *infrav1.AWSManagedMachinePool) string {
+			pool.Spec.Labels = pick(c, nil, map[string]string{"tier": "a"}, map[string]string{"tier": "b"})
+			return fmt.Sprintf("sets labels %v", pool.Spec.Labels)
+		}),
+		onManaged(func(c chance, pool *infrav1.AWSManagedMachinePool) string {
+			pool.Spec.Taints = pick(c, nil, []infrav1.Taint{{Key: "tier", Value: "a", Effect: infrav1.TaintEffectNoSchedule}})
+			return fmt.Sprintf("sets taints %v", pool.Spec.Taints)
+		}),
+		onManaged(func(c chance, pool *infrav1.AWSManagedMachinePool) string {
+			pool.Spec.UpdateConfig = &infrav1.UpdateConfig{MaxUnavailable: ptr.To(1 + c.Int32N(2))}
+			return fmt.Sprintf("sets updateConfig.maxUnavailable %d", *pool.Spec.UpdateConfig.MaxUnavailable)
+		}),
+	}),
+}
+
+func onSelfManaged(edit func(chance, *infrav1.AWSMachinePool) string) plannedEdit {
+	return func(c chance, pool client.Object, _ *clusterv1.MachinePool) string {
+		return edit(c, pool.(*infrav1.AWSMachinePool))
+	}
+}
+
+func onManaged(edit func(chance, *infrav1.AWSManagedMachinePool) string) plannedEdit {
+	return func(c chance, pool client.Object, _ *clusterv1.MachinePool) string { return edit(c, managedPool(pool)) }
+}
+
+// launchEdits are the edits of all kinds.
+func launchEdits(template func(pool client.Object) *infrav1.AWSLaunchTemplate) []plannedEdit {
+	return []plannedEdit{
+		func(c chance, pool client.Object, _ *clusterv1.MachinePool) string {
+			template(pool).InstanceType = pick(c, "m5.large", "m5.xlarge", "c5.large")
+			return "sets instanceType " + template(pool).InstanceType
+		},
+		func(c chance, pool client.Object, _ *clusterv1.MachinePool) string {
+			template(pool).RootVolume = &infrav1.Volume{Size: pick(c, int64(50), 60)}
+			return fmt.Sprintf("sets rootVolume.size %d", template(pool).RootVolume.Size)
+		},
+		func(_ chance, pool client.Object, _ *clusterv1.MachinePool) string {
+			template(pool).RootVolume = nil
+			return "removes rootVolume"
+		},
+		func(c chance, pool client.Object, _ *clusterv1.MachinePool) string {
+			labels := pool.GetLabels()
+			labels["example.com/label"] = fmt.Sprint(c.IntN(100))
+			pool.SetLabels(labels)
+			return "labels the pool"
+		},
+		func(c chance, _ client.Object, machinePool *clusterv1.MachinePool) string {
+			if machinePool.Annotations[clusterv1.ReplicasManagedByAnnotation] == "" {
+				machinePool.Spec.Replicas = ptr.To(1 + c.Int32N(4))
+			}
+			return fmt.Sprintf("sets replicas %d", *machinePool.Spec.Replicas)
+		},
+	}
 }
