@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
@@ -52,6 +54,9 @@ type planFlags struct {
 	secretNamespace         string
 	files, set              []string
 	machines                bool
+	settleWindow            time.Duration
+	nodeRolePath            string
+	nodeRoleBoundary        string
 }
 
 func newPlanCommand() *cobra.Command {
@@ -66,9 +71,8 @@ The command changes nothing. The API server validates the edit in a dry run. The
 they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
 the roll-out begins.
 
-Give the files that you would give to "kubectl apply", or the name of an AWSMachinePool with the fields to set. Objects of
-the kinds AWSMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned. AWSManagedMachinePools
-cannot be planned yet.
+Give the files that you would give to "kubectl apply", or the name of a pool with the fields to set. Objects of
+the kinds AWSMachinePool, AWSManagedMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned.
 
 The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if the edit is refused or would not succeed.`,
 		Example: `  slipway plan workers -n blue --set spec.awsLaunchTemplate.instanceType=m7i.large
@@ -86,9 +90,12 @@ func (f *planFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeContext, "context", "", "context of the kubeconfig; its current context if empty")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
 	set.StringVar(&f.secretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities, as for the manager")
-	set.BoolVar(&f.machines, "machine-pool-machines", false, "plan as a manager with this flag does")
+	set.BoolVar(&f.machines, "machine-pool-machines", false, "as for the manager")
+	set.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "as for the manager; the plan does not wait for it")
+	set.StringVar(&f.nodeRolePath, "node-role-path", noderole.DefaultPath, "as for the manager")
+	set.StringVar(&f.nodeRoleBoundary, "node-role-permissions-boundary", "", "as for the manager")
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
-	set.StringArrayVar(&f.set, "set", nil, "field of the AWSMachinePool and its value in YAML, such as spec.maxSize=5; can be repeated")
+	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
 	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
 }
 
@@ -132,11 +139,11 @@ func (f *planFlags) check(args []string) error {
 	case f.output != "text" && f.output != "json" && f.output != "yaml":
 		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
 	case len(args) == 0 && len(f.files) == 0:
-		return errors.New("nothing to plan: give files with -f, or the name of an AWSMachinePool with --set")
+		return errors.New("nothing to plan: give files with -f, or the name of a pool with --set")
 	case len(args) == 1 && len(f.files) > 0:
-		return errors.New("give either files with -f, or the name of an AWSMachinePool")
+		return errors.New("give either files with -f, or the name of a pool")
 	case len(args) == 0 && len(f.set) > 0:
-		return errors.New("--set needs the name of an AWSMachinePool")
+		return errors.New("--set needs the name of a pool")
 	}
 	return nil
 }
@@ -218,7 +225,8 @@ func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Pla
 	}
 	return &plan.Planner{
 		Cluster: cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
-		SecretNamespace: f.secretNamespace, MachinePoolMachines: f.machines,
+		SecretNamespace: f.secretNamespace, SettleWindow: f.settleWindow, MachinePoolMachines: f.machines,
+		NodeRolePath: f.nodeRolePath, NodeRoleBoundary: f.nodeRoleBoundary,
 	}, nil
 }
 
@@ -226,16 +234,16 @@ func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Pla
 // consider are noted.
 func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cluster planCluster, args []string) ([]client.Object, error) {
 	if len(args) == 1 {
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(infrav1.GroupVersion.WithKind("AWSMachinePool"))
-		object.SetNamespace(cluster.namespace)
-		object.SetName(args[0])
+		object, err := cluster.pool(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
 		patch, err := patchOf(f.set)
 		if err != nil {
 			return nil, err
 		}
 		if err := cluster.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
-			return nil, fmt.Errorf("trying the edit of AWSMachinePool %q: %w", args[0], err)
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
 		}
 		return []client.Object{object}, nil
 	}
@@ -261,6 +269,42 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 		return nil, errors.New("the files have no object that can be planned")
 	}
 	return edited, nil
+}
+
+// pool returns the pool of a name, which may have its kind before it and a slash, such as
+// awsmanagedmachinepool/workers.
+func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	kinds := []string{"AWSMachinePool", "AWSManagedMachinePool"}
+	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
+		kinds = slices.DeleteFunc(kinds, func(known string) bool {
+			singular := strings.ToLower(known)
+			return strings.ToLower(kind) != singular && strings.ToLower(kind) != singular+"s"
+		})
+		if name = rest; len(kinds) == 0 {
+			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME or awsmanagedmachinepool/NAME", kind)
+		}
+	}
+	var found []*unstructured.Unstructured
+	for _, kind := range kinds {
+		object := &unstructured.Unstructured{}
+		object.SetNamespace(c.namespace)
+		object.SetName(name)
+		present, err := c.present(ctx, infrav1.GroupVersion.WithKind(kind), object)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s %q: %w", kind, name, err)
+		}
+		if present != nil {
+			object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
+			found = append(found, object)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("namespace %s has no %s %q", c.namespace, strings.Join(kinds, " or "), name)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("namespace %s has pools of two kinds with the name %q: use awsmachinepool/%[2]s or awsmanagedmachinepool/%[2]s", c.namespace, name)
 }
 
 // patchOf returns a merge patch that sets fields. Each is a path, an equals sign, and a value in YAML,

@@ -17,11 +17,10 @@ import (
 	"sync"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/smithy-go/middleware"
 	"k8s.io/utils/clock"
 
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/action"
 )
 
 // Call is a write that was answered and not sent.
@@ -47,24 +46,21 @@ func (e *UnknownWriteError) Error() string {
 // AWS answers the writes of the clients that it is installed in. One AWS is for one account and
 // region. Its methods may be called from any goroutine.
 type AWS struct {
-	clock clock.PassiveClock
-
-	mu        sync.Mutex
-	templates map[string]*template // by ID
-	groups    map[string]*group    // by name
-	roles     map[string]*role     // by name
-	// nodegroups are EKS managed node groups, and nodegroupTags changes of the tags of any of them.
-	nodegroups    map[nodegroupName]*nodegroup
-	nodegroupTags []func(*ekstypes.Nodegroup)
-	// lastNodegroup is the node group that was described last.
-	lastNodegroup *ekstypes.Nodegroup
-	calls         []Call
+	mu         sync.Mutex
+	templates  templates
+	groups     groups
+	nodegroups nodegroups
+	roles      roles
+	calls      []Call
 }
 
 // New returns a forecast in which nothing has changed. The clock gives the time of creations.
 func New(clk clock.PassiveClock) *AWS {
 	return &AWS{
-		clock: clk, templates: map[string]*template{}, groups: map[string]*group{}, roles: map[string]*role{}, nodegroups: map[nodegroupName]*nodegroup{},
+		templates:  templates{clock: clk, byID: map[string]*template{}},
+		groups:     groups{clock: clk, byName: map[string]*group{}},
+		nodegroups: nodegroups{clock: clk, byName: map[nodegroupName]*nodegroup{}},
+		roles:      roles{clock: clk, byName: map[string]*role{}},
 	}
 }
 
@@ -87,7 +83,7 @@ type ask func(input any) (any, error)
 func (a *AWS) handle(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 	service := strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
 	call := Call{Service: service, Action: awsmiddleware.GetOperationName(ctx), Input: in.Parameters}
-	if aws.Changes(call.Action) {
+	if action.Changes(call.Action) {
 		out.Result, err = a.write(call)
 		return out, metadata, err
 	}
@@ -125,10 +121,10 @@ type writer func(a *AWS, input any) (any, error)
 // reader answers a read. It asks AWS without the lock.
 type reader func(a *AWS, input any, ask ask) (any, error)
 
-// writing returns a writer for requests of a type.
-func writing[I, O any](answer func(*AWS, *I) (*O, error)) writer {
+// writing returns a writer for requests of a type, which a part of the forecast answers.
+func writing[P, I, O any](part func(*AWS) *P, answer func(*P, *I) (*O, error)) writer {
 	return func(a *AWS, input any) (any, error) {
-		result, err := answer(a, input.(*I))
+		result, err := answer(part(a), input.(*I))
 		if err != nil {
 			return nil, err
 		}
@@ -137,34 +133,36 @@ func writing[I, O any](answer func(*AWS, *I) (*O, error)) writer {
 }
 
 // changing returns a writer for requests whose answer holds nothing.
-func changing[I, O any](change func(*AWS, *I)) writer {
+func changing[P, I, O any](part func(*AWS) *P, _ *O, change func(*P, *I)) writer {
 	return func(a *AWS, input any) (any, error) {
-		change(a, input.(*I))
+		change(part(a), input.(*I))
 		return new(O), nil
 	}
 }
 
 // reading returns a reader for requests of a type. Before returns the answer if AWS would not know
 // what is asked for. Otherwise it returns nil, and may remove from the request what AWS would not
-// know. After changes what AWS answered.
-func reading[I, O any](before func(*AWS, *I) *O, after func(*AWS, *I, *O)) reader {
+// know. After changes what AWS answered. Either may be nil.
+func reading[P, I, O any](part func(*AWS) *P, before func(*P, *I) *O, after func(*P, *I, *O)) reader {
 	return func(a *AWS, input any, ask ask) (any, error) {
 		original := input.(*I)
 		request := *original
-		a.mu.Lock()
-		own := before(a, &request)
-		a.mu.Unlock()
-		if own != nil {
-			return own, nil
+		if before != nil {
+			a.mu.Lock()
+			own := before(part(a), &request)
+			a.mu.Unlock()
+			if own != nil {
+				return own, nil
+			}
 		}
 		asked, err := ask(&request)
-		if err != nil {
-			return nil, err
+		if err != nil || after == nil {
+			return asked, err
 		}
 		answer := asked.(*O)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		after(a, original, answer)
+		after(part(a), original, answer)
 		return answer, nil
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/awssimtest"
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/action"
 )
 
 // rig has clients of a simulated AWS with a forecast between them and AWS, and clients without one.
@@ -67,7 +67,7 @@ func (r *rig) do(err error) {
 func (r *rig) unchanged() {
 	r.Helper()
 	for _, call := range r.sim.Calls() {
-		if aws.Changes(call.Action) {
+		if action.Changes(call.Action) {
 			r.Errorf("AWS got %s, and a forecast sends no write", call.Action)
 		}
 	}

@@ -11,49 +11,49 @@ import (
 )
 
 var detailWrites = map[string]writer{
-	"autoscaling:PutLifecycleHook":    changing[autoscaling.PutLifecycleHookInput, autoscaling.PutLifecycleHookOutput]((*AWS).putHook),
-	"autoscaling:DeleteLifecycleHook": changing[autoscaling.DeleteLifecycleHookInput, autoscaling.DeleteLifecycleHookOutput]((*AWS).deleteHook),
-	"autoscaling:CancelInstanceRefresh": changing[autoscaling.CancelInstanceRefreshInput, autoscaling.CancelInstanceRefreshOutput](
-		func(a *AWS, input *autoscaling.CancelInstanceRefreshInput) {
-			a.group(awssdk.ToString(input.AutoScalingGroupName)).canceled = true
+	"autoscaling:PutLifecycleHook":    changing(groupsOf, &autoscaling.PutLifecycleHookOutput{}, (*groups).putHook),
+	"autoscaling:DeleteLifecycleHook": changing(groupsOf, &autoscaling.DeleteLifecycleHookOutput{}, (*groups).deleteHook),
+	"autoscaling:CancelInstanceRefresh": changing(groupsOf, &autoscaling.CancelInstanceRefreshOutput{},
+		func(g *groups, input *autoscaling.CancelInstanceRefreshInput) {
+			g.of(awssdk.ToString(input.AutoScalingGroupName)).canceled = true
 		}),
 }
 
 var detailReads = map[string]reader{
-	"autoscaling:DescribeLifecycleHooks": reading(
-		func(a *AWS, input *autoscaling.DescribeLifecycleHooksInput) *autoscaling.DescribeLifecycleHooksOutput {
-			if own := a.own(input.AutoScalingGroupName); own != nil {
+	"autoscaling:DescribeLifecycleHooks": reading(groupsOf,
+		func(g *groups, input *autoscaling.DescribeLifecycleHooksInput) *autoscaling.DescribeLifecycleHooksOutput {
+			if own := g.own(input.AutoScalingGroupName); own != nil {
 				return &autoscaling.DescribeLifecycleHooksOutput{LifecycleHooks: own.shownHooks(nil)}
 			}
 			return nil
 		},
-		func(a *AWS, input *autoscaling.DescribeLifecycleHooksInput, output *autoscaling.DescribeLifecycleHooksOutput) {
-			output.LifecycleHooks = a.group(awssdk.ToString(input.AutoScalingGroupName)).shownHooks(output.LifecycleHooks)
+		func(g *groups, input *autoscaling.DescribeLifecycleHooksInput, output *autoscaling.DescribeLifecycleHooksOutput) {
+			output.LifecycleHooks = g.of(awssdk.ToString(input.AutoScalingGroupName)).shownHooks(output.LifecycleHooks)
 		}),
-	"autoscaling:DescribeInstanceRefreshes": reading(
-		func(a *AWS, input *autoscaling.DescribeInstanceRefreshesInput) *autoscaling.DescribeInstanceRefreshesOutput {
-			if own := a.own(input.AutoScalingGroupName); own != nil {
+	"autoscaling:DescribeInstanceRefreshes": reading(groupsOf,
+		func(g *groups, input *autoscaling.DescribeInstanceRefreshesInput) *autoscaling.DescribeInstanceRefreshesOutput {
+			if own := g.own(input.AutoScalingGroupName); own != nil {
 				return &autoscaling.DescribeInstanceRefreshesOutput{InstanceRefreshes: own.shownRefreshes(nil)}
 			}
 			return nil
 		},
-		func(a *AWS, input *autoscaling.DescribeInstanceRefreshesInput, output *autoscaling.DescribeInstanceRefreshesOutput) {
-			output.InstanceRefreshes = a.group(awssdk.ToString(input.AutoScalingGroupName)).shownRefreshes(output.InstanceRefreshes)
+		func(g *groups, input *autoscaling.DescribeInstanceRefreshesInput, output *autoscaling.DescribeInstanceRefreshesOutput) {
+			output.InstanceRefreshes = g.of(awssdk.ToString(input.AutoScalingGroupName)).shownRefreshes(output.InstanceRefreshes)
 		}),
-	"autoscaling:DescribeScalingActivities": reading(
-		func(a *AWS, input *autoscaling.DescribeScalingActivitiesInput) *autoscaling.DescribeScalingActivitiesOutput {
-			if a.own(input.AutoScalingGroupName) != nil {
+	"autoscaling:DescribeScalingActivities": reading(groupsOf,
+		func(g *groups, input *autoscaling.DescribeScalingActivitiesInput) *autoscaling.DescribeScalingActivitiesOutput {
+			if g.own(input.AutoScalingGroupName) != nil {
 				return &autoscaling.DescribeScalingActivitiesOutput{}
 			}
 			return nil
 		},
-		func(*AWS, *autoscaling.DescribeScalingActivitiesInput, *autoscaling.DescribeScalingActivitiesOutput) {
+		func(*groups, *autoscaling.DescribeScalingActivitiesInput, *autoscaling.DescribeScalingActivitiesOutput) {
 		}),
 }
 
 // own returns a group that exists in the forecast only, nil for others.
-func (a *AWS) own(name *string) *group {
-	if known := a.groups[awssdk.ToString(name)]; known != nil && known.created != nil {
+func (g *groups) own(name *string) *group {
+	if known := g.byName[awssdk.ToString(name)]; known != nil && known.created != nil {
 		return known
 	}
 	return nil
@@ -72,13 +72,13 @@ func hookOf(request any) *asgtypes.LifecycleHook {
 	return hook
 }
 
-func (a *AWS) putHook(input *autoscaling.PutLifecycleHookInput) {
-	changed := a.group(awssdk.ToString(input.AutoScalingGroupName))
+func (g *groups) putHook(input *autoscaling.PutLifecycleHookInput) {
+	changed := g.of(awssdk.ToString(input.AutoScalingGroupName))
 	changed.hooks = append(changed.hooks, hookChange{put: hookOf(input)})
 }
 
-func (a *AWS) deleteHook(input *autoscaling.DeleteLifecycleHookInput) {
-	changed := a.group(awssdk.ToString(input.AutoScalingGroupName))
+func (g *groups) deleteHook(input *autoscaling.DeleteLifecycleHookInput) {
+	changed := g.of(awssdk.ToString(input.AutoScalingGroupName))
 	changed.hooks = append(changed.hooks, hookChange{delete: awssdk.ToString(input.LifecycleHookName)})
 }
 

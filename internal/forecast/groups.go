@@ -8,13 +8,14 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"k8s.io/utils/clock"
 
 	"github.com/slipway-project/slipway/internal/sdkcopy"
 )
 
 var groupWrites = map[string]writer{
-	"autoscaling:CreateAutoScalingGroup": writing((*AWS).createGroup),
-	"autoscaling:StartInstanceRefresh":   writing((*AWS).startRefresh),
+	"autoscaling:CreateAutoScalingGroup": writing(groupsOf, (*groups).create),
+	"autoscaling:StartInstanceRefresh":   writing(groupsOf, (*groups).startRefresh),
 	"autoscaling:UpdateAutoScalingGroup": onGroup[autoscaling.UpdateAutoScalingGroupInput, autoscaling.UpdateAutoScalingGroupOutput](
 		func(input *autoscaling.UpdateAutoScalingGroupInput) (*string, change) {
 			return input.AutoScalingGroupName, updated(input)
@@ -39,21 +40,26 @@ var groupWrites = map[string]writer{
 		func(input *autoscaling.SetInstanceProtectionInput) (*string, change) {
 			return input.AutoScalingGroupName, protection(input.InstanceIds, input.ProtectedFromScaleIn)
 		}),
-	"autoscaling:CreateOrUpdateTags": changing[autoscaling.CreateOrUpdateTagsInput, autoscaling.CreateOrUpdateTagsOutput](
-		func(a *AWS, input *autoscaling.CreateOrUpdateTagsInput) { a.tagGroups(input.Tags, false) }),
-	"autoscaling:DeleteTags": changing[autoscaling.DeleteTagsInput, autoscaling.DeleteTagsOutput](
-		func(a *AWS, input *autoscaling.DeleteTagsInput) { a.tagGroups(input.Tags, true) }),
+	"autoscaling:CreateOrUpdateTags": changing(groupsOf, &autoscaling.CreateOrUpdateTagsOutput{},
+		func(g *groups, input *autoscaling.CreateOrUpdateTagsInput) { g.tag(input.Tags, false) }),
+	"autoscaling:DeleteTags": changing(groupsOf, &autoscaling.DeleteTagsOutput{},
+		func(g *groups, input *autoscaling.DeleteTagsInput) { g.tag(input.Tags, true) }),
 }
 
 var groupReads = map[string]reader{
-	"autoscaling:DescribeAutoScalingGroups": reading(
-		func(*AWS, *autoscaling.DescribeAutoScalingGroupsInput) *autoscaling.DescribeAutoScalingGroupsOutput {
-			return nil
-		}, (*AWS).showGroups),
+	"autoscaling:DescribeAutoScalingGroups": reading(groupsOf, nil, (*groups).show),
 }
 
 // change changes the description of a group. It replaces lists, which may be shared, as a whole.
 type change func(described *asgtypes.AutoScalingGroup)
+
+// groups are the Auto Scaling groups of a forecast.
+type groups struct {
+	clock  clock.PassiveClock
+	byName map[string]*group
+}
+
+func groupsOf(a *AWS) *groups { return &a.groups }
 
 // group is what the forecast knows of an Auto Scaling group.
 type group struct {
@@ -68,35 +74,35 @@ type group struct {
 	canceled bool
 }
 
-// group returns what is known of a group by its name, which may be nothing.
-func (a *AWS) group(name string) *group {
-	if a.groups[name] == nil {
-		a.groups[name] = &group{}
+// of returns what is known of a group by its name, which may be nothing.
+func (g *groups) of(name string) *group {
+	if g.byName[name] == nil {
+		g.byName[name] = &group{}
 	}
-	return a.groups[name]
+	return g.byName[name]
 }
 
 // onGroup returns a writer for requests that change the description of the group that they name.
 func onGroup[I, O any](effect func(*I) (*string, change)) writer {
-	return changing[I, O](func(a *AWS, input *I) {
+	return changing(groupsOf, new(O), func(g *groups, input *I) {
 		name, change := effect(input)
-		changed := a.group(awssdk.ToString(name))
+		changed := g.of(awssdk.ToString(name))
 		changed.changes = append(changed.changes, change)
 	})
 }
 
-func (a *AWS) createGroup(input *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupOutput, error) {
+func (g *groups) create(input *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupOutput, error) {
 	name := awssdk.ToString(input.AutoScalingGroupName)
 	created := &asgtypes.AutoScalingGroup{
 		AutoScalingGroupARN: awssdk.String("arn:aws:autoscaling:::autoScalingGroup::autoScalingGroupName/" + name),
-		CreatedTime:         awssdk.Time(a.clock.Now()),
+		CreatedTime:         awssdk.Time(g.clock.Now()),
 	}
 	sdkcopy.Members(created, input)
 	created.Tags = nil
 	for _, tag := range input.Tags {
 		created.Tags = append(created.Tags, described(tag))
 	}
-	own := a.group(name)
+	own := g.of(name)
 	own.created = created
 	for i := range input.LifecycleHookSpecificationList {
 		own.hooks = append(own.hooks, hookChange{put: hookOf(&input.LifecycleHookSpecificationList[i])})
@@ -111,10 +117,10 @@ func described(tag asgtypes.Tag) asgtypes.TagDescription {
 	}
 }
 
-// showGroups changes a description of groups.
-func (a *AWS) showGroups(input *autoscaling.DescribeAutoScalingGroupsInput, output *autoscaling.DescribeAutoScalingGroupsOutput) {
+// show changes a description of groups.
+func (g *groups) show(input *autoscaling.DescribeAutoScalingGroupsInput, output *autoscaling.DescribeAutoScalingGroupsOutput) {
 	if output.NextToken == nil {
-		for name, own := range a.groups {
+		for name, own := range g.byName {
 			if own.created != nil && (slices.Contains(input.AutoScalingGroupNames, name) || selectsGroup(input.Filters, own.created)) {
 				output.AutoScalingGroups = append(output.AutoScalingGroups, *own.created)
 			}
@@ -122,7 +128,7 @@ func (a *AWS) showGroups(input *autoscaling.DescribeAutoScalingGroupsInput, outp
 	}
 	for i := range output.AutoScalingGroups {
 		described := &output.AutoScalingGroups[i]
-		known := a.group(awssdk.ToString(described.AutoScalingGroupName))
+		known := g.of(awssdk.ToString(described.AutoScalingGroupName))
 		for _, change := range known.changes {
 			change(described)
 		}
@@ -135,7 +141,7 @@ func (a *AWS) showGroups(input *autoscaling.DescribeAutoScalingGroupsInput, outp
 func (a *AWS) Refresh() (*asgtypes.InstanceRefresh, asgtypes.AutoScalingGroup) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, known := range a.groups {
+	for _, known := range a.groups.byName {
 		if len(known.started) > 0 {
 			refresh := known.started[0]
 			return &refresh, known.shown
@@ -217,9 +223,9 @@ func protection(instances []string, protect *bool) change {
 	}
 }
 
-func (a *AWS) tagGroups(tags []asgtypes.Tag, remove bool) {
+func (g *groups) tag(tags []asgtypes.Tag, remove bool) {
 	for _, tag := range tags {
-		changed := a.group(awssdk.ToString(tag.ResourceId))
+		changed := g.of(awssdk.ToString(tag.ResourceId))
 		changed.changes = append(changed.changes, func(group *asgtypes.AutoScalingGroup) {
 			group.Tags = slices.DeleteFunc(slices.Clone(group.Tags), func(present asgtypes.TagDescription) bool { return *present.Key == *tag.Key })
 			if !remove {
@@ -230,14 +236,14 @@ func (a *AWS) tagGroups(tags []asgtypes.Tag, remove bool) {
 }
 
 // startRefresh starts a refresh unless one is under way by what was described last.
-func (a *AWS) startRefresh(input *autoscaling.StartInstanceRefreshInput) (*autoscaling.StartInstanceRefreshOutput, error) {
-	changed := a.group(awssdk.ToString(input.AutoScalingGroupName))
+func (g *groups) startRefresh(input *autoscaling.StartInstanceRefreshInput) (*autoscaling.StartInstanceRefreshOutput, error) {
+	changed := g.of(awssdk.ToString(input.AutoScalingGroupName))
 	if len(changed.started) > 0 {
 		return nil, &asgtypes.InstanceRefreshInProgressFault{Message: awssdk.String("An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")}
 	}
 	refresh := asgtypes.InstanceRefresh{
 		InstanceRefreshId: awssdk.String(strings.Repeat("0", 8) + fmt.Sprintf("-0000-0000-0000-%012d", 1)), AutoScalingGroupName: input.AutoScalingGroupName,
-		Status: asgtypes.InstanceRefreshStatusPending, StartTime: awssdk.Time(a.clock.Now()), Strategy: input.Strategy, Preferences: input.Preferences,
+		Status: asgtypes.InstanceRefreshStatusPending, StartTime: awssdk.Time(g.clock.Now()), Strategy: input.Strategy, Preferences: input.Preferences,
 		DesiredConfiguration: input.DesiredConfiguration,
 	}
 	changed.started = []asgtypes.InstanceRefresh{refresh}

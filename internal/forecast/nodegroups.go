@@ -8,38 +8,49 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"k8s.io/utils/clock"
 
 	"github.com/slipway-project/slipway/internal/sdkcopy"
 )
 
 var nodegroupWrites = map[string]writer{
-	"eks:CreateNodegroup":        writing((*AWS).createNodegroup),
-	"eks:UpdateNodegroupConfig":  writing((*AWS).updateNodegroupConfig),
-	"eks:UpdateNodegroupVersion": writing((*AWS).updateNodegroupVersion),
-	"eks:TagResource": changing[eks.TagResourceInput, eks.TagResourceOutput](func(a *AWS, input *eks.TagResourceInput) {
-		a.tagNodegroup(input.ResourceArn, func(tags map[string]string) { maps.Copy(tags, input.Tags) })
+	"eks:CreateNodegroup":        writing(nodegroupsOf, (*nodegroups).create),
+	"eks:UpdateNodegroupConfig":  writing(nodegroupsOf, (*nodegroups).updateConfig),
+	"eks:UpdateNodegroupVersion": writing(nodegroupsOf, (*nodegroups).updateVersion),
+	"eks:TagResource": changing(nodegroupsOf, &eks.TagResourceOutput{}, func(n *nodegroups, input *eks.TagResourceInput) {
+		n.tag(input.ResourceArn, func(tags map[string]string) { maps.Copy(tags, input.Tags) })
 	}),
-	"eks:UntagResource": changing[eks.UntagResourceInput, eks.UntagResourceOutput](func(a *AWS, input *eks.UntagResourceInput) {
-		a.tagNodegroup(input.ResourceArn, func(tags map[string]string) {
+	"eks:UntagResource": changing(nodegroupsOf, &eks.UntagResourceOutput{}, func(n *nodegroups, input *eks.UntagResourceInput) {
+		n.tag(input.ResourceArn, func(tags map[string]string) {
 			maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(input.TagKeys, key) })
 		})
 	}),
 }
 
 var nodegroupReads = map[string]reader{
-	"eks:DescribeNodegroup": reading((*AWS).ownNodegroup, (*AWS).showNodegroup),
-	"eks:DescribeUpdate": reading((*AWS).ownUpdate, func(*AWS, *eks.DescribeUpdateInput, *eks.DescribeUpdateOutput) {
-	}),
-	"eks:ListNodegroups": reading(
-		func(*AWS, *eks.ListNodegroupsInput) *eks.ListNodegroupsOutput { return nil },
-		func(a *AWS, input *eks.ListNodegroupsInput, output *eks.ListNodegroupsOutput) {
-			for name, own := range a.nodegroups {
+	"eks:DescribeNodegroup": reading(nodegroupsOf, (*nodegroups).own, (*nodegroups).show),
+	"eks:DescribeUpdate":    reading(nodegroupsOf, (*nodegroups).ownUpdate, nil),
+	"eks:ListNodegroups": reading(nodegroupsOf, nil,
+		func(n *nodegroups, input *eks.ListNodegroupsInput, output *eks.ListNodegroupsOutput) {
+			for name, own := range n.byName {
 				if own.created != nil && name.cluster == awssdk.ToString(input.ClusterName) && output.NextToken == nil {
 					output.Nodegroups = append(output.Nodegroups, name.name)
 				}
 			}
 		}),
 }
+
+// nodegroups are the EKS managed node groups of a forecast.
+type nodegroups struct {
+	clock  clock.PassiveClock
+	byName map[nodegroupName]*nodegroup
+	// tags are changes of the tags of any of them.
+	tags []func(*ekstypes.Nodegroup)
+	// last is the node group that was described last.
+	last *ekstypes.Nodegroup
+}
+
+func nodegroupsOf(a *AWS) *nodegroups { return &a.nodegroups }
 
 // nodegroupName names a node group.
 type nodegroupName struct{ cluster, name string }
@@ -53,40 +64,41 @@ type nodegroup struct {
 	updates []ekstypes.Update
 }
 
-func (a *AWS) nodegroup(cluster, name *string) *nodegroup {
+// of returns what is known of a node group, which may be nothing.
+func (n *nodegroups) of(cluster, name *string) *nodegroup {
 	key := nodegroupName{awssdk.ToString(cluster), awssdk.ToString(name)}
-	if a.nodegroups[key] == nil {
-		a.nodegroups[key] = &nodegroup{}
+	if n.byName[key] == nil {
+		n.byName[key] = &nodegroup{}
 	}
-	return a.nodegroups[key]
+	return n.byName[key]
 }
 
-// createNodegroup answers with a node group that is being created, and stays so: its nodes are EKS's to
+// create answers with a node group that is being created, and stays so: its nodes are EKS's to
 // launch.
-func (a *AWS) createNodegroup(input *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
+func (n *nodegroups) create(input *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
 	created := &ekstypes.Nodegroup{
 		NodegroupArn: awssdk.String(fmt.Sprintf("arn:aws:eks:::nodegroup/%s/%s/0", awssdk.ToString(input.ClusterName), awssdk.ToString(input.NodegroupName))),
-		Status:       ekstypes.NodegroupStatusCreating, CreatedAt: awssdk.Time(a.clock.Now()), ModifiedAt: awssdk.Time(a.clock.Now()),
+		Status:       ekstypes.NodegroupStatusCreating, CreatedAt: awssdk.Time(n.clock.Now()), ModifiedAt: awssdk.Time(n.clock.Now()),
 	}
 	sdkcopy.Members(created, input)
-	a.nodegroup(input.ClusterName, input.NodegroupName).created = created
+	n.of(input.ClusterName, input.NodegroupName).created = created
 	return &eks.CreateNodegroupOutput{Nodegroup: created}, nil
 }
 
 // update adds a change to a node group, and returns the update that makes it.
-func (a *AWS) update(cluster, name *string, kind ekstypes.UpdateType, change func(*ekstypes.Nodegroup)) *ekstypes.Update {
-	changed := a.nodegroup(cluster, name)
+func (n *nodegroups) update(cluster, name *string, kind ekstypes.UpdateType, change func(*ekstypes.Nodegroup)) *ekstypes.Update {
+	changed := n.of(cluster, name)
 	changed.changes = append(changed.changes, change)
 	update := ekstypes.Update{
 		Id: awssdk.String(fmt.Sprintf("00000000-0000-0000-0000-%012d", len(changed.updates)+1)), Type: kind,
-		Status: ekstypes.UpdateStatusSuccessful, CreatedAt: awssdk.Time(a.clock.Now()),
+		Status: ekstypes.UpdateStatusSuccessful, CreatedAt: awssdk.Time(n.clock.Now()),
 	}
 	changed.updates = append(changed.updates, update)
 	return &update
 }
 
-func (a *AWS) updateNodegroupConfig(input *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
-	update := a.update(input.ClusterName, input.NodegroupName, ekstypes.UpdateTypeConfigUpdate, func(group *ekstypes.Nodegroup) {
+func (n *nodegroups) updateConfig(input *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
+	update := n.update(input.ClusterName, input.NodegroupName, ekstypes.UpdateTypeConfigUpdate, func(group *ekstypes.Nodegroup) {
 		if input.ScalingConfig != nil {
 			scaling := ekstypes.NodegroupScalingConfig{}
 			if group.ScalingConfig != nil {
@@ -129,8 +141,8 @@ func withoutTaints(taints, others []ekstypes.Taint) []ekstypes.Taint {
 	})
 }
 
-func (a *AWS) updateNodegroupVersion(input *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
-	update := a.update(input.ClusterName, input.NodegroupName, ekstypes.UpdateTypeVersionUpdate, func(group *ekstypes.Nodegroup) {
+func (n *nodegroups) updateVersion(input *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
+	update := n.update(input.ClusterName, input.NodegroupName, ekstypes.UpdateTypeVersionUpdate, func(group *ekstypes.Nodegroup) {
 		if input.Version != nil {
 			group.Version = input.Version
 		}
@@ -149,9 +161,9 @@ func (a *AWS) updateNodegroupVersion(input *eks.UpdateNodegroupVersionInput) (*e
 	return &eks.UpdateNodegroupVersionOutput{Update: update}, nil
 }
 
-// tagNodegroup changes the tags of the node group of an ARN, which is known when it is described.
-func (a *AWS) tagNodegroup(arn *string, change func(tags map[string]string)) {
-	a.nodegroupTags = append(a.nodegroupTags, func(group *ekstypes.Nodegroup) {
+// tag changes the tags of the node group of an ARN, which is known when it is described.
+func (n *nodegroups) tag(arn *string, change func(tags map[string]string)) {
+	n.tags = append(n.tags, func(group *ekstypes.Nodegroup) {
 		if awssdk.ToString(group.NodegroupArn) != awssdk.ToString(arn) {
 			return
 		}
@@ -163,32 +175,32 @@ func (a *AWS) tagNodegroup(arn *string, change func(tags map[string]string)) {
 	})
 }
 
-// shownNodegroup returns a node group as the writes leave it.
-func (a *AWS) shownNodegroup(described ekstypes.Nodegroup, changes []func(*ekstypes.Nodegroup)) *ekstypes.Nodegroup {
-	for _, change := range slices.Concat(changes, a.nodegroupTags) {
+// shown returns a node group as the writes leave it.
+func (n *nodegroups) shown(described ekstypes.Nodegroup, changes []func(*ekstypes.Nodegroup)) *ekstypes.Nodegroup {
+	for _, change := range slices.Concat(changes, n.tags) {
 		change(&described)
 	}
-	a.lastNodegroup = &described
+	n.last = &described
 	return &described
 }
 
-func (a *AWS) ownNodegroup(input *eks.DescribeNodegroupInput) *eks.DescribeNodegroupOutput {
-	own := a.nodegroup(input.ClusterName, input.NodegroupName)
+func (n *nodegroups) own(input *eks.DescribeNodegroupInput) *eks.DescribeNodegroupOutput {
+	own := n.of(input.ClusterName, input.NodegroupName)
 	if own.created == nil {
 		return nil
 	}
-	return &eks.DescribeNodegroupOutput{Nodegroup: a.shownNodegroup(*own.created, own.changes)}
+	return &eks.DescribeNodegroupOutput{Nodegroup: n.shown(*own.created, own.changes)}
 }
 
-func (a *AWS) showNodegroup(input *eks.DescribeNodegroupInput, output *eks.DescribeNodegroupOutput) {
+func (n *nodegroups) show(input *eks.DescribeNodegroupInput, output *eks.DescribeNodegroupOutput) {
 	if output.Nodegroup != nil {
-		output.Nodegroup = a.shownNodegroup(*output.Nodegroup, a.nodegroup(input.ClusterName, input.NodegroupName).changes)
+		output.Nodegroup = n.shown(*output.Nodegroup, n.of(input.ClusterName, input.NodegroupName).changes)
 	}
 }
 
 // ownUpdate answers a request for an update that exists in the forecast only.
-func (a *AWS) ownUpdate(input *eks.DescribeUpdateInput) *eks.DescribeUpdateOutput {
-	for _, update := range a.nodegroup(input.Name, input.NodegroupName).updates {
+func (n *nodegroups) ownUpdate(input *eks.DescribeUpdateInput) *eks.DescribeUpdateOutput {
+	for _, update := range n.of(input.Name, input.NodegroupName).updates {
 		if awssdk.ToString(update.Id) == awssdk.ToString(input.UpdateId) {
 			return &eks.DescribeUpdateOutput{Update: &update}
 		}
@@ -200,5 +212,5 @@ func (a *AWS) ownUpdate(input *eks.DescribeUpdateInput) *eks.DescribeUpdateOutpu
 func (a *AWS) Nodegroup() *ekstypes.Nodegroup {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.lastNodegroup
+	return a.nodegroups.last
 }

@@ -11,25 +11,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+	"k8s.io/utils/clock"
 
 	"github.com/slipway-project/slipway/internal/sdkcopy"
 )
 
 var templateWrites = map[string]writer{
-	"ec2:CreateLaunchTemplate":         writing((*AWS).createTemplate),
-	"ec2:CreateLaunchTemplateVersion":  writing((*AWS).createVersion),
-	"ec2:ModifyLaunchTemplate":         writing((*AWS).modifyTemplate),
-	"ec2:DeleteLaunchTemplate":         writing((*AWS).deleteTemplate),
-	"ec2:DeleteLaunchTemplateVersions": writing((*AWS).deleteVersions),
-	"ec2:CreateTags":                   changing[ec2.CreateTagsInput, ec2.CreateTagsOutput](func(a *AWS, input *ec2.CreateTagsInput) { a.tagTemplates(input.Resources, input.Tags, false) }),
-	"ec2:DeleteTags":                   changing[ec2.DeleteTagsInput, ec2.DeleteTagsOutput](func(a *AWS, input *ec2.DeleteTagsInput) { a.tagTemplates(input.Resources, input.Tags, true) }),
-	"ec2:RunInstances":                 writing((*AWS).runInstances),
+	"ec2:CreateLaunchTemplate":         writing(templatesOf, (*templates).create),
+	"ec2:CreateLaunchTemplateVersion":  writing(templatesOf, (*templates).createVersion),
+	"ec2:ModifyLaunchTemplate":         writing(templatesOf, (*templates).modify),
+	"ec2:DeleteLaunchTemplate":         writing(templatesOf, (*templates).delete),
+	"ec2:DeleteLaunchTemplateVersions": writing(templatesOf, (*templates).deleteVersions),
+	"ec2:CreateTags":                   changing(templatesOf, &ec2.CreateTagsOutput{}, func(t *templates, input *ec2.CreateTagsInput) { t.tag(input.Resources, input.Tags, false) }),
+	"ec2:DeleteTags":                   changing(templatesOf, &ec2.DeleteTagsOutput{}, func(t *templates, input *ec2.DeleteTagsInput) { t.tag(input.Resources, input.Tags, true) }),
+	"ec2:RunInstances":                 writing(templatesOf, (*templates).runInstances),
 }
 
 var templateReads = map[string]reader{
-	"ec2:DescribeLaunchTemplates":        reading((*AWS).ownTemplates, (*AWS).showTemplates),
-	"ec2:DescribeLaunchTemplateVersions": reading((*AWS).ownVersions, (*AWS).showVersions),
+	"ec2:DescribeLaunchTemplates":        reading(templatesOf, (*templates).own, (*templates).show),
+	"ec2:DescribeLaunchTemplateVersions": reading(templatesOf, (*templates).ownVersions, (*templates).showVersions),
 }
+
+// templates are the launch templates of a forecast.
+type templates struct {
+	clock clock.PassiveClock
+	byID  map[string]*template
+}
+
+func templatesOf(a *AWS) *templates { return &a.templates }
 
 // template is what the forecast knows of a launch template.
 type template struct {
@@ -43,34 +52,34 @@ type template struct {
 	tagged          []func([]ec2types.Tag) []ec2types.Tag
 }
 
-// template returns what is known of a template by its ID, which may be nothing.
-func (a *AWS) template(id string) *template {
-	if a.templates[id] == nil {
-		a.templates[id] = &template{}
+// of returns what is known of a template by its ID, which may be nothing.
+func (t *templates) of(id string) *template {
+	if t.byID[id] == nil {
+		t.byID[id] = &template{}
 	}
-	return a.templates[id]
+	return t.byID[id]
 }
 
-func (a *AWS) createTemplate(input *ec2.CreateLaunchTemplateInput) (*ec2.CreateLaunchTemplateOutput, error) {
+func (t *templates) create(input *ec2.CreateLaunchTemplateInput) (*ec2.CreateLaunchTemplateOutput, error) {
 	name := awssdk.ToString(input.LaunchTemplateName)
 	sum := sha256.Sum256([]byte(name))
 	id := "lt-" + hex.EncodeToString(sum[:])[:17]
-	created := a.template(id)
+	created := t.of(id)
 	created.latest, created.initial = 1, 1
 	created.created = &ec2types.LaunchTemplate{
-		LaunchTemplateId: &id, LaunchTemplateName: &name, CreateTime: awssdk.Time(a.clock.Now()),
+		LaunchTemplateId: &id, LaunchTemplateName: &name, CreateTime: awssdk.Time(t.clock.Now()),
 		DefaultVersionNumber: awssdk.Int64(1), LatestVersionNumber: awssdk.Int64(1),
 	}
 	for _, specification := range input.TagSpecifications {
 		created.created.Tags = append(created.created.Tags, specification.Tags...)
 	}
-	created.added = []ec2types.LaunchTemplateVersion{a.newVersion(id, 1, input.VersionDescription, input.LaunchTemplateData)}
+	created.added = []ec2types.LaunchTemplateVersion{t.newVersion(id, 1, input.VersionDescription, input.LaunchTemplateData)}
 	return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: created.shown(*created.created)}, nil
 }
 
-func (a *AWS) newVersion(id string, number int64, description *string, data *ec2types.RequestLaunchTemplateData) ec2types.LaunchTemplateVersion {
+func (t *templates) newVersion(id string, number int64, description *string, data *ec2types.RequestLaunchTemplateData) ec2types.LaunchTemplateVersion {
 	version := ec2types.LaunchTemplateVersion{
-		LaunchTemplateId: &id, VersionNumber: &number, VersionDescription: description, CreateTime: awssdk.Time(a.clock.Now()),
+		LaunchTemplateId: &id, VersionNumber: &number, VersionDescription: description, CreateTime: awssdk.Time(t.clock.Now()),
 		LaunchTemplateData: &ec2types.ResponseLaunchTemplateData{},
 	}
 	if data != nil {
@@ -80,34 +89,34 @@ func (a *AWS) newVersion(id string, number int64, description *string, data *ec2
 }
 
 // createVersion gives a version the number after the newest, which must have been seen.
-func (a *AWS) createVersion(input *ec2.CreateLaunchTemplateVersionInput) (*ec2.CreateLaunchTemplateVersionOutput, error) {
+func (t *templates) createVersion(input *ec2.CreateLaunchTemplateVersionInput) (*ec2.CreateLaunchTemplateVersionOutput, error) {
 	id := awssdk.ToString(input.LaunchTemplateId)
-	changed := a.template(id)
+	changed := t.of(id)
 	if changed.latest == 0 {
 		return nil, fmt.Errorf("creating a version of launch template %q: its newest version has not been read", id)
 	}
 	changed.latest++
-	version := a.newVersion(id, changed.latest, input.VersionDescription, input.LaunchTemplateData)
+	version := t.newVersion(id, changed.latest, input.VersionDescription, input.LaunchTemplateData)
 	changed.added = append(changed.added, version)
 	return &ec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: &version}, nil
 }
 
-func (a *AWS) modifyTemplate(input *ec2.ModifyLaunchTemplateInput) (*ec2.ModifyLaunchTemplateOutput, error) {
+func (t *templates) modify(input *ec2.ModifyLaunchTemplateInput) (*ec2.ModifyLaunchTemplateOutput, error) {
 	number, err := strconv.ParseInt(awssdk.ToString(input.DefaultVersion), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("setting the default version of launch template %q: %w", awssdk.ToString(input.LaunchTemplateId), err)
 	}
-	a.template(awssdk.ToString(input.LaunchTemplateId)).initial = number
+	t.of(awssdk.ToString(input.LaunchTemplateId)).initial = number
 	return &ec2.ModifyLaunchTemplateOutput{}, nil
 }
 
-func (a *AWS) deleteTemplate(input *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
-	a.template(awssdk.ToString(input.LaunchTemplateId)).gone = true
+func (t *templates) delete(input *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
+	t.of(awssdk.ToString(input.LaunchTemplateId)).gone = true
 	return &ec2.DeleteLaunchTemplateOutput{}, nil
 }
 
-func (a *AWS) deleteVersions(input *ec2.DeleteLaunchTemplateVersionsInput) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
-	changed := a.template(awssdk.ToString(input.LaunchTemplateId))
+func (t *templates) deleteVersions(input *ec2.DeleteLaunchTemplateVersionsInput) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
+	changed := t.of(awssdk.ToString(input.LaunchTemplateId))
 	for _, text := range input.Versions {
 		number, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -118,9 +127,9 @@ func (a *AWS) deleteVersions(input *ec2.DeleteLaunchTemplateVersionsInput) (*ec2
 	return &ec2.DeleteLaunchTemplateVersionsOutput{}, nil
 }
 
-func (a *AWS) tagTemplates(ids []string, tags []ec2types.Tag, remove bool) {
+func (t *templates) tag(ids []string, tags []ec2types.Tag, remove bool) {
 	for _, id := range ids {
-		changed := a.template(id)
+		changed := t.of(id)
 		changed.tagged = append(changed.tagged, func(present []ec2types.Tag) []ec2types.Tag {
 			kept := slices.DeleteFunc(slices.Clone(present), func(tag ec2types.Tag) bool {
 				return slices.ContainsFunc(tags, func(other ec2types.Tag) bool { return *other.Key == *tag.Key })
@@ -135,7 +144,7 @@ func (a *AWS) tagTemplates(ids []string, tags []ec2types.Tag, remove bool) {
 
 // runInstances answers a dry run as EC2 answers one that would succeed: a version that does not
 // exist yet cannot be tried.
-func (a *AWS) runInstances(input *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
+func (t *templates) runInstances(input *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	if !awssdk.ToBool(input.DryRun) {
 		return nil, &UnknownWriteError{Call: Call{Service: "ec2", Action: "RunInstances", Input: input}}
 	}
@@ -154,11 +163,11 @@ func (t *template) shown(described ec2types.LaunchTemplate) *ec2types.LaunchTemp
 	return &described
 }
 
-// ownTemplates answers a request for a template by ID that exists in the forecast only.
-func (a *AWS) ownTemplates(input *ec2.DescribeLaunchTemplatesInput) *ec2.DescribeLaunchTemplatesOutput {
+// own answers a request for a template by ID that exists in the forecast only.
+func (t *templates) own(input *ec2.DescribeLaunchTemplatesInput) *ec2.DescribeLaunchTemplatesOutput {
 	output := &ec2.DescribeLaunchTemplatesOutput{}
 	for _, id := range input.LaunchTemplateIds {
-		if own := a.templates[id]; own != nil && own.created != nil && !own.gone {
+		if own := t.byID[id]; own != nil && own.created != nil && !own.gone {
 			output.LaunchTemplates = append(output.LaunchTemplates, *own.shown(*own.created))
 		}
 	}
@@ -168,17 +177,17 @@ func (a *AWS) ownTemplates(input *ec2.DescribeLaunchTemplatesInput) *ec2.Describ
 	return output
 }
 
-// showTemplates changes a description of templates.
-func (a *AWS) showTemplates(input *ec2.DescribeLaunchTemplatesInput, output *ec2.DescribeLaunchTemplatesOutput) {
+// show changes a description of templates.
+func (t *templates) show(input *ec2.DescribeLaunchTemplatesInput, output *ec2.DescribeLaunchTemplatesOutput) {
 	var shown []ec2types.LaunchTemplate
 	for _, described := range output.LaunchTemplates {
-		known := a.template(awssdk.ToString(described.LaunchTemplateId))
+		known := t.of(awssdk.ToString(described.LaunchTemplateId))
 		known.latest = max(known.latest, awssdk.ToInt64(described.LatestVersionNumber))
 		if !known.gone {
 			shown = append(shown, *known.shown(described))
 		}
 	}
-	for _, own := range a.templates {
+	for _, own := range t.byID {
 		if own.created != nil && !own.gone && output.NextToken == nil {
 			if template := own.shown(*own.created); selects(input.Filters, template) {
 				shown = append(shown, *template)
@@ -205,8 +214,8 @@ func selects(filters []ec2types.Filter, template *ec2types.LaunchTemplate) bool 
 }
 
 // ownVersions answers a request for versions that exist in the forecast only. AWS is asked for others.
-func (a *AWS) ownVersions(input *ec2.DescribeLaunchTemplateVersionsInput) *ec2.DescribeLaunchTemplateVersionsOutput {
-	known := a.templates[awssdk.ToString(input.LaunchTemplateId)]
+func (t *templates) ownVersions(input *ec2.DescribeLaunchTemplateVersionsInput) *ec2.DescribeLaunchTemplateVersionsOutput {
+	known := t.byID[awssdk.ToString(input.LaunchTemplateId)]
 	if known == nil {
 		return nil
 	}
@@ -223,8 +232,8 @@ func (a *AWS) ownVersions(input *ec2.DescribeLaunchTemplateVersionsInput) *ec2.D
 }
 
 // showVersions changes a description of versions.
-func (a *AWS) showVersions(input *ec2.DescribeLaunchTemplateVersionsInput, output *ec2.DescribeLaunchTemplateVersionsOutput) {
-	known := a.template(awssdk.ToString(input.LaunchTemplateId))
+func (t *templates) showVersions(input *ec2.DescribeLaunchTemplateVersionsInput, output *ec2.DescribeLaunchTemplateVersionsOutput) {
+	known := t.of(awssdk.ToString(input.LaunchTemplateId))
 	for _, version := range output.LaunchTemplateVersions {
 		known.latest = max(known.latest, awssdk.ToInt64(version.VersionNumber))
 	}

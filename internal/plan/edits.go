@@ -257,28 +257,25 @@ func toAny(texts map[string]string) map[string]any {
 }
 
 // differences returns the leaves in which two values differ, in the order of their paths. A list is a
-// leaf unless both have as many items.
+// leaf, and so is a struct that only one of them has, outside of metadata.
 func differences(path []string, before, after any) []field {
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}
 	old, wasMap := before.(map[string]any)
 	now, isMap := after.(map[string]any)
-	if (wasMap || before == nil) && (isMap || after == nil) && (wasMap || isMap) {
-		keys := map[string]bool{}
-		for key := range old {
-			keys[key] = true
-		}
-		for key := range now {
-			keys[key] = true
-		}
-		var found []field
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			found = append(found, differences(append(slices.Clone(path), key), old[key], now[key])...)
-		}
-		return found
+	top := len(path) == 0 || path[0] == "metadata" || len(path) == 1
+	if !(wasMap && isMap) && !(top && (wasMap || before == nil) && (isMap || after == nil)) {
+		return []field{{path: path, old: before, new: after}}
 	}
-	return []field{{path: path, old: before, new: after}}
+	keys := slices.Collect(maps.Keys(old))
+	keys = slices.AppendSeq(keys, maps.Keys(now))
+	slices.Sort(keys)
+	var found []field
+	for _, key := range slices.Compact(keys) {
+		found = append(found, differences(append(slices.Clone(path), key), old[key], now[key])...)
+	}
+	return found
 }
 
 // set sets a field of an object.

@@ -157,6 +157,9 @@ type Planner struct {
 	Clock clock.WithTicker
 	// SecretNamespace is the namespace of the Secrets of AWSClusterStaticIdentities.
 	SecretNamespace string
+	// SettleWindow is the manager's setting of that name. What changes a group at once and what waits for
+	// the window are different steps.
+	SettleWindow time.Duration
 	// MachinePoolMachines, NodeRolePath, and NodeRoleBoundary are the manager's settings of these names.
 	MachinePoolMachines            bool
 	NodeRolePath, NodeRoleBoundary string

@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/apitest"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/action"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
@@ -150,7 +151,7 @@ func (r *rig) plan(objects ...client.Object) Plan {
 		r.Errorf("planning wrote %d times to the management cluster", after-before)
 	}
 	for _, call := range r.sim.Calls() {
-		if aws.Changes(call.Action) && call.Action != "AssumeRole" {
+		if action.Changes(call.Action) && call.Action != "AssumeRole" {
 			r.Errorf("planning called %s", call.Action)
 		}
 	}
@@ -234,7 +235,7 @@ AWSMachinePool/workers
 			reason: "Instances get their tags when they are launched, so that another tag replaces them.",
 			edit:   func(pool *infrav1.AWSMachinePool) { pool.Spec.AdditionalTags = map[string]string{"team": "blue"} },
 			want: `AWSMachinePool/workers
-  spec.additionalTags.team  set to blue  replaces nodes
+  spec.additionalTags  set to {"team":"blue"}  replaces nodes
 
 AWSMachinePool blue/workers
   1. tag the Auto Scaling group: team
@@ -281,7 +282,7 @@ AWSMachinePool blue/workers
 				pool.Spec.AWSLaunchTemplate.AMI.ID = ptr.To("ami-0123456789abcdef0")
 			},
 			want: `AWSMachinePool/workers
-  spec.awsLaunchTemplate.ami.id  set to ami-0123456789abcdef0  fails
+  spec.awsLaunchTemplate.ami  set to {"id":"ami-0123456789abcdef0"}  fails
 
 AWSMachinePool blue/workers
   ImageNotFound: Resolved: no image found for ami-0123456789abcdef0: it does not exist in this region, or is not shared with this account. Running nodes are kept, but no new node can be launched. Set ami.id to an image that exists, or remove it to have Slipway look up an image

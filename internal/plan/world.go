@@ -39,7 +39,8 @@ type world struct {
 	cluster *cluster
 	aws     *forecast.AWS
 	controllers
-	steps []Step
+	settle time.Duration
+	steps  []Step
 }
 
 // errPlan is the answer to a write that would reach AWS. The forecast answers all of them before.
@@ -48,7 +49,7 @@ var errPlan = errors.New("a plan changes nothing in AWS")
 // newWorld returns a world in which nothing has been written.
 func (p *Planner) newWorld() *world {
 	clk := &aheadClock{WithTicker: p.Clock}
-	w := &world{clock: clk, aws: forecast.New(clk)}
+	w := &world{clock: clk, aws: forecast.New(clk), settle: p.SettleWindow}
 	w.cluster = newCluster(p.Cluster, apiserver.New(p.Kinds, clk, 0))
 	config := p.AWS.Copy()
 	config.APIOptions = append(config.APIOptions, w.aws.Install)
@@ -76,11 +77,11 @@ func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk cl
 		}),
 		pools: machinepool.New(&machinepool.Kind{
 			Client: c, Live: c, Clouds: registry, Workloads: noWorkloads{}, Clock: clk,
-			Settings: machinepool.Settings{MachinePoolMachines: p.MachinePoolMachines},
+			Settings: machinepool.Settings{SettleWindow: p.SettleWindow, MachinePoolMachines: p.MachinePoolMachines},
 		}, reporter),
 		managed: managedmachinepool.New(&managedmachinepool.Kind{
 			Client: c, Live: c, Clouds: registry, Clock: clk,
-			Settings: managedmachinepool.Settings{NodeRolePath: p.NodeRolePath, NodeRoleBoundary: p.NodeRoleBoundary},
+			Settings: managedmachinepool.Settings{SettleWindow: p.SettleWindow, NodeRolePath: p.NodeRolePath, NodeRoleBoundary: p.NodeRoleBoundary},
 		}, reporter),
 	}
 }
@@ -89,8 +90,8 @@ const (
 	// mostRounds bounds how often the controllers of a plan run. A roll-out begins after some five
 	// rounds.
 	mostRounds = 40
-	// longestWait is for how long a plan lets time pass at once, and mostWaits how often in a row. The
-	// controllers wait for a moment after an edit. What they wait for longer is AWS.
+	// longestWait is for how long a plan lets time pass at once, in addition to the settle window, and
+	// mostWaits how often in a row. What the controllers wait for longer is AWS.
 	longestWait = time.Minute
 	mostWaits   = 3
 )
@@ -110,7 +111,7 @@ func (w *world) run(ctx context.Context, pool target, before view) error {
 			return ctx.Err()
 		case w.cluster.server.Version() != before:
 			waits = 0
-		case refresh != nil || again == 0 || again > longestWait || waits == mostWaits:
+		case refresh != nil || again == 0 || again > longestWait+w.settle || waits == mostWaits:
 			return err
 		default:
 			waits++

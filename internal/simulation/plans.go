@@ -74,17 +74,23 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 			w.trace.detail("plan: problem %s: %s", problem.Reason, problem.Message)
 		}
 	}
-	running, sent, newest := o.facts.running(), len(w.sent), o.newestVersion()
+	running, sent, newest := o.facts.running(), len(w.sent), newestVersion(o)
 	o.facts.surplus += int(max(0, replicas-*machinePool.Spec.Replicas))
 	for _, object := range []client.Object{machinePool, pool} {
 		if err := w.user.Update(ctx, object); err != nil {
 			return fmt.Errorf("making the edit: %w", err)
 		}
 	}
+	// A process that saw only one of the two objects would change AWS in two steps.
+	for pending := w.pending(); len(pending) > 0; pending = w.pending() {
+		if err := w.deliver(pending[0], w.trace.event); err != nil {
+			return err
+		}
+	}
 	if err := w.settle(ctx); err != nil || w.verdict.violation != nil {
 		return err
 	}
-	o.comparePlan(made, running, int(max(0, replicas-*machinePool.Spec.Replicas)), w.sent[sent:])
+	compareOutcome(o, made, running, int(max(0, replicas-*machinePool.Spec.Replicas)), w.sent[sent:])
 	created := 0
 	for _, pool := range made.Pools {
 		for _, step := range pool.Steps {
@@ -93,14 +99,14 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 			}
 		}
 	}
-	if after := o.newestVersion(); after != newest+int64(created) {
+	if after := newestVersion(o); after != newest+int64(created) {
 		o.violate(PlansComeTrue, "the plan creates %d versions, and the newest was %d and is %d", created, newest, after)
 	}
 	return nil
 }
 
 // newestVersion returns the number of the newest version of the pool's template.
-func (o *observer) newestVersion() int64 {
+func newestVersion(o *observer) int64 {
 	var newest int64
 	for _, template := range o.aws.ownedTemplates() {
 		newest = max(newest, *template.LatestVersionNumber)
@@ -111,7 +117,7 @@ func (o *observer) newestVersion() int64 {
 // planner returns a planner that reads the API server and AWS as they are.
 func (w *World) planner() *plan.Planner {
 	return &plan.Planner{
-		Cluster: w.user, Kinds: w.kinds, Clock: w.clock, SecretNamespace: identity.DefaultSecretNamespace,
+		Cluster: w.user, Kinds: w.kinds, Clock: w.clock, SecretNamespace: identity.DefaultSecretNamespace, SettleWindow: settleWindow,
 		AWS: awssdk.Config{
 			Region: region, HTTPClient: &transport{sim: w.sim},
 			Credentials: credentials.NewStaticCredentialsProvider("AKIAPLANNER0"+account, "secret", ""),
@@ -126,10 +132,10 @@ var uncounted = []string{
 	"CompleteLifecycleAction", "RecordLifecycleActionHeartbeat", "DeleteLaunchTemplateVersions", "SetInstanceProtection", "CreateLaunchTemplateVersion",
 }
 
-// comparePlan compares a plan with which of the instances that ran have ended since, and with the
+// compareOutcome compares a plan with which of the instances that ran have ended since, and with the
 // calls since. Surplus is how many instances the pool was asked to have fewer: which ones is for AWS
 // to choose.
-func (o *observer) comparePlan(made plan.Plan, running []string, surplus int, sent []string) {
+func compareOutcome(o *observer, made plan.Plan, running []string, surplus int, sent []string) {
 	var replaced, calls, ended []string
 	for _, pool := range made.Pools {
 		replaced = append(replaced, pool.Replaced()...)
