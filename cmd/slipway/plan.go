@@ -142,7 +142,7 @@ func (f *planFlags) check(args []string) error {
 		return errors.New("nothing to plan: give files with -f, or the name of a pool with --set")
 	case len(args) == 1 && len(f.files) > 0:
 		return errors.New("give either files with -f, or the name of a pool")
-	case len(args) == 0 && len(f.set) > 0:
+	case len(f.files) > 0 && len(f.set) > 0:
 		return errors.New("--set needs the name of a pool")
 	}
 	return nil
@@ -329,8 +329,11 @@ func patchOf(settings []string) ([]byte, error) {
 
 // readObjects reads the objects of a file. Lists are taken apart.
 func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
-	data, err := io.ReadAll(in)
-	if name != "-" {
+	var data []byte
+	var err error
+	if name == "-" {
+		data, err = io.ReadAll(in)
+	} else {
 		data, err = os.ReadFile(name) //nolint:gosec // the user names the file
 	}
 	if err != nil {
