@@ -184,7 +184,7 @@ func (w *world) applyOne(ctx context.Context, edit edit) error {
 		stored.SetLabels(edit.after.GetLabels())
 		stored.SetAnnotations(edit.after.GetAnnotations())
 	}
-	return w.cluster.Client.Update(ctx, stored)
+	return w.cluster.Update(ctx, stored)
 }
 
 // own makes the MachinePool of a new pool its owner, as Cluster API does.
@@ -264,8 +264,12 @@ func differences(path []string, before, after any) []field {
 	}
 	old, wasMap := before.(map[string]any)
 	now, isMap := after.(map[string]any)
-	top := len(path) == 0 || path[0] == "metadata" || len(path) == 1
-	if !(wasMap && isMap) && !(top && (wasMap || before == nil) && (isMap || after == nil)) {
+	top := len(path) <= 1 || path[0] == "metadata"
+	leaf := !wasMap || !isMap
+	if top && (wasMap || before == nil) && (isMap || after == nil) {
+		leaf = false
+	}
+	if leaf {
 		return []field{{path: path, old: before, new: after}}
 	}
 	keys := slices.Collect(maps.Keys(old))

@@ -76,18 +76,7 @@ func problems(object string, conditions []metav1.Condition) []Problem {
 // effects returns what each change does by itself: how the plan of it alone differs from what is done
 // without the edit. A change has no stronger effect than the edit as a whole.
 func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, whole []Pool) ([]Change, error) {
-	changes, alone := []Change{}, []edit{}
-	for _, edit := range edits {
-		for _, field := range edit.fields() {
-			changes = append(changes, Change{
-				Object: edit.after.GetKind() + "/" + edit.after.GetName(), Path: strings.Join(field.path, "."),
-				Old: text(field.old), New: text(field.new), Effect: Together,
-			})
-			one := edit
-			one.only = &field
-			alone = append(alone, one)
-		}
-	}
+	changes, alone := changesOf(edits)
 	strongest, failed := effectOf(whole, nil), slices.ContainsFunc(whole, Pool.failed)
 	switch {
 	case strongest == Nothing && !failed:
@@ -104,21 +93,46 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	}
 	for i := range changes {
 		pools, err := p.planPools(ctx, targets, alone[i:i+1])
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
-		case err == nil && !slices.ContainsFunc(pools, Pool.failed):
-			changes[i].Effect = effectOf(pools, unedited)
-			if !failed {
-				changes[i].Effect = weaker(changes[i].Effect, strongest)
-			}
-		case slices.ContainsFunc(unedited, Pool.failed):
-			changes[i].Effect = Unknown
-		case failed:
-			changes[i].Effect = Fails
+		}
+		changes[i].Effect = effectAlone(pools, err, unedited, failed)
+		if !failed {
+			changes[i].Effect = weaker(changes[i].Effect, strongest)
 		}
 	}
 	return changes, nil
+}
+
+// changesOf returns the changes of an edit, and for each the edit that makes it alone.
+func changesOf(edits []edit) (changes []Change, alone []edit) {
+	changes = []Change{}
+	for _, edit := range edits {
+		for _, field := range edit.fields() {
+			changes = append(changes, Change{
+				Object: edit.after.GetKind() + "/" + edit.after.GetName(), Path: strings.Join(field.path, "."),
+				Old: text(field.old), New: text(field.new), Effect: Together,
+			})
+			one := edit
+			one.only = &field
+			alone = append(alone, one)
+		}
+	}
+	return changes, alone
+}
+
+// effectAlone returns the effect of one change, by the plan of it alone, or the error of that. Failed is
+// true if the edit as a whole fails.
+func effectAlone(pools []Pool, err error, unedited []Pool, failed bool) Effect {
+	switch {
+	case err == nil && !slices.ContainsFunc(pools, Pool.failed):
+		return effectOf(pools, unedited)
+	case slices.ContainsFunc(unedited, Pool.failed):
+		return Unknown
+	case failed:
+		return Fails
+	}
+	return Together
 }
 
 // planPools plans all targets of an edit.
@@ -149,9 +163,9 @@ func effectOf(pools, anyway []Pool) Effect {
 	return effect
 }
 
-// weaker returns the weaker of two effects.
+// weaker returns the weaker of two effects, and Together if one is that.
 func weaker(a, b Effect) Effect {
-	for _, effect := range []Effect{Nothing, InPlace} {
+	for _, effect := range []Effect{Together, Unknown, Nothing, InPlace} {
 		if a == effect || b == effect {
 			return effect
 		}

@@ -52,8 +52,13 @@ func members(to, from reflect.Value) {
 			return
 		}
 		each(to, from)
+	case reflect.String:
+		if from.IsZero() {
+			return // the SDK leaves out an enum that is empty
+		}
+		fallthrough
 	default:
-		if from.Type().ConvertibleTo(to.Type()) && !(from.Kind() == reflect.String && from.IsZero()) {
+		if from.Type().ConvertibleTo(to.Type()) {
 			to.Set(from.Convert(to.Type()))
 		}
 	}

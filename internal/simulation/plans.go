@@ -66,6 +66,20 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 	if err != nil {
 		return fmt.Errorf("planning an edit: %w", err)
 	}
+	w.tracePlan(made)
+	surplus := int(max(0, replicas-*machinePool.Spec.Replicas))
+	o.facts.surplus += surplus
+	running, sent, newest := o.facts.running(), len(w.sent), newestVersion(o)
+	if err := w.makeEdit(ctx, machinePool, pool); err != nil || w.verdict.violation != nil {
+		return err
+	}
+	compareOutcome(o, made, running, surplus, w.sent[sent:])
+	compareVersions(o, made, newest)
+	return nil
+}
+
+// tracePlan adds a plan to the trace.
+func (w *World) tracePlan(made plan.Plan) {
 	for _, pool := range made.Pools {
 		for _, step := range pool.Steps {
 			w.trace.detail("plan: %s %v: %s", step.Action, step.Calls, step.Reason)
@@ -74,24 +88,27 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 			w.trace.detail("plan: problem %s: %s", problem.Reason, problem.Message)
 		}
 	}
-	running, sent, newest := o.facts.running(), len(w.sent), newestVersion(o)
-	o.facts.surplus += int(max(0, replicas-*machinePool.Spec.Replicas))
-	for _, object := range []client.Object{machinePool, pool} {
+}
+
+// makeEdit updates objects, and runs until everything is as it must be.
+func (w *World) makeEdit(ctx context.Context, objects ...client.Object) error {
+	for _, object := range objects {
 		if err := w.user.Update(ctx, object); err != nil {
 			return fmt.Errorf("making the edit: %w", err)
 		}
 	}
-	// A process that saw only one of the two objects would change AWS in two steps.
+	// A process that saw only one of the objects would change AWS in two steps.
 	for pending := w.pending(); len(pending) > 0; pending = w.pending() {
 		if err := w.deliver(pending[0], w.trace.event); err != nil {
 			return err
 		}
 	}
-	if err := w.settle(ctx); err != nil || w.verdict.violation != nil {
-		return err
-	}
-	compareOutcome(o, made, running, int(max(0, replicas-*machinePool.Spec.Replicas)), w.sent[sent:])
-	created := 0
+	return w.settle(ctx)
+}
+
+// compareVersions compares the versions that a plan creates with those that exist since.
+func compareVersions(o *observer, made plan.Plan, newest int64) {
+	created := int64(0)
 	for _, pool := range made.Pools {
 		for _, step := range pool.Steps {
 			if slices.Contains(step.Calls, "ec2:CreateLaunchTemplateVersion") {
@@ -99,10 +116,9 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 			}
 		}
 	}
-	if after := newestVersion(o); after != newest+int64(created) {
+	if after := newestVersion(o); after != newest+created {
 		o.violate(PlansComeTrue, "the plan creates %d versions, and the newest was %d and is %d", created, newest, after)
 	}
-	return nil
 }
 
 // newestVersion returns the number of the newest version of the pool's template.
