@@ -99,11 +99,16 @@ func (p Pool) Replaced() []string {
 	return replaced
 }
 
+// waits reports whether a pool waits for a user.
+func (p Plan) waits() bool {
+	return slices.ContainsFunc(p.Pools, func(pool Pool) bool { return len(pool.Problems) > 0 })
+}
+
 // failed reports whether something is wrong. A roll-out that waits for a user by the pool's spec is as
-// it should be.
+// it should be, and so is a paused pool.
 func (p Pool) failed() bool {
 	return slices.ContainsFunc(p.Problems, func(problem Problem) bool {
-		return problem.Condition != infrav1.RolloutApprovedCondition && problem.Reason != infrav1.RefreshDisabledReason && problem.Reason != infrav1.InstancesLeftReason
+		return problem.Condition != infrav1.RolloutApprovedCondition && problem.Condition != infrav1.PausedCondition && problem.Reason != infrav1.RefreshDisabledReason && problem.Reason != infrav1.InstancesLeftReason
 	})
 }
 

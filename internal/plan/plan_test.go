@@ -49,7 +49,7 @@ var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 
 // rig is a management cluster and a simulated AWS with which plans are made.
 type rig struct {
-	*testing.T
+	testing.TB
 	server  *apiserver.Server
 	cluster client.Client
 	sim     *awssim.Simulator
@@ -58,7 +58,7 @@ type rig struct {
 }
 
 // newRig returns a rig with a cluster and a MachinePool of three replicas, and no pool.
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	all, err := kinds()
 	if err != nil {
@@ -68,7 +68,7 @@ func newRig(t *testing.T) *rig {
 		Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: 10 * time.Second, ShuttingDown: 10 * time.Second}},
 	})
 	server := apiserver.New(all, clk, 1)
-	r := &rig{T: t, server: server, cluster: server.Client(), sim: sim, clock: clk}
+	r := &rig{TB: t, server: server, cluster: server.Client(), sim: sim, clock: clk}
 	r.planner = &Planner{Cluster: r.cluster, AWS: awssimtest.Config(url, region, account), Kinds: all, Clock: clk}
 	network := &capav1.AWSCluster{ObjectMeta: named("prod")}
 	network.Spec.Region = region
@@ -305,6 +305,20 @@ AWSMachinePool blue/workers
   WaitingForApproval: version 2 waits for approval by annotation infrastructure.cluster.x-k8s.io/approved-version: "2": instance type m5.large → m5.xlarge
 `,
 		},
+		"Paused": {
+			reason: "A paused pool is not planned as one that nothing happens to.",
+			edit: func(pool *infrav1.AWSMachinePool) {
+				pool.Annotations[clusterv1.PausedAnnotation] = ""
+				pool.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+			},
+			want: `AWSMachinePool/workers
+  metadata.annotations.cluster.x-k8s.io/paused  set to                no effect
+  spec.awsLaunchTemplate.instanceType           m5.large → m5.xlarge  no effect
+
+AWSMachinePool blue/workers
+  Paused: the pool is paused, so that an edit changes nothing until it is unpaused. Plan it again then
+`,
+		},
 		"RefreshDisabled": {
 			reason: "A pool whose user replaces instances gets a version, and no refresh.",
 			edit: func(pool *infrav1.AWSMachinePool) {
@@ -425,6 +439,18 @@ func TestPlanForMachines(t *testing.T) {
 	}
 	if rollout := got.Pools[0].Rollout; rollout.AtOnce != 1 || rollout.AtLeast != "3m0s" || rollout.AtMost != "18m0s" {
 		t.Errorf("rollout: got %+v, want one at a time in 3m0s to 18m0s", rollout)
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	r := newRig(b)
+	r.running()
+	edited := r.stored()
+	edited.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+	for b.Loop() {
+		if _, err := r.planner.Plan(b.Context(), edited); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

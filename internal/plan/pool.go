@@ -61,10 +61,17 @@ var decisive = []string{
 // leaving are the reasons of the condition RolledOut for which no refresh replaces instances.
 var leaving = []string{infrav1.RefreshStartFailedReason, infrav1.RefreshDisabledReason, infrav1.InstancesLeftReason}
 
+// pausedMessage says what a paused pool means for a plan.
+const pausedMessage = "the pool is paused, so that an edit changes nothing until it is unpaused. Plan it again then"
+
 // problems returns what keeps an object from what its spec says.
 func problems(object string, conditions []metav1.Condition) []Problem {
 	var found []Problem
 	for _, condition := range conditions {
+		if condition.Type == infrav1.PausedCondition && condition.Status == metav1.ConditionTrue {
+			found = append(found, Problem{Object: object, Condition: condition.Type, Reason: condition.Reason, Message: pausedMessage})
+			continue
+		}
 		left := condition.Type == infrav1.RolledOutCondition && slices.Contains(leaving, condition.Reason)
 		if condition.Status == metav1.ConditionFalse && (left || slices.Contains(decisive, condition.Type)) {
 			found = append(found, Problem{Object: object, Condition: condition.Type, Reason: condition.Reason, Message: condition.Message})

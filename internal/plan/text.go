@@ -15,7 +15,7 @@ const longestText = 1000
 // Print writes a plan for people.
 func Print(out io.Writer, plan Plan) error {
 	p := &printer{out: out}
-	if plan.Empty() && !plan.Failed() {
+	if plan.Empty() && !plan.Failed() && !plan.waits() {
 		p.printf("Nothing changes in AWS, and no node is replaced.\n")
 	}
 	p.changes(plan.Changes)
