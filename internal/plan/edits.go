@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -125,12 +126,16 @@ func (p *Planner) affected(ctx context.Context, object *unstructured.Unstructure
 	}
 	var found []target
 	for _, kind := range kindsOfPools {
-		pools, err := kind.list(ctx, p.Cluster, key.Namespace)
+		// Pools of other namespaces may refer to a template.
+		pools, err := kind.list(ctx, p.Cluster, "")
+		if apierrors.IsForbidden(err) {
+			pools, err = kind.list(ctx, p.Cluster, key.Namespace)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("listing the pools that %s %q may affect: %w", object.GetKind(), key.Name, err)
 		}
 		for _, pool := range pools {
-			if pool.refersTo(object.GetKind(), key.Name) {
+			if pool.refersTo(object.GetKind(), key) {
 				found = append(found, target{kind, client.ObjectKeyFromObject(pool)})
 			}
 		}
@@ -139,11 +144,11 @@ func (p *Planner) affected(ctx context.Context, object *unstructured.Unstructure
 }
 
 // refersTo reports whether a pool launches from a launch config, or a template of one.
-func (v view) refersTo(kind, name string) bool {
+func (v view) refersTo(kind string, name client.ObjectKey) bool {
 	if kind == "AWSLaunchConfig" {
-		return v.config != nil && v.config.Name == name
+		return v.config != nil && v.GetNamespace() == name.Namespace && v.config.Name == name.Name
 	}
-	return v.template != nil && v.template.Name == name
+	return v.template != nil && cmp.Or(v.template.Namespace, v.GetNamespace()) == name.Namespace && v.template.Name == name.Name
 }
 
 // apply makes the edits in a world.
