@@ -3,15 +3,8 @@ package preflight
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-)
 
-// machinePoolGate is the feature gate of the controllers of pools, in Cluster API and in CAPA. It is
-// on by default, and it is beta (CAPA 2.13: feature/feature.go; Cluster API 1.14: feature/feature.go).
-const (
-	machinePoolGate = "MachinePool"
-	allBetaGate     = "AllBeta"
+	"github.com/slipway-project/slipway/internal/providers"
 )
 
 func decideClusterAPI(o Observed) Finding {
@@ -41,12 +34,12 @@ func decideClusterAPI(o Observed) Finding {
 		}
 	}
 	for _, deployment := range o.Cluster.ClusterAPI {
-		if on, known := gate(deployment.Args, machinePoolGate); known && !on {
+		if on, known := providers.Gate(deployment.Args, providers.MachinePoolGate); known && !on {
 			return Finding{
 				Result:  Failed,
-				Message: fmt.Sprintf("The feature gate %s of Deployment %s is off.", machinePoolGate, deployment.name()),
+				Message: fmt.Sprintf("The feature gate %s of Deployment %s is off.", providers.MachinePoolGate, deployment.name()),
 				Nodes:   "Cluster API refuses new MachinePools and does not reconcile existing ones, so pools get no bootstrap data. Existing nodes keep running.",
-				Remedy:  fmt.Sprintf("Set --feature-gates=%s=true in the arguments of the Deployment (EXP_MACHINE_POOL=true for clusterctl).", machinePoolGate),
+				Remedy:  fmt.Sprintf("Set --feature-gates=%s=true in the arguments of the Deployment (EXP_MACHINE_POOL=true for clusterctl).", providers.MachinePoolGate),
 			}
 		}
 	}
@@ -55,32 +48,6 @@ func decideClusterAPI(o Observed) Finding {
 
 // name returns the namespace and name. Both come from the API server, which limits their characters.
 func (d Deployment) name() string { return d.Namespace + "/" + d.Name }
-
-// gate returns whether a feature gate that is on by default is on. It is not known if its value is not
-// a truth value. Each flag adds to the flags before it.
-func gate(args []string, name string) (on, known bool) {
-	values := map[string]string{}
-	for i, arg := range args {
-		value, found := strings.CutPrefix(strings.TrimPrefix(arg, "-"), "-feature-gates=")
-		if !found && strings.TrimLeft(arg, "-") == "feature-gates" && strings.HasPrefix(arg, "-") && i+1 < len(args) {
-			value, found = args[i+1], true
-		}
-		if !found {
-			continue
-		}
-		for pair := range strings.SplitSeq(value, ",") {
-			key, text, _ := strings.Cut(pair, "=")
-			values[strings.TrimSpace(key)] = strings.TrimSpace(text)
-		}
-	}
-	for _, key := range []string{name, allBetaGate} {
-		if text, set := values[key]; set {
-			on, err := strconv.ParseBool(text)
-			return on, err == nil
-		}
-	}
-	return true, true
-}
 
 func decideCAPAControllers(o Observed) Finding {
 	if why := o.Cluster.DeploymentsUnread; why != nil {
@@ -93,7 +60,7 @@ func decideCAPAControllers(o Observed) Finding {
 		"config/beside-capa does this for every release of CAPA (docs/how-to/installation.md)."
 	var running, unclear []string
 	for _, deployment := range o.Cluster.CAPA {
-		switch on, known := gate(deployment.Args, machinePoolGate); {
+		switch on, known := providers.Gate(deployment.Args, providers.MachinePoolGate); {
 		case deployment.Replicas == 0:
 		case !known:
 			unclear = append(unclear, deployment.name())
@@ -105,14 +72,14 @@ func decideCAPAControllers(o Observed) Finding {
 	case len(running) > 0:
 		return Finding{
 			Result:  Failed,
-			Message: fmt.Sprintf("CAPA's controllers of pools are on: the feature gate %s of Deployment %s is not false.", machinePoolGate, list(running)),
+			Message: fmt.Sprintf("CAPA's controllers of pools are on: the feature gate %s of Deployment %s is not false.", providers.MachinePoolGate, list(running)),
 			Nodes:   "Two controllers write the same pools. CAPA creates its own launch template versions and rolls them out, which replaces nodes.",
 			Remedy:  remedy,
 		}
 	case len(unclear) > 0:
 		return Finding{
 			Result:  Warning,
-			Message: fmt.Sprintf("The feature gate %s of Deployment %s is neither true nor false.", machinePoolGate, list(unclear)),
+			Message: fmt.Sprintf("The feature gate %s of Deployment %s is neither true nor false.", providers.MachinePoolGate, list(unclear)),
 			Nodes:   "If CAPA's controllers of pools are on, two controllers write the same pools, which replaces nodes.",
 			Remedy:  remedy,
 		}
