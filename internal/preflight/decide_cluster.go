@@ -104,34 +104,50 @@ func decideCAPAWebhooks(o Observed) Finding {
 	return ok("CAPA has no webhooks for pools.")
 }
 
-// installed reports whether anything of Slipway is in the cluster.
-func (c Cluster) installed() bool {
+// Installed reports whether anything of Slipway is in the cluster.
+func (c Cluster) Installed() bool {
 	return c.Manager != nil || len(c.Hooks) > 0 || slices.ContainsFunc(ownDefinitions, func(name string) bool {
 		_, exists := c.Definitions[name]
 		return exists
 	})
 }
 
+// SharedDefinitions returns which of the definitions that CAPA has too are Slipway's, which are CAPA's,
+// and which are missing.
+func (c Cluster) SharedDefinitions() (slipways, capas, missing []string) {
+	for _, name := range sharedDefinitions {
+		switch definition, exists := c.Definitions[name]; {
+		case !exists:
+			missing = append(missing, name)
+		case slices.Contains(definition.Fields, distinctiveField):
+			slipways = append(slipways, name)
+		default:
+			capas = append(capas, name)
+		}
+	}
+	return slipways, capas, missing
+}
+
 func decideSlipwayCRDs(o Observed) Finding {
 	if why := o.Cluster.DefinitionsUnread; why != nil {
 		return unread("Custom resource definitions", why)
 	}
-	var missing, outdated, foreign []string
+	var missing, outdated []string
+	_, foreign, _ := o.Cluster.SharedDefinitions()
 	for _, name := range slices.Concat(sharedDefinitions, ownDefinitions) {
 		switch definition, exists := o.Cluster.Definitions[name]; {
 		case !exists:
 			missing = append(missing, name)
-		case slices.Contains(sharedDefinitions, name) && !slices.Contains(definition.Fields, distinctiveField):
-			foreign = append(foreign, name)
+		case slices.Contains(foreign, name):
 		case definition.Storage != slipwayVersion || !slices.Contains(definition.Served, slipwayVersion):
 			outdated = append(outdated, name)
 		}
 	}
 	const remedy = "Apply Slipway's definitions with `kubectl apply --server-side --force-conflicts`. Do not delete definitions: that deletes every pool."
 	switch {
-	case !o.Cluster.installed() && len(foreign) > 0:
+	case !o.Cluster.Installed() && len(foreign) > 0:
 		return skipped("Slipway is not installed. The installation replaces CAPA's definitions of %s, and keeps the stored pools.", list(foreign))
-	case !o.Cluster.installed():
+	case !o.Cluster.Installed():
 		return skipped("Slipway is not installed.")
 	case len(foreign) > 0:
 		return Finding{
