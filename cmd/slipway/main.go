@@ -4,7 +4,8 @@
 // AWSManagedMachinePools and AWSLaunchConfigs into launch templates, Auto Scaling groups and EKS
 // node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
 // that are pending. `slipway iam policy` prints the IAM policies that both need. `slipway preflight`
-// checks what the manager needs from its cluster and from AWS.
+// checks what the manager needs from its cluster and from AWS, and `slipway migrate capa` moves the pools
+// of a management cluster from Cluster API Provider AWS to Slipway and back.
 //
 // This package only parses flags, sets up logs, metrics and traces, and starts the components of
 // internal/manager.
@@ -64,6 +65,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPreflightCommand(), newVersionCommand())
+	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	return command
 }

@@ -56,7 +56,8 @@ func decideCAPAControllers(o Observed) Finding {
 	if len(o.Cluster.CAPA) == 0 {
 		return skipped("Cluster API Provider AWS is not installed, or its Deployment lacks the label of clusterctl.")
 	}
-	const remedy = "Add --feature-gates=MachinePool=false,MachinePoolMachines=false to the arguments of the Deployment, and wait until its pod has been replaced. " +
+	const remedy = "Run `slipway migrate capa`, which pauses clusters meanwhile, or add --feature-gates=MachinePool=false,MachinePoolMachines=false " +
+		"to the arguments of the Deployment, and wait until its pod has been replaced. " +
 		"config/beside-capa does this for every release of CAPA (docs/how-to/installation.md)."
 	var running, unclear []string
 	for _, deployment := range o.Cluster.CAPA {
@@ -97,7 +98,7 @@ func decideCAPAWebhooks(o Observed) Finding {
 			Message: fmt.Sprintf("CAPA has webhooks for pools: %s.", list(o.Cluster.CAPAHooks)),
 			Nodes: "While CAPA's controllers of pools are off, nothing serves these webhooks, and the API server refuses every edit of a pool. " +
 				"While they are on, they reject fields that only Slipway has. Existing nodes keep running.",
-			Remedy: "Delete CAPA's webhook configurations, and apply CAPA's components again without the webhooks for pools " +
+			Remedy: "Run `slipway migrate capa`, or delete CAPA's webhook configurations, and apply CAPA's components again without the webhooks for pools " +
 				"(config/beside-capa; docs/how-to/installation.md has the commands).",
 		}
 	}
