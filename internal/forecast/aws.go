@@ -2,8 +2,8 @@
 // SDK's clients of a plan: reads reach AWS, writes do not. A write is answered as AWS answers it, and
 // later reads show AWS as the write would leave it at once.
 //
-// A forecast knows the launch templates, Auto Scaling groups, and EKS managed node groups that it was
-// asked to change. It does not launch, replace, or terminate instances, and it does not validate
+// A forecast knows the launch templates, Auto Scaling groups, EKS managed node groups, their IAM roles,
+// and bootstrap data that it was asked to change. It does not launch, replace, or terminate instances, and it does not validate
 // requests. A write that it
 // cannot answer fails with an UnknownWriteError.
 package forecast
@@ -51,6 +51,7 @@ type AWS struct {
 	groups     groups
 	nodegroups nodegroups
 	roles      roles
+	storage    storage
 	calls      []Call
 }
 
@@ -61,6 +62,7 @@ func New(clk clock.PassiveClock) *AWS {
 		groups:     groups{clock: clk, byName: map[string]*group{}},
 		nodegroups: nodegroups{clock: clk, byName: map[nodegroupName]*nodegroup{}},
 		roles:      roles{clock: clk, byName: map[string]*role{}},
+		storage:    storage{objects: map[object]map[string]string{}, parameters: map[string]string{}},
 	}
 }
 
@@ -169,8 +171,8 @@ func reading[P, I, O any](part func(*AWS) *P, before func(*P, *I) *O, after func
 
 // writes and reads hold what the forecast knows, by service and action.
 var (
-	writes = joined(templateWrites, groupWrites, detailWrites, nodegroupWrites, roleWrites)
-	reads  = joined(templateReads, groupReads, detailReads, nodegroupReads, roleReads)
+	writes = joined(templateWrites, groupWrites, detailWrites, attachmentWrites, nodegroupWrites, roleWrites, storageWrites)
+	reads  = joined(templateReads, groupReads, detailReads, nodegroupReads, roleReads, storageReads)
 )
 
 // joined returns one map with what is in several.

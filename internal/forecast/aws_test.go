@@ -2,6 +2,8 @@ package forecast
 
 import (
 	"errors"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +12,16 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/awssimtest"
@@ -278,6 +289,66 @@ func TestHooks(t *testing.T) {
 	r.unchanged()
 }
 
+func TestAttachments(t *testing.T) {
+	r := newRig(t)
+	name, sources := awssdk.String("workers"), []asgtypes.TrafficSourceIdentifier{{Identifier: awssdk.String("arn:tg/b"), Type: awssdk.String("elbv2")}}
+	_, err := r.groups.AttachLoadBalancerTargetGroups(t.Context(), &autoscaling.AttachLoadBalancerTargetGroupsInput{AutoScalingGroupName: name, TargetGroupARNs: []string{"arn:tg/a", "arn:tg/c"}})
+	r.do(err)
+	_, err = r.groups.DetachLoadBalancerTargetGroups(t.Context(), &autoscaling.DetachLoadBalancerTargetGroupsInput{AutoScalingGroupName: name, TargetGroupARNs: []string{"arn:tg/c"}})
+	r.do(err)
+	_, err = r.groups.AttachTrafficSources(t.Context(), &autoscaling.AttachTrafficSourcesInput{AutoScalingGroupName: name, TrafficSources: sources})
+	r.do(err)
+	if got := r.group(*name); !slices.Equal(got.TargetGroupARNs, []string{"arn:tg/a"}) || len(got.TrafficSources) != 1 {
+		t.Errorf("DescribeAutoScalingGroups: got target groups %v and traffic sources %v, want a, and b", got.TargetGroupARNs, got.TrafficSources)
+	}
+	_, err = r.groups.DetachTrafficSources(t.Context(), &autoscaling.DetachTrafficSourcesInput{AutoScalingGroupName: name, TrafficSources: sources})
+	r.do(err)
+	if got := r.group(*name); len(got.TrafficSources) != 0 {
+		t.Errorf("DescribeAutoScalingGroups after the detachment: got traffic sources %v, want none", got.TrafficSources)
+	}
+	r.unchanged()
+}
+
+func TestRole(t *testing.T) {
+	f := New(clocktesting.NewFakePassiveClock(time.Date(2026, time.November, 26, 10, 0, 0, 0, time.UTC)))
+	client := iam.New(iam.Options{Region: "us-east-1", APIOptions: []func(*middleware.Stack) error{f.Install}, HTTPClient: unreachable{}, Credentials: awssdk.AnonymousCredentials{}})
+	ctx, name := t.Context(), awssdk.String("nodes")
+	for _, err := range []error{
+		second(client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: awssdk.String("{}"), PermissionsBoundary: awssdk.String("arn:a")})),
+		second(client.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: name, PolicyArn: awssdk.String("arn:cni")})),
+		second(client.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: name, PolicyArn: awssdk.String("arn:ecr")})),
+		second(client.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: name, PolicyArn: awssdk.String("arn:cni")})),
+		second(client.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: name, PermissionsBoundary: awssdk.String("arn:b")})),
+		second(client.TagRole(ctx, &iam.TagRoleInput{RoleName: name, Tags: []iamtypes.Tag{{Key: awssdk.String("owner"), Value: awssdk.String("a")}, {Key: awssdk.String("team"), Value: awssdk.String("x")}}})),
+		second(client.TagRole(ctx, &iam.TagRoleInput{RoleName: name, Tags: []iamtypes.Tag{{Key: awssdk.String("owner"), Value: awssdk.String("b")}}})),
+		second(client.UntagRole(ctx, &iam.UntagRoleInput{RoleName: name, TagKeys: []string{"team"}})),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := client.GetRole(ctx, &iam.GetRoleInput{RoleName: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if role := got.Role; *role.PermissionsBoundary.PermissionsBoundaryArn != "arn:b" || len(role.Tags) != 1 || *role.Tags[0].Value != "b" {
+		t.Errorf("GetRole: got boundary %s and tags %v, want arn:b and owner b", *role.PermissionsBoundary.PermissionsBoundaryArn, role.Tags)
+	}
+	policies, err := client.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: name})
+	if err != nil || len(policies.AttachedPolicies) != 1 || *policies.AttachedPolicies[0].PolicyArn != "arn:ecr" {
+		t.Errorf("ListAttachedRolePolicies: got %v and error %v, want arn:ecr", policies, err)
+	}
+	if _, err := client.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: name}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = client.GetRole(ctx, &iam.GetRoleInput{RoleName: name}); err != nil || got.Role.PermissionsBoundary != nil {
+		t.Errorf("GetRole after the deletion of the boundary: got %v and error %v, want none", got, err)
+	}
+}
+
+// second returns the error of a call.
+func second[O any](_ O, err error) error { return err }
+
 // TestUnknownWrite holds that a write whose answer is not known is neither sent nor answered.
 func TestUnknownWrite(t *testing.T) {
 	r := newRig(t)
@@ -292,3 +363,93 @@ func TestUnknownWrite(t *testing.T) {
 	}
 	r.unchanged()
 }
+
+func TestNodegroup(t *testing.T) {
+	f := New(clocktesting.NewFakePassiveClock(time.Date(2026, time.November, 26, 10, 0, 0, 0, time.UTC)))
+	cluster, name := awssdk.String("blue"), awssdk.String("workers")
+	// A client that reaches nothing: all answers are the forecast's.
+	client := eks.New(eks.Options{Region: "us-east-1", APIOptions: []func(*middleware.Stack) error{f.Install}, HTTPClient: unreachable{}, Credentials: awssdk.AnonymousCredentials{}})
+	ctx := t.Context()
+	_, err := client.CreateNodegroup(ctx, &eks.CreateNodegroupInput{
+		ClusterName: cluster, NodegroupName: name, NodeRole: awssdk.String("role"), Subnets: []string{"subnet-1"},
+		Labels: map[string]string{"tier": "a", "old": "x"}, Tags: map[string]string{"owner": "blue"},
+		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Id: awssdk.String("lt-1"), Version: awssdk.String("1")},
+		ScalingConfig:  &ekstypes.NodegroupScalingConfig{MinSize: awssdk.Int32(1), MaxSize: awssdk.Int32(3), DesiredSize: awssdk.Int32(2)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	updated, err := client.UpdateNodegroupConfig(ctx, &eks.UpdateNodegroupConfigInput{
+		ClusterName: cluster, NodegroupName: name, ScalingConfig: &ekstypes.NodegroupScalingConfig{DesiredSize: awssdk.Int32(3)},
+		Labels: &ekstypes.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{"tier": "b"}, RemoveLabels: []string{"old"}},
+		Taints: &ekstypes.UpdateTaintsPayload{AddOrUpdateTaints: []ekstypes.Taint{{Key: awssdk.String("tier"), Effect: ekstypes.TaintEffectNoSchedule}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.UpdateNodegroupVersion(ctx, &eks.UpdateNodegroupVersionInput{ClusterName: cluster, NodegroupName: name, LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Version: awssdk.String("2")}}); err != nil {
+		t.Fatal(err)
+	}
+	described, err := client.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: cluster, NodegroupName: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: described.Nodegroup.NodegroupArn, TagKeys: []string{"owner"}}); err != nil {
+		t.Fatal(err)
+	}
+	if described, err = client.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: cluster, NodegroupName: name}); err != nil {
+		t.Fatal(err)
+	}
+	group := described.Nodegroup
+	got := map[string]any{
+		"version": *group.LaunchTemplate.Version, "template": *group.LaunchTemplate.Id, "labels": group.Labels, "tags": len(group.Tags), "taints": len(group.Taints),
+		"sizes": []int32{*group.ScalingConfig.MinSize, *group.ScalingConfig.DesiredSize, *group.ScalingConfig.MaxSize}, "status": string(group.Status),
+	}
+	want := map[string]any{
+		"version": "2", "template": "lt-1", "labels": map[string]string{"tier": "b"}, "tags": 0, "taints": 1,
+		"sizes": []int32{1, 3, 3}, "status": "CREATING",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("DescribeNodegroup: -want +got:\n%s", diff)
+	}
+	update, err := client.DescribeUpdate(ctx, &eks.DescribeUpdateInput{Name: cluster, NodegroupName: name, UpdateId: updated.Update.Id})
+	if err != nil || update.Update.Status != ekstypes.UpdateStatusSuccessful {
+		t.Errorf("DescribeUpdate: got %v and error %v, want an update that was successful", update, err)
+	}
+	if _, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: cluster}); err == nil {
+		t.Error("DescribeCluster was answered, and the forecast knows no clusters")
+	}
+}
+
+func TestStorage(t *testing.T) {
+	f := New(clocktesting.NewFakePassiveClock(time.Date(2026, time.November, 26, 10, 0, 0, 0, time.UTC)))
+	options := []func(*middleware.Stack) error{f.Install}
+	objects := s3.New(s3.Options{Region: "us-east-1", APIOptions: options, HTTPClient: unreachable{}, Credentials: awssdk.AnonymousCredentials{}})
+	parameters := ssm.New(ssm.Options{Region: "us-east-1", APIOptions: options, HTTPClient: unreachable{}, Credentials: awssdk.AnonymousCredentials{}})
+	ctx := t.Context()
+	bucket, key, name := awssdk.String("data"), awssdk.String("blue/1"), "/blue/1"
+	if _, err := objects.PutObject(ctx, &s3.PutObjectInput{Bucket: bucket, Key: key, Metadata: map[string]string{"owner": "blue"}}); err != nil {
+		t.Fatal(err)
+	}
+	if head, err := objects.HeadObject(ctx, &s3.HeadObjectInput{Bucket: bucket, Key: key}); err != nil || head.Metadata["owner"] != "blue" {
+		t.Errorf("HeadObject: got %v and error %v, want the metadata that was put", head, err)
+	}
+	if _, err := parameters.PutParameter(ctx, &ssm.PutParameterInput{Name: &name, Value: awssdk.String("x"), Description: awssdk.String("of blue")}); err != nil {
+		t.Fatal(err)
+	}
+	byName := &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: awssdk.String("Name"), Values: []string{name}}}}
+	if described, err := parameters.DescribeParameters(ctx, byName); err != nil || len(described.Parameters) != 1 || *described.Parameters[0].Description != "of blue" {
+		t.Errorf("DescribeParameters: got %v and error %v, want the parameter that was put", described, err)
+	}
+	if _, err := parameters.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{name}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parameters.DescribeParameters(ctx, byName); err == nil {
+		t.Error("DescribeParameters of a deleted parameter did not reach AWS")
+	}
+}
+
+// unreachable is an AWS that does not answer.
+type unreachable struct{}
+
+func (unreachable) Do(*http.Request) (*http.Response, error) { return nil, errors.New("unreachable") }

@@ -12,29 +12,58 @@ import (
 var roleWrites = map[string]writer{
 	"iam:CreateRole": writing(rolesOf, (*roles).create),
 	"iam:AttachRolePolicy": changing(rolesOf, &iam.AttachRolePolicyOutput{}, func(r *roles, input *iam.AttachRolePolicyInput) {
-		if own := r.byName[awssdk.ToString(input.RoleName)]; own != nil {
-			own.policies = append(own.policies, iamtypes.AttachedPolicy{PolicyArn: input.PolicyArn})
-		}
+		r.of(input.RoleName).attach(input.PolicyArn, true)
+	}),
+	"iam:DetachRolePolicy": changing(rolesOf, &iam.DetachRolePolicyOutput{}, func(r *roles, input *iam.DetachRolePolicyInput) {
+		r.of(input.RoleName).attach(input.PolicyArn, false)
+	}),
+	"iam:PutRolePermissionsBoundary": changing(rolesOf, &iam.PutRolePermissionsBoundaryOutput{}, func(r *roles, input *iam.PutRolePermissionsBoundaryInput) {
+		r.of(input.RoleName).change(func(role *iamtypes.Role) {
+			role.PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: input.PermissionsBoundary}
+		})
+	}),
+	"iam:DeleteRolePermissionsBoundary": changing(rolesOf, &iam.DeleteRolePermissionsBoundaryOutput{}, func(r *roles, input *iam.DeleteRolePermissionsBoundaryInput) {
+		r.of(input.RoleName).change(func(role *iamtypes.Role) { role.PermissionsBoundary = nil })
+	}),
+	"iam:TagRole": changing(rolesOf, &iam.TagRoleOutput{}, func(r *roles, input *iam.TagRoleInput) {
+		r.of(input.RoleName).change(func(role *iamtypes.Role) {
+			keys := make([]string, len(input.Tags))
+			for i := range input.Tags {
+				keys[i] = awssdk.ToString(input.Tags[i].Key)
+			}
+			role.Tags = append(untagged(role.Tags, keys), input.Tags...)
+		})
+	}),
+	"iam:UntagRole": changing(rolesOf, &iam.UntagRoleOutput{}, func(r *roles, input *iam.UntagRoleInput) {
+		r.of(input.RoleName).change(func(role *iamtypes.Role) { role.Tags = untagged(role.Tags, input.TagKeys) })
 	}),
 }
 
 var roleReads = map[string]reader{
 	"iam:GetRole": reading(rolesOf,
 		func(r *roles, input *iam.GetRoleInput) *iam.GetRoleOutput {
-			if own := r.byName[awssdk.ToString(input.RoleName)]; own != nil {
-				return &iam.GetRoleOutput{Role: &own.Role}
+			if own := r.of(input.RoleName); own.created != nil {
+				return &iam.GetRoleOutput{Role: own.shown(*own.created)}
 			}
 			return nil
 		},
-		nil),
+		func(r *roles, input *iam.GetRoleInput, output *iam.GetRoleOutput) {
+			if output.Role != nil {
+				output.Role = r.of(input.RoleName).shown(*output.Role)
+			}
+		}),
 	"iam:ListAttachedRolePolicies": reading(rolesOf,
 		func(r *roles, input *iam.ListAttachedRolePoliciesInput) *iam.ListAttachedRolePoliciesOutput {
-			if own := r.byName[awssdk.ToString(input.RoleName)]; own != nil {
-				return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: slices.Clone(own.policies)}
+			if own := r.of(input.RoleName); own.created != nil {
+				return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: own.attached(nil)}
 			}
 			return nil
 		},
-		nil),
+		func(r *roles, input *iam.ListAttachedRolePoliciesInput, output *iam.ListAttachedRolePoliciesOutput) {
+			if !output.IsTruncated {
+				output.AttachedPolicies = r.of(input.RoleName).attached(output.AttachedPolicies)
+			}
+		}),
 }
 
 // roles are the roles of a forecast.
@@ -45,21 +74,67 @@ type roles struct {
 
 func rolesOf(a *AWS) *roles { return &a.roles }
 
-// role is a role that exists in the forecast only.
+// role is what the forecast knows of a role.
 type role struct {
-	iamtypes.Role
-	policies []iamtypes.AttachedPolicy
+	// created is the role if it exists in the forecast only.
+	created  *iamtypes.Role
+	changes  []func(*iamtypes.Role)
+	policies []func([]iamtypes.AttachedPolicy) []iamtypes.AttachedPolicy
+}
+
+// of returns what is known of a role by its name, which may be nothing.
+func (r *roles) of(name *string) *role {
+	key := awssdk.ToString(name)
+	if r.byName[key] == nil {
+		r.byName[key] = &role{}
+	}
+	return r.byName[key]
 }
 
 func (r *roles) create(input *iam.CreateRoleInput) (*iam.CreateRoleOutput, error) {
-	name := awssdk.ToString(input.RoleName)
-	own := &role{Role: iamtypes.Role{
-		RoleName: &name, Arn: awssdk.String("arn:aws:iam:::role/" + name), Path: input.Path, Tags: input.Tags,
+	created := &iamtypes.Role{
+		RoleName: input.RoleName, Arn: awssdk.String("arn:aws:iam:::role/" + awssdk.ToString(input.RoleName)), Path: input.Path, Tags: input.Tags,
 		AssumeRolePolicyDocument: input.AssumeRolePolicyDocument, CreateDate: awssdk.Time(r.clock.Now()),
-	}}
-	if input.PermissionsBoundary != nil {
-		own.PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: input.PermissionsBoundary}
 	}
-	r.byName[name] = own
-	return &iam.CreateRoleOutput{Role: &own.Role}, nil
+	if input.PermissionsBoundary != nil {
+		created.PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: input.PermissionsBoundary}
+	}
+	r.of(input.RoleName).created = created
+	return &iam.CreateRoleOutput{Role: created}, nil
+}
+
+func (r *role) change(change func(*iamtypes.Role)) { r.changes = append(r.changes, change) }
+
+// attach attaches a policy, or detaches it.
+func (r *role) attach(policy *string, attach bool) {
+	r.policies = append(r.policies, func(attached []iamtypes.AttachedPolicy) []iamtypes.AttachedPolicy {
+		kept := slices.DeleteFunc(slices.Clone(attached), func(present iamtypes.AttachedPolicy) bool {
+			return awssdk.ToString(present.PolicyArn) == awssdk.ToString(policy)
+		})
+		if attach {
+			kept = append(kept, iamtypes.AttachedPolicy{PolicyArn: policy})
+		}
+		return kept
+	})
+}
+
+// shown returns a role as the writes leave it.
+func (r *role) shown(described iamtypes.Role) *iamtypes.Role {
+	for _, change := range r.changes {
+		change(&described)
+	}
+	return &described
+}
+
+// attached returns the policies of a role as the writes leave them.
+func (r *role) attached(described []iamtypes.AttachedPolicy) []iamtypes.AttachedPolicy {
+	for _, change := range r.policies {
+		described = change(described)
+	}
+	return described
+}
+
+// untagged returns tags without those of some keys.
+func untagged(tags []iamtypes.Tag, keys []string) []iamtypes.Tag {
+	return slices.DeleteFunc(slices.Clone(tags), func(tag iamtypes.Tag) bool { return slices.Contains(keys, awssdk.ToString(tag.Key)) })
 }
