@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// TestPromisesAreKept holds that promises are what was added, passed on and kept, whatever order
-// that happens in, and that a node is promised exactly as long as some pod has a place on it: a node
+// TestPromisesAreKept holds that promises are what was added and set, whatever order that
+// happens in, and that a node is promised exactly as long as some pod has a place on it: a node
 // that loses its last promise can be removed, and one that keeps a promise must not be.
 func TestPromisesAreKept(t *testing.T) {
 	t.Parallel()
@@ -31,18 +31,11 @@ func TestPromisesAreKept(t *testing.T) {
 				promises.Add(places)
 				maps.Copy(want, places)
 			},
-			"pass": func(t *rapid.T) {
-				from, to := pods.Draw(t, "from"), pods.Draw(t, "to")
-				promises.Pass(from, to)
-				if place, promised := want[from]; promised {
-					delete(want, from)
-					want[to] = place
-				}
-			},
-			"keep": func(t *rapid.T) {
-				gone := nodes.Draw(t, "gone")
-				promises.Keep(func(_ types.UID, node string) bool { return node != gone })
-				maps.DeleteFunc(want, func(_ types.UID, node string) bool { return node == gone })
+			"set": func(t *rapid.T) {
+				places := rapid.MapOf(pods, nodes).Draw(t, "places")
+				promises.Set(places)
+				want = maps.Clone(places)
+				clear(places) // the caller's alone
 			},
 			"take what is returned": func(*rapid.T) {
 				all := promises.All()
