@@ -99,6 +99,27 @@ func TestBudgetAfterARestart(t *testing.T) {
 	}
 }
 
+// TestAllowance holds that a decision which takes nodes from what a budget allows comes to what the
+// budget allows once they are launched.
+func TestAllowance(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+		budget := launcher.NewBudget(clock, 5)
+		for range rapid.IntRange(1, 20).Draw(t, "launches") {
+			allowed, nodes := budget.Allowance(), rapid.IntRange(0, 6).Draw(t, "nodes")
+			if nodes > 0 {
+				budget.Spend(nodes)
+			}
+			allowed.Take(nodes)
+			if diff := cmp.Diff(budget.Allowance(), allowed); diff != "" {
+				t.Fatalf("after %d nodes are taken (-want +got):\n%s", nodes, diff)
+			}
+			clock.SetTime(clock.Now().Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second))
+		}
+	})
+}
+
 // TestWindowEnds holds that pods that keep arriving wait no longer than the window may be open,
 // however their number changes, and that no pod waits for an idle window.
 func TestWindowEnds(t *testing.T) {
