@@ -411,8 +411,9 @@ func TestCreatedNodes(t *testing.T) {
 	if name := launch.Name; name != again.created[0].Launch.Name || !strings.HasPrefix(name, "default-") || len(name) != len("default-")+suffixLength {
 		t.Errorf("launches from one seed are named %q and %q", name, again.created[0].Launch.Name)
 	}
-	if names := newNames("another"); names("default") == launch.Name || names("default") == names("default") {
-		t.Error("names are not unique")
+	names := newNames("another")
+	if one, other := names("default"), names("default"); one == launch.Name || one == other {
+		t.Errorf("names are not unique: %q, %q", one, other)
 	}
 	since := map[string]string{}
 	for i, node := range launch.Nodes {
