@@ -27,9 +27,28 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
+// byConfig is the index of the cache that finds the pools of a launch config.
+const byConfig = "launchConfig"
+
+// Indexes returns the indexes of the cache that the controller needs.
+func Indexes() []watches.Index {
+	values := func(pool client.Object) []string {
+		if name := configOf(pool); name != "" {
+			return []string{name}
+		}
+		return nil
+	}
+	return []watches.Index{
+		{Object: &infrav1.AWSMachinePool{}, Name: byConfig, Values: values}, {Object: &infrav1.AWSManagedMachinePool{}, Name: byConfig, Values: values},
+	}
+}
+
 // Register adds the controller to a manager. Bootstrap wakes configs whose Secret changed; networks
 // are the kinds of objects with a cluster's network.
-func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, bootstrap source.Source, networks []client.Object) error {
+func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, settings watches.Settings, bootstrap source.Source, networks []client.Object) error {
+	if err := watches.AddIndexes(ctx, manager, Indexes()); err != nil {
+		return err
+	}
 	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
 		return r.configsOf(ctx, cluster, settings)
 	}
