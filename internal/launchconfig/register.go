@@ -45,10 +45,7 @@ func Indexes() []watches.Index {
 
 // Register adds the controller to a manager. Bootstrap wakes configs whose Secret changed; networks
 // are the kinds of objects with a cluster's network.
-func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, settings watches.Settings, bootstrap source.Source, networks []client.Object) error {
-	if err := watches.AddIndexes(ctx, manager, Indexes()); err != nil {
-		return err
-	}
+func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, bootstrap source.Source, networks []client.Object) error {
 	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
 		return r.configsOf(ctx, cluster, settings)
 	}
@@ -59,6 +56,7 @@ func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, setting
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(watches.ByCluster(watches.Itself, dependents)), changes).
 		Watches(&infrav1.AWSMachinePool{}, byUser).
 		Watches(&infrav1.AWSManagedMachinePool{}, byUser).
+		WatchesRawSource(watches.Indexing(manager.GetFieldIndexer(), Indexes())).
 		WatchesRawSource(bootstrap).
 		WatchesRawSource(r.options.Clouds.TemplateEvents()).
 		WithOptions(settings.Options())

@@ -84,7 +84,7 @@ func Run(ctx context.Context, options Options) error {
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)
 	workloads.Wrap, workloads.Loopback = options.wrapWorkloads(), options.LoopbackWorkloads
 	defer workloads.Close()
-	if err := errors.Join(addControllers(ctx, manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks)); err != nil {
+	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks)); err != nil {
 		return err
 	}
 	if err := manager.Start(ctx); err != nil {
@@ -139,7 +139,7 @@ func orOff(address string) string {
 }
 
 // addControllers adds the controllers of all kinds, and what they share.
-func addControllers(ctx context.Context, manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters) error {
+func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters) error {
 	options.Progress.Read(manager.GetCache())
 	sessions := aws.NewSessions(options.AWS, sessionOptions(options)...)
 	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
@@ -173,7 +173,7 @@ func addControllers(ctx context.Context, manager ctrl.Manager, options Options, 
 	templates := launchconfigtemplate.New(&launchconfigtemplate.Kind{Client: manager.GetClient()}, options.Clock,
 		report.Reporter{Recorder: manager.GetEventRecorder(launchconfigtemplate.Name), Progress: options.Progress})
 	return errors.Join(
-		configs.Register(ctx, manager, settings, secrets, kinds.networks),
+		configs.Register(manager, settings, secrets, kinds.networks),
 		pools.Register(manager, settings, kinds.networks),
 		managed.Register(manager, settings, kinds.networks),
 		templates.Register(manager, settings),

@@ -93,7 +93,7 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 		Client: cached, Live: live, Watches: p.secrets, Clouds: p.registry, Report: report.Reporter{Recorder: recorder{w}}, Clock: w.clock,
 	})
 	settings := watches.Settings{Clock: w.clock, Concurrency: 1}
-	err := configs.Register(p.ctx, p.manager, settings, p.secrets, networks())
+	err := configs.Register(p.manager, settings, p.secrets, networks())
 	for _, o := range w.observers {
 		err = errors.Join(err, o.kind.register(p, o, gate, settings))
 	}

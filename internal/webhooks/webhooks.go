@@ -46,9 +46,11 @@ func Indexes() []watches.Index {
 	}}}
 }
 
-// Register has the manager's webhook server answer for all kinds. MachinePools are read by the reader.
+// Register has the manager's webhook server answer for all kinds. MachinePools are read by the reader,
+// and looked up by an index. Every manager caches them from its start, the leader or not, because any
+// of them is asked.
 func Register(ctx context.Context, manager ctrl.Manager, reader client.Reader) error {
-	if err := watches.AddIndexes(ctx, manager, Indexes()); err != nil {
+	if err := watches.AddIndexes(ctx, manager.GetFieldIndexer(), Indexes()); err != nil {
 		return err
 	}
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSMachinePool{}).WithValidator(&machinePools{reader: reader}).Complete(); err != nil {

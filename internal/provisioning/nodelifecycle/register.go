@@ -41,7 +41,7 @@ const (
 
 // Register adds the controller to a manager. Woken are the objects whose instance changed.
 func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, settings watches.Settings, woken source.Source) error {
-	if err := watches.AddIndexes(ctx, manager, Indexes()); err != nil {
+	if err := watches.AddIndexes(ctx, manager.GetFieldIndexer(), Indexes()); err != nil {
 		return err
 	}
 	controller := ctrl.NewControllerManagedBy(manager).
