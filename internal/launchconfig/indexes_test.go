@@ -86,7 +86,7 @@ func TestConsumingPools(t *testing.T) {
 				config.OwnerReferences = []metav1.OwnerReference{{Kind: kindManaged, Name: row.owner, UID: types.UID("uid-of-" + row.owner), Controller: ptr.To(true)}}
 			}
 			r, read := newRig(t, append(manyPools(), row.pools...)...), 0
-			found, err := (&kind{&Options{Client: counting(r.client.(client.WithWatch), &read)}}).consumingPools(t.Context(), config)
+			found, err := (&kind{&Options{Client: counting(r.client, &read)}}).consumingPools(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestPassesReadTheirPools(t *testing.T) {
 	r := newRig(t, append(manyPools(), user, launchConfig(nil))...)
 	store, read := r.client, 0
 	r.live = store
-	r.client = counting(store.(client.WithWatch), &read)
+	r.client = counting(store, &read)
 	r.restart()
 	r.client = store
 	config := r.reconcile()
