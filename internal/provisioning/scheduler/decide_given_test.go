@@ -174,6 +174,9 @@ func (g *given) run(t *testing.T) passed {
 	if now := fmt.Sprint(g.memory.Told, g.memory.Launched, g.memory.Pending, g.memory.Nominated); now != remembered {
 		t.Errorf("decisions changed what they began with from %s to %s", remembered, now)
 	}
+	if !p.seen.Behind && !memory.Recovered {
+		t.Error("nominations of an earlier process are recovered in every pass")
+	}
 	slices.Sort(p.steps)
 	return p
 }

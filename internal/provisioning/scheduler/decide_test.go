@@ -86,6 +86,25 @@ func TestPlaces(t *testing.T) {
 			g.promise("old", "a")
 			g.memory.Movers = movers{"old": {controller: "set"}}
 		}, then: []string{"promise next=a"}, again: 5 * time.Second},
+		{reason: "the pod was evicted, and its successor may come", given: func(g *given) {
+			g.node("a")
+			g.seen.Cluster.Pods = nil
+			g.promise("old", "a")
+			g.memory.Movers = movers{"old": {controller: "set", gone: noon.Add(1 - successionTime)}}
+		}},
+		{reason: "no successor came", given: func(g *given) {
+			g.node("a")
+			g.seen.Cluster.Pods = nil
+			g.promise("old", "a")
+			g.memory.Movers = movers{"old": {controller: "set", gone: noon.Add(-successionTime)}}
+		}, then: []string{"promise "}},
+		{reason: "a pod that is to move has a place on a node that is ready for long", given: func(g *given) {
+			g.node("old", joined, leaves)
+			g.node("new", ready)
+			g.seen.Cluster.Pods = []*corev1.Pod{podOf("moves", ofSet, on("node-old"))}
+			g.promise("moves", "new")
+			g.memory.Ready = readySince{"new": noon.Add(-time.Hour)}
+		}, again: time.Minute},
 		{reason: "a pod runs on a node that leaves", given: func(g *given) {
 			g.node("old", joined, leaves)
 			g.seen.Cluster.Pods = []*corev1.Pod{podOf("moves", ofSet, on("node-old"))}
@@ -283,7 +302,10 @@ func TestAskedTemplates(t *testing.T) {
 			pod.Spec.NodeSelector = map[string]string{provisioningv1.LabelLaunchTemplateName: fmt.Sprint("lt-", i)}
 		}))
 	}
-	spec := provisioningv1.ProvisionerSpec{AllowedLaunchTemplates: &provisioningv1.AllowedLaunchTemplates{Names: []string{"web"}, Prefixes: []string{"lt-"}}}
+	own := podOf("a", func(pod *corev1.Pod) {
+		pod.Spec.NodeSelector = map[string]string{provisioningv1.LabelLaunchTemplateName: "lt-own"}
+	})
+	spec := provisioningv1.ProvisionerSpec{Labels: provisioningv1.Labels{provisioningv1.LabelLaunchTemplateName: "lt-own"}, AllowedLaunchTemplates: &provisioningv1.AllowedLaunchTemplates{Names: []string{"web"}, Prefixes: []string{"lt-"}}}
 	provisioners := []usable{{layer: constraints.FromSpec("default", &spec)}}
 	for _, row := range []struct {
 		reason string
@@ -292,6 +314,7 @@ func TestAskedTemplates(t *testing.T) {
 	}{
 		{"none", []*corev1.Pod{podOf("a")}, 0},
 		{"a node selector", []*corev1.Pod{many[0], many[0]}, 1},
+		{"the Provisioner's own", []*corev1.Pod{own}, 0},
 		{"a required affinity", []*corev1.Pod{podOf("a", affinity(corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: name("web")}}},
 		}))}, 1},
@@ -342,13 +365,18 @@ func TestHeldBack(t *testing.T) {
 	if draft := plan.Draft; len(draft.Problem.Pods) != 1 || draft.Problem.Pods[0].Name != "one" || len(draft.Withheld) != 1 || draft.Repacked != 1 || plan.Packs != 1 {
 		t.Errorf("after one pod is held back, the draft is %+v", plan.Draft)
 	}
-	if len(in.Draft.Problem.Pods) != 2 {
+	if before := in.Draft.Problem.Pods; len(before) != 2 || before[1].Pod == nil {
 		t.Error("the decision changed the problem that it began with")
 	}
 	in.Draft.Repacked = mostRepacked
 	in.Draft.Problem = &packing.Problem{}
-	if plan := decideChoice(in); plan.Packs != 0 || plan.Then == nil {
+	ends := func(step reconcile.Step) bool { _, is := step.Action.(showBatch); return is }
+	if plan := decideChoice(in); !slices.ContainsFunc(plan.Actions, ends) {
 		t.Errorf("nodes are chosen again after %d times", mostRepacked)
+	}
+	in.Draft.Repacked--
+	if plan := decideChoice(in); slices.ContainsFunc(plan.Actions, ends) {
+		t.Errorf("nodes are chosen only %d times again", in.Draft.Repacked)
 	}
 }
 
