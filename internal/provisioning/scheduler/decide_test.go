@@ -143,6 +143,22 @@ func TestBatches(t *testing.T) {
 	})
 }
 
+// TestNothingIsReadForPodsWithPlaces holds that a pass in which all pods have places asks AWS nothing.
+func TestNothingIsReadForPodsWithPlaces(t *testing.T) {
+	t.Parallel()
+	g := oneWaits()
+	g.node("a")
+	g.promise("one", "a")
+	in := Input{Seen: &g.seen, Memory: g.memory, Now: noon}
+	if plan := decidePods(in); plan.Then != nil || len(plan.Needs) > 0 {
+		t.Errorf("the pass needs %v", plan.Needs)
+	}
+	g.seen.Cluster.Promised = nil
+	if plan := decidePods(in); plan.Then == nil || !slices.Contains(plan.Needs, needRegion) {
+		t.Errorf("for a pod without a place, the pass needs %v", plan.Needs)
+	}
+}
+
 // TestNominations holds which Nodes the scheduler is pointed to.
 func TestNominations(t *testing.T) {
 	t.Parallel()
@@ -218,6 +234,14 @@ func TestReports(t *testing.T) {
 			g.promise("one", "a")
 			g.seen.Events = launcher.Allowance{Next: 30 * time.Second}
 		}, again: 30 * time.Second},
+		{reason: "one event is left, and there are two kinds", given: func(g *given) {
+			g.node("a", launched)
+			g.node("b", failing)
+			g.promise("one", "a")
+			g.promise("two", "b")
+			g.pods(podOf("two"))
+			g.seen.Events = launcher.Allowance{Left: 1, Next: 30 * time.Second}
+		}, then: []string{"tell two NoNodeLaunched"}, again: 30 * time.Second},
 		{reason: "the volume was missing for long", given: func(g *given) {
 			claims(g.seen.Cluster.Pods[0])
 			g.memory.WaitForVolumes = stuck{"one": noon.Add(-volumeTime)}
