@@ -4,7 +4,8 @@
 // AWSManagedMachinePools and AWSLaunchConfigs into launch templates, Auto Scaling groups and EKS
 // node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
 // that are pending. `slipway iam policy` prints the IAM policies that both need. `slipway preflight`
-// checks what the manager needs from its cluster and from AWS.
+// checks what the manager needs from its cluster and from AWS, and `slipway plan` shows what an edit
+// does to nodes.
 //
 // This package only parses flags, sets up logs, metrics and traces, and starts the components of
 // internal/manager.
@@ -16,6 +17,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -29,20 +32,27 @@ func run() int {
 	// From the first signal on, a second one exits the process at once.
 	context.AfterFunc(ctx, stop)
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "slipway:", err)
+		if text := err.Error(); text != "" {
+			fmt.Fprintln(os.Stderr, "slipway:", text)
+		}
 		return exitCode(err)
 	}
 	return 0
 }
 
-// exitError is an error with an exit code.
+// exitError is an error with an exit code. Without an error, it is a result that is no failure.
 type exitError struct {
 	code int
 	err  error
 }
 
 // Error implements error.
-func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
 
 // Unwrap returns the error without its exit code.
 func (e *exitError) Unwrap() error { return e.err }
@@ -64,6 +74,10 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPreflightCommand(), newVersionCommand())
+	// kubectl runs a program of this name as its plugin.
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
+		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
+	}
+	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newVersionCommand())
 	return command
 }

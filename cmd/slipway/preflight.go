@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/spf13/cobra"
@@ -22,6 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/permissions"
 	"github.com/slipway-project/slipway/internal/preflight"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // Exit codes of `slipway preflight`.
@@ -238,16 +238,4 @@ func printTable(out io.Writer, report preflight.Report) error {
 // longestText bounds a cell of the table. The text of errors comes from servers.
 const longestText = 4000
 
-// printable returns a text on one line, without characters that a terminal interprets.
-func printable(text string) string {
-	runes := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text))
-	if len(runes) > longestText {
-		return string(runes[:longestText]) + "…"
-	}
-	return string(runes)
-}
+func printable(text string) string { return terminal.Line(text, longestText) }

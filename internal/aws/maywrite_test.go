@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws/action"
 )
 
 var errNotLeading = errors.New("the lease is too old")
@@ -94,21 +95,21 @@ func TestActionsThatChangeNothing(t *testing.T) {
 			continue
 		}
 		for i := range kind.NumMethod() {
-			action := kind.Method(i).Name
+			name := kind.Method(i).Name
 			known := false
 			for _, verb := range verbs {
-				known = known || strings.HasPrefix(action, verb)
+				known = known || strings.HasPrefix(name, verb)
 			}
-			if changes(action) != known {
-				t.Errorf("%s is classed as a write: %t", action, changes(action))
+			if action.Changes(name) != known {
+				t.Errorf("%s is classed as a write: %t", name, action.Changes(name))
 			}
-			counted[changes(action)]++
+			counted[action.Changes(name)]++
 		}
 	}
 	if counted[true] < 20 || counted[false] < 20 {
 		t.Errorf("actions that write and that read: %v", counted)
 	}
-	if !changes("Frobnicate") {
+	if !action.Changes("Frobnicate") {
 		t.Error("an action of an unknown verb is classed as one that changes nothing")
 	}
 }

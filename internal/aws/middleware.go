@@ -3,7 +3,6 @@ package aws
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/slipway-project/slipway/internal/aws/action"
 )
 
 // callMiddleware processes every call of one identity in one region.
@@ -93,15 +94,6 @@ func (c *callMiddleware) attempt(
 	return out, metadata, err
 }
 
-// readPrefixes begin the names of actions that change nothing. AssumeRole changes nothing either,
-// and credentials to read with come of it.
-var readPrefixes = []string{"Describe", "Get", "List", "Head", "AssumeRole", "Simulate"}
-
-// changes reports whether an action may change something. One that is not known to change nothing may.
-func changes(action string) bool {
-	return !slices.ContainsFunc(readPrefixes, func(prefix string) bool { return strings.HasPrefix(action, prefix) })
-}
-
 // NotSentError reports a call that was not sent because this process may not write now.
 type NotSentError struct{ Err error }
 
@@ -115,7 +107,7 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 func (c *callMiddleware) hold(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	if _, action := called(ctx); c.mayWrite != nil && changes(action) {
+	if _, name := called(ctx); c.mayWrite != nil && action.Changes(name) {
 		if err := c.mayWrite(); err != nil {
 			return middleware.DeserializeOutput{}, middleware.Metadata{}, &NotSentError{Err: err}
 		}

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
-	"reflect"
 	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/internal/sdkcopy"
 )
 
 // Contents describes the instances that are launched from a version, in plain values. A field is
@@ -74,7 +75,7 @@ func (d Data) Version() Version { return d.version }
 // Contents returns the contents of a version that is created from the input.
 func (i Input) Contents() (Contents, error) {
 	answer := &ec2types.ResponseLaunchTemplateData{}
-	copySet(reflect.ValueOf(answer).Elem(), reflect.ValueOf(i.data).Elem())
+	sdkcopy.Members(answer, i.data)
 	return contentsOf(answer)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/internal/sdkcopy"
 )
 
 // Data contains the data of a version, as EC2 returns it. It never changes.
@@ -91,7 +92,7 @@ func (t *Templates) data(ctx context.Context, id string, numbers ...int64) ([]Da
 // DataOf returns the data of a version that was created from an input, as EC2 answers it.
 func DataOf(templateID string, version Version, input Input) Data {
 	answer := &ec2types.ResponseLaunchTemplateData{}
-	copySet(reflect.ValueOf(answer).Elem(), reflect.ValueOf(input.sent).Elem())
+	sdkcopy.Members(answer, input.sent)
 	return Data{template: templateID, version: version, data: answer}
 }
 
@@ -118,7 +119,7 @@ func (d Data) WithBootstrap(resolved Resolved) (Input, error) {
 // askAgain returns the input for the data of an answer, with the user data that was resolved.
 func (d Data) askAgain(data *ec2types.ResponseLaunchTemplateData, resolved Resolved) (Input, error) {
 	request := &ec2types.RequestLaunchTemplateData{}
-	copySet(reflect.ValueOf(request).Elem(), reflect.ValueOf(withoutUserData(data)).Elem())
+	sdkcopy.Members(request, withoutUserData(data))
 	asked, err := canonical(request)
 	if err != nil {
 		return Input{}, err
@@ -130,39 +131,4 @@ func (d Data) askAgain(data *ec2types.ResponseLaunchTemplateData, resolved Resol
 		request.UserData = awssdk.String(base64.StdEncoding.EncodeToString(resolved.UserData))
 	}
 	return newInput(request, resolved)
-}
-
-// copySet copies what is set in an answer into a request. The SDK names their members alike.
-func copySet(to, from reflect.Value) {
-	switch from.Kind() {
-	case reflect.Pointer:
-		if from.IsNil() {
-			return
-		}
-		to.Set(reflect.New(to.Type().Elem()))
-		copySet(to.Elem(), from.Elem())
-	case reflect.Slice:
-		if from.IsNil() {
-			return
-		}
-		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
-		for i := range from.Len() {
-			copySet(to.Index(i), from.Index(i))
-		}
-	case reflect.Struct:
-		if from.Type() == to.Type() {
-			to.Set(from)
-			return
-		}
-		for i := range from.NumField() {
-			name := from.Type().Field(i)
-			if member := to.FieldByName(name.Name); name.IsExported() && member.IsValid() {
-				copySet(member, from.Field(i))
-			}
-		}
-	default:
-		if from.Type().ConvertibleTo(to.Type()) {
-			to.Set(from.Convert(to.Type()))
-		}
-	}
 }

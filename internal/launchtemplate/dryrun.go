@@ -3,7 +3,6 @@ package launchtemplate
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strconv"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -11,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/sdkcopy"
 )
 
 // DryRun asks EC2 whether it would launch an instance from a version with the given input. The
@@ -22,7 +22,7 @@ func (t *Templates) DryRun(ctx context.Context, id string, version int64, input 
 		LaunchTemplate: &ec2types.LaunchTemplateSpecification{LaunchTemplateId: &id, Version: awssdk.String(strconv.FormatInt(version, 10))},
 	}
 	// EC2 takes the subnet in one of two places.
-	if request.NetworkInterfaces = interfacesIn(subnetID, reflect.ValueOf(input.data.NetworkInterfaces)); len(request.NetworkInterfaces) == 0 {
+	if request.NetworkInterfaces = interfacesIn(subnetID, &input.data.NetworkInterfaces); len(request.NetworkInterfaces) == 0 {
 		request.SubnetId = &subnetID
 	}
 	_, err := t.ec2.RunInstances(ctx, request)
@@ -46,12 +46,13 @@ func DryRunAnswer(err error, id string, version int64) error {
 // them, which takes them in the place of the template's. Those without a subnet are in the given
 // one. There are none if the version names none.
 func (d Data) InterfacesIn(subnetID string) []ec2types.InstanceNetworkInterfaceSpecification {
-	return interfacesIn(subnetID, reflect.ValueOf(d.data.NetworkInterfaces))
+	return interfacesIn(subnetID, &d.data.NetworkInterfaces)
 }
 
-func interfacesIn(subnetID string, templates reflect.Value) []ec2types.InstanceNetworkInterfaceSpecification {
+// interfacesIn returns the network interfaces in the list that templates points at.
+func interfacesIn(subnetID string, templates any) []ec2types.InstanceNetworkInterfaceSpecification {
 	var interfaces []ec2types.InstanceNetworkInterfaceSpecification
-	copySet(reflect.ValueOf(&interfaces).Elem(), templates)
+	sdkcopy.Members(&interfaces, templates)
 	for i := range interfaces {
 		if nic := &interfaces[i]; nic.SubnetId == nil && nic.NetworkInterfaceId == nil {
 			nic.SubnetId = &subnetID

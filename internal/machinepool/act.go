@@ -239,7 +239,7 @@ func (s startRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error
 	a.Seen.Refreshes.List = append([]autoscalinggroup.Refresh{started}, a.Seen.Refreshes.List...)
 	// AWS may not list it yet.
 	a.Memory.refreshes, a.Memory.refreshesAt = a.Seen.Refreshes.List, now
-	return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshStartedEvent, "Started instance refresh %s%s: %s", id, s.Replaced, s.Cause)), nil
+	return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshStartedEvent, "Started instance refresh %s%s: %s", id, s.What, s.Cause)), nil
 }
 
 func (c cancelRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error) {

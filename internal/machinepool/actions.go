@@ -90,8 +90,10 @@ type (
 	startRefresh struct {
 		Group     string
 		Replacing autoscalinggroup.Replacing
-		// Replaced describes to users what the refresh replaces, and Cause describes why.
-		Replaced, Cause string
+		// What describes to users what the refresh replaces, and Cause describes why.
+		What, Cause string
+		// Outdated are the IDs of the instances that run something else than what is wanted.
+		Outdated []string
 	}
 	cancelRefresh    struct{ Group, ID, Cause string }
 	protectInstances struct {
@@ -235,6 +237,10 @@ func (a deleteGroup) String() string { return "delete Auto Scaling group " + a.G
 func (a startRefresh) String() string {
 	return "start an instance refresh of Auto Scaling group " + a.Group
 }
+
+// Replaced implements reconcile.Replaces.
+func (a startRefresh) Replaced() []string { return a.Outdated }
+
 func (a cancelRefresh) String() string {
 	return "cancel instance refresh " + a.ID
 }
@@ -289,6 +295,15 @@ func (a reportDepartures) String() string { return "report " + named(notedIDs(a.
 
 func (a terminateInstances) String() string {
 	return fmt.Sprintf("terminate %d instances", len(a.Instances))
+}
+
+// Replaced implements reconcile.Replaces.
+func (a terminateInstances) Replaced() []string {
+	ids := make([]string, 0, len(a.Instances))
+	for _, one := range a.Instances {
+		ids = append(ids, one.Instance)
+	}
+	return ids
 }
 func (a deleteMachines) String() string { return "delete the Machines of " + named(a.Instances) }
 func (a syncMachines) String() string {

@@ -255,7 +255,7 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 func refreshFor(in input, decision autoscalinggroup.Decision) startRefresh {
 	roots := rootVolumesOf(in)
 	start := startRefresh{
-		Group: in.Seen.Group.Name, Replaced: replaced(roots), Cause: because(cause(in), decision.Reason),
+		Group: in.Seen.Group.Name, What: replaced(roots), Cause: because(cause(in), decision.Reason), Outdated: instanceIDs(decision.Outdated),
 		Replacing: autoscalinggroup.Replacing{Preferences: refreshPreferences(in), SkipMatching: rolloutOf(in, in.Seen.Refreshes.List).SkipsMatching(), Shielded: len(decision.Shield) > 0},
 	}
 	if roots.inPlace {

@@ -249,6 +249,7 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 			return Plan{}, err
 		}
 		done = append(done, Done{Step: *step, Err: err})
+		tellJournal(ctx, pass.Object, done[len(done)-1])
 	}
 	return Plan{}, fmt.Errorf("deciding: no end after %d actions, the last %s", len(done), done[len(done)-1].Action)
 }

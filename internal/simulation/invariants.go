@@ -36,6 +36,8 @@ const (
 	ReachesSpec        = "once faults stop, the pool becomes as its spec says, and a deleted pool leaves nothing"
 	ComesToRest        = "once faults stop, the process stops writing"
 	NothingWrittenIdle = "at rest, nothing is written"
+	// PlansComeTrue is for schedules of ComparePlans alone.
+	PlansComeTrue = "an edit replaces the instances and sends the calls that its plan shows"
 )
 
 // ViolationError reports that an invariant did not hold in a schedule.

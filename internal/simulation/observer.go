@@ -65,6 +65,7 @@ func (w *World) answered(action string, status int, code string) {
 	if status >= 300 || !changesAWS(action) {
 		return
 	}
+	w.sent = append(w.sent, action)
 	for _, o := range w.observers {
 		if w.verdict.violation == nil {
 			o.kind.afterCall(o, action)

@@ -72,6 +72,8 @@ type World struct {
 	// was sent.
 	writes    int
 	lastWrite time.Time
+	// sent are the actions of AWS that processes did which change something, in order.
+	sent []string
 }
 
 // person calls AWS with credentials of its own.

@@ -46,7 +46,7 @@ func (r result) passed() bool { return r.seen == r.expected }
 // Slipway's manager and provisioner, and kube-scheduler. It returns how many steps did not show
 // what was expected. A step that cannot even be tried is an error.
 func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err error) {
-	stage, err := newStage(l)
+	stage, err := newStage(l, out)
 	if err != nil {
 		return 0, err
 	}

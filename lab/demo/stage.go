@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/lab"
 )
 
@@ -46,14 +49,23 @@ type stage struct {
 	oldToken string
 	// refusal is the API server's message about an edit.
 	refusal string
+
+	planner *plan.Planner
+	// planned is the plan of the last edit, nil if the last change was none of the pool, and out is
+	// where it is shown.
+	planned *plan.Plan
+	out     io.Writer
 }
 
-func newStage(l *lab.Lab) (*stage, error) {
+func newStage(l *lab.Lab, out io.Writer) (*stage, error) {
 	if l.Cloud == nil {
 		return nil, errors.New("the laboratory has no simulated AWS")
 	}
-	config := l.ManagerEnv(l.Cloud).AWSConfig()
-	return &stage{lab: l, client: l.Client(), ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config)}, nil
+	config, c := l.ManagerEnv(l.Cloud).AWSConfig(), l.Client()
+	return &stage{
+		lab: l, client: c, ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config), out: out,
+		planner: &plan.Planner{Cluster: c, AWS: config, Kinds: apiserver.NewKinds(c.Scheme(), nil), Clock: l.Cloud.AWS.Clock()},
+	}, nil
 }
 
 func (s *stage) pool(ctx context.Context) (*infrav1.AWSMachinePool, error) {
@@ -64,7 +76,7 @@ func (s *stage) pool(ctx context.Context) (*infrav1.AWSMachinePool, error) {
 	return pool, nil
 }
 
-// edit changes the pool as a user would, and remembers what ran before.
+// edit plans a change of the pool, and makes it as a user would. It remembers what ran before.
 func (s *stage) edit(ctx context.Context, change func(*infrav1.AWSMachinePool)) error {
 	if err := s.remember(ctx); err != nil {
 		return err
@@ -75,7 +87,47 @@ func (s *stage) edit(ctx context.Context, change func(*infrav1.AWSMachinePool)) 
 	}
 	before := pool.DeepCopy()
 	change(pool)
-	return s.client.Patch(ctx, pool, client.MergeFrom(before))
+	if err := s.client.Patch(ctx, pool, client.MergeFrom(before), client.DryRunAll); err != nil {
+		return err
+	}
+	if err := s.plan(ctx, pool); err != nil {
+		return err
+	}
+	edited := before.DeepCopy()
+	change(edited)
+	return s.client.Patch(ctx, edited, client.MergeFrom(before))
+}
+
+// plan plans an edit, and shows the plan.
+func (s *stage) plan(ctx context.Context, pool *infrav1.AWSMachinePool) error {
+	made, err := s.planner.Plan(ctx, pool)
+	if err != nil {
+		return fmt.Errorf("planning the edit: %w", err)
+	}
+	s.planned = &made
+	text := &strings.Builder{}
+	if err := plan.Print(text, made); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprint(s.out, "    ", line)
+	}
+	return nil
+}
+
+// asPlanned returns how the number of replaced instances compares with the plan of the last edit.
+func (s *stage) asPlanned(replaced int) string {
+	if s.planned == nil {
+		return ""
+	}
+	planned := 0
+	for _, pool := range s.planned.Pools {
+		planned += len(pool.Replaced())
+	}
+	if planned != replaced {
+		return fmt.Sprintf(" of %d that were planned", planned)
+	}
+	return " as planned"
 }
 
 func (s *stage) remember(ctx context.Context) error {
@@ -83,7 +135,7 @@ func (s *stage) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.before = instanceIDs(group)
+	s.before, s.planned = instanceIDs(group), nil
 	refreshes, err := s.listRefreshes(ctx)
 	if err != nil {
 		return err

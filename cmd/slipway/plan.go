@@ -1,0 +1,461 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/apitest"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/noderole"
+	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+// exitChanges is the exit code of `slipway plan` if the edit changes something in AWS.
+const exitChanges = 2
+
+// planTimeout bounds a plan.
+const planTimeout = 5 * time.Minute
+
+// planFlags holds the flags of the command.
+type planFlags struct {
+	kubeconfig, kubeContext string
+	namespace, output       string
+	secretNamespace         string
+	files, set              []string
+	machines                bool
+	settleWindow            time.Duration
+	nodeRolePath            string
+	nodeRoleBoundary        string
+}
+
+func newPlanCommand() *cobra.Command {
+	flags := &planFlags{}
+	command := &cobra.Command{
+		Use:   "plan [POOL] [--set PATH=VALUE | -f FILE]",
+		Short: "Show what an edit does to nodes before it is made",
+		Long: `Show what an edit does to nodes before it is made: which launch template versions are created, which
+instances are replaced and why, and what changes in place.
+
+The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
+they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
+the roll-out begins.
+
+Give the files that you would give to "kubectl apply", or the name of a pool with the fields to set. Objects of
+the kinds AWSMachinePool, AWSManagedMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned.
+
+The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if the edit is refused or would not succeed.`,
+		Example: `  slipway plan workers -n blue --set spec.awsLaunchTemplate.instanceType=m7i.large
+  slipway plan -f pool.yaml
+  kubectl kustomize overlays/production | slipway plan -f - -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: flags.run,
+	}
+	flags.bind(command.Flags())
+	return command
+}
+
+func (f *planFlags) bind(set *pflag.FlagSet) {
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the management cluster's kubeconfig")
+	set.StringVar(&f.kubeContext, "context", "", "context of the kubeconfig; its current context if empty")
+	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
+	set.StringVar(&f.secretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities, as for the manager")
+	set.BoolVar(&f.machines, "machine-pool-machines", false, "as for the manager")
+	set.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "as for the manager; the plan does not wait for it")
+	set.StringVar(&f.nodeRolePath, "node-role-path", noderole.DefaultPath, "as for the manager")
+	set.StringVar(&f.nodeRoleBoundary, "node-role-permissions-boundary", "", "as for the manager")
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
+	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
+	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
+}
+
+func (f *planFlags) run(command *cobra.Command, args []string) error {
+	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
+	defer cancel()
+	if err := f.check(args); err != nil {
+		return err
+	}
+	cluster, err := f.connect(command.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	edited, err := f.edits(ctx, command.InOrStdin(), command.ErrOrStderr(), cluster, args)
+	if err != nil {
+		return err
+	}
+	planner, err := f.planner(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	made, err := planner.Plan(ctx, edited...)
+	if err != nil {
+		return err
+	}
+	if err := printPlan(command.OutOrStdout(), made, f.output); err != nil {
+		return fmt.Errorf("printing the plan: %w", err)
+	}
+	switch {
+	case made.Failed():
+		return errors.New("a pool would not reach its spec: see the plan")
+	case !made.Empty():
+		return &exitError{code: exitChanges}
+	}
+	return nil
+}
+
+// check returns what is wrong with the flags.
+func (f *planFlags) check(args []string) error {
+	switch {
+	case f.output != "text" && f.output != "json" && f.output != "yaml":
+		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
+	case len(args) == 0 && len(f.files) == 0:
+		return errors.New("nothing to plan: give files with -f, or the name of a pool with --set")
+	case len(args) == 1 && len(f.files) > 0:
+		return errors.New("give either files with -f, or the name of a pool")
+	case len(f.files) > 0 && len(f.set) > 0:
+		return errors.New("--set needs the name of a pool")
+	}
+	return nil
+}
+
+// planCluster is the connection to the management cluster.
+type planCluster struct {
+	client.Client
+	namespace string
+}
+
+// connect finds the management cluster. Warnings of its API server are written to warnings.
+func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.kubeContext})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return planCluster{}, fmt.Errorf("finding the management cluster (by --kubeconfig, KUBECONFIG, the pod's service account or ~/.kube/config): %w", err)
+	}
+	config.Timeout, config.UserAgent, config.WarningHandler = requestTimeout, "slipway/"+version(), &warningPrinter{out: warnings}
+	config.QPS = -1 // client-go takes 0 for 5
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		return planCluster{}, err
+	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return planCluster{}, fmt.Errorf("building the scheme: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return planCluster{}, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	namespace := f.namespace
+	if namespace == "" {
+		if namespace, _, err = loader.Namespace(); err != nil {
+			return planCluster{}, fmt.Errorf("finding the namespace of the kubeconfig's context: %w", err)
+		}
+	}
+	return planCluster{Client: c, namespace: namespace}, nil
+}
+
+// warningPrinter prints each warning of the API server once.
+type warningPrinter struct {
+	out io.Writer
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warningPrinter) HandleWarningHeader(code int, _ string, message string) {
+	const miscellaneous = 299 // RFC 7234, 5.5.7; the only code that Kubernetes uses
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code != miscellaneous || message == "" || w.seen[message] {
+		return
+	}
+	if w.seen == nil {
+		w.seen = map[string]bool{}
+	}
+	w.seen[message] = true
+	fmt.Fprintln(w.out, "Warning:", printable(message))
+}
+
+// planner returns a planner with the definitions of the cluster.
+func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Planner, error) {
+	base, err := aws.LoadBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	definitions := apitest.Definitions{}
+	for _, name := range []string{"awsmachinepools", "awslaunchconfigs", "awslaunchconfigtemplates", "awsmachinepoolmachines"} {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		err := cluster.Get(ctx, client.ObjectKey{Name: name + "." + infrav1.GroupVersion.Group}, definition)
+		if err != nil {
+			return nil, fmt.Errorf("reading the CustomResourceDefinition of %s: %w", name, err)
+		}
+		definitions[definition.Spec.Names.Kind] = definition
+	}
+	return &plan.Planner{
+		Cluster: cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
+		SecretNamespace: f.secretNamespace, SettleWindow: f.settleWindow, MachinePoolMachines: f.machines,
+		NodeRolePath: f.nodeRolePath, NodeRoleBoundary: f.nodeRoleBoundary,
+	}, nil
+}
+
+// edits returns the edited objects as the API server would store them. Objects that a plan does not
+// consider are noted.
+func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cluster planCluster, args []string) ([]client.Object, error) {
+	if len(args) == 1 {
+		object, err := cluster.pool(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		patch, err := patchOf(f.set)
+		if err != nil {
+			return nil, err
+		}
+		if err := cluster.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+		return []client.Object{object}, nil
+	}
+	var edited []client.Object
+	for _, name := range f.files {
+		objects, err := readObjects(in, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			if !plan.CanPlan(object.GetKind()) {
+				fmt.Fprintf(notes, "%s %s is not part of the plan\n", object.GetKind(), printable(object.GetName()))
+				continue
+			}
+			applied, err := cluster.apply(ctx, object)
+			if err != nil {
+				return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
+			}
+			edited = append(edited, applied)
+		}
+	}
+	if len(edited) == 0 {
+		return nil, errors.New("the files have no object that can be planned")
+	}
+	return edited, nil
+}
+
+// pool returns the pool of a name, which may have its kind before it and a slash, such as
+// awsmanagedmachinepool/workers.
+func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	kinds := []string{"AWSMachinePool", "AWSManagedMachinePool"}
+	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
+		kinds = slices.DeleteFunc(kinds, func(known string) bool {
+			singular := strings.ToLower(known)
+			return strings.ToLower(kind) != singular && strings.ToLower(kind) != singular+"s"
+		})
+		if name = rest; len(kinds) == 0 {
+			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME or awsmanagedmachinepool/NAME", kind)
+		}
+	}
+	var found []*unstructured.Unstructured
+	for _, kind := range kinds {
+		object := &unstructured.Unstructured{}
+		object.SetNamespace(c.namespace)
+		object.SetName(name)
+		present, err := c.present(ctx, infrav1.GroupVersion.WithKind(kind), object)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s %q: %w", kind, name, err)
+		}
+		if present != nil {
+			object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
+			found = append(found, object)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("namespace %s has no %s %q", c.namespace, strings.Join(kinds, " or "), name)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("namespace %s has pools of two kinds with the name %q: use awsmachinepool/%[2]s or awsmanagedmachinepool/%[2]s", c.namespace, name)
+}
+
+// patchOf returns a merge patch that sets fields. Each is a path, an equals sign, and a value in YAML,
+// empty to remove the field.
+func patchOf(settings []string) ([]byte, error) {
+	patch := map[string]any{}
+	for _, setting := range settings {
+		path, text, found := strings.Cut(setting, "=")
+		if !found || path == "" {
+			return nil, fmt.Errorf("--set is %.100q, and must be a path and a value, such as spec.maxSize=5", setting)
+		}
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			return nil, fmt.Errorf("--set %s: reading the value: %w", path, err)
+		}
+		if err := unstructured.SetNestedField(patch, value, strings.Split(path, ".")...); err != nil {
+			return nil, fmt.Errorf("--set %s: %w", path, err)
+		}
+	}
+	return json.Marshal(patch)
+}
+
+// readObjects reads the objects of a file. Lists are taken apart.
+func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
+	var data []byte
+	var err error
+	if name == "-" {
+		data, err = io.ReadAll(in)
+	} else {
+		data, err = os.ReadFile(name) //nolint:gosec // the user names the file
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		case len(object.Object) == 0:
+			continue
+		case !object.IsList():
+			objects = append(objects, object)
+			continue
+		}
+		err = object.EachListItem(func(item runtime.Object) error {
+			objects = append(objects, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+}
+
+// apply tries an object as `kubectl apply` does, and returns it as the API server would store it.
+func (c planCluster) apply(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if namespaced, err := c.IsObjectNamespaced(object); err == nil && namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(c.namespace)
+	}
+	current, err := c.present(ctx, object.GroupVersionKind(), object)
+	switch {
+	case err != nil:
+		return nil, err
+	case current == nil:
+		err = c.Create(ctx, object, client.DryRunAll)
+	default:
+		err = c.patch(ctx, current, object)
+	}
+	kind := object.GroupVersionKind()
+	switch {
+	case err != nil:
+		return nil, err
+	case kind.Group == infrav1.GroupVersion.Group:
+		object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind.Kind)) // all versions have one schema
+		return object, nil
+	case kind != machinePoolV1Beta1:
+		return object, nil
+	}
+	if current, err = c.present(ctx, clusterv1.GroupVersion.WithKind("MachinePool"), object); err != nil {
+		return nil, err
+	}
+	return plan.UpgradeMachinePool(current, object)
+}
+
+// machinePoolV1Beta1 is the kind MachinePool at the version before the one that Slipway reads.
+var machinePoolV1Beta1 = schema.GroupVersionKind{Group: clusterv1.GroupVersion.Group, Version: "v1beta1", Kind: "MachinePool"}
+
+// present returns the stored object of a kind that has the name of another, nil if there is none.
+func (c planCluster) present(ctx context.Context, kind schema.GroupVersionKind, named client.Object) (*unstructured.Unstructured, error) {
+	current := &unstructured.Unstructured{}
+	current.SetGroupVersionKind(kind)
+	err := c.Get(ctx, client.ObjectKeyFromObject(named), current)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the management cluster has no such kind: %w", err)
+	case err != nil:
+		return nil, err
+	}
+	return current, nil
+}
+
+// patch tries the patch by which `kubectl apply` brings an object to what a file says. What was applied
+// last and is not in the file any more is removed.
+func (c planCluster) patch(ctx context.Context, current, object *unstructured.Unstructured) error {
+	file, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	annotated := object.DeepCopy()
+	annotations := annotated.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[corev1.LastAppliedConfigAnnotation] = string(file)
+	annotated.SetAnnotations(annotations)
+	modified, err := json.Marshal(annotated)
+	if err != nil {
+		return err
+	}
+	present, err := json.Marshal(current)
+	if err != nil {
+		return err
+	}
+	applied := []byte(current.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, modified, present)
+	if err != nil {
+		return fmt.Errorf("computing the patch: %w", err)
+	}
+	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+}
+
+func printPlan(out io.Writer, made plan.Plan, format string) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(made)
+	case "yaml":
+		text, err := yaml.Marshal(made)
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
+	}
+	return plan.Print(out, made)
+}

@@ -1,0 +1,113 @@
+package forecast
+
+import (
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/internal/sdkcopy"
+)
+
+var detailWrites = map[string]writer{
+	"autoscaling:PutLifecycleHook":    changing(groupsOf, &autoscaling.PutLifecycleHookOutput{}, (*groups).putHook),
+	"autoscaling:DeleteLifecycleHook": changing(groupsOf, &autoscaling.DeleteLifecycleHookOutput{}, (*groups).deleteHook),
+	"autoscaling:CancelInstanceRefresh": changing(groupsOf, &autoscaling.CancelInstanceRefreshOutput{},
+		func(g *groups, input *autoscaling.CancelInstanceRefreshInput) {
+			g.of(awssdk.ToString(input.AutoScalingGroupName)).canceled = true
+		}),
+}
+
+var detailReads = map[string]reader{
+	"autoscaling:DescribeLifecycleHooks": reading(groupsOf,
+		func(g *groups, input *autoscaling.DescribeLifecycleHooksInput) *autoscaling.DescribeLifecycleHooksOutput {
+			if own := g.own(input.AutoScalingGroupName); own != nil {
+				return &autoscaling.DescribeLifecycleHooksOutput{LifecycleHooks: own.shownHooks(nil)}
+			}
+			return nil
+		},
+		func(g *groups, input *autoscaling.DescribeLifecycleHooksInput, output *autoscaling.DescribeLifecycleHooksOutput) {
+			output.LifecycleHooks = g.of(awssdk.ToString(input.AutoScalingGroupName)).shownHooks(output.LifecycleHooks)
+		}),
+	"autoscaling:DescribeInstanceRefreshes": reading(groupsOf,
+		func(g *groups, input *autoscaling.DescribeInstanceRefreshesInput) *autoscaling.DescribeInstanceRefreshesOutput {
+			if own := g.own(input.AutoScalingGroupName); own != nil {
+				return &autoscaling.DescribeInstanceRefreshesOutput{InstanceRefreshes: own.shownRefreshes(nil)}
+			}
+			return nil
+		},
+		func(g *groups, input *autoscaling.DescribeInstanceRefreshesInput, output *autoscaling.DescribeInstanceRefreshesOutput) {
+			output.InstanceRefreshes = g.of(awssdk.ToString(input.AutoScalingGroupName)).shownRefreshes(output.InstanceRefreshes)
+		}),
+	"autoscaling:DescribeScalingActivities": reading(groupsOf,
+		func(g *groups, input *autoscaling.DescribeScalingActivitiesInput) *autoscaling.DescribeScalingActivitiesOutput {
+			if g.own(input.AutoScalingGroupName) != nil {
+				return &autoscaling.DescribeScalingActivitiesOutput{}
+			}
+			return nil
+		},
+		func(*groups, *autoscaling.DescribeScalingActivitiesInput, *autoscaling.DescribeScalingActivitiesOutput) {
+		}),
+}
+
+// own returns a group that exists in the forecast only, nil for others.
+func (g *groups) own(name *string) *group {
+	if known := g.byName[awssdk.ToString(name)]; known != nil && known.created != nil {
+		return known
+	}
+	return nil
+}
+
+// hookChange puts a lifecycle hook, or deletes the one of a name.
+type hookChange struct {
+	put    *asgtypes.LifecycleHook
+	delete string
+}
+
+// hookOf returns the hook that a request puts.
+func hookOf(request any) *asgtypes.LifecycleHook {
+	hook := &asgtypes.LifecycleHook{}
+	sdkcopy.Members(hook, request)
+	return hook
+}
+
+func (g *groups) putHook(input *autoscaling.PutLifecycleHookInput) {
+	changed := g.of(awssdk.ToString(input.AutoScalingGroupName))
+	changed.hooks = append(changed.hooks, hookChange{put: hookOf(input)})
+}
+
+func (g *groups) deleteHook(input *autoscaling.DeleteLifecycleHookInput) {
+	changed := g.of(awssdk.ToString(input.AutoScalingGroupName))
+	changed.hooks = append(changed.hooks, hookChange{delete: awssdk.ToString(input.LifecycleHookName)})
+}
+
+// shownHooks returns hooks as the writes leave them. What an update of a hook does not set stays.
+func (g *group) shownHooks(described []asgtypes.LifecycleHook) []asgtypes.LifecycleHook {
+	shown := slices.Clone(described)
+	for _, change := range g.hooks {
+		if change.put == nil {
+			shown = slices.DeleteFunc(shown, func(hook asgtypes.LifecycleHook) bool { return *hook.LifecycleHookName == change.delete })
+			continue
+		}
+		at := slices.IndexFunc(shown, func(hook asgtypes.LifecycleHook) bool {
+			return *hook.LifecycleHookName == *change.put.LifecycleHookName
+		})
+		if at < 0 {
+			shown, at = append(shown, asgtypes.LifecycleHook{}), len(shown)
+		}
+		sdkcopy.Members(&shown[at], change.put)
+	}
+	return shown
+}
+
+// shownRefreshes returns refreshes as the writes leave them, the newest first.
+func (g *group) shownRefreshes(described []asgtypes.InstanceRefresh) []asgtypes.InstanceRefresh {
+	shown := slices.Concat(g.started, described)
+	for i := range shown {
+		if g.canceled && (shown[i].Status == asgtypes.InstanceRefreshStatusPending || shown[i].Status == asgtypes.InstanceRefreshStatusInProgress) {
+			shown[i].Status = asgtypes.InstanceRefreshStatusCancelling
+		}
+	}
+	return shown
+}

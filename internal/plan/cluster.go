@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+// cluster shows a management cluster as it would be after some writes, which it keeps to itself. An
+// object is read from the management cluster when it is first asked for.
+type cluster struct {
+	client.Client // of the server in memory
+	server        *apiserver.Server
+	base          client.Reader
+
+	mu sync.Mutex
+	// read holds the objects that the server in memory has or had, and listed the lists.
+	read   map[objectKey]bool
+	listed map[listKey]bool
+}
+
+type objectKey struct {
+	kind schema.GroupKind
+	name client.ObjectKey
+}
+
+type listKey struct {
+	kind      schema.GroupKind
+	namespace string
+	labels    string
+}
+
+// newCluster returns a cluster that reads from base. The server is empty.
+func newCluster(base client.Reader, server *apiserver.Server) *cluster {
+	return &cluster{Client: server.Client(), server: server, base: base, read: map[objectKey]bool{}, listed: map[listKey]bool{}}
+}
+
+// Get implements client.Reader.
+func (c *cluster) Get(ctx context.Context, name client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if partial, is := object.(*metav1.PartialObjectMetadata); is {
+		// It lacks what a typed read needs.
+		return c.base.Get(ctx, name, partial, options...)
+	}
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	key := objectKey{kind: gvk.GroupKind(), name: name}
+	if c.has(key) {
+		return c.Client.Get(ctx, name, object, options...)
+	}
+	if err := c.base.Get(ctx, name, object, options...); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		return c.Client.Get(ctx, name, object, options...) // the plan may have created it
+	}
+	if err := c.load(key, object); err != nil {
+		return err
+	}
+	return c.Client.Get(ctx, name, object, options...)
+}
+
+// has reports whether the server in memory knows what became of an object.
+func (c *cluster) has(key objectKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read[key]
+}
+
+// load puts an object of the management cluster into the server in memory, once.
+func (c *cluster) load(key objectKey, object client.Object) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.read[key] {
+		return nil
+	}
+	c.read[key] = true
+	return c.server.Load(object)
+}
+
+// List implements client.Reader. Fields are indexes of the manager's cache, which no API server has, so
+// that it chooses by them what is returned.
+func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if partial, is := list.(*metav1.PartialObjectMetadataList); is {
+		return c.base.List(ctx, partial, options...)
+	}
+	gvk, err := c.GroupVersionKindFor(list)
+	if err != nil {
+		return fmt.Errorf("listing objects: %w", err)
+	}
+	gvk.Kind = gvk.Kind[:len(gvk.Kind)-len("List")]
+	var wanted client.ListOptions
+	wanted.ApplyOptions(options)
+	if wanted.FieldSelector != nil {
+		return listByIndex(ctx, c, gvk.Kind, list, wanted)
+	}
+	key := listKey{kind: gvk.GroupKind(), namespace: wanted.Namespace}
+	if wanted.LabelSelector != nil {
+		key.labels = wanted.LabelSelector.String()
+	}
+	c.mu.Lock()
+	known := c.listed[key]
+	c.mu.Unlock()
+	if !known {
+		if err := c.base.List(ctx, list, options...); err != nil {
+			return err
+		}
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			return c.load(objectKey{kind: gvk.GroupKind(), name: client.ObjectKeyFromObject(object)}, object)
+		})
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", gvk.Kind, err)
+		}
+		c.mu.Lock()
+		c.listed[key] = true
+		c.mu.Unlock()
+	}
+	return c.Client.List(ctx, list, options...)
+}
+
+// listByIndex lists objects of a kind by indexes from a reader that has none.
+func listByIndex(ctx context.Context, reader client.Reader, kind string, list client.ObjectList, options client.ListOptions) error {
+	wanted := options.FieldSelector
+	options.FieldSelector = nil
+	if err := reader.List(ctx, list, &options); err != nil {
+		return err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("listing %s by %s: %w", kind, wanted, err)
+	}
+	for _, requirement := range wanted.Requirements() {
+		values := indexOf(kind, requirement.Field)
+		if values == nil {
+			return fmt.Errorf("listing %s by %s: there is no such index", kind, wanted)
+		}
+		items = slices.DeleteFunc(items, func(item runtime.Object) bool {
+			object, is := item.(client.Object)
+			return !is || !slices.Contains(values(object), requirement.Value)
+		})
+	}
+	return meta.SetList(list, items)
+}
+
+// indexOf returns the values of an index of a kind, nil if there is no such index.
+func indexOf(kind, name string) client.IndexerFunc {
+	for _, index := range launchconfig.Indexes() {
+		if index.Name == name && reflect.TypeOf(index.Object).Elem().Name() == kind {
+			return index.Values
+		}
+	}
+	return nil
+}

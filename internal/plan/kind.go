@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/forecast"
+	"github.com/slipway-project/slipway/internal/reconcile"
+)
+
+// kind is what a plan has to know about a kind of pools.
+type kind struct {
+	name string
+	// read reads a pool, and list the pools of a namespace.
+	read func(ctx context.Context, reader client.Reader, name client.ObjectKey) (view, error)
+	list func(ctx context.Context, reader client.Reader, namespace string) ([]view, error)
+	// controller returns the kind's controller.
+	controller func(controllers) ctrlreconcile.Reconciler
+	// replaced returns the IDs of the instances that an action replaces, which made some calls.
+	replaced func(pool view, action reconcile.Action, calls []forecast.Call) []string
+	// pace returns the pace at which instances are replaced, nil if none are.
+	pace func(w *world, pool view, replaced int) *Rollout
+}
+
+// view is what a plan reads of a pool of any kind.
+type view struct {
+	client.Object
+	config     *infrav1.LaunchConfigReference
+	template   *infrav1.LaunchConfigTemplateReference
+	conditions []metav1.Condition
+	// instances are the IDs of the instances that are not on their way out.
+	instances []string
+}
+
+var kindsOfPools = []*kind{&selfManaged, &managed}
+
+// kindNamed returns the kind of pools of a name, nil if there is none.
+func kindNamed(name string) *kind {
+	for _, kind := range kindsOfPools {
+		if kind.name == name {
+			return kind
+		}
+	}
+	return nil
+}
+
+// selfManaged is the kind AWSMachinePool.
+var selfManaged = kind{
+	name: "AWSMachinePool",
+	read: func(ctx context.Context, reader client.Reader, name client.ObjectKey) (view, error) {
+		pool := &infrav1.AWSMachinePool{}
+		err := reader.Get(ctx, name, pool)
+		return viewOf(pool), err
+	},
+	list: func(ctx context.Context, reader client.Reader, namespace string) ([]view, error) {
+		list := &infrav1.AWSMachinePoolList{}
+		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		var views []view
+		for i := range list.Items {
+			views = append(views, viewOf(&list.Items[i]))
+		}
+		return views, nil
+	},
+	controller: func(c controllers) ctrlreconcile.Reconciler { return c.pools },
+	replaced: func(_ view, action reconcile.Action, _ []forecast.Call) []string {
+		if replaces, is := action.(reconcile.Replaces); is {
+			return replaces.Replaced()
+		}
+		return nil
+	},
+	pace: func(w *world, pool view, replaced int) *Rollout {
+		return w.pace(pool.Object.(*infrav1.AWSMachinePool), replaced)
+	},
+}
+
+func viewOf(pool *infrav1.AWSMachinePool) view {
+	return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
+}
+
+// managed is the kind AWSManagedMachinePool. EKS replaces all nodes of a node group when it updates
+// what they are launched from, and when another node group takes its place.
+var managed = kind{
+	name: "AWSManagedMachinePool",
+	read: func(ctx context.Context, reader client.Reader, name client.ObjectKey) (view, error) {
+		pool := &infrav1.AWSManagedMachinePool{}
+		err := reader.Get(ctx, name, pool)
+		return viewOfManaged(pool), err
+	},
+	list: func(ctx context.Context, reader client.Reader, namespace string) ([]view, error) {
+		list := &infrav1.AWSManagedMachinePoolList{}
+		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		var views []view
+		for i := range list.Items {
+			views = append(views, viewOfManaged(&list.Items[i]))
+		}
+		return views, nil
+	},
+	controller: func(c controllers) ctrlreconcile.Reconciler { return c.managed },
+	replaced: func(pool view, _ reconcile.Action, calls []forecast.Call) []string {
+		if slices.ContainsFunc(calls, func(call forecast.Call) bool {
+			return call.String() == "eks:UpdateNodegroupVersion" || call.String() == "eks:CreateNodegroup"
+		}) {
+			return pool.instances
+		}
+		return nil
+	},
+	pace: func(w *world, _ view, replaced int) *Rollout { return managedPace(w.aws.Nodegroup(), replaced) },
+}
+
+func viewOfManaged(pool *infrav1.AWSManagedMachinePool) view {
+	return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
+}
+
+// present returns the IDs of instances that are not on their way out.
+func present(instances []infrav1.AWSMachinePoolInstanceStatus) []string {
+	var ids []string
+	for _, instance := range instances {
+		if !strings.Contains(instance.LifecycleState, "Terminat") {
+			ids = append(ids, instance.InstanceID)
+		}
+	}
+	return ids
+}

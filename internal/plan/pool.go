@@ -1,0 +1,181 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// planPool plans one pool.
+func (p *Planner) planPool(ctx context.Context, target target, edits []edit) (Pool, error) {
+	w := p.newWorld()
+	if err := w.apply(ctx, edits); err != nil {
+		return Pool{}, err
+	}
+	if err := w.own(ctx, target); err != nil {
+		return Pool{}, err
+	}
+	before, err := target.kind.read(ctx, w.cluster, target.name)
+	if err != nil {
+		return Pool{}, err
+	}
+	failure := w.run(ctx, target, before)
+	if ctx.Err() != nil {
+		return Pool{}, ctx.Err()
+	}
+	after, err := target.kind.read(ctx, w.cluster, target.name)
+	if err != nil {
+		return Pool{}, errors.Join(failure, err)
+	}
+	object := target.kind.name + "/" + target.name.Name
+	planned := Pool{
+		Kind: target.kind.name, Namespace: target.name.Namespace, Name: target.name.Name,
+		Instances: len(before.instances), Steps: w.steps, Problems: problems(object, after.conditions),
+	}
+	if planned.Steps == nil {
+		planned.Steps = []Step{}
+	}
+	if failure != nil && len(planned.Problems) == 0 {
+		planned.Problems = []Problem{{Object: object, Reason: "Error", Message: failure.Error()}}
+	}
+	if replaced := planned.Replaced(); len(replaced) > 0 {
+		planned.Rollout = target.kind.pace(w, after, len(replaced))
+	}
+	return planned, nil
+}
+
+// decisive are the conditions without which no node of the edited spec is launched.
+var decisive = []string{
+	infrav1.ClusterInfrastructureReadyCondition, infrav1.BootstrapDataReadyCondition, infrav1.ResolvedCondition, infrav1.VerifiedCondition,
+	infrav1.LaunchTemplateReadyCondition, infrav1.RolloutApprovedCondition, infrav1.ASGReadyCondition, infrav1.AWSReachableCondition,
+	infrav1.NodeRoleReadyCondition, infrav1.NodegroupReadyCondition,
+}
+
+// leaving are the reasons of the condition RolledOut for which no refresh replaces instances.
+var leaving = []string{infrav1.RefreshStartFailedReason, infrav1.RefreshDisabledReason, infrav1.InstancesLeftReason}
+
+// pausedMessage says what a paused pool means for a plan.
+const pausedMessage = "the pool is paused, so that an edit changes nothing until it is unpaused. Plan it again then"
+
+// problems returns what keeps an object from what its spec says.
+func problems(object string, conditions []metav1.Condition) []Problem {
+	var found []Problem
+	for _, condition := range conditions {
+		if condition.Type == infrav1.PausedCondition && condition.Status == metav1.ConditionTrue {
+			found = append(found, Problem{Object: object, Condition: condition.Type, Reason: condition.Reason, Message: pausedMessage})
+			continue
+		}
+		left := condition.Type == infrav1.RolledOutCondition && slices.Contains(leaving, condition.Reason)
+		if condition.Status == metav1.ConditionFalse && (left || slices.Contains(decisive, condition.Type)) {
+			found = append(found, Problem{Object: object, Condition: condition.Type, Reason: condition.Reason, Message: condition.Message})
+		}
+	}
+	return found
+}
+
+// effects returns what each change does by itself: how the plan of it alone differs from what is done
+// without the edit. A change has no stronger effect than the edit as a whole.
+func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, whole []Pool) ([]Change, error) {
+	changes, alone := changesOf(edits)
+	strongest, failed := effectOf(whole, nil), slices.ContainsFunc(whole, Pool.failed)
+	switch {
+	case strongest == Nothing && !failed:
+		for i := range changes {
+			changes[i].Effect = Nothing
+		}
+		return changes, nil
+	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:
+		return changes, nil
+	}
+	unedited, err := p.planPools(ctx, targets, nil)
+	if err != nil {
+		return changes, ctx.Err() // the pool may not exist yet
+	}
+	for i := range changes {
+		pools, err := p.planPools(ctx, targets, alone[i:i+1])
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		changes[i].Effect = effectAlone(pools, err, unedited, failed)
+		if !failed {
+			changes[i].Effect = weaker(changes[i].Effect, strongest)
+		}
+	}
+	return changes, nil
+}
+
+// changesOf returns the changes of an edit, and for each the edit that makes it alone.
+func changesOf(edits []edit) (changes []Change, alone []edit) {
+	changes = []Change{}
+	for _, edit := range edits {
+		for _, field := range edit.fields() {
+			changes = append(changes, Change{
+				Object: edit.after.GetKind() + "/" + edit.after.GetName(), Path: strings.Join(field.path, "."),
+				Old: text(field.old), New: text(field.new), Effect: Together,
+			})
+			one := edit
+			one.only = &field
+			alone = append(alone, one)
+		}
+	}
+	return changes, alone
+}
+
+// effectAlone returns the effect of one change, by the plan of it alone, or the error of that. Failed is
+// true if the edit as a whole fails.
+func effectAlone(pools []Pool, err error, unedited []Pool, failed bool) Effect {
+	switch {
+	case err == nil && !slices.ContainsFunc(pools, Pool.failed):
+		return effectOf(pools, unedited)
+	case slices.ContainsFunc(unedited, Pool.failed):
+		return Unknown
+	case failed:
+		return Fails
+	}
+	return Together
+}
+
+// planPools plans all targets of an edit.
+func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit) ([]Pool, error) {
+	pools := make([]Pool, 0, len(targets))
+	for _, target := range targets {
+		pool, err := p.planPool(ctx, target, edits)
+		if err != nil {
+			return nil, fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, err)
+		}
+		pools = append(pools, pool)
+	}
+	return pools, nil
+}
+
+// effectOf returns the strongest effect on some pools, in addition to what is done for them anyway.
+func effectOf(pools, anyway []Pool) Effect {
+	effect := Nothing
+	for i, pool := range pools {
+		switch {
+		case len(anyway) > i && reflect.DeepEqual(pool.Steps, anyway[i].Steps):
+		case len(pool.Replaced()) > 0:
+			return Replaces
+		case len(pool.Steps) > 0:
+			effect = InPlace
+		}
+	}
+	return effect
+}
+
+// weaker returns the weaker of two effects, and Together if one is that.
+func weaker(a, b Effect) Effect {
+	for _, effect := range []Effect{Together, Unknown, Nothing, InPlace} {
+		if a == effect || b == effect {
+			return effect
+		}
+	}
+	return Replaces
+}

@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/slipway-project/slipway/internal/terminal"
+)
+
+// longestText bounds a value or a message of the output. Texts come from servers and from files.
+const longestText = 1000
+
+// Print writes a plan for people.
+func Print(out io.Writer, plan Plan) error {
+	p := &printer{out: out}
+	if plan.Empty() && !plan.Failed() && !plan.waits() {
+		p.printf("Nothing changes in AWS, and no node is replaced.\n")
+	}
+	p.changes(plan.Changes)
+	for _, pool := range plan.Pools {
+		if len(pool.Steps)+len(pool.Problems) > 0 {
+			p.pool(pool)
+		}
+	}
+	return p.err
+}
+
+// printer keeps the first error of a writer.
+type printer struct {
+	out io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, values ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, format, values...)
+	}
+}
+
+// changes prints one line for each field.
+func (p *printer) changes(changes []Change) {
+	if len(changes) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	object := ""
+	for _, change := range changes {
+		if change.Object != object {
+			object = change.Object
+			fmt.Fprintf(table, "%s\n", printable(object))
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", printable(change.Path), transition(change.Old, change.New), change.Effect)
+	}
+	if err := table.Flush(); p.err == nil {
+		p.err = err
+	}
+}
+
+// transition shows the values of a field.
+func transition(before, after string) string {
+	switch {
+	case before == "":
+		return "set to " + printable(after)
+	case after == "":
+		return "removed, was " + printable(before)
+	}
+	return printable(before) + " → " + printable(after)
+}
+
+// pool prints what is done for a pool.
+func (p *printer) pool(pool Pool) {
+	p.printf("\n%s %s/%s\n", pool.Kind, pool.Namespace, pool.Name)
+	for number, step := range pool.Steps {
+		p.printf("  %d. %s\n", number+1, printable(step.Action))
+		if step.Reason != "" && !strings.Contains(step.Action, step.Reason) {
+			p.printf("     because: %s\n", printable(step.Reason))
+		}
+	}
+	if replaced := pool.Replaced(); len(replaced) > 0 {
+		p.printf("  Replaces %d of %d instances: %s\n", len(replaced), pool.Instances, strings.Join(replaced, ", "))
+	}
+	if rollout := pool.Rollout; rollout != nil {
+		p.printf("  AWS replaces at most %d at a time.", rollout.AtOnce)
+		if rollout.AtMost > 0 {
+			p.printf(" The roll-out takes at least %s, and about %s if drains and\n  starts take as long as they may.", rollout.AtLeast, rollout.AtMost)
+		}
+		p.printf("\n")
+	}
+	for _, problem := range pool.Problems {
+		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))
+	}
+}
+
+func printable(text string) string { return terminal.Line(text, longestText) }

@@ -1,0 +1,27 @@
+package reconcile
+
+import "context"
+
+// Journal is told of each action that a pass tried, after it was tried.
+type Journal func(object Object, done Done)
+
+type journalKey struct{}
+
+// WithJournal returns a context in which passes tell a journal of their actions. A plan is made of
+// what it is told.
+func WithJournal(ctx context.Context, journal Journal) context.Context {
+	return context.WithValue(ctx, journalKey{}, journal)
+}
+
+// tellJournal tells the journal of a context of an action, if there is one.
+func tellJournal(ctx context.Context, object Object, done Done) {
+	if journal, is := ctx.Value(journalKey{}).(Journal); is {
+		journal(object, done)
+	}
+}
+
+// Replaces is implemented by actions that replace or terminate instances.
+type Replaces interface {
+	// Replaced returns the IDs of the instances.
+	Replaced() []string
+}
