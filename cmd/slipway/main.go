@@ -4,8 +4,9 @@
 // AWSManagedMachinePools and AWSLaunchConfigs into launch templates, Auto Scaling groups and EKS
 // node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
 // that are pending. `slipway iam policy` prints the IAM policies that both need. `slipway preflight`
-// checks what the manager needs from its cluster and from AWS, and `slipway plan` shows what an edit
-// does to nodes.
+// checks what the manager needs from its cluster and from AWS. `slipway plan` shows what an edit does
+// to nodes, and `slipway migrate capa` moves the pools of a management cluster from Cluster API Provider
+// AWS to Slipway and back.
 //
 // This package only parses flags, sets up logs, metrics and traces, and starts the components of
 // internal/manager.
@@ -78,6 +79,6 @@ func newCommand() *cobra.Command {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
 	}
-	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newVersionCommand())
+	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	return command
 }

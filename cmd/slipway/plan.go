@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,14 +48,14 @@ const planTimeout = 5 * time.Minute
 
 // planFlags holds the flags of the command.
 type planFlags struct {
-	kubeconfig, kubeContext string
-	namespace, output       string
-	secretNamespace         string
-	files, set              []string
-	machines                bool
-	settleWindow            time.Duration
-	nodeRolePath            string
-	nodeRoleBoundary        string
+	kubeconfigFlags
+	namespace, output string
+	files, set        []string
+	// The settings of the manager.
+	secretNamespace                string
+	machines                       bool
+	settleWindow                   time.Duration
+	nodeRolePath, nodeRoleBoundary string
 }
 
 func newPlanCommand() *cobra.Command {
@@ -86,8 +85,7 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
 }
 
 func (f *planFlags) bind(set *pflag.FlagSet) {
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the management cluster's kubeconfig")
-	set.StringVar(&f.kubeContext, "context", "", "context of the kubeconfig; its current context if empty")
+	f.kubeconfigFlags.bind(set)
 	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
 	set.StringVar(&f.secretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities, as for the manager")
 	set.BoolVar(&f.machines, "machine-pool-machines", false, "as for the manager")
@@ -156,15 +154,11 @@ type planCluster struct {
 
 // connect finds the management cluster. Warnings of its API server are written to warnings.
 func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.kubeContext})
-	config, err := loader.ClientConfig()
+	config, err := f.config()
 	if err != nil {
-		return planCluster{}, fmt.Errorf("finding the management cluster (by --kubeconfig, KUBECONFIG, the pod's service account or ~/.kube/config): %w", err)
+		return planCluster{}, err
 	}
-	config.Timeout, config.UserAgent, config.WarningHandler = requestTimeout, "slipway/"+version(), &warningPrinter{out: warnings}
-	config.QPS = -1 // client-go takes 0 for 5
+	config.WarningHandler = &warningPrinter{out: warnings}
 	scheme, err := manager.NewScheme()
 	if err != nil {
 		return planCluster{}, err
@@ -178,8 +172,8 @@ func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
 	}
 	namespace := f.namespace
 	if namespace == "" {
-		if namespace, _, err = loader.Namespace(); err != nil {
-			return planCluster{}, fmt.Errorf("finding the namespace of the kubeconfig's context: %w", err)
+		if namespace, err = f.contextNamespace(); err != nil {
+			return planCluster{}, err
 		}
 	}
 	return planCluster{Client: c, namespace: namespace}, nil

@@ -14,8 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-project/slipway/internal/aws"
@@ -40,9 +38,8 @@ const (
 
 // preflightFlags holds the flags of the command.
 type preflightFlags struct {
-	kubeconfig, kubeContext string
-	region, roleARN         string
-	namespace, output       string
+	cluster                 clusterFlags
+	region, roleARN, output string
 	skip                    []string
 	policy                  policyFlags
 }
@@ -69,11 +66,9 @@ The exit code is 0 if no check failed, 1 if a check failed, and 2 if the checks 
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unusable(err) })
 	set := command.Flags()
-	set.StringVar(&flags.kubeconfig, "kubeconfig", "", "path of the management cluster's kubeconfig")
-	set.StringVar(&flags.kubeContext, "context", "", "context of the kubeconfig; its current context if empty")
+	flags.cluster.bind(set)
 	set.StringVar(&flags.region, "region", "", "AWS region; the region of the AWS configuration if empty")
 	set.StringVar(&flags.roleARN, "role-arn", "", "ARN of the role whose permissions are checked, such as the manager's; your own identity if empty")
-	set.StringVar(&flags.namespace, "namespace", "slipway-system", "namespace of the manager")
 	set.StringSliceVar(&flags.skip, "skip", nil, "name of a check to skip; can be repeated")
 	set.StringVarP(&flags.output, "output", "o", "table", "format of the output: table, json, or yaml")
 	flags.policy.bindScope(set)
@@ -95,7 +90,7 @@ func (f *preflightFlags) run(command *cobra.Command, _ []string) error {
 	if err != nil {
 		return unusable(err)
 	}
-	observed := preflight.Observed{Now: time.Now(), Namespace: f.namespace}
+	observed := preflight.Observed{Now: time.Now(), Namespace: f.cluster.namespace}
 	if preflight.NeedsCluster(f.skip) {
 		if observed.Cluster, err = f.observeCluster(ctx); err != nil {
 			return unusable(err)
@@ -162,18 +157,15 @@ func policyCommand(set *pflag.FlagSet) string {
 }
 
 func (f *preflightFlags) observeCluster(ctx context.Context) (preflight.Cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.kubeContext}).ClientConfig()
+	config, err := f.cluster.config()
 	if err != nil {
-		return preflight.Cluster{}, fmt.Errorf("finding the management cluster (by --kubeconfig, KUBECONFIG, the pod's service account or ~/.kube/config): %w", err)
+		return preflight.Cluster{}, err
 	}
-	config.Timeout, config.UserAgent, config.WarningHandler = requestTimeout, "slipway/"+version(), rest.NoWarnings{}
 	kubernetes, err := preflight.NewKubernetes(config)
 	if err != nil {
 		return preflight.Cluster{}, err
 	}
-	return kubernetes.ObserveCluster(ctx, f.namespace), nil
+	return kubernetes.ObserveCluster(ctx, f.cluster.namespace), nil
 }
 
 func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.Identity) (preflight.Account, error) {
@@ -198,20 +190,24 @@ func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.
 }
 
 func printReport(out io.Writer, report preflight.Report, format string) error {
-	switch format {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
-	case "yaml":
-		text, err := yaml.Marshal(report)
-		if err == nil {
-			_, err = out.Write(text)
-		}
-		return err
-	default:
+	if format == "table" {
 		return printTable(out, report)
 	}
+	return encode(out, report, format)
+}
+
+// encode prints a value as JSON or YAML.
+func encode(out io.Writer, value any, format string) error {
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	text, err := yaml.Marshal(value)
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	return err
 }
 
 // printTable prints one line for each check, and then what to do about each problem.

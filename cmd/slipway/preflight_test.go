@@ -48,13 +48,15 @@ type management struct {
 	forbidden []string
 }
 
-// resources are the kinds that a preflight reads.
+// resources are the kinds that a preflight or a migration reads.
 var resources = map[string]string{
 	"customresourcedefinitions": "CustomResourceDefinition", "deployments": "Deployment", "secrets": "Secret",
 	"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
+	"clusters": "Cluster", "machinepools": "MachinePool", "awsmachinepools": "AWSMachinePool", "awsmanagedmachinepools": "AWSManagedMachinePool",
+	"awslaunchconfigs": "AWSLaunchConfig",
 }
 
-// ServeHTTP answers reads of one object, and of a list with a label selector.
+// ServeHTTP answers reads of one object, and of a list with a label selector, and patches.
 func (m *management) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/version" {
@@ -84,6 +86,10 @@ func (m *management) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, object := range m.objects {
 		if object.GetKind() != resources[resource] || namespace != "" && object.GetNamespace() != namespace {
 			continue
+		}
+		if name != "" && object.GetName() == name && r.Method == http.MethodPatch {
+			m.patch(w, r, object)
+			return
 		}
 		if name != "" && object.GetName() == name {
 			_ = json.NewEncoder(w).Encode(object.Object)

@@ -106,7 +106,7 @@ type Adoption struct {
 // The caller has found the cluster's name in the resource's tags. It reads objects past the cache,
 // and no user data.
 func (a Adoption) Prove(ctx context.Context) error {
-	if err := a.provePool(ctx); err != nil {
+	if err := ProveOwner(ctx, a.Live, a.Pool, a.Kind, a.Facts.Name); err != nil {
 		return err
 	}
 	claim := Claim{Namespace: a.Pool.GetNamespace(), Cluster: a.Facts.KubernetesName, Resource: a.Resource}
@@ -122,12 +122,11 @@ func (a Adoption) Prove(ctx context.Context) error {
 	return claim.Decide()
 }
 
-// provePool returns an error unless the pool really is one of its cluster: the MachinePool that its
-// owner reference names exists, refers to it and names the cluster, and the Cluster exists. Neither
+// ProveOwner returns an error unless a pool of a kind really is one of its cluster: the MachinePool that
+// its owner reference names exists, refers to it and names the cluster, and the Cluster exists. Neither
 // is being deleted: Cluster API deletes the pool only some time after the MachinePool, and what was
-// adopted in between would be deleted with the pool. It reads past the cache.
-func (a Adoption) provePool(ctx context.Context) error {
-	object, clusterName := a.Pool, a.Facts.Name
+// adopted in between would be deleted with the pool. The reader must read past the cache.
+func ProveOwner(ctx context.Context, live client.Reader, object client.Object, kind, clusterName string) error {
 	unproven := func(format string, arguments ...any) error {
 		return Refuse(infrav1.AdoptionBlockedReason, "this pool adopts no resources: "+format, arguments...)
 	}
@@ -136,7 +135,7 @@ func (a Adoption) provePool(ctx context.Context) error {
 			continue
 		}
 		machinePool := &clusterv1.MachinePool{}
-		err := a.Live.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: reference.Name}, machinePool)
+		err := live.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: reference.Name}, machinePool)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -147,14 +146,14 @@ func (a Adoption) provePool(ctx context.Context) error {
 		switch {
 		case machinePool.UID != reference.UID:
 			return unproven("its owner reference names an earlier MachinePool %s, which was deleted", reference.Name)
-		case infrastructure.APIGroup != infrav1.GroupVersion.Group || infrastructure.Kind != a.Kind || infrastructure.Name != object.GetName():
+		case infrastructure.APIGroup != infrav1.GroupVersion.Group || infrastructure.Kind != kind || infrastructure.Name != object.GetName():
 			return unproven("MachinePool %s does not refer to it in spec.template.spec.infrastructureRef", machinePool.Name)
 		case machinePool.Spec.ClusterName != clusterName:
 			return unproven("MachinePool %s names Cluster %s, and the pool was created for %s", machinePool.Name, machinePool.Spec.ClusterName, clusterName)
 		case !machinePool.DeletionTimestamp.IsZero():
 			return unproven("MachinePool %s is being deleted", machinePool.Name)
 		}
-		owner, err := pool.GetCluster(ctx, a.Live, object.GetNamespace(), clusterName)
+		owner, err := pool.GetCluster(ctx, live, object.GetNamespace(), clusterName)
 		switch {
 		case err != nil:
 			return err

@@ -3,15 +3,8 @@ package preflight
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-)
 
-// machinePoolGate is the feature gate of the controllers of pools, in Cluster API and in CAPA. It is
-// on by default, and it is beta (CAPA 2.13: feature/feature.go; Cluster API 1.14: feature/feature.go).
-const (
-	machinePoolGate = "MachinePool"
-	allBetaGate     = "AllBeta"
+	"github.com/slipway-project/slipway/internal/providers"
 )
 
 func decideClusterAPI(o Observed) Finding {
@@ -41,12 +34,12 @@ func decideClusterAPI(o Observed) Finding {
 		}
 	}
 	for _, deployment := range o.Cluster.ClusterAPI {
-		if on, known := gate(deployment.Args, machinePoolGate); known && !on {
+		if on, known := providers.Gate(deployment.Args, providers.MachinePoolGate); known && !on {
 			return Finding{
 				Result:  Failed,
-				Message: fmt.Sprintf("The feature gate %s of Deployment %s is off.", machinePoolGate, deployment.name()),
+				Message: fmt.Sprintf("The feature gate %s of Deployment %s is off.", providers.MachinePoolGate, deployment.name()),
 				Nodes:   "Cluster API refuses new MachinePools and does not reconcile existing ones, so pools get no bootstrap data. Existing nodes keep running.",
-				Remedy:  fmt.Sprintf("Set --feature-gates=%s=true in the arguments of the Deployment (EXP_MACHINE_POOL=true for clusterctl).", machinePoolGate),
+				Remedy:  fmt.Sprintf("Set --feature-gates=%s=true in the arguments of the Deployment (EXP_MACHINE_POOL=true for clusterctl).", providers.MachinePoolGate),
 			}
 		}
 	}
@@ -56,32 +49,6 @@ func decideClusterAPI(o Observed) Finding {
 // name returns the namespace and name. Both come from the API server, which limits their characters.
 func (d Deployment) name() string { return d.Namespace + "/" + d.Name }
 
-// gate returns whether a feature gate that is on by default is on. It is not known if its value is not
-// a truth value. Each flag adds to the flags before it.
-func gate(args []string, name string) (on, known bool) {
-	values := map[string]string{}
-	for i, arg := range args {
-		value, found := strings.CutPrefix(strings.TrimPrefix(arg, "-"), "-feature-gates=")
-		if !found && strings.TrimLeft(arg, "-") == "feature-gates" && strings.HasPrefix(arg, "-") && i+1 < len(args) {
-			value, found = args[i+1], true
-		}
-		if !found {
-			continue
-		}
-		for pair := range strings.SplitSeq(value, ",") {
-			key, text, _ := strings.Cut(pair, "=")
-			values[strings.TrimSpace(key)] = strings.TrimSpace(text)
-		}
-	}
-	for _, key := range []string{name, allBetaGate} {
-		if text, set := values[key]; set {
-			on, err := strconv.ParseBool(text)
-			return on, err == nil
-		}
-	}
-	return true, true
-}
-
 func decideCAPAControllers(o Observed) Finding {
 	if why := o.Cluster.DeploymentsUnread; why != nil {
 		return unread("Deployments", why)
@@ -89,11 +56,12 @@ func decideCAPAControllers(o Observed) Finding {
 	if len(o.Cluster.CAPA) == 0 {
 		return skipped("Cluster API Provider AWS is not installed, or its Deployment lacks the label of clusterctl.")
 	}
-	const remedy = "Add --feature-gates=MachinePool=false,MachinePoolMachines=false to the arguments of the Deployment, and wait until its pod has been replaced. " +
+	const remedy = "Run `slipway migrate capa`, which pauses clusters meanwhile, or add --feature-gates=MachinePool=false,MachinePoolMachines=false " +
+		"to the arguments of the Deployment, and wait until its pod has been replaced. " +
 		"config/beside-capa does this for every release of CAPA (docs/how-to/installation.md)."
 	var running, unclear []string
 	for _, deployment := range o.Cluster.CAPA {
-		switch on, known := gate(deployment.Args, machinePoolGate); {
+		switch on, known := providers.Gate(deployment.Args, providers.MachinePoolGate); {
 		case deployment.Replicas == 0:
 		case !known:
 			unclear = append(unclear, deployment.name())
@@ -105,14 +73,14 @@ func decideCAPAControllers(o Observed) Finding {
 	case len(running) > 0:
 		return Finding{
 			Result:  Failed,
-			Message: fmt.Sprintf("CAPA's controllers of pools are on: the feature gate %s of Deployment %s is not false.", machinePoolGate, list(running)),
+			Message: fmt.Sprintf("CAPA's controllers of pools are on: the feature gate %s of Deployment %s is not false.", providers.MachinePoolGate, list(running)),
 			Nodes:   "Two controllers write the same pools. CAPA creates its own launch template versions and rolls them out, which replaces nodes.",
 			Remedy:  remedy,
 		}
 	case len(unclear) > 0:
 		return Finding{
 			Result:  Warning,
-			Message: fmt.Sprintf("The feature gate %s of Deployment %s is neither true nor false.", machinePoolGate, list(unclear)),
+			Message: fmt.Sprintf("The feature gate %s of Deployment %s is neither true nor false.", providers.MachinePoolGate, list(unclear)),
 			Nodes:   "If CAPA's controllers of pools are on, two controllers write the same pools, which replaces nodes.",
 			Remedy:  remedy,
 		}
@@ -130,41 +98,57 @@ func decideCAPAWebhooks(o Observed) Finding {
 			Message: fmt.Sprintf("CAPA has webhooks for pools: %s.", list(o.Cluster.CAPAHooks)),
 			Nodes: "While CAPA's controllers of pools are off, nothing serves these webhooks, and the API server refuses every edit of a pool. " +
 				"While they are on, they reject fields that only Slipway has. Existing nodes keep running.",
-			Remedy: "Delete CAPA's webhook configurations, and apply CAPA's components again without the webhooks for pools " +
+			Remedy: "Run `slipway migrate capa`, or delete CAPA's webhook configurations, and apply CAPA's components again without the webhooks for pools " +
 				"(config/beside-capa; docs/how-to/installation.md has the commands).",
 		}
 	}
 	return ok("CAPA has no webhooks for pools.")
 }
 
-// installed reports whether anything of Slipway is in the cluster.
-func (c Cluster) installed() bool {
+// Installed reports whether anything of Slipway is in the cluster.
+func (c Cluster) Installed() bool {
 	return c.Manager != nil || len(c.Hooks) > 0 || slices.ContainsFunc(ownDefinitions, func(name string) bool {
 		_, exists := c.Definitions[name]
 		return exists
 	})
 }
 
+// SharedDefinitions returns which of the definitions that CAPA has too are Slipway's, which are CAPA's,
+// and which are missing.
+func (c Cluster) SharedDefinitions() (slipways, capas, missing []string) {
+	for _, name := range sharedDefinitions {
+		switch definition, exists := c.Definitions[name]; {
+		case !exists:
+			missing = append(missing, name)
+		case slices.Contains(definition.Fields, distinctiveField):
+			slipways = append(slipways, name)
+		default:
+			capas = append(capas, name)
+		}
+	}
+	return slipways, capas, missing
+}
+
 func decideSlipwayCRDs(o Observed) Finding {
 	if why := o.Cluster.DefinitionsUnread; why != nil {
 		return unread("Custom resource definitions", why)
 	}
-	var missing, outdated, foreign []string
+	var missing, outdated []string
+	_, foreign, _ := o.Cluster.SharedDefinitions()
 	for _, name := range slices.Concat(sharedDefinitions, ownDefinitions) {
 		switch definition, exists := o.Cluster.Definitions[name]; {
 		case !exists:
 			missing = append(missing, name)
-		case slices.Contains(sharedDefinitions, name) && !slices.Contains(definition.Fields, distinctiveField):
-			foreign = append(foreign, name)
+		case slices.Contains(foreign, name):
 		case definition.Storage != slipwayVersion || !slices.Contains(definition.Served, slipwayVersion):
 			outdated = append(outdated, name)
 		}
 	}
 	const remedy = "Apply Slipway's definitions with `kubectl apply --server-side --force-conflicts`. Do not delete definitions: that deletes every pool."
 	switch {
-	case !o.Cluster.installed() && len(foreign) > 0:
+	case !o.Cluster.Installed() && len(foreign) > 0:
 		return skipped("Slipway is not installed. The installation replaces CAPA's definitions of %s, and keeps the stored pools.", list(foreign))
-	case !o.Cluster.installed():
+	case !o.Cluster.Installed():
 		return skipped("Slipway is not installed.")
 	case len(foreign) > 0:
 		return Finding{

@@ -19,7 +19,7 @@ func decideWebhookCertificate(o Observed) Finding {
 	}
 	hooks, certificate := o.Cluster.Hooks, o.Cluster.Certificate
 	switch {
-	case len(hooks) == 0 && !o.Cluster.installed():
+	case len(hooks) == 0 && !o.Cluster.Installed():
 		return skipped("Slipway is not installed.")
 	case len(hooks) == 0:
 		return skipped("Slipway is installed without its webhook.")

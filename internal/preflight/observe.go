@@ -22,23 +22,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/providers"
 	"github.com/slipway-project/slipway/internal/webhookcertificate"
 )
 
 // WebhookConfiguration is the name of Slipway's webhook configuration in config/webhook.
 const WebhookConfiguration = "slipway-validating-webhook"
-
-// The label by which clusterctl marks what belongs to a provider, and its values.
-const (
-	providerLabel      = "cluster.x-k8s.io/provider"
-	clusterAPIProvider = "cluster-api"
-	capaProvider       = "infrastructure-aws"
-	slipwayProvider    = "infrastructure-slipway"
-)
-
-// mostObjects limits the objects of one kind of one provider that are read. Each provider has one or two.
-const mostObjects = 50
 
 // Kubernetes reads the management cluster.
 type Kubernetes struct {
@@ -147,42 +136,32 @@ func definitionOf(definition *apiextensionsv1.CustomResourceDefinition) Definiti
 
 func (k *Kubernetes) observeDeployments(ctx context.Context, cluster *Cluster, namespace string) error {
 	var err error
-	if cluster.ClusterAPI, err = k.deployments(ctx, clusterAPIProvider, "", types.NamespacedName{Namespace: "capi-system", Name: "capi-controller-manager"}); err != nil {
+	if cluster.ClusterAPI, err = k.deployments(ctx, providers.Query{
+		Provider: providers.ClusterAPI, Otherwise: types.NamespacedName{Namespace: "capi-system", Name: "capi-controller-manager"},
+	}); err != nil {
 		return err
 	}
-	if cluster.CAPA, err = k.deployments(ctx, capaProvider, "", types.NamespacedName{Namespace: "capa-system", Name: "capa-controller-manager"}); err != nil {
+	if cluster.CAPA, err = k.deployments(ctx, providers.Query{
+		Provider: providers.CAPA, Otherwise: types.NamespacedName{Namespace: providers.CAPANamespace, Name: providers.CAPAManager},
+	}); err != nil {
 		return err
 	}
-	managers, err := k.deployments(ctx, slipwayProvider, namespace, types.NamespacedName{Namespace: namespace, Name: "slipway-manager"})
+	managers, err := k.deployments(ctx, providers.Query{
+		Provider: providers.Slipway, Namespace: namespace, Otherwise: types.NamespacedName{Namespace: namespace, Name: "slipway-manager"},
+	})
 	if len(managers) > 0 {
 		cluster.Manager = &managers[0]
 	}
 	return err
 }
 
-// deployments returns the Deployments of a provider, in one namespace or in all. Without any that has
-// clusterctl's label, it returns the Deployment of the name, if that exists.
-func (k *Kubernetes) deployments(ctx context.Context, provider, namespace string, otherwise types.NamespacedName) ([]Deployment, error) {
-	list := &appsv1.DeploymentList{}
-	if err := k.reader.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{providerLabel: provider}, client.Limit(mostObjects)); err != nil {
-		return nil, fmt.Errorf("listing the Deployments of %s: %w", provider, err)
-	}
-	if len(list.Items) == 0 {
-		deployment := appsv1.Deployment{}
-		err := k.reader.Get(ctx, otherwise, &deployment)
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading Deployment %s: %w", otherwise, err)
-		}
-		list.Items = append(list.Items, deployment)
-	}
+func (k *Kubernetes) deployments(ctx context.Context, query providers.Query) ([]Deployment, error) {
+	deployments, err := providers.Find(ctx, k.reader, &appsv1.DeploymentList{}, &appsv1.Deployment{}, query)
 	var found []Deployment
-	for i := range list.Items {
-		found = append(found, deploymentOf(&list.Items[i]))
+	for _, deployment := range deployments {
+		found = append(found, deploymentOf(deployment))
 	}
-	return found, nil
+	return found, err
 }
 
 func deploymentOf(deployment *appsv1.Deployment) Deployment {
@@ -209,7 +188,7 @@ func deploymentOf(deployment *appsv1.Deployment) Deployment {
 }
 
 func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
-	own, err := k.validating(ctx, slipwayProvider, WebhookConfiguration)
+	own, err := k.validating(ctx, providers.Slipway, WebhookConfiguration)
 	if err != nil {
 		return err
 	}
@@ -224,11 +203,11 @@ func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
 		}
 	}
 	ofCAPA := func(configuration, webhook string, rules []admissionv1.RuleWithOperations) {
-		if concernsPools(rules) {
+		if some, _ := providers.ConcernPools(rules); some {
 			cluster.CAPAHooks = append(cluster.CAPAHooks, configuration+"/"+webhook)
 		}
 	}
-	validating, err := k.validating(ctx, capaProvider, "capa-validating-webhook-configuration")
+	validating, err := k.validating(ctx, providers.CAPA, providers.CAPAValidatingWebhook)
 	if err != nil {
 		return err
 	}
@@ -237,7 +216,8 @@ func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
 			ofCAPA(configuration.Name, webhook.Name, webhook.Rules)
 		}
 	}
-	mutating, err := k.mutating(ctx)
+	mutating, err := providers.Find(ctx, k.reader, &admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfiguration{},
+		providers.Query{Provider: providers.CAPA, Otherwise: types.NamespacedName{Name: providers.CAPAMutatingWebhook}})
 	if err != nil {
 		return err
 	}
@@ -249,52 +229,9 @@ func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
 	return nil
 }
 
-// concernsPools reports whether a rule names a kind that both Slipway and CAPA have.
-func concernsPools(rules []admissionv1.RuleWithOperations) bool {
-	return slices.ContainsFunc(rules, func(rule admissionv1.RuleWithOperations) bool {
-		return slices.Contains(rule.APIGroups, infrav1.GroupVersion.Group) && slices.ContainsFunc(rule.Resources, func(resource string) bool {
-			return slices.Contains(sharedDefinitions, resource+infrastructureGroup)
-		})
-	})
-}
-
-// validating returns the configurations of a provider, or the one of the name if none has its label.
-func (k *Kubernetes) validating(ctx context.Context, provider, name string) ([]admissionv1.ValidatingWebhookConfiguration, error) {
-	list := &admissionv1.ValidatingWebhookConfigurationList{}
-	if err := k.reader.List(ctx, list, client.MatchingLabels{providerLabel: provider}, client.Limit(mostObjects)); err != nil {
-		return nil, fmt.Errorf("listing the validating webhook configurations of %s: %w", provider, err)
-	}
-	if len(list.Items) > 0 {
-		return list.Items, nil
-	}
-	configuration := admissionv1.ValidatingWebhookConfiguration{}
-	switch err := k.reader.Get(ctx, types.NamespacedName{Name: name}, &configuration); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading ValidatingWebhookConfiguration %s: %w", name, err)
-	}
-	return []admissionv1.ValidatingWebhookConfiguration{configuration}, nil
-}
-
-// mutating returns CAPA's configurations. Slipway has none.
-func (k *Kubernetes) mutating(ctx context.Context) ([]admissionv1.MutatingWebhookConfiguration, error) {
-	list := &admissionv1.MutatingWebhookConfigurationList{}
-	if err := k.reader.List(ctx, list, client.MatchingLabels{providerLabel: capaProvider}, client.Limit(mostObjects)); err != nil {
-		return nil, fmt.Errorf("listing the mutating webhook configurations of %s: %w", capaProvider, err)
-	}
-	if len(list.Items) > 0 {
-		return list.Items, nil
-	}
-	const name = "capa-mutating-webhook-configuration"
-	configuration := admissionv1.MutatingWebhookConfiguration{}
-	switch err := k.reader.Get(ctx, types.NamespacedName{Name: name}, &configuration); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading MutatingWebhookConfiguration %s: %w", name, err)
-	}
-	return []admissionv1.MutatingWebhookConfiguration{configuration}, nil
+func (k *Kubernetes) validating(ctx context.Context, provider, name string) ([]*admissionv1.ValidatingWebhookConfiguration, error) {
+	return providers.Find(ctx, k.reader, &admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfiguration{},
+		providers.Query{Provider: provider, Otherwise: types.NamespacedName{Name: name}})
 }
 
 // certificate reads the Secret that a manager serves its webhooks with. The private key stays behind.

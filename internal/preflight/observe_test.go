@@ -6,7 +6,6 @@ import (
 
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,25 +47,6 @@ func TestCertificateOfTheManager(t *testing.T) {
 		}
 		if deployment.Replicas != 2 {
 			t.Errorf("%s: there are %d replicas", row.reason, deployment.Replicas)
-		}
-	}
-}
-
-// TestRulesThatConcernPools holds which webhooks are for kinds of pools.
-func TestRulesThatConcernPools(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		reason, group, resource string
-		want                    bool
-	}{
-		{"a pool", "infrastructure.cluster.x-k8s.io", "awsmachinepools", true},
-		{"a managed pool", "infrastructure.cluster.x-k8s.io", "awsmanagedmachinepools", true},
-		{"a cluster", "infrastructure.cluster.x-k8s.io", "awsclusters", false},
-		{"another group", "example.com", "awsmachinepools", false},
-	} {
-		rules := []admissionv1.RuleWithOperations{{}, {Rule: admissionv1.Rule{APIGroups: []string{row.group}, Resources: []string{row.resource}}}}
-		if got := concernsPools(rules); got != row.want {
-			t.Errorf("%s: %t", row.reason, got)
 		}
 	}
 }

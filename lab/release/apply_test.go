@@ -133,7 +133,9 @@ func TestKubectlApply(t *testing.T) {
 	}
 	for _, flags := range [][]string{{"--server-side"}, nil} {
 		c := newEmptyCluster(t)
-		for _, name := range []string{release.StandaloneFile, release.ProvisionerFile} {
+		for _, name := range []string{
+			release.StandaloneFile, release.ProvisionerFile, release.KubeStateMetricsFile, release.ProvisionerKubeStateMetricsFile,
+		} {
 			path := filepath.Join(directory, name)
 			c.apply(path, flags...)
 			c.holds(path)

@@ -20,6 +20,10 @@ const (
 	// AdoptTemplateAnnotation of an AWSLaunchConfig names, by id, a launch template of CAPA that
 	// should be taken over. The controller of pools sets it.
 	AdoptTemplateAnnotation = TagSlipwayPrefix + "adopt-template"
+
+	// BeforeMigrationAnnotation holds as JSON what `slipway migrate capa` changed in an object of
+	// Cluster API or CAPA, as it was before the change. The command removes it when it restores that.
+	BeforeMigrationAnnotation = TagSlipwayPrefix + "before-migration"
 )
 
 // Labels and annotations of an AWSLaunchConfig that was made from an AWSLaunchConfigTemplate. The

@@ -131,7 +131,12 @@ func TestPlanWritesEverythingDown(t *testing.T) {
 		t.Errorf("finalizers are %q", made.Finalizers)
 	}
 	if len(made.OwnerReferences) != 1 || made.OwnerReferences[0].UID != "u" {
-		t.Errorf("owners are %v", made.OwnerReferences)
+		t.Fatalf("owners are %v", made.OwnerReferences)
+	}
+	// With blockOwnerDeletion, the provisioner's role would need the permission to update
+	// provisioners/finalizers (admission plugin OwnerReferencesPermissionEnforcement).
+	if made.OwnerReferences[0].BlockOwnerDeletion != nil {
+		t.Error("the reference to the Provisioner blocks the deletion of its owner")
 	}
 	want := provisioningv1.ProvisionedNodeSpec{
 		Provisioner: "default", Cluster: "c", Launch: provisioningv1.NodeLaunch{Name: "default-1", Nodes: 1}, Architecture: "amd64",
