@@ -286,19 +286,25 @@ func (k *kind) nodegroupVersions(ctx context.Context, pass pass, templateID stri
 	return nil
 }
 
-// consumingPools are the AWSManagedMachinePools that launch from the config.
+// consumingPools are the AWSManagedMachinePools that launch from the config: those that refer to it, and
+// its owner if that refers to no other.
 func (k *kind) consumingPools(ctx context.Context, config *infrav1.AWSLaunchConfig) ([]*infrav1.AWSManagedMachinePool, error) {
 	pools := &infrav1.AWSManagedMachinePoolList{}
-	if err := k.Client.List(ctx, pools, client.InNamespace(config.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := k.Client.List(ctx, pools, client.InNamespace(config.Namespace), client.MatchingFields{byConfig: config.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the managed pools of launch config %q: %w", config.Name, err)
 	}
 	var consuming []*infrav1.AWSManagedMachinePool
 	for i := range pools.Items {
-		pool := &pools.Items[i]
-		reference := pool.Spec.LaunchConfigRef
-		if reference != nil && reference.Name == config.Name || reference == nil && metav1.IsControlledBy(config, pool) {
-			consuming = append(consuming, pool)
+		if pools.Items[i].Spec.LaunchConfigRef != nil {
+			consuming = append(consuming, &pools.Items[i])
 		}
+	}
+	owner, err := owningPool(ctx, k.Client, config)
+	if err != nil {
+		return nil, err
+	}
+	if pool, is := owner.(*infrav1.AWSManagedMachinePool); is && pool.Spec.LaunchConfigRef == nil && metav1.IsControlledBy(config, pool) {
+		consuming = append(consuming, pool)
 	}
 	return consuming, nil
 }

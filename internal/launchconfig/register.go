@@ -27,6 +27,22 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
+// byConfig is the index of the cache that finds the pools of a launch config.
+const byConfig = "launchConfig"
+
+// Indexes returns the indexes of the cache that the controller needs.
+func Indexes() []watches.Index {
+	values := func(pool client.Object) []string {
+		if name := configOf(pool); name != "" {
+			return []string{name}
+		}
+		return nil
+	}
+	return []watches.Index{
+		{Object: &infrav1.AWSMachinePool{}, Name: byConfig, Values: values}, {Object: &infrav1.AWSManagedMachinePool{}, Name: byConfig, Values: values},
+	}
+}
+
 // Register adds the controller to a manager. Bootstrap wakes configs whose Secret changed; networks
 // are the kinds of objects with a cluster's network.
 func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, bootstrap source.Source, networks []client.Object) error {
@@ -40,6 +56,7 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, b
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(watches.ByCluster(watches.Itself, dependents)), changes).
 		Watches(&infrav1.AWSMachinePool{}, byUser).
 		Watches(&infrav1.AWSManagedMachinePool{}, byUser).
+		WatchesRawSource(watches.Indexing(manager.GetFieldIndexer(), Indexes())).
 		WatchesRawSource(bootstrap).
 		WatchesRawSource(r.options.Clouds.TemplateEvents()).
 		WithOptions(settings.Options())

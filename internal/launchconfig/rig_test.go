@@ -75,7 +75,11 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 	r := &rig{T: t, sim: sim, clock: clock, config: awssimtest.Config(url, "us-east-1", "123456789012")}
 	r.config.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }
 	r.ec2, r.groups = ec2.NewFromConfig(r.config), autoscaling.NewFromConfig(r.config)
-	r.client = fake.NewClientBuilder().WithScheme(scheme).
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, index := range Indexes() {
+		builder = builder.WithIndex(index.Object, index.Name, index.Values)
+	}
+	r.client = builder.
 		WithStatusSubresource(&infrav1.AWSLaunchConfig{}, &infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}).
 		WithObjects(append(selfManaged(namespace, clusterName), objects...)...).Build()
 	r.restart()

@@ -50,29 +50,44 @@ type versionOfTemplate struct {
 	version  int64
 }
 
+// configOf returns the name of the launch config of a pool of either kind, "" for a pool without one.
+func configOf(pool client.Object) string {
+	var reference *infrav1.LaunchConfigReference
+	own := false // whether it has one of its own, of its name, unless it refers to another
+	switch pool := pool.(type) {
+	case *infrav1.AWSMachinePool:
+		reference, own = pool.Spec.LaunchConfigRef, true
+	case *infrav1.AWSManagedMachinePool:
+		reference, own = pool.Spec.LaunchConfigRef, pool.Spec.Templated()
+	}
+	switch {
+	case reference != nil:
+		return reference.Name
+	case own:
+		return pool.GetName()
+	}
+	return ""
+}
+
 // usageOf is that of a pool of either kind. What the instances of a node group were launched from
 // is a copy of EKS's; which version it was made from is known of all of them, unless EKS is
 // replacing some.
 func usageOf(pool client.Object) usage {
 	_, paused := pool.GetAnnotations()[clusterv1.PausedAnnotation]
-	found := usage{config: pool.GetName(), uid: pool.GetUID(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
-	var reference *infrav1.LaunchConfigReference
+	found := usage{config: configOf(pool), uid: pool.GetUID(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
 	var inline *infrav1.AWSLaunchTemplate
 	switch pool := pool.(type) {
 	case *infrav1.AWSMachinePool:
-		found.user.Kind, reference, inline = kindSelfManaged, pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
+		found.user.Kind, inline = kindSelfManaged, pool.Spec.AWSLaunchTemplate
 		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.ASGDeletionInProgressReason)
 		for _, running := range pool.Status.RunningVersions {
 			found.running[versionOfTemplate{running.LaunchTemplateID, running.Version}] += running.Instances
 		}
 	case *infrav1.AWSManagedMachinePool:
-		found.user.Kind, reference, inline = kindManaged, pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
+		found.user.Kind, inline = kindManaged, pool.Spec.AWSLaunchTemplate
 		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.NodegroupDeletingReason)
 		if deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition); deleting != nil {
 			found.deletingSince = deleting.LastTransitionTime.Time
-		}
-		if !pool.Spec.Templated() {
-			found.config = ""
 		}
 		if number := pool.Status.LaunchTemplateVersion; number != nil && pool.Status.UpToDateReplicas != nil {
 			version, err := strconv.ParseInt(*number, 10, 64)
@@ -80,9 +95,6 @@ func usageOf(pool client.Object) usage {
 				found.running[versionOfTemplate{pool.Status.LaunchTemplateID, version}] = *pool.Status.UpToDateReplicas
 			}
 		}
-	}
-	if reference != nil {
-		found.config = reference.Name
 	}
 	if inline != nil {
 		found.named = inline.Name
@@ -128,7 +140,7 @@ var byUser = handler.Funcs{
 // wakeConfigs wakes the launch configs that pools launch from.
 func wakeConfigs(queue workqueue.TypedRateLimitingInterface[reconcile.Request], after time.Duration, pools ...client.Object) {
 	for _, pool := range pools {
-		if name := usageOf(pool).config; name != "" {
+		if name := configOf(pool); name != "" {
 			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: pool.GetNamespace(), Name: name}}, after)
 		}
 	}
@@ -201,7 +213,7 @@ func usagesOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaun
 	}
 	self, managed := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}
 	for _, list := range []client.ObjectList{self, managed} {
-		if err := reader.List(ctx, list, client.InNamespace(config.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		if err := reader.List(ctx, list, client.InNamespace(config.Namespace), client.MatchingFields{byConfig: config.Name}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing the pools of launch config %q: %w", config.Name, err)
 		}
 	}
@@ -212,7 +224,6 @@ func usagesOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaun
 	for i := range managed.Items {
 		found = append(found, usageOf(&managed.Items[i]))
 	}
-	found = slices.DeleteFunc(found, func(u usage) bool { return u.config != config.Name })
 	slices.SortFunc(found, func(a, b usage) int {
 		return cmp.Or(cmp.Compare(a.user.Kind, b.user.Kind), cmp.Compare(a.user.Name, b.user.Name))
 	})

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"path/filepath"
@@ -81,11 +82,11 @@ func (w Webhooks) check() error {
 }
 
 // addWebhooks serves webhooks from every manager, the leader or not: the API server asks any of them.
-func addWebhooks(manager ctrl.Manager, options Webhooks) error {
+func addWebhooks(ctx context.Context, manager ctrl.Manager, options Webhooks) error {
 	if !options.on() {
 		return nil
 	}
-	if err := webhooks.Register(manager, manager.GetClient()); err != nil {
+	if err := webhooks.Register(ctx, manager, manager.GetClient()); err != nil {
 		return err
 	}
 	if err := addCertificate(manager, options); err != nil {

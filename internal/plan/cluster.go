@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slipway-project/slipway/internal/launchconfig"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
@@ -88,7 +91,8 @@ func (c *cluster) load(key objectKey, object client.Object) error {
 	return c.server.Load(object)
 }
 
-// List implements client.Reader.
+// List implements client.Reader. Fields are indexes of the manager's cache, which no API server has, so
+// that it chooses by them what is returned.
 func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if partial, is := list.(*metav1.PartialObjectMetadataList); is {
 		return c.base.List(ctx, partial, options...)
@@ -100,6 +104,9 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	gvk.Kind = gvk.Kind[:len(gvk.Kind)-len("List")]
 	var wanted client.ListOptions
 	wanted.ApplyOptions(options)
+	if wanted.FieldSelector != nil {
+		return listByIndex(ctx, c, gvk.Kind, list, wanted)
+	}
 	key := listKey{kind: gvk.GroupKind(), namespace: wanted.Namespace}
 	if wanted.LabelSelector != nil {
 		key.labels = wanted.LabelSelector.String()
@@ -123,4 +130,38 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 		c.mu.Unlock()
 	}
 	return c.Client.List(ctx, list, options...)
+}
+
+// listByIndex lists objects of a kind by indexes from a reader that has none.
+func listByIndex(ctx context.Context, reader client.Reader, kind string, list client.ObjectList, options client.ListOptions) error {
+	wanted := options.FieldSelector
+	options.FieldSelector = nil
+	if err := reader.List(ctx, list, &options); err != nil {
+		return err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("listing %s by %s: %w", kind, wanted, err)
+	}
+	for _, requirement := range wanted.Requirements() {
+		values := indexOf(kind, requirement.Field)
+		if values == nil {
+			return fmt.Errorf("listing %s by %s: there is no such index", kind, wanted)
+		}
+		items = slices.DeleteFunc(items, func(item runtime.Object) bool {
+			object, is := item.(client.Object)
+			return !is || !slices.Contains(values(object), requirement.Value)
+		})
+	}
+	return meta.SetList(list, items)
+}
+
+// indexOf returns the values of an index of a kind, nil if there is no such index.
+func indexOf(kind, name string) client.IndexerFunc {
+	for _, index := range launchconfig.Indexes() {
+		if index.Name == name && reflect.TypeOf(index.Object).Elem().Name() == kind {
+			return index.Values
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -114,6 +115,19 @@ func pool() *infrav1.AWSMachinePool {
 	return object
 }
 
+// indexed is a client that has the indexes of the manager's cache.
+type indexed struct{ client.Client }
+
+// List implements client.Reader.
+func (i indexed) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	gvk, err := i.GroupVersionKindFor(list)
+	var wanted client.ListOptions
+	if wanted.ApplyOptions(options); err != nil || wanted.FieldSelector == nil {
+		return errors.Join(err, i.Client.List(ctx, list, options...))
+	}
+	return listByIndex(ctx, i.Client, strings.TrimSuffix(gvk.Kind, "List"), list, wanted)
+}
+
 // running creates the pool, and runs the controllers until its instances are in service.
 func (r *rig) running() {
 	r.Helper()
@@ -129,7 +143,7 @@ func (r *rig) run(object *infrav1.AWSMachinePool) {
 	r.do(owner.own(ctx, target{&selfManaged, key}))
 	for range 12 {
 		// New controllers know nothing, and read AWS as it is.
-		controllers := r.planner.newControllers(r.cluster, aws.NewSessions(r.planner.AWS, aws.WithClock(r.clock), aws.WithLimits(nil)), r.clock)
+		controllers := r.planner.newControllers(indexed{r.cluster}, aws.NewSessions(r.planner.AWS, aws.WithClock(r.clock), aws.WithLimits(nil)), r.clock)
 		_, err := controllers.round(ctx, r.cluster, target{&selfManaged, key})
 		r.do(err)
 		r.clock.Step(10 * time.Second)

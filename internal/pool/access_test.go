@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -131,8 +130,8 @@ func TestFailuresAreShown(t *testing.T) {
 	}
 }
 
-// TestRetryOutcome holds when a list of steps is run again after a failure that no condition shows.
-func TestRetryOutcome(t *testing.T) {
+// TestTryAgain holds when something is tried again after a failure that no condition shows.
+func TestTryAgain(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason string
@@ -143,10 +142,9 @@ func TestRetryOutcome(t *testing.T) {
 		{"AWS refuses", answered("UnauthorizedOperation"), 2 * time.Minute, false},
 		{"AWS does not answer", errors.New("connection refused"), 0, true},
 	} {
-		ask := func(context.Context, int) reconciling.Outcome { return RetryOutcome(row.err) }
-		result, err := reconciling.Run(t.Context(), 0, []reconciling.Step[int]{{Name: "asking AWS", Run: ask}})
-		if result.RequeueAfter != row.again || (err != nil) != row.fails {
-			t.Errorf("%s: again after %v, error %v", row.reason, result.RequeueAfter, err)
+		var plan reconcile.Plan
+		if TryAgain(&plan, row.err); plan.Again != row.again || (plan.Err != nil) != row.fails {
+			t.Errorf("%s: again after %v, error %v", row.reason, plan.Again, plan.Err)
 		}
 	}
 }

@@ -99,7 +99,11 @@ func newWorld(t *testing.T, managed bool) *world {
 			t.Fatal(err)
 		}
 	}
-	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objectsOf(managed)...).
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, index := range launchconfig.Indexes() {
+		builder = builder.WithIndex(index.Object, index.Name, index.Values)
+	}
+	w.Client = builder.WithObjects(objectsOf(managed)...).
 		WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {

@@ -38,17 +38,6 @@ func TryAgain(plan *reconcile.Plan, err error) {
 	plan.Fail(err)
 }
 
-// RetryOutcome ends a list of steps because of an error that no condition shows, and comes back when
-// TryAgain would.
-func RetryOutcome(err error) reconciling.Outcome {
-	var plan reconcile.Plan
-	TryAgain(&plan, err)
-	if plan.Err != nil {
-		return reconciling.Fail(plan.Err)
-	}
-	return reconciling.ComeBack(plan.Again, err.Error())
-}
-
 // reasonFor returns the most telling reason: who must act counts more than what was being done.
 func reasonFor(err error, reason string) string {
 	switch {

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -440,21 +437,16 @@ func (c *Controller[T, S, M]) confirm(ctx context.Context, object T) error {
 	return nil
 }
 
-// observe has the kind observe, in a span of its own.
+// observe has the kind observe.
 func (c *Controller[T, S, M]) observe(ctx context.Context, pass Pass[T, S, M], needs ...Need) error {
-	name := "observe"
-	for _, need := range needs {
-		name += " " + string(need)
-	}
-	return inSpan(ctx, name, "", func(ctx context.Context) error { return c.Kind.Observe(ctx, pass, needs...) })
+	return Observing(ctx, needs, func(ctx context.Context) error { return c.Kind.Observe(ctx, pass, needs...) })
 }
 
-// act does one action in a span of its own, and reports its events with the reason for the action.
+// act does one action, and reports its events with the reason for the action.
 func (c *Controller[T, S, M]) act(ctx context.Context, pass Pass[T, S, M], step Step) error {
-	return inSpan(ctx, step.Action.String(), step.Reason, func(ctx context.Context) error {
+	return Acting(ctx, step, func(ctx context.Context) error {
 		told, err := c.Kind.Act(ctx, pass, step.Action)
 		c.tell(ctx, pass.Object, withReason(told, step.Reason))
-		log.FromContext(ctx).V(1).Info("Acted", "action", step.Action.String(), "reason", step.Reason, "error", err)
 		return err
 	})
 }
@@ -469,26 +461,4 @@ func withReason(events []Event, reason string) []Event {
 		}
 	}
 	return events
-}
-
-// ReasonAttribute is the reason of an action, on its span.
-const ReasonAttribute = attribute.Key("slipway.reason")
-
-// inSpan runs a part of a pass in a span of its own, the parent of the spans of what it calls, if
-// the pass has one.
-func inSpan(ctx context.Context, name, reason string, run func(context.Context) error) error {
-	parent := trace.SpanFromContext(ctx)
-	if !parent.IsRecording() {
-		return run(ctx)
-	}
-	ctx, span := parent.TracerProvider().Tracer("github.com/slipway-project/slipway/internal/reconcile").Start(ctx, name)
-	defer span.End()
-	if reason != "" {
-		span.SetAttributes(ReasonAttribute.String(reason))
-	}
-	err := run(ctx)
-	if err != nil {
-		span.SetStatus(codes.Error, err.Error())
-	}
-	return err
 }

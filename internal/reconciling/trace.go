@@ -24,9 +24,6 @@ const (
 	OutcomeAttribute = attribute.Key("slipway.outcome")
 	// RequeueAttribute is in how many seconds the object is looked at again, on a pass that asked for it.
 	RequeueAttribute = attribute.Key("slipway.requeue_after_seconds")
-	// StepAttribute and ReasonAttribute are the step that ended a pass before its last, and why.
-	StepAttribute   = attribute.Key("slipway.step")
-	ReasonAttribute = attribute.Key("slipway.reason")
 )
 
 // traced is a reconciler whose passes are spans.
@@ -65,27 +62,4 @@ func (t *traced) Reconcile(ctx context.Context, request reconcile.Request) (ctrl
 		span.SetAttributes(OutcomeAttribute.String("done"))
 	}
 	return result, err
-}
-
-// runStep runs a step in a span of its own, the parent of the spans of what it calls, if the pass has one.
-func runStep[T any](ctx context.Context, subject T, step Step[T]) Outcome {
-	pass := trace.SpanFromContext(ctx)
-	if !pass.IsRecording() {
-		return step.Run(ctx, subject)
-	}
-	ctx, span := pass.TracerProvider().Tracer(tracerName).Start(ctx, step.Name)
-	defer span.End()
-	outcome := step.Run(ctx, subject)
-	switch {
-	case outcome.err != nil:
-		span.SetStatus(codes.Error, outcome.err.Error())
-	case outcome.why != "":
-		span.SetAttributes(ReasonAttribute.String(outcome.why))
-	}
-	return outcome
-}
-
-// traceEnd notes on the pass's span which step ended it, and why.
-func traceEnd(ctx context.Context, step, reason string) {
-	trace.SpanFromContext(ctx).SetAttributes(StepAttribute.String(step), ReasonAttribute.String(reason))
 }

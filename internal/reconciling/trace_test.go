@@ -25,45 +25,37 @@ import (
 
 var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: "pool"}}
 
-// passOf is a reconciler with one step.
-func passOf(outcome reconciling.Outcome) reconcile.Reconciler {
+// passOf is a reconciler with one result.
+func passOf(after time.Duration, err error) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
 		log.FromContext(ctx).Info("a line")
-		return reconciling.Run(ctx, "subject", []reconciling.Step[string]{
-			{Name: "trying", Run: func(context.Context, string) reconciling.Outcome { return outcome }},
-		})
+		return ctrl.Result{RequeueAfter: after}, err
 	})
 }
 
 func TestTraced(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		reason  string
-		outcome reconciling.Outcome
-		status  codes.Code
-		want    map[attribute.Key]any
+		reason string
+		after  time.Duration
+		err    error
+		status codes.Code
+		want   map[attribute.Key]any
 	}{
-		{"a pass that went through", reconciling.Continue(), codes.Unset, map[attribute.Key]any{"slipway.outcome": "done"}},
-		{"a pass that asks to be called again", reconciling.ContinueAndComeBack(90*time.Second, "a token expires"), codes.Unset,
+		{"a pass that went through", 0, nil, codes.Unset, map[attribute.Key]any{"slipway.outcome": "done"}},
+		{"a pass that asks to be called again", 90 * time.Second, nil, codes.Unset,
 			map[attribute.Key]any{"slipway.outcome": "requeued", "slipway.requeue_after_seconds": 90.0}},
-		{"a pass that ended early says where and why", reconciling.Stop("no owner yet"), codes.Unset,
-			map[attribute.Key]any{"slipway.outcome": "done", "slipway.step": "trying", "slipway.reason": "no owner yet"}},
-		{"a pass that failed", reconciling.Fail(errors.New("no luck")), codes.Error,
-			map[attribute.Key]any{"slipway.outcome": "failed", "slipway.step": "trying", "slipway.reason": "no luck"}},
+		{"a pass that failed", 0, errors.New("no luck"), codes.Error, map[attribute.Key]any{"slipway.outcome": "failed"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			spans := tracetest.NewInMemoryExporter()
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-			_, _ = reconciling.Traced("Pool", provider, passOf(row.outcome)).Reconcile(t.Context(), request)
+			_, _ = reconciling.Traced("Pool", provider, passOf(row.after, row.err)).Reconcile(t.Context(), request)
 			got := spans.GetSpans()
-			if len(got) != 2 || got[0].Name != "trying" || got[0].Parent.SpanID() != got[1].SpanContext.SpanID() {
-				t.Fatalf("spans are %+v, want the step's in the pass's", got)
+			if len(got) != 1 {
+				t.Fatalf("spans are %+v, want the pass's", got)
 			}
-			if got[0].Status.Code != row.status {
-				t.Errorf("the step's status is %v", got[0].Status)
-			}
-			got = got[1:]
 			row.want["slipway.kind"], row.want["k8s.namespace.name"], row.want["slipway.name"] = "Pool", "team", "pool"
 			attributes := map[attribute.Key]any{}
 			for _, pair := range got[0].Attributes {
@@ -90,11 +82,11 @@ func TestTracedLogLinesNameTheTrace(t *testing.T) {
 		return lines.String()
 	}
 	spans := tracetest.NewInMemoryExporter()
-	lines := logged(reconciling.Traced("Pool", sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), passOf(reconciling.Continue())))
+	lines := logged(reconciling.Traced("Pool", sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), passOf(0, nil)))
 	if id := spans.GetSpans()[0].SpanContext.TraceID().String(); !bytes.Contains([]byte(lines), []byte("traceID="+id)) {
 		t.Errorf("trace %s is not in the log:\n%s", id, lines)
 	}
-	if lines := logged(reconciling.Traced("Pool", noop.NewTracerProvider(), passOf(reconciling.Continue()))); bytes.Contains([]byte(lines), []byte("traceID")) {
+	if lines := logged(reconciling.Traced("Pool", noop.NewTracerProvider(), passOf(0, nil))); bytes.Contains([]byte(lines), []byte("traceID")) {
 		t.Errorf("a pass that is not traced names a trace:\n%s", lines)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -91,7 +90,7 @@ func TestVersionWarning(t *testing.T) {
 		machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 			APIGroup: infrav1.GroupVersion.Group, Kind: "AWSManagedMachinePool", Name: "workers",
 		}
-		reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(controlPlane, owner, pool, machinePool).Build()
+		reader := indexed(scheme).WithObjects(controlPlane, owner, pool, machinePool).Build()
 		ofPool, err := (&managedPools{reader: reader}).ValidateCreate(t.Context(), pool)
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,15 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
+// indexed builds a client with the indexes of the manager's cache.
+func indexed(scheme *runtime.Scheme) *fake.ClientBuilder {
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, index := range Indexes() {
+		builder = builder.WithIndex(index.Object, index.Name, index.Values)
+	}
+	return builder
+}
+
 // readerOf returns a reader of objects. Every read fails if fails is not nil.
 func readerOf(t *testing.T, fails error, objects ...client.Object) client.Reader {
 	t.Helper()
@@ -27,7 +36,7 @@ func readerOf(t *testing.T, fails error, objects ...client.Object) client.Reader
 			t.Fatal(err)
 		}
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	builder := indexed(scheme).WithObjects(objects...)
 	if fails != nil {
 		builder = builder.WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // +kubebuilder:webhookconfiguration:mutating=false,name=slipway-validating-webhook
@@ -27,8 +28,31 @@ import (
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awslaunchconfigtemplate,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigtemplates,verbs=create;update,versions=v1beta2,name=warning.awslaunchconfigtemplate.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awsmanagedmachinepool,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awsmanagedmachinepools,verbs=create;update,versions=v1beta2,name=warning.awsmanagedmachinepool.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 
-// Register has the manager's webhook server answer for all kinds. MachinePools are read by the reader.
-func Register(manager ctrl.Manager, reader client.Reader) error {
+// byInfrastructure is the index of the cache that finds the MachinePool of a pool.
+const byInfrastructure = "spec.template.spec.infrastructureRef"
+
+// Indexes returns the indexes of the cache that the webhooks need.
+func Indexes() []watches.Index {
+	return []watches.Index{{Object: &clusterv1.MachinePool{}, Name: byInfrastructure, Values: func(object client.Object) []string {
+		machinePool, is := object.(*clusterv1.MachinePool)
+		if !is {
+			return nil
+		}
+		reference := machinePool.Spec.Template.Spec.InfrastructureRef
+		if reference.APIGroup != infrav1.GroupVersion.Group {
+			return nil
+		}
+		return []string{reference.Kind + "/" + reference.Name}
+	}}}
+}
+
+// Register has the manager's webhook server answer for all kinds. MachinePools are read by the reader,
+// and looked up by an index. Every manager caches them from its start, the leader or not, because any
+// of them is asked.
+func Register(ctx context.Context, manager ctrl.Manager, reader client.Reader) error {
+	if err := watches.AddIndexes(ctx, manager.GetFieldIndexer(), Indexes()); err != nil {
+		return err
+	}
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSMachinePool{}).WithValidator(&machinePools{reader: reader}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSMachinePool: %w", err)
 	}
@@ -82,18 +106,15 @@ func written(pool *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolSpec {
 // machinePoolOf returns the MachinePool that refers to the pool. It returns nil if there is none,
 // as while manifests are applied, and if the read fails: that must not delay a request.
 func machinePoolOf(ctx context.Context, reader client.Reader, kind string, pool client.Object) *clusterv1.MachinePool {
-	all := &clusterv1.MachinePoolList{}
-	if err := reader.List(ctx, all, client.InNamespace(pool.GetNamespace())); err != nil {
+	found := &clusterv1.MachinePoolList{}
+	if err := reader.List(ctx, found, client.InNamespace(pool.GetNamespace()), client.MatchingFields{byInfrastructure: kind + "/" + pool.GetName()}); err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("Warning without the MachinePool", "reason", err.Error())
 		return nil
 	}
-	for i := range all.Items {
-		reference := all.Items[i].Spec.Template.Spec.InfrastructureRef
-		if reference.APIGroup == infrav1.GroupVersion.Group && reference.Kind == kind && reference.Name == pool.GetName() {
-			return &all.Items[i]
-		}
+	if len(found.Items) == 0 {
+		return nil
 	}
-	return nil
+	return &found.Items[0]
 }
 
 // managedPools answers for AWSManagedMachinePools.

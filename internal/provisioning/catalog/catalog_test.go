@@ -173,7 +173,7 @@ func TestShortages(t *testing.T) {
 	shortages.Mark(short)
 	unavailable := func() []string {
 		var found []string
-		for _, entry := range catalog.Build(catalog.Facts{Types: []discovery.InstanceType{m5()}, Zones: map[string][]string{"m5.large": {"a", "b"}}}, []string{"a", "b"}, shortages.Short) {
+		for _, entry := range catalog.Build(catalog.Facts{Types: []discovery.InstanceType{m5()}, Zones: map[string][]string{"m5.large": {"a", "b"}}}, []string{"a", "b"}, shortages.Current().Short) {
 			for _, offering := range entry.Offerings {
 				if offering.Unavailable {
 					found = append(found, offering.Zone+"/"+offering.CapacityType)
@@ -302,7 +302,7 @@ func TestShortagesLinger(t *testing.T) {
 		clock.SetTime(clock.Now().Add(row.after))
 		for name, offering := range map[string]catalog.Offering{"m5": m5, "c5": c5} {
 			of, last := shortages.LastKnown().Of(offering)
-			if short := shortages.Short(offering); short != (row.short == name) || last != (row.last == name) || last && of.Cause != row.cause {
+			if short := shortages.Current().Short(offering); short != (row.short == name) || last != (row.last == name) || last && of.Cause != row.cause {
 				t.Errorf("%s: %s is short: %v, was last: %v, %+v", row.reason, name, short, last, of)
 			}
 		}

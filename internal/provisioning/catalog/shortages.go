@@ -109,23 +109,17 @@ func covering(offering Offering) []Offering {
 	return []Offering{offering, {InstanceType: offering.InstanceType, CapacityType: offering.CapacityType}, {CapacityType: offering.CapacityType}}
 }
 
-// Short reports whether an offering should be avoided.
-func (s *Shortages) Short(offering Offering) bool {
-	_, short := s.short(offering)
-	return short
-}
-
-// short returns why an offering should be avoided, and whether it should.
-func (s *Shortages) short(offering Offering) (Shortage, bool) {
+// Current returns the shortages for which offerings should be avoided now.
+func (s *Shortages) Current() LastShortages {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock.Now()
-	for _, key := range covering(offering) {
-		if known, marked := s.offerings[key]; marked && now.Before(known.until) {
-			return known.Shortage, true
+	now, all := s.clock.Now(), LastShortages{}
+	for offering, known := range s.offerings {
+		if now.Before(known.until) {
+			all[offering] = known.Shortage
 		}
 	}
-	return Shortage{}, false
+	return all
 }
 
 // LastShortages holds why AWS did not launch some offerings when asked last, as it was known at one
@@ -157,13 +151,19 @@ func (l LastShortages) Of(offering Offering) (Shortage, bool) {
 	return Shortage{}, false
 }
 
+// Short reports whether one of the shortages is of an offering.
+func (l LastShortages) Short(offering Offering) bool {
+	_, short := l.Of(offering)
+	return short
+}
+
 // Explain says why the offerings are unavailable that a catalog has as such, where it is not that
 // AWS has none.
-func (s *Shortages) Explain(types []packing.InstanceType) {
+func (l LastShortages) Explain(types []packing.InstanceType) {
 	for i := range types {
 		for j := range types[i].Offerings {
 			if offering := &types[i].Offerings[j]; offering.Unavailable {
-				of, _ := s.short(Offering{InstanceType: types[i].Name, Zone: offering.Zone, CapacityType: offering.CapacityType})
+				of, _ := l.Of(Offering{InstanceType: types[i].Name, Zone: offering.Zone, CapacityType: offering.CapacityType})
 				offering.Why = of.Message
 			}
 		}

@@ -53,6 +53,30 @@ func (b *Budget) Recover(ages []time.Duration) {
 	}
 }
 
+// Allowance holds how many nodes may be launched, as it is known at one time.
+type Allowance struct {
+	// PerMinute is how many may be launched in a minute, and Left how many may be launched now.
+	PerMinute, Left int
+	// Next is the time until more may be launched than now, zero if none was launched lately.
+	Next time.Duration
+}
+
+// Allowance returns what may be launched now.
+func (b *Budget) Allowance() Allowance {
+	return Allowance{PerMinute: b.limit, Left: b.Left(), Next: b.Next()}
+}
+
+// Take counts nodes that a decision launches.
+func (a *Allowance) Take(nodes int) {
+	if nodes == 0 {
+		return
+	}
+	a.Left = max(a.Left-nodes, 0)
+	if a.Next == 0 {
+		a.Next = time.Minute
+	}
+}
+
 // Next returns how long it takes until more may be launched: until the oldest spending is a minute
 // old.
 func (b *Budget) Next() time.Duration {

@@ -48,6 +48,15 @@ func NewPlaces(found []discovery.Subnet, full func(subnetID string) bool, nodes 
 	return places
 }
 
+// Clone returns a copy, from which launches may take addresses.
+func (p Places) Clone() Places {
+	clone := make(Places, len(p))
+	for zone, some := range p {
+		clone[zone] = slices.Clone(some)
+	}
+	return clone
+}
+
 // Zones returns the zones with a place, sorted. It is not nil.
 func (p Places) Zones() []string {
 	zones := make([]string, 0, len(p))

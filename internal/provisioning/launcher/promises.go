@@ -27,22 +27,11 @@ func (p *Promises) Add(places map[types.UID]string) {
 	p.count()
 }
 
-// Pass gives the place of one pod to another.
-func (p *Promises) Pass(from, to types.UID) {
+// Set replaces the places of all pods.
+func (p *Promises) Set(places map[types.UID]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if place, promised := p.byPod[from]; promised {
-		delete(p.byPod, from)
-		p.byPod[to] = place
-		p.count()
-	}
-}
-
-// Keep forgets the places for which keep returns false.
-func (p *Promises) Keep(keep func(pod types.UID, node string) bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.byPod, func(pod types.UID, node string) bool { return !keep(pod, node) })
+	p.byPod = maps.Clone(places)
 	p.count()
 }
 

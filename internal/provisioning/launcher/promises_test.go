@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// TestPromisesAreKept holds that promises are what was added, passed on and kept, whatever order
-// that happens in, and that a node is promised exactly as long as some pod has a place on it: a node
+// TestPromisesAreKept holds that promises are what was added and set, whatever order that
+// happens in, and that a node is promised exactly as long as some pod has a place on it: a node
 // that loses its last promise can be removed, and one that keeps a promise must not be.
 func TestPromisesAreKept(t *testing.T) {
 	t.Parallel()
@@ -31,18 +31,11 @@ func TestPromisesAreKept(t *testing.T) {
 				promises.Add(places)
 				maps.Copy(want, places)
 			},
-			"pass": func(t *rapid.T) {
-				from, to := pods.Draw(t, "from"), pods.Draw(t, "to")
-				promises.Pass(from, to)
-				if place, promised := want[from]; promised {
-					delete(want, from)
-					want[to] = place
-				}
-			},
-			"keep": func(t *rapid.T) {
-				gone := nodes.Draw(t, "gone")
-				promises.Keep(func(_ types.UID, node string) bool { return node != gone })
-				maps.DeleteFunc(want, func(_ types.UID, node string) bool { return node == gone })
+			"set": func(t *rapid.T) {
+				places := rapid.MapOf(pods, nodes).Draw(t, "places")
+				promises.Set(places)
+				want = maps.Clone(places)
+				clear(places) // the caller's alone
 			},
 			"take what is returned": func(*rapid.T) {
 				all := promises.All()
@@ -104,6 +97,27 @@ func TestBudgetAfterARestart(t *testing.T) {
 			t.Errorf("%s: a minute later %d are left", row.reason, left)
 		}
 	}
+}
+
+// TestAllowance holds that a decision which takes nodes from what a budget allows comes to what the
+// budget allows once they are launched.
+func TestAllowance(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+		budget := launcher.NewBudget(clock, 5)
+		for range rapid.IntRange(1, 20).Draw(t, "launches") {
+			allowed, nodes := budget.Allowance(), rapid.IntRange(0, 6).Draw(t, "nodes")
+			if nodes > 0 {
+				budget.Spend(nodes)
+			}
+			allowed.Take(nodes)
+			if diff := cmp.Diff(budget.Allowance(), allowed); diff != "" {
+				t.Fatalf("after %d nodes are taken (-want +got):\n%s", nodes, diff)
+			}
+			clock.SetTime(clock.Now().Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second))
+		}
+	})
 }
 
 // TestWindowEnds holds that pods that keep arriving wait no longer than the window may be open,

@@ -41,10 +41,8 @@ const (
 
 // Register adds the controller to a manager. Woken are the objects whose instance changed.
 func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, settings watches.Settings, woken source.Source) error {
-	for _, index := range Indexes() {
-		if err := manager.GetFieldIndexer().IndexField(ctx, index.Object, index.Name, index.Values); err != nil {
-			return fmt.Errorf("indexing %T by %s: %w", index.Object, index.Name, err)
-		}
+	if err := watches.AddIndexes(ctx, manager.GetFieldIndexer(), Indexes()); err != nil {
+		return err
 	}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
@@ -60,17 +58,9 @@ func (c *Controller) Register(ctx context.Context, manager ctrl.Manager, setting
 	return nil
 }
 
-// Index is an index of the cache that the controller looks objects up by.
-type Index struct {
-	Object client.Object
-	Name   string
-	// Values of an object.
-	Values client.IndexerFunc
-}
-
 // Indexes returns the indexes that the controller needs.
-func Indexes() []Index {
-	var indexes []Index
+func Indexes() []watches.Index {
+	var indexes []watches.Index
 	for _, one := range []struct {
 		object client.Object
 		name   string
@@ -82,7 +72,7 @@ func Indexes() []Index {
 		{&corev1.Node{}, byInstance, func(o client.Object) string { return clusterstate.InstanceOf(o.(*corev1.Node).Spec.ProviderID) }},
 		{&corev1.Pod{}, byNode, func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName }},
 	} {
-		indexes = append(indexes, Index{one.object, one.name, func(object client.Object) []string {
+		indexes = append(indexes, watches.Index{Object: one.object, Name: one.name, Values: func(object client.Object) []string {
 			if value := one.of(object); value != "" {
 				return []string{value}
 			}

@@ -3,11 +3,17 @@
 // ProvisionedNodes, which another controller launches. The pass itself launches nothing, so that a
 // crash anywhere in it costs nothing.
 //
-// A reconcile considers at most --pods-per-pass pods. Pods that were tried before go last, so pods
+// A pass observes, decides and acts several times, because each observation that costs a call is
+// requested by a decision. Decisions, in the files decide*.go, are pure functions. The first is
+// Decide. Each returns a Plan: what to do, what to observe then, what to remember, and the decision
+// that follows. The actions are values, in actions.go, and act.go performs them. The frame of package
+// reconcile is about one object with a status, which this controller does not have. It decides from
+// the beginning after each action, too, and choosing nodes for 20,000 pods takes seconds.
+//
+// A pass considers at most --pods-per-pass pods. Pods that were tried before go last, so pods
 // without a place never starve others. Every pod that waits has an event: NodeLaunched when its
 // node is on its way, and NoNodeLaunched with the reason otherwise. An event is a write to the API
-// server, so a reconcile writes at most 200 of a kind, and all reconciles together at most 2,400 a
-// minute.
+// server, so a pass writes at most 200 of a kind, and all passes together at most 2,400 a minute.
 //
 // Schedulers from Kubernetes 1.35 on keep the place of a pod whose status.nominatedNodeName is set,
 // regardless of which component set it. The field is written once the pod's Node has registered,
@@ -19,7 +25,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,19 +32,15 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
-	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
-	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/launcher"
-	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/region"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
-	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/report"
 )
 
@@ -48,10 +49,6 @@ const Name = "node-scheduler"
 
 // DefaultPodsPerPass lets a pass consider as many pods as take some hundred megabytes.
 const DefaultPodsPerPass = 20000
-
-// lookAgain is the interval at which waiting pods are considered again although nothing happened:
-// capacity that was short may be available again.
-const lookAgain = time.Minute
 
 // Reconciler launches nodes.
 type Reconciler struct {
@@ -84,237 +81,79 @@ type Reconciler struct {
 	PodsPerPass int
 
 	begun   bool
-	window  *launcher.Window
-	ready   readySince
+	memory  Memory
 	created created
-	movers  movers
-	unkept  unkept
-	pending pending
-	events  *podEvents
-
-	nominations nominations
-}
-
-// pass holds the state of one pass over the cluster.
-type pass struct {
-	cluster *clusterstate.Cluster
-	// tied are the pods that wait for one Node alone. Set by tellTied.
-	tied []clusterstate.Tied
-	// stuck are the pods that wait for a volume. Set by tellStuck.
-	stuck []packing.Unplaced
-	// failing is how many pods have a place on a node whose launch fails. Set by tellComing.
-	failing int
-	// provisioners may launch, and are what the steps below work with. Set by learnRegion.
-	provisioners []usable
-	// facts are what the region sells, and zones are where the provisioners have subnets. Set by
-	// learnRegion.
-	facts catalog.Facts
-	zones []string
-	// types can be launched, and notOffered are types that AWS offers in no zone where nodes can
-	// be. Set by buildCatalog.
-	types, notOffered []packing.InstanceType
-	// templates holds the launch templates that provisioners and pods name. Set by readTemplates.
-	templates constraints.Templates
-	known     map[constraints.Reference]templates.Known
-	result    *packing.Result
-	// fresh are the pods that no pass has considered before. Set by choose.
-	fresh []packing.Pod
-	// again is true if a launch template turned out to be refused, after nodes had been chosen of
-	// it. Set by launch.
-	again bool
-}
-
-// usable is a provisioner that nodes can be launched by.
-type usable struct {
-	object *provisioningv1.Provisioner
-	layer  constraints.Provisioner
-	// places that its nodes can be in.
-	places launcher.Places
+	version schedulerVersion
+	// events bounds how many events are written.
+	events *launcher.Budget
 }
 
 // request is the one object.
 var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: "cluster"}}
 
-// Reconcile launches nodes for the pods that wait:
-//
-//  1. learn what was launched before this process began, once
-//  2. read the cluster
-//  3. point the scheduler to the Nodes that are there for pods
-//  4. report which pods wait for one Node alone, for a volume, or for a node that is on its way;
-//     and wait for further pods, if many come
-//  5. learn what the region offers, and which provisioners can launch
-//  6. read the launch templates that provisioners and pods name, and build the catalog of what can
-//     be launched
-//  7. choose nodes
-//  8. write them down
-//  9. report which pods find no place, and why
+// Reconcile launches nodes for the pods that wait. It decides, acts and observes until a decision is
+// the last one.
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if r.events == nil {
-		r.events = newPodEvents(r.Report, r.Clock)
+		r.events = launcher.NewBudget(r.Clock, mostEvents)
+		r.memory.Window = *launcher.NewWindow(cmp.Or(r.BatchMax, launcher.DefaultLongest))
 	}
-	return reconciling.Run(ctx, &pass{}, []reconciling.Step[*pass]{
-		{Name: "learning what was launched before", Run: r.begin},
-		{Name: "reading the cluster", Run: r.read},
-		{Name: "nominating Nodes for pods", Run: r.nominate},
-		{Name: "telling of pods that are tied to a Node", Run: r.events.tellTied},
-		{Name: "telling of pods that wait for a volume", Run: r.events.tellStuck},
-		{Name: "telling pods of their nodes", Run: r.events.tellComing},
-		{Name: "collecting pods", Run: r.collect},
-		{Name: "learning what can be launched", Run: r.learnRegion},
-		{Name: "reading launch templates", Run: r.readTemplates},
-		{Name: "building the catalog", Run: r.buildCatalog},
-		{Name: "choosing nodes", Run: r.choose},
-		{Name: "launching nodes", Run: r.launch},
-		{Name: "telling of pods without a place", Run: r.tell},
-	})
-}
-
-// collect waits while many pods come, so that they are packed together. A pod that comes alone is
-// served at once.
-func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
-	waiting := p.cluster.Waiting()
-	if len(waiting) == 0 {
-		r.Asked.Set(nil)
-		r.events.told.keep(nil, nil)
-		r.pending.keep(nil, r.Clock.Now())
-		r.Report.Progress.PodsPending(p.withTied(map[string]int{}))
-		if p.cluster.Preempting() {
-			return reconciling.ComeBack(lookAgain, "a Node may go that the scheduler makes room on")
+	seen := &Observed{}
+	observe := func(draft *Draft, needs ...reconcile.Need) error {
+		return reconcile.Observing(ctx, needs, func(ctx context.Context) error { return observer{r, seen, draft}.observe(ctx, needs...) })
+	}
+	if err := observe(&Draft{}); err != nil {
+		return ctrl.Result{}, err
+	}
+	var last, total Plan
+	for next := Decide; next != nil; next = last.Then {
+		last = r.decide(ctx, next, seen, last)
+		if last.Again > 0 {
+			total.LookAgain(last.Again)
 		}
-		return reconciling.Stop("no pod waits for a node")
-	}
-	r.pending.keep(waiting, r.Clock.Now())
-	fresh := 0
-	for _, pod := range waiting {
-		if _, promised := p.cluster.Promise(pod.UID); !promised {
-			fresh++
+		if err := r.act(ctx, seen, last.Actions); err != nil {
+			return ctrl.Result{}, err
 		}
-	}
-	if fresh == 0 {
-		r.events.told.keep(nil, nil)
-		r.Report.Progress.PodsPending(p.withTied(p.placed(len(waiting))))
-		return reconciling.ComeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
-	}
-	if r.window == nil {
-		r.window = launcher.NewWindow(cmp.Or(r.BatchMax, launcher.DefaultLongest))
-	}
-	if wait := r.window.Wait(r.Clock.Now(), fresh); wait > 0 {
-		return reconciling.ComeBack(wait, "more pods are coming")
-	}
-	r.Report.Progress.BatchWaited(r.window.Waited(r.Clock.Now()))
-	return reconciling.Continue()
-}
-
-// choose packs.
-func (r *Reconciler) choose(ctx context.Context, p *pass) reconciling.Outcome {
-	layers := make([]constraints.Provisioner, 0, len(p.provisioners))
-	for i := range p.provisioners {
-		layers = append(layers, p.provisioners[i].layer)
-	}
-	problem := p.cluster.Problem(layers, p.types)
-	problem.Templates, problem.NotOffered, problem.MaxPods = p.templates, p.notOffered, r.PodsPerPass
-	for i := range problem.Pods {
-		problem.Pods[i].Tried = !r.isNew(problem.Pods[i].Pod)
-		if !problem.Pods[i].Tried {
-			p.fresh = append(p.fresh, problem.Pods[i])
+		if last.Err != nil {
+			return ctrl.Result{}, last.Err
 		}
-	}
-	done := r.Report.Progress.Choosing(r.Clock, len(problem.Pods))
-	p.result = r.packUnheld(ctx, p, problem, r.window.Expected(p.fresh))
-	done()
-	p.result.Unplaced = append(p.result.Unplaced, p.cluster.Immovable()...)
-	r.Report.Progress.Batched(metrics.BatchPods, len(p.fresh))
-	return reconciling.Continue()
-}
-
-// pack chooses nodes with room for the pods that are expected.
-func (r *Reconciler) pack(problem *packing.Problem, expected []packing.Pod) *packing.Result {
-	return launcher.Pack(problem, expected, r.isNew)
-}
-
-// isNew reports whether no pass has considered a pod yet.
-func (r *Reconciler) isNew(pod *corev1.Pod) bool {
-	_, told := r.events.told[pod.UID]
-	return !told
-}
-
-// unseen reports whether no pass has considered some of the pods yet.
-func (r *Reconciler) unseen(pods []*corev1.Pod) bool {
-	return slices.ContainsFunc(pods, r.isNew)
-}
-
-// launch writes the nodes down that were chosen, as many as may be launched this minute.
-func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
-	left := r.Budget.Left()
-	chosen := p.result.New
-	held := max(len(chosen)-left, 0)
-	p.leave(chosen[len(chosen)-held:], fmt.Sprintf("no more than %d nodes are launched in a minute", r.Budget.PerMinute()))
-	chosen = chosen[:len(chosen)-held]
-	launches := r.plan(ctx, p, chosen)
-	places := r.existing(p)
-	r.Promises.Add(places)
-	r.Startups.Place(places)
-	for _, launch := range launches {
-		if err := r.write(ctx, launch); err != nil {
-			return reconciling.Fail(fmt.Errorf("writing down launch %q: %w", launch.Name, err))
-		}
-	}
-	if len(launches) > 0 {
-		r.window.Launched(r.Clock.Now(), p.fresh)
-	} else {
-		r.window.Idle()
-	}
-	switch {
-	case p.again:
-		return reconciling.ContinueAndComeBack(0, "EC2 refuses a launch template")
-	case held > 0:
-		return reconciling.ContinueAndComeBack(r.Budget.Next(), fmt.Sprintf("%d nodes wait because no more are launched this minute", held))
-	case r.unseen(p.result.Deferred):
-		return reconciling.ContinueAndComeBack(0, "more pods wait than one pass looks at")
-	}
-	if len(launches) > 0 {
-		return reconciling.ContinueAndComeBack(tellAgain, "pods are to be told of their nodes")
-	}
-	return reconciling.ContinueAndComeBack(bindingTime, "the scheduler is to put the pods where there are places for them now")
-}
-
-// existing returns the places that pods were found on nodes that are on their way. For pods whose
-// node leaves, it includes places on any node: their node leaves once they have places.
-func (r *Reconciler) existing(p *pass) map[types.UID]string {
-	places := map[types.UID]string{}
-	byNode := map[string]string{}
-	for i := range p.cluster.Provisioned {
-		node := &p.cluster.Provisioned[i]
-		byNode[node.Name] = node.Name
-		if node.Status.NodeName != "" {
-			byNode[node.Status.NodeName] = node.Name
-		}
-	}
-	for name, pods := range p.result.Existing {
-		for _, pod := range pods {
-			if provisioned := byNode[name]; provisioned != "" {
-				places[pod.UID] = provisioned
-			} else if pod.Spec.NodeName != "" {
-				places[pod.UID] = name
+		if len(last.Needs) > 0 {
+			if err := observe(&last.Draft, last.Needs...); err != nil {
+				return ctrl.Result{}, err
 			}
 		}
 	}
-	return places
+	log.FromContext(ctx).V(1).Info("Pass ended", "reason", last.Why, "after", total.Again)
+	return ctrl.Result{RequeueAfter: total.Again}, nil
 }
 
-// write creates the objects of a launch. Another controller launches the instances, once all
-// objects are there.
-func (r *Reconciler) write(ctx context.Context, launch launcher.Launch) error {
-	r.Budget.Spend(len(launch.Nodes))
-	r.pending.mark(launch)
-	for _, node := range launch.Nodes {
-		if err := r.Client.Create(ctx, node); err != nil {
-			return fmt.Errorf("creating ProvisionedNode %q: %w", node.Name, err)
-		}
-		r.created.add(node.Name)
-		r.Report.Progress.NodesDecided(node.Spec.Provisioner, metrics.DecisionLaunch, 1)
+// decide makes a decision that follows another, and remembers what it returns to remember.
+func (r *Reconciler) decide(ctx context.Context, next decision, seen *Observed, last Plan) Plan {
+	seen.Launches, seen.Events = r.Budget.Allowance(), r.events.Allowance()
+	in := Input{Seen: seen, Memory: r.memory, Draft: last.Draft, Now: r.Clock.Now()}
+	var plan Plan
+	if last.Packs > 0 {
+		done := r.Report.Progress.Choosing(r.Clock, last.Packs)
+		reconcile.Deciding(ctx, fmt.Sprintf("choose nodes for %d pods", last.Packs), func() { plan = next(in) })
+		done()
+	} else {
+		plan = next(in)
 	}
-	r.Promises.Add(launch.Places())
-	r.Startups.Place(launch.Places())
+	r.memory = plan.Memory
+	return plan
+}
+
+// act performs actions in order, until one fails.
+func (r *Reconciler) act(ctx context.Context, seen *Observed, steps []reconcile.Step) error {
+	for _, step := range steps {
+		todo, is := step.Action.(doer)
+		if !is {
+			return fmt.Errorf("%T is no action of the choice of nodes", step.Action)
+		}
+		err := reconcile.Acting(ctx, step, func(ctx context.Context) error { return todo.do(ctx, actor{r, seen}) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.Action, err)
+		}
+	}
 	return nil
 }

@@ -59,37 +59,38 @@ func (p pending) mark(launch launcher.Launch) {
 	}
 }
 
-// counts returns how many pods wait in a pass, by why.
-func (p *pass) counts() map[string]int {
-	counts := p.placed(len(p.cluster.Waiting()) - len(p.result.Unplaced) - len(p.result.Deferred))
-	for i := range p.result.Unplaced {
-		counts[string(p.result.Unplaced[i].Cause)]++
+// showPending shows in the metrics how many pods wait after nodes were chosen, by why.
+func (p *Plan) showPending(in Input) {
+	result, waits := &p.Draft.Result, p.Draft.Waits
+	counts := waits.placed(len(in.Seen.Cluster.Waiting()) - len(result.Unplaced) - len(result.Deferred))
+	for i := range result.Unplaced {
+		counts[string(result.Unplaced[i].Cause)]++
 	}
-	if deferred := len(p.result.Deferred); deferred > 0 {
+	if deferred := len(result.Deferred); deferred > 0 {
 		counts[notConsidered] = deferred
 	}
-	return counts
+	p.Do(showPending{waits.with(counts)}, "nodes were chosen")
 }
 
 // placed returns the counts of pods that have a place: their node is coming, unless its launch fails.
-func (p *pass) placed(pods int) map[string]int {
+func (w Waits) placed(pods int) map[string]int {
 	counts := map[string]int{}
-	if p.failing > 0 {
-		counts[string(packing.CauseLaunch)] = p.failing
+	if w.Failing > 0 {
+		counts[string(packing.CauseLaunch)] = w.Failing
 	}
-	if pods > p.failing {
-		counts[nodeComing] = pods - p.failing
+	if pods > w.Failing {
+		counts[nodeComing] = pods - w.Failing
 	}
 	return counts
 }
 
-// withTied adds the pods that wait for one Node alone, and the pods that wait for a volume.
-func (p *pass) withTied(counts map[string]int) map[string]int {
-	if len(p.tied) > 0 {
-		counts[ofOneNode] = len(p.tied)
+// with adds the pods that wait for one Node alone, and the pods that wait for a volume.
+func (w Waits) with(counts map[string]int) map[string]int {
+	if w.Tied > 0 {
+		counts[ofOneNode] = w.Tied
 	}
-	if len(p.stuck) > 0 {
-		counts[string(packing.CauseVolume)] += len(p.stuck)
+	if w.Stuck > 0 {
+		counts[string(packing.CauseVolume)] += w.Stuck
 	}
 	return counts
 }
