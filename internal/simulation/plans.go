@@ -43,7 +43,7 @@ func ComparePlans(ctx context.Context, options Options) (Result, error) {
 			break
 		}
 		w.chance = newChance(options.Seed, number+1)
-		if err := w.comparePlan(ctx, w.observers[0]); err != nil {
+		if err := comparePlan(ctx, w, w.observers[0]); err != nil {
 			return Result{}, err
 		}
 	}
@@ -51,7 +51,7 @@ func ComparePlans(ctx context.Context, options Options) (Result, error) {
 }
 
 // comparePlan plans an edit, makes it, and compares what happens.
-func (w *World) comparePlan(ctx context.Context, o *observer) error {
+func comparePlan(ctx context.Context, w *World, o *observer) error {
 	pool, machinePool := o.kind.empty(), &clusterv1.MachinePool{}
 	for _, object := range []client.Object{pool, machinePool} {
 		if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.name}, object); err != nil {
@@ -62,15 +62,15 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 	for range 1 + w.chance.IntN(3) {
 		w.trace.event("the edit %s", pick(w.chance, plannedEdits[o.kind.name]...)(w.chance, pool, machinePool))
 	}
-	made, err := w.planner().Plan(ctx, pool, machinePool)
+	made, err := planner(w).Plan(ctx, pool, machinePool)
 	if err != nil {
 		return fmt.Errorf("planning an edit: %w", err)
 	}
-	w.tracePlan(made)
+	tracePlan(w, made)
 	surplus := int(max(0, replicas-*machinePool.Spec.Replicas))
 	o.facts.surplus += surplus
 	running, sent, newest := o.facts.running(), len(w.sent), newestVersion(o)
-	if err := w.makeEdit(ctx, machinePool, pool); err != nil || w.verdict.violation != nil {
+	if err := makeEdit(ctx, w, machinePool, pool); err != nil || w.verdict.violation != nil {
 		return err
 	}
 	compareOutcome(o, made, running, surplus, w.sent[sent:])
@@ -79,7 +79,7 @@ func (w *World) comparePlan(ctx context.Context, o *observer) error {
 }
 
 // tracePlan adds a plan to the trace.
-func (w *World) tracePlan(made plan.Plan) {
+func tracePlan(w *World, made plan.Plan) {
 	for _, pool := range made.Pools {
 		for _, step := range pool.Steps {
 			w.trace.detail("plan: %s %v: %s", step.Action, step.Calls, step.Reason)
@@ -91,7 +91,7 @@ func (w *World) tracePlan(made plan.Plan) {
 }
 
 // makeEdit updates objects, and runs until everything is as it must be.
-func (w *World) makeEdit(ctx context.Context, objects ...client.Object) error {
+func makeEdit(ctx context.Context, w *World, objects ...client.Object) error {
 	for _, object := range objects {
 		if err := w.user.Update(ctx, object); err != nil {
 			return fmt.Errorf("making the edit: %w", err)
@@ -131,7 +131,7 @@ func newestVersion(o *observer) int64 {
 }
 
 // planner returns a planner that reads the API server and AWS as they are.
-func (w *World) planner() *plan.Planner {
+func planner(w *World) *plan.Planner {
 	return &plan.Planner{
 		Cluster: w.user, Kinds: w.kinds, Clock: w.clock, SecretNamespace: identity.DefaultSecretNamespace, SettleWindow: settleWindow,
 		AWS: awssdk.Config{
