@@ -31,7 +31,7 @@ type Options struct {
 	// Kinds are what the API server serves.
 	Kinds *apiserver.Kinds
 	Seed  uint64
-	// Kind is the kind of the pool that the schedule is about; SelfManaged if empty.
+	// Kind is the kind of the object that the schedule is about; SelfManaged if empty.
 	Kind string
 	// Skip are the steps of the first phase that are left out.
 	Skip map[int]bool
@@ -86,7 +86,9 @@ func (w *World) run(ctx context.Context, options Options) (int, error) {
 		}
 	}
 	w.faults, w.verdict.faultless = Faults{}, w.clock.Now()
-	w.calmEKS()
+	if err := w.scene.calm(ctx); err != nil {
+		return count, err
+	}
 	w.trace.event("faults stop")
 	if err := w.settle(ctx); err != nil || w.verdict.violation != nil {
 		return count, err
@@ -95,7 +97,7 @@ func (w *World) run(ctx context.Context, options Options) (int, error) {
 	if err := w.quiet(ctx); err != nil {
 		return count, err
 	}
-	w.foreignUnchanged(ctx)
+	w.scene.foreignUnchanged(ctx)
 	return count, nil
 }
 
@@ -106,6 +108,10 @@ func (w *World) step(ctx context.Context) error {
 		return w.restart(ctx)
 	}
 	pending, ready, garbage := w.pending(), w.process.ready(), w.server.Garbage()
+	moves, err := w.scene.moves(ctx)
+	if err != nil {
+		return err
+	}
 	type option struct {
 		weight int
 		do     func() error
@@ -125,6 +131,9 @@ func (w *World) step(ctx context.Context) error {
 	}
 	if len(garbage) > 0 {
 		options = append(options, option{2, func() error { return w.collect(pick(w.chance, garbage...)) }})
+	}
+	if len(moves) > 0 {
+		options = append(options, option{4, func() error { return w.move(ctx, pick(w.chance, moves...)) }})
 	}
 	total := 0
 	for _, one := range options {
@@ -179,6 +188,16 @@ func (w *World) deliver(name string, report func(string, ...any)) error {
 		return err
 	}
 	report("deliver %s of %s %s at %s", event.Type, name, event.Object.GetName(), event.Object.GetResourceVersion())
+	w.scene.passes(false)
+	return nil
+}
+
+// move has another component of the cluster do something.
+func (w *World) move(ctx context.Context, one move) error {
+	w.trace.event("%s", one.what)
+	if err := one.do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", one.what, err)
+	}
 	return nil
 }
 
@@ -198,6 +217,10 @@ func (w *World) collect(object *apiserver.Object) error {
 // flush does all that can be done without that time passes.
 func (w *World) flush(ctx context.Context) error {
 	for passes := 0; w.verdict.violation == nil; {
+		moves, err := w.scene.moves(ctx)
+		if err != nil {
+			return err
+		}
 		switch pending, ready, garbage := w.pending(), w.process.ready(), w.server.Garbage(); {
 		case w.process.dead:
 			w.trace.event("a new process starts")
@@ -210,6 +233,10 @@ func (w *World) flush(ctx context.Context) error {
 			}
 		case len(garbage) > 0:
 			if err := w.collect(garbage[0]); err != nil {
+				return err
+			}
+		case len(moves) > 0:
+			if err := w.move(ctx, moves[0]); err != nil {
 				return err
 			}
 		case len(ready) > 0:
@@ -231,7 +258,7 @@ func (w *World) settle(ctx context.Context) error {
 	w.lastWrite = w.clock.Now()
 	patience := cmp.Or(w.patience, patience)
 	deadline := w.clock.Now().Add(patience)
-	look := w.whenChanged(w.unsettled)
+	look := w.whenChanged(w.scene.unsettled)
 	for {
 		if err := w.flush(ctx); err != nil || w.verdict.violation != nil {
 			return err

@@ -1,0 +1,3 @@
+package simulation
+
+func newProvisioning(w *World) scene { return nil }
