@@ -133,6 +133,9 @@ func (p *pools) answered(action string) {
 	}
 }
 
+// length implements scene.
+func (*pools) length() int { return 160 }
+
 // released implements scene.
 func (p *pools) released(id string) {
 	for _, o := range p.observers {

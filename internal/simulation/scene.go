@@ -14,6 +14,8 @@ import (
 type scene interface {
 	// prepare creates what exists before the first process starts.
 	prepare(ctx context.Context) error
+	// length bounds the number of events in the first phase.
+	length() int
 	// start adds the controllers to a process, and returns what else the process does.
 	start(p *process, gate *gate, config processConfig) (chores, error)
 	// act has a user, or an operator in AWS, do something. It returns what, and "" for nothing.

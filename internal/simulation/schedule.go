@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// steps bounds the number of events in the first phase of a schedule.
-	steps = 160
 	// rest is for how long nothing must have been written before the second phase looks whether
 	// everything is as it must be, patience how long that may take, and quiet for how long nothing
 	// may be written afterwards. Launch configs are checked every eight minutes, and may then say
@@ -75,7 +73,8 @@ func Run(ctx context.Context, options Options) (Result, error) {
 func (w *World) run(ctx context.Context, options Options) (int, error) {
 	w.faults = drawFaults(w.chance)
 	w.trace.event("faults %+v", w.faults)
-	count := steps/4 + w.chance.IntN(steps*3/4)
+	most := w.scene.length()
+	count := most/4 + w.chance.IntN(most*3/4)
 	for number := range count {
 		w.chance = newChance(options.Seed, number+1)
 		if options.Skip[number] {

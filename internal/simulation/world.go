@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
@@ -90,7 +91,11 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 	w.verdict = &verdict{clock: w.clock, trace: w.trace}
 	w.server = apiserver.New(options.Kinds, w.clock, seed)
 	w.user = w.server.Client()
-	w.sim = awssim.New(awssim.Options{Clock: w.clock, Seed: seed, Behavior: awssim.Behavior{
+	var start *world.World
+	if options.Kind == Provisioners {
+		start = smallWorld()
+	}
+	w.sim = awssim.New(awssim.Options{Clock: w.clock, Seed: seed, World: start, Behavior: awssim.Behavior{
 		InstanceTimes: awssim.InstanceTimes{Pending: 10 * time.Second, Boot: 5 * time.Second, ShuttingDown: 10 * time.Second},
 		ForgetTokens:  w.chance.happens(0.5),
 		ReadLag:       pick(w.chance, 0, 0, time.Second, 4*time.Second),

@@ -161,7 +161,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode
 			p.leave(bySource[from], aws.UserMessage(err))
 			continue
 		}
-		some, homeless := launcher.Plan(bySource[from], surroundings, newName)
+		some, homeless := launcher.Plan(bySource[from], surroundings, namesWith(r.Random))
 		launches = append(launches, r.accepted(ctx, p, from, &surroundings, some)...)
 		for pod, reason := range homeless {
 			p.result.Unplaced = append(p.result.Unplaced, packing.Unplaced{Pod: pod, Reason: reason, Cause: packing.CauseLaunch})
@@ -316,6 +316,10 @@ func resourcesOf(types []packing.InstanceType, name string) provisioningv1.Provi
 // randomness is the length of unique suffixes of names: there are 27 to the power of 10 of them.
 const randomness = 10
 
-func newName(prefix string) string {
-	return strings.Join([]string{prefix, rand.String(randomness)}, "-")
+// namesWith returns what names launches, with a source of random text; rand.String if nil.
+func namesWith(random func(length int) string) func(prefix string) string {
+	if random == nil {
+		random = rand.String
+	}
+	return func(prefix string) string { return strings.Join([]string{prefix, random(randomness)}, "-") }
 }

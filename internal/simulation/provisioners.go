@@ -1,0 +1,219 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/world"
+	"github.com/slipway-project/slipway/internal/aws/events"
+)
+
+const (
+	// clusterUID is the UID of the kube-system namespace, and jitCluster the name of the cluster.
+	clusterUID = "0b3c1f2e-5a67-4c1d-9e0f-1a2b3c4d5e6f"
+	jitCluster = "just-in-time"
+	// jitVersion is the version of Kubernetes. The scheduler of this version takes no account of
+	// nominations by others: the API server in memory does not say who wrote a field, so they could
+	// not be told from the scheduler's own.
+	jitVersion = "v1.34.0"
+	// launchesPerMinute bounds how many nodes are launched.
+	launchesPerMinute = 20
+)
+
+// machine is what an instance type has.
+type machine struct {
+	name string
+	// cpus and gibs are what EC2 sells, and free is what its Node has for pods.
+	cpus, gibs int64
+	free       corev1.ResourceList
+}
+
+// machines are the instance types that Provisioners of a schedule may use.
+var machines = []machine{
+	{"m5.large", 2, 8, resources("1930m", "7Gi")}, {"c5.large", 2, 4, resources("1930m", "3Gi")},
+	{"m5.xlarge", 4, 16, resources("3920m", "14Gi")}, {"c5.xlarge", 4, 8, resources("3920m", "7Gi")},
+}
+
+// zones are the zones that have a subnet of the cluster.
+var zones = []string{region + "a", region + "b", region + "c"}
+
+// smallWorld is the default world of the simulated AWS with the machines alone: a process reads all
+// instance types when it starts.
+var smallWorld = sync.OnceValue(func() *world.World {
+	small := *world.Default()
+	small.InstanceTypes = slices.DeleteFunc(slices.Clone(small.InstanceTypes), func(one world.InstanceType) bool {
+		return !slices.ContainsFunc(machines, func(m machine) bool { return m.name == one.Name })
+	})
+	return &small
+})
+
+// provisioning is the scene of schedules about Provisioners: a cluster with pods, for which the
+// Provisioner's controllers launch nodes.
+type provisioning struct {
+	*World
+	aws awssim.Region
+	// random names launches.
+	random *rand.Rand
+
+	// names are the names of the Provisioners.
+	names []string
+	// joinAfter is the time that a kubelet takes to register its Node, and mute is the probability
+	// that one never does, or stops, while there are faults.
+	joinAfter time.Duration
+	mute      float64
+	// silent are the instances whose kubelet does nothing.
+	silent map[string]bool
+	// queued is true if AWS sends events to a queue, and notices are the events in it.
+	queued  bool
+	notices []notice
+	// templates are the launch templates that Provisioners may refer to.
+	templates []string
+	// sets and pods count what was created.
+	sets, pods int
+
+	facts provisioningFacts
+	// view is the cluster as it was last looked at.
+	view *clusterView
+}
+
+var _ scene = (*provisioning)(nil)
+
+// notice is an event that AWS sends, and when it arrives.
+type notice struct {
+	at time.Time
+	events.Happened
+}
+
+// newProvisioning returns the scene, in which nothing exists yet.
+func newProvisioning(w *World) *provisioning {
+	s := &provisioning{
+		World: w, aws: w.sim.Region(account, region), random: rand.New(rand.NewPCG(w.chance.Uint64(), 0)), //nolint:gosec // names of a simulation are no secrets
+		names: []string{"workers"}, silent: map[string]bool{}, facts: newProvisioningFacts(),
+	}
+	s.joinAfter = pick(w.chance, 10*time.Second, 20*time.Second, time.Minute)
+	s.mute = pick(w.chance, 0, 0, 0.1)
+	s.queued = w.chance.happens(0.7)
+	if w.chance.happens(0.3) {
+		s.names = append(s.names, "batch")
+	}
+	w.sim.OnChange(s.instanceChanged)
+	return s
+}
+
+// prepare implements scene.
+func (s *provisioning) prepare(ctx context.Context) error {
+	kubeSystem := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	blue := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := errors.Join(s.user.Create(ctx, kubeSystem), s.user.Create(ctx, blue), s.prepareAWS(ctx)); err != nil {
+		return err
+	}
+	for _, name := range s.names {
+		if err := s.user.Create(ctx, s.newProvisioner(name)); err != nil {
+			return fmt.Errorf("creating Provisioner %s: %w", name, err)
+		}
+	}
+	_, err := createSet(ctx, s)
+	return err
+}
+
+// prepareAWS tags the network of the cluster, and creates launch templates and an instance of
+// another owner.
+func (s *provisioning) prepareAWS(ctx context.Context) error {
+	_, err := s.person.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", securityGroup},
+		Tags:      []ec2types.Tag{{Key: ptr.To("kubernetes.io/cluster/" + jitCluster), Value: ptr.To("owned")}},
+	})
+	if err != nil {
+		return fmt.Errorf("tagging the network: %w", err)
+	}
+	images, err := s.person.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: ptr.To("name"), Values: []string{"amazon-eks-node-al2023-x86_64-standard-1.34-*"}},
+	}})
+	if err != nil || len(images.Images) == 0 {
+		return errors.Join(errors.New("finding an image"), err)
+	}
+	for _, name := range []string{"first", "second"} {
+		made, err := s.person.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+				ImageId: images.Images[0].ImageId, UserData: ptr.To("I2Nsb3VkLWNvbmZpZwo="), SecurityGroupIds: []string{securityGroup},
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("creating launch template %s: %w", name, err)
+		}
+		s.templates = append(s.templates, *made.LaunchTemplate.LaunchTemplateId)
+	}
+	_, err = s.person.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
+		ImageId: images.Images[0].ImageId, InstanceType: "m5.large", MinCount: ptr.To[int32](1), MaxCount: ptr.To[int32](1), SubnetId: ptr.To(subnet),
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{
+			{Key: ptr.To("kubernetes.io/cluster/" + jitCluster), Value: ptr.To("owned")}, {Key: ptr.To("owner"), Value: ptr.To("another team")},
+		}}},
+	})
+	if err != nil {
+		return fmt.Errorf("launching a foreign instance: %w", err)
+	}
+	s.clock.Step(instanceStart)
+	s.facts.foreign = s.describeForeign()
+	return nil
+}
+
+// newProvisioner returns a Provisioner as the user creates it.
+func (s *provisioning) newProvisioner(name string) *provisioningv1.Provisioner {
+	one := &provisioningv1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	one.Spec.Cluster = provisioningv1.ProvisionerCluster{Name: jitCluster, Endpoint: "https://api.example.com:6443", CABundle: "LS0tLS1CRUdJTi=="}
+	one.Spec.InstanceTypes = []string{"m5.large", "m5.xlarge"}
+	one.Spec.Limits = &provisioningv1.Limits{CPU: quantity(pick(s.chance, "4", "8", "16"))}
+	one.Spec.TTLSeconds = pick(s.chance, nil, ptr.To[int64](60))
+	if name == "batch" {
+		one.Spec.Taints = []provisioningv1.Taint{batchTaint}
+		one.Spec.Weight = ptr.To[int32](10)
+	}
+	return one
+}
+
+// batchTaint keeps pods off the nodes of the Provisioner batch that do not tolerate it.
+var batchTaint = provisioningv1.Taint{Key: "example.com/for", Value: "batch", Effect: provisioningv1.TaintEffect(corev1.TaintEffectNoSchedule)}
+
+// act implements scene.
+func (s *provisioning) act(ctx context.Context) (string, error) {
+	return pick(s.chance, provisioningDeeds...)(ctx, s)
+}
+
+// calm implements scene. Kubelets of new instances work from now on, AWS has capacity, and what
+// would never come to rest is undone.
+func (s *provisioning) calm(ctx context.Context) error {
+	s.mute = 0
+	behavior := s.sim.Behavior()
+	behavior.Capacity = nil
+	s.sim.SetBehavior(behavior)
+	if err := s.restProvisioners(ctx); err != nil {
+		return err
+	}
+	return s.restBudgets(ctx)
+}
+
+// length implements scene. A node alone takes some 30 events until pods run on it.
+func (*provisioning) length() int { return 400 }
+
+// released implements scene.
+func (*provisioning) released(string) {}
+
+// shown implements scene.
+func (*provisioning) shown() []client.ObjectList {
+	return []client.ObjectList{&provisioningv1.ProvisionerList{}, &provisioningv1.ProvisionedNodeList{}, &corev1.NodeList{}, &corev1.PodList{}, &policyv1.PodDisruptionBudgetList{}}
+}

@@ -1,3 +1,0 @@
-package simulation
-
-func newProvisioning(w *World) scene { return nil }
