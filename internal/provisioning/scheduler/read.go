@@ -74,6 +74,7 @@ func (r *Reconciler) keepPromises(cluster *clusterstate.Cluster) {
 	now := r.Clock.Now()
 	r.nominations.recover(cluster, r.Promises)
 	r.ready.note(cluster, now)
+	r.Promises.Add(cluster.Renamed(r.Promises.All()))
 	cluster.Promised = r.Promises.All()
 	r.movers.note(cluster, waiting, now)
 	for before, heir := range r.movers.heirs(cluster, waiting) {
