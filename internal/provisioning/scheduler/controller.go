@@ -310,10 +310,10 @@ func (r *Reconciler) write(ctx context.Context, launch launcher.Launch) error {
 	r.Budget.Spend(len(launch.Nodes))
 	r.pending.mark(launch)
 	for _, node := range launch.Nodes {
+		r.created.add(node.Name) // a creation that fails may have its effect
 		if err := r.Client.Create(ctx, node); err != nil {
 			return fmt.Errorf("creating ProvisionedNode %q: %w", node.Name, err)
 		}
-		r.created.add(node.Name)
 		r.Report.Progress.NodesDecided(node.Spec.Provisioner, metrics.DecisionLaunch, 1)
 	}
 	r.Promises.Add(launch.Places())
