@@ -32,7 +32,7 @@ var provisioningDeeds = []provisioningDeed{
 	createSet, createSet, createSet, createSet, scaleSet, scaleSet, scaleSet, deleteSet, deletePod, changeBudget,
 	editLimits, editLimits, editTypes, editRequirements, editZones, editLabels, editTaints, editTTL, editExpiry, editDrift, editDisruption, editGracePeriod, editTemplate,
 	deleteNode, deleteNode, deleteProvisionedNode, requestReplacement, operatorTerminates, operatorTerminates, interruptSpot, interruptSpot,
-	rebalanceSpot, stopKubelet, changeCapacity, deleteDefaultTemplate, deleteOrCreateProvisioner,
+	rebalanceSpot, stopKubelet, changeCapacity, deleteDefaultTemplate, deleteOrCreateProvisioner, rewriteStatus,
 }
 
 // createSet creates a ReplicaSet, perhaps with a PodDisruptionBudget.
@@ -329,6 +329,38 @@ func deleteOrCreateProvisioner(ctx context.Context, s *provisioning) (string, er
 		return "", err
 	}
 	return "the user deletes Provisioner " + one.Name, s.user.Delete(ctx, one)
+}
+
+// rewriteStatus has another writer put the instance of another owner into the status of a
+// ProvisionedNode. Its own instance is then nobody's, and is terminated without a drain.
+func rewriteStatus(ctx context.Context, s *provisioning) (string, error) {
+	node, err := s.anyProvisioned(ctx)
+	if err != nil || node == nil || node.Status.InstanceID == "" || !s.chance.happens(0.5) {
+		return "", err
+	}
+	if own := s.facts.instances[node.Status.InstanceID]; own != nil {
+		own.excused = true
+	}
+	return "another writer puts a foreign instance into the status of ProvisionedNode " + node.Name, s.updateStatus(ctx, node, func() {
+		node.Status.InstanceID = s.facts.foreignID
+	})
+}
+
+// restStatus has the user delete the ProvisionedNodes whose instance is another owner's.
+func (s *provisioning) restStatus(ctx context.Context) error {
+	var nodes provisioningv1.ProvisionedNodeList
+	if err := s.user.List(ctx, &nodes); err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		if nodes.Items[i].Status.InstanceID != s.facts.foreignID {
+			continue
+		}
+		if err := s.user.Delete(ctx, &nodes.Items[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // restProvisioners undoes what replaces nodes for ever, and perhaps lifts the limits.

@@ -32,8 +32,8 @@ type provisioningFacts struct {
 	ample bool
 	// bounded are the Provisioners that ever had a terminationGracePeriod.
 	bounded map[string]bool
-	// foreign describes the resources of another owner.
-	foreign string
+	// foreignID is the instance of another owner, and foreign describes all that others own.
+	foreignID, foreign string
 }
 
 func newProvisioningFacts() provisioningFacts {

@@ -211,10 +211,10 @@ func (s *provisioning) unsettled(ctx context.Context) error {
 		}
 	}
 	if err := s.unowned(view, nodes.Items); err != nil {
-		return fmt.Errorf("%s: %w", NoneLeft, err)
+		return &ViolationError{Invariant: NoneLeft, Cause: err}
 	}
-	if len(provisioners.Items) == 0 && len(s.ownTemplates()) > 0 {
-		return fmt.Errorf("%s: there is no Provisioner, and %d default launch templates are left", NoneLeft, len(s.ownTemplates()))
+	if templates := len(s.ownTemplates()); len(provisioners.Items) == 0 && templates > 0 {
+		return &ViolationError{Invariant: NoneLeft, Cause: fmt.Errorf("there is no Provisioner, and %d default launch templates are left", templates)}
 	}
 	return s.waiting(ctx, view)
 }
@@ -258,8 +258,12 @@ func (s *provisioning) waiting(ctx context.Context, view *clusterView) error {
 		if pod.Spec.NodeName != "" {
 			continue
 		}
-		if places, err := s.placeable(ctx, pod); err != nil || places {
-			return errors.Join(err, fmt.Errorf("%s: pod %s has no node", PodsPlaced, pod.Name))
+		places, err := s.placeable(ctx, pod)
+		if err != nil {
+			return err
+		}
+		if places {
+			return &ViolationError{Invariant: PodsPlaced, Cause: fmt.Errorf("pod %s has no node", pod.Name)}
 		}
 	}
 	return nil

@@ -158,7 +158,7 @@ func (s *provisioning) prepareAWS(ctx context.Context) error {
 		}
 		s.templates = append(s.templates, *made.LaunchTemplate.LaunchTemplateId)
 	}
-	_, err = s.person.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
+	run, err := s.person.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 		ImageId: images.Images[0].ImageId, InstanceType: "m5.large", MinCount: ptr.To[int32](1), MaxCount: ptr.To[int32](1), SubnetId: ptr.To(subnet),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{
 			{Key: ptr.To("kubernetes.io/cluster/" + jitCluster), Value: ptr.To("owned")}, {Key: ptr.To("owner"), Value: ptr.To("another team")},
@@ -168,6 +168,7 @@ func (s *provisioning) prepareAWS(ctx context.Context) error {
 		return fmt.Errorf("launching a foreign instance: %w", err)
 	}
 	s.clock.Step(instanceStart)
+	s.facts.foreignID = *run.Instances[0].InstanceId
 	s.facts.foreign = s.describeForeign()
 	return nil
 }
@@ -201,7 +202,7 @@ func (s *provisioning) calm(ctx context.Context) error {
 	behavior := s.sim.Behavior()
 	behavior.Capacity = nil
 	s.sim.SetBehavior(behavior)
-	if err := s.restProvisioners(ctx); err != nil {
+	if err := errors.Join(s.restStatus(ctx), s.restProvisioners(ctx)); err != nil {
 		return err
 	}
 	return s.restBudgets(ctx)

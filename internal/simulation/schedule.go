@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -268,7 +269,7 @@ func (w *World) settle(ctx context.Context) error {
 				return nil
 			}
 			if w.clock.Now().After(deadline) {
-				w.verdict.violate(ReachesSpec, "%s after the last fault: %w", patience, err)
+				w.verdict.violate(unmet(err), "%s after the last fault: %w", patience, err)
 				return nil
 			}
 		}
@@ -278,6 +279,14 @@ func (w *World) settle(ctx context.Context) error {
 		}
 		w.advance(w.next())
 	}
+}
+
+// unmet returns the invariant that a world violates which is not as it must be.
+func unmet(err error) string {
+	if own := (*ViolationError)(nil); errors.As(err, &own) {
+		return own.Invariant
+	}
+	return ReachesSpec
 }
 
 // lookAnyway is the interval at which the world is checked again though nothing is known to have

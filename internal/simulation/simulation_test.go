@@ -31,14 +31,14 @@ var (
 // kinds and provisionerKinds are what the API servers serve that the controllers of pools and of
 // Provisioners run against.
 var (
-	kinds            = sync.OnceValues(func() (*apiserver.Kinds, error) { return kindsOf(manager.NewScheme, "../../config/crd") })
+	kinds            = sync.OnceValues(func() (*apiserver.Kinds, error) { return servedKinds(manager.NewScheme, "../../config/crd") })
 	provisionerKinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
-		return kindsOf(manager.NewProvisionerScheme, "../../config/provisioner/crd")
+		return servedKinds(manager.NewProvisionerScheme, "../../config/provisioner/crd")
 	})
 )
 
-// kindsOf returns the kinds of a scheme, with the definitions in a directory.
-func kindsOf(newScheme func() (*runtime.Scheme, error), directory string) (*apiserver.Kinds, error) {
+// servedKinds returns the kinds of a scheme, with the definitions in a directory.
+func servedKinds(newScheme func() (*runtime.Scheme, error), directory string) (*apiserver.Kinds, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
