@@ -339,7 +339,7 @@ func rewriteStatus(ctx context.Context, s *provisioning) (string, error) {
 		return "", err
 	}
 	if own := s.facts.instances[node.Status.InstanceID]; own != nil {
-		own.excused = true
+		own.excused, own.stray = true, true
 	}
 	return "another writer puts a foreign instance into the status of ProvisionedNode " + node.Name, s.updateStatus(ctx, node, func() {
 		node.Status.InstanceID = s.facts.foreignID

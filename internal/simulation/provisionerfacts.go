@@ -46,8 +46,9 @@ type jitInstance struct {
 	zone                string
 	spot                bool
 	provisioner, launch string
-	// excused is set if the instance ends for another reason than Slipway.
-	excused, ended bool
+	// excused is set if the instance ends for another reason than Slipway, and stray if another writer
+	// took it from its ProvisionedNode.
+	excused, stray, ended bool
 }
 
 // recordedNode is what a ProvisionedNode said when it was created.

@@ -60,7 +60,7 @@ func (s *provisioning) withinLimits(provisioner string) {
 	var total bounds
 	for _, id := range s.facts.running() {
 		one := s.facts.instances[id]
-		if one.provisioner != provisioner {
+		if one.provisioner != provisioner || one.stray {
 			continue
 		}
 		total = total.add(one.machine)
