@@ -19,11 +19,11 @@ import (
 )
 
 // kubeletFinalizer is on pods that have a Node: in place of a grace period, which the API server in
-// memory does not have, they stay until their kubelet has ended them.
+// memory does not have, they stay until their kubelet has stopped them.
 const kubeletFinalizer = "simulation.example.com/kubelet"
 
 // possible returns what the other components of the cluster can do: the ReplicaSet controller, the
-// kube-scheduler, the disruption controller, and the controllers that notice the end of an instance.
+// kube-scheduler, the disruption controller, and the controllers that notice that an instance terminates.
 func (s *provisioning) possible(view *clusterView) []move {
 	var all []move
 	for _, find := range []func(*clusterView) []move{s.replicaSetMoves, s.schedulerMoves, s.budgetMoves, s.nodeMoves, s.collectorMoves} {
@@ -142,7 +142,7 @@ func (s *provisioning) budgetMoves(view *clusterView) []move {
 	return all
 }
 
-// nodeMoves marks the Nodes of instances that ended, or whose kubelet stopped, as not ready, and
+// nodeMoves marks the Nodes of instances that terminate, or whose kubelet stopped, as not ready, and
 // deletes those whose instance is gone.
 func (s *provisioning) nodeMoves(view *clusterView) []move {
 	var all []move

@@ -68,7 +68,7 @@ func (s *provisioning) register(ctx context.Context, id string) error {
 	return s.user.Status().Update(ctx, node)
 }
 
-// changed implements scene. It has kubelets start and end pods, some time after the API server has
+// changed implements scene. It has kubelets start and stop pods, some time after the API server has
 // them.
 func (s *provisioning) changed(change apiserver.Change) {
 	s.facts.objectChanged(s, change)

@@ -46,7 +46,7 @@ type jitInstance struct {
 	zone                string
 	spot                bool
 	provisioner, launch string
-	// excused is set if the instance ends for another reason than Slipway, and stray if another writer
+	// excused is set if the instance terminates for another reason than Slipway, and stray if another writer
 	// took it from its ProvisionedNode.
 	excused, stray, ended bool
 }
@@ -105,13 +105,13 @@ func (b bounds) add(one machine) bounds {
 	return sum
 }
 
-// ended reports whether an instance has ended, or is about to.
+// ended reports whether an instance has terminated, or is about to.
 func (f *provisioningFacts) ended(id string) bool {
 	one := f.instances[id]
 	return one == nil || one.ended
 }
 
-// running returns the IDs of instances that have not ended.
+// running returns the IDs of instances that have not terminated.
 func (f *provisioningFacts) running() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.instances)), f.ended)
 }
@@ -148,7 +148,7 @@ func (s *provisioning) passes(began bool) {
 	}
 }
 
-// instanceChanged notes instances of Provisioners that begin and end.
+// instanceChanged notes instances of Provisioners that start and terminate.
 func (s *provisioning) instanceChanged(event awssim.Event) {
 	if event.Kind != "instance" {
 		return

@@ -135,7 +135,7 @@ func (s *provisioning) deletedByProcess(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// deadlineOf returns when the drain of an instance's node ends at the latest; zero for never.
+// deadlineOf returns the deadline of the drain of an instance's node; zero for none.
 func (s *provisioning) deadlineOf(ctx context.Context, id string) (time.Time, error) {
 	var nodes provisioningv1.ProvisionedNodeList
 	var deadline time.Time
@@ -164,7 +164,7 @@ func (s *provisioning) deadlineOf(ctx context.Context, id string) (time.Time, er
 	return deadline, nil
 }
 
-// drainedFirst checks the Node of an instance that ends.
+// drainedFirst checks the Node of an instance that terminates.
 func (s *provisioning) drainedFirst(id string, one *jitInstance) {
 	if one.excused {
 		return

@@ -22,7 +22,7 @@ type scene interface {
 	act(ctx context.Context) (string, error)
 	// moves are what other components of the cluster can do now. A move may make others impossible.
 	moves(ctx context.Context) ([]move, error)
-	// calm ends what is wrong with AWS and with the cluster, as the end of the faults does.
+	// calm repairs what is wrong with AWS and with the cluster, when the faults stop.
 	calm(ctx context.Context) error
 
 	// changed notes a write to the API server. It must not call the server.
