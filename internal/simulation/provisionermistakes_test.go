@@ -53,7 +53,7 @@ var provisionerMutants = []mutant{
 		"	if c.Launch != \"\" {\n		return nil\n	}\n	mark, launch := instance.Tags[infrav1.TagClusterUID], instance.Tags[TagLaunch]\n",
 	}}},
 	{"leave instances that no node knows", "an instance whose launch lost its answer is terminated", []edit{{
-		"internal/provisioning/nodelifecycle/collect.go", "			if !c.suspects[instance.ID] {\n", "			if !c.suspects[instance.ID] || c.suspects[instance.ID] {\n",
+		"internal/provisioning/nodelifecycle/collect.go", "		if !c.suspects[instance.ID] {\n", "		if !c.suspects[instance.ID] || c.suspects[instance.ID] {\n",
 	}}},
 	{"take an instance that EC2 does not show for none", "reads of AWS lag behind", []edit{{
 		"internal/provisioning/nodelifecycle/decide_delete.go", "isMine) && mayAppear(in) {", "isMine) && mayAppear(in) && in.Object == nil {",

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,13 +63,14 @@ func (m movers) keeps(uid types.UID, now time.Time) bool {
 // controller are alike.
 func (m movers) heirs(cluster *clusterstate.Cluster, waiting map[types.UID]*corev1.Pod) map[types.UID]types.UID {
 	vacant := map[types.UID][]types.UID{}
-	for uid, was := range m {
-		if waiting[uid] == nil {
-			vacant[was.controller] = append(vacant[was.controller], uid)
+	for _, uid := range slices.Sorted(maps.Keys(m)) {
+		if controller := m[uid].controller; waiting[uid] == nil {
+			vacant[controller] = append(vacant[controller], uid)
 		}
 	}
 	heirs := map[types.UID]types.UID{}
-	for uid, pod := range waiting {
+	for _, uid := range slices.Sorted(maps.Keys(waiting)) {
+		pod := waiting[uid]
 		left := vacant[controllerOf(pod)]
 		if _, promised := cluster.Promise(uid); promised || pod.Spec.NodeName != "" || len(left) == 0 {
 			continue
