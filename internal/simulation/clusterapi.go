@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,8 +22,10 @@ import (
 // schedule has for it. Only what draining uses is there.
 type clusterAPI struct {
 	kubernetes.Interface
-	scene *provisioning
-	gate  *gate
+	// cluster is the cluster, and observer sees what is done to its pods.
+	cluster  *nodeCluster
+	observer *provisionerObserver
+	gate     *gate
 }
 
 // CoreV1 implements kubernetes.Interface.
@@ -62,7 +65,7 @@ type nodesAPI struct {
 // Get implements coreclient.NodeInterface.
 func (n nodesAPI) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
 	node := &corev1.Node{}
-	err := n.api.call("get Node "+name, false, func() error { return n.api.scene.user.Get(ctx, client.ObjectKey{Name: name}, node) })
+	err := n.api.call("get Node "+name, false, func() error { return n.api.cluster.world.user.Get(ctx, client.ObjectKey{Name: name}, node) })
 	return node, err
 }
 
@@ -72,7 +75,7 @@ func (n nodesAPI) Patch(ctx context.Context, name string, kind types.PatchType, 
 	if n.api.gate.world.flaw.NoCordons {
 		return node, nil
 	}
-	err := n.api.call("patch Node "+name, true, func() error { return n.api.scene.user.Patch(ctx, node, client.RawPatch(kind, data)) })
+	err := n.api.call("patch Node "+name, true, func() error { return n.api.cluster.world.user.Patch(ctx, node, client.RawPatch(kind, data)) })
 	return node, err
 }
 
@@ -91,7 +94,7 @@ func (p podsAPI) List(ctx context.Context, options metav1.ListOptions) (*corev1.
 	found := &corev1.PodList{}
 	err = p.api.call("list pods of "+options.FieldSelector, false, func() error {
 		var all corev1.PodList
-		if err := p.api.scene.user.List(ctx, &all, client.InNamespace(p.namespace)); err != nil {
+		if err := p.api.cluster.world.user.List(ctx, &all, client.InNamespace(p.namespace)); err != nil {
 			return err
 		}
 		for i := range all.Items {
@@ -107,12 +110,12 @@ func (p podsAPI) List(ctx context.Context, options metav1.ListOptions) (*corev1.
 // Delete implements coreclient.PodInterface.
 func (p podsAPI) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
 	return p.api.call("delete pod "+name, true, func() error {
-		pod, err := p.api.scene.podFor(ctx, p.namespace, name, options.Preconditions)
+		pod, err := p.api.cluster.podFor(ctx, p.namespace, name, options.Preconditions)
 		if err != nil {
 			return err
 		}
-		p.api.scene.deletedByProcess(ctx, pod)
-		return client.IgnoreNotFound(p.api.scene.user.Delete(ctx, pod))
+		p.api.observer.deletedByProcess(ctx, pod)
+		return client.IgnoreNotFound(p.api.cluster.world.user.Delete(ctx, pod))
 	})
 }
 
@@ -139,35 +142,58 @@ func (e evictionsAPI) Evict(ctx context.Context, eviction *policyv1.Eviction) er
 		if eviction.DeleteOptions != nil {
 			only = eviction.DeleteOptions.Preconditions
 		}
-		scene := e.api.scene
-		pod, err := scene.podFor(ctx, e.namespace, eviction.Name, only)
+		cluster, observer := e.api.cluster, e.api.observer
+		pod, err := cluster.podFor(ctx, e.namespace, eviction.Name, only)
 		if err != nil || pod.DeletionTimestamp != nil {
 			return err
 		}
 		if e.api.gate.world.flaw.Deletes {
-			scene.deletedByProcess(ctx, pod)
-			return scene.user.Delete(ctx, pod)
+			observer.deletedByProcess(ctx, pod)
+			return cluster.world.user.Delete(ctx, pod)
 		}
-		held, err := scene.budgetAgainst(ctx, pod)
+		held, err := cluster.budgetAgainst(ctx, pod)
 		switch {
 		case err != nil:
 			return err
 		case held != "":
 			return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
 		}
-		scene.evictedByProcess(ctx, pod)
-		return client.IgnoreNotFound(scene.user.Delete(ctx, pod))
+		observer.evictedByProcess(ctx, pod)
+		return client.IgnoreNotFound(cluster.world.user.Delete(ctx, pod))
 	})
 }
 
 // podFor returns a pod as the API server has it, unless a precondition does not hold.
-func (s *provisioning) podFor(ctx context.Context, namespace, name string, only *metav1.Preconditions) (*corev1.Pod, error) {
+func (c *nodeCluster) podFor(ctx context.Context, namespace, name string, only *metav1.Preconditions) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
-	if err := s.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+	if err := c.world.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
 		return nil, err
 	}
 	if only != nil && only.UID != nil && *only.UID != pod.UID {
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, name, fmt.Errorf("the UID is %s", pod.UID))
 	}
 	return pod, nil
+}
+
+// budgetAgainst returns the PodDisruptionBudget that is against the eviction of a pod, empty for none
+// (Kubernetes: registry/core/pod/storage, eviction.go).
+func (c *nodeCluster) budgetAgainst(ctx context.Context, pod *corev1.Pod) (string, error) {
+	view, err := c.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if pod.Status.Phase == corev1.PodPending {
+		return "", nil
+	}
+	for i := range view.budgets {
+		budget := &view.budgets[i]
+		if !slices.ContainsFunc(view.covered(budget), func(one *corev1.Pod) bool { return one.UID == pod.UID }) {
+			continue
+		}
+		now := view.allows(budget)
+		if podReady(pod) && now.disruptions() == 0 || !podReady(pod) && now.healthy < now.wanted {
+			return budget.Name, nil
+		}
+	}
+	return "", nil
 }

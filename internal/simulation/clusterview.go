@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,23 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// nodeCluster is the cluster whose pods need nodes: its API server, and stand-ins for the components
+// that nodes and pods meet.
+type nodeCluster struct {
+	world *World
+	facts *provisioningFacts
+	// joinAfter is the time that a kubelet takes to register its Node, and mute is the probability
+	// that one never does, or stops, while there are faults.
+	joinAfter time.Duration
+	mute      float64
+	// silent are the instances whose kubelet does nothing.
+	silent map[string]bool
+	// pods counts the pods that were created.
+	pods int
+	// view is the cluster as it was last looked at.
+	view *clusterView
+}
 
 // clusterView is the cluster as the API server has it at a version.
 type clusterView struct {
@@ -33,31 +51,22 @@ type clusterView struct {
 }
 
 // look returns the cluster as it is. It is read again only if something has changed.
-func (s *provisioning) look(ctx context.Context) (*clusterView, error) {
-	if s.view != nil && s.view.version == s.server.Version() && s.view.events == s.facts.events {
-		return s.view, nil
+func (c *nodeCluster) look(ctx context.Context) (*clusterView, error) {
+	if c.view != nil && c.view.version == c.world.server.Version() && c.view.events == c.facts.events {
+		return c.view, nil
 	}
 	var pods corev1.PodList
 	var nodes corev1.NodeList
 	var sets appsv1.ReplicaSetList
 	var budgets policyv1.PodDisruptionBudgetList
-	view := &clusterView{version: s.server.Version(), events: s.facts.events}
-	if err := errors.Join(s.user.List(ctx, &pods), s.user.List(ctx, &nodes), s.user.List(ctx, &sets), s.user.List(ctx, &budgets)); err != nil {
+	view := &clusterView{version: c.world.server.Version(), events: c.facts.events}
+	if err := errors.Join(c.world.user.List(ctx, &pods), c.world.user.List(ctx, &nodes), c.world.user.List(ctx, &sets), c.world.user.List(ctx, &budgets)); err != nil {
 		return nil, err
 	}
 	view.pods, view.nodes, view.sets, view.budgets = pods.Items, nodes.Items, sets.Items, budgets.Items
-	view.possible = s.possible(view)
-	s.view = view
+	view.possible = c.possible(view)
+	c.view = view
 	return view, nil
-}
-
-// moves implements scene.
-func (s *provisioning) moves(ctx context.Context) ([]move, error) {
-	view, err := s.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return view.possible, nil
 }
 
 // node returns a Node, nil if there is none.
@@ -192,19 +201,19 @@ func quantity(text string) *resource.Quantity {
 }
 
 // update changes an object as the API server has it.
-func (s *provisioning) update(ctx context.Context, object client.Object, change func()) error {
-	if err := s.user.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+func (c *nodeCluster) update(ctx context.Context, object client.Object, change func()) error {
+	if err := c.world.user.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
 	change()
-	return s.user.Update(ctx, object)
+	return c.world.user.Update(ctx, object)
 }
 
 // updateStatus changes the status of an object as the API server has it.
-func (s *provisioning) updateStatus(ctx context.Context, object client.Object, change func()) error {
-	if err := s.user.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+func (c *nodeCluster) updateStatus(ctx context.Context, object client.Object, change func()) error {
+	if err := c.world.user.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
 	change()
-	return s.user.Status().Update(ctx, object)
+	return c.world.user.Status().Update(ctx, object)
 }

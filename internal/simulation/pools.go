@@ -23,8 +23,8 @@ import (
 
 // pools is the scene of schedules about one pool, or about one of each kind.
 type pools struct {
-	*World
-	kind string
+	world *World
+	kind  string
 	// observers hold what happens to the pools against the invariants.
 	observers []*observer
 }
@@ -32,7 +32,7 @@ type pools struct {
 var _ scene = (*pools)(nil)
 
 func newPools(w *World, kind string) *pools {
-	p := &pools{World: w, kind: kind}
+	p := &pools{world: w, kind: kind}
 	for _, kind := range p.kinds() {
 		p.observe(kind)
 	}
@@ -44,7 +44,7 @@ func (p *pools) kinds() []*poolKind {
 	switch {
 	case p.kind != Managed:
 		return []*poolKind{&selfManaged}
-	case p.chance.happens(0.2):
+	case p.world.chance.happens(0.2):
 		return []*poolKind{&managed, &selfManaged}
 	}
 	return []*poolKind{&managed}
@@ -52,7 +52,7 @@ func (p *pools) kinds() []*poolKind {
 
 // observe has a pool of a kind observed, which is created later.
 func (p *pools) observe(kind *poolKind) {
-	w := p.World
+	w := p.world
 	o := &observer{verdict: w.verdict, kind: kind, server: w.server, user: w.user, facts: newFacts(w.clock), poolNames: managedNames}
 	if kind == &selfManaged {
 		o.poolNames = selfManagedNames
@@ -67,7 +67,7 @@ func (p *pools) observe(kind *poolKind) {
 // prepare implements scene. It creates the pools, what they belong to, and perhaps foreign resources
 // that have the names which the pools' would get.
 func (p *pools) prepare(ctx context.Context) error {
-	w := p.World
+	w := p.world
 	if p.kind == Managed {
 		if err := w.startEKS(); err != nil {
 			return err
@@ -100,9 +100,9 @@ func (o *observer) createForeign(ctx context.Context, w *World) (err error) {
 func (p *pools) act(ctx context.Context) (string, error) {
 	o := p.observers[0]
 	if len(p.observers) > 1 {
-		o = pick(p.chance, p.observers...)
+		o = pick(p.world.chance, p.observers...)
 	}
-	return pick(p.chance, o.kind.deeds...)(ctx, p.World, o)
+	return pick(p.world.chance, o.kind.deeds...)(ctx, p.world, o)
 }
 
 // moves implements scene. What happens to nodes and pods happens by itself.
@@ -110,7 +110,7 @@ func (*pools) moves(context.Context) ([]move, error) { return nil, nil }
 
 // calm implements scene.
 func (p *pools) calm(context.Context) error {
-	p.calmEKS()
+	p.world.calmEKS()
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (*pools) passes(bool) {}
 // answered implements scene.
 func (p *pools) answered(action string) {
 	for _, o := range p.observers {
-		if p.verdict.violation == nil {
+		if p.world.verdict.violation == nil {
 			o.kind.afterCall(o, action)
 		}
 	}
@@ -146,7 +146,7 @@ func (p *pools) released(id string) {
 // unsettled implements scene.
 func (p *pools) unsettled(ctx context.Context) error {
 	for _, o := range p.observers {
-		if err := o.unsettled(ctx, p.World); err != nil {
+		if err := o.unsettled(ctx, p.world); err != nil {
 			return fmt.Errorf("%s %s: %w", o.kind.name, o.name, err)
 		}
 	}
@@ -159,7 +159,7 @@ func (p *pools) foreignUnchanged(ctx context.Context) {
 		if o.facts.foreign == "" {
 			continue
 		}
-		now, err := o.kind.describeForeign(ctx, p.World, o)
+		now, err := o.kind.describeForeign(ctx, p.world, o)
 		if err != nil {
 			o.violate(ForeignUnchanged, "a resource that Slipway does not own is gone: %w", err)
 		} else if now != o.facts.foreign {
@@ -190,7 +190,7 @@ var _ chores = (*poolProcess)(nil)
 
 // start implements scene.
 func (p *pools) start(running *process, gate *gate, config processConfig) (chores, error) {
-	w, live := p.World, running.manager.live
+	w, live := p.world, running.manager.live
 	one := &poolProcess{process: running, pools: p}
 	principals := &identity.Resolver{Reader: running.manager.client, Secrets: live, SecretNamespace: identity.DefaultSecretNamespace}
 	one.registry = clouds.NewRegistry(config.sessions(), principals, w.clock, observe.DefaultIntervals)

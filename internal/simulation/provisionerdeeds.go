@@ -37,7 +37,7 @@ var provisioningDeeds = []provisioningDeed{
 
 // createSet creates a ReplicaSet, perhaps with a PodDisruptionBudget.
 func createSet(ctx context.Context, s *provisioning) (string, error) {
-	view, err := s.look(ctx)
+	view, err := s.cluster.look(ctx)
 	if err != nil || len(view.sets) >= mostSets {
 		return "", err
 	}
@@ -45,37 +45,37 @@ func createSet(ctx context.Context, s *provisioning) (string, error) {
 	name := fmt.Sprintf("set-%d", s.sets)
 	set := &appsv1.ReplicaSet{ObjectMeta: named(name)}
 	labels := map[string]string{"app": name}
-	set.Spec.Replicas = ptr.To(1 + s.chance.Int32N(4))
+	set.Spec.Replicas = ptr.To(1 + s.world.chance.Int32N(4))
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	set.Spec.Template.Labels = labels
-	size := pick(s.chance, "500m", "500m", "1500m", "3")
+	size := pick(s.world.chance, "500m", "500m", "1500m", "3")
 	set.Spec.Template.Spec = corev1.PodSpec{
 		Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: *quantity(size), corev1.ResourceMemory: *quantity("256Mi")},
 		}}},
-		NodeSelector: pick(s.chance, nil, nil, nil, map[string]string{corev1.LabelTopologyZone: pick(s.chance, zones...)},
+		NodeSelector: pick(s.world.chance, nil, nil, nil, map[string]string{corev1.LabelTopologyZone: pick(s.world.chance, zones...)},
 			map[string]string{provisioningv1.LabelCapacityType: provisioningv1.CapacityTypeSpot}, map[string]string{corev1.LabelInstanceTypeStable: "m5.xlarge"},
 			map[string]string{"example.com/tier": "front"}),
 	}
-	if s.chance.happens(0.4) {
+	if s.world.chance.happens(0.4) {
 		set.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: batchTaint.Key, Operator: corev1.TolerationOpExists}}
 	}
 	what := fmt.Sprintf("the user creates ReplicaSet %s: %d pods of %s CPUs for %v", name, *set.Spec.Replicas, size, set.Spec.Template.Spec.NodeSelector)
-	if !s.chance.happens(0.5) {
-		return what, s.user.Create(ctx, set)
+	if !s.world.chance.happens(0.5) {
+		return what, s.world.user.Create(ctx, set)
 	}
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: named(name)}
 	budget.Spec.Selector, budget.Spec.MaxUnavailable = set.Spec.Selector, ptr.To(intstr.FromInt32(1))
-	return what + ", with a PodDisruptionBudget", errors.Join(s.user.Create(ctx, set), s.user.Create(ctx, budget))
+	return what + ", with a PodDisruptionBudget", errors.Join(s.world.user.Create(ctx, set), s.world.user.Create(ctx, budget))
 }
 
 // anySet returns one of the ReplicaSets, nil if there is none.
 func (s *provisioning) anySet(ctx context.Context) (*appsv1.ReplicaSet, error) {
-	view, err := s.look(ctx)
+	view, err := s.cluster.look(ctx)
 	if err != nil || len(view.sets) == 0 {
 		return nil, err
 	}
-	return view.sets[s.chance.IntN(len(view.sets))].DeepCopy(), nil
+	return view.sets[s.world.chance.IntN(len(view.sets))].DeepCopy(), nil
 }
 
 func scaleSet(ctx context.Context, s *provisioning) (string, error) {
@@ -83,8 +83,8 @@ func scaleSet(ctx context.Context, s *provisioning) (string, error) {
 	if err != nil || set == nil {
 		return "", err
 	}
-	wanted := s.chance.Int32N(6)
-	return fmt.Sprintf("the user scales ReplicaSet %s to %d", set.Name, wanted), s.update(ctx, set, func() { set.Spec.Replicas = &wanted })
+	wanted := s.world.chance.Int32N(6)
+	return fmt.Sprintf("the user scales ReplicaSet %s to %d", set.Name, wanted), s.cluster.update(ctx, set, func() { set.Spec.Replicas = &wanted })
 }
 
 func deleteSet(ctx context.Context, s *provisioning) (string, error) {
@@ -93,34 +93,34 @@ func deleteSet(ctx context.Context, s *provisioning) (string, error) {
 		return "", err
 	}
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: named(set.Name)}
-	return "the user deletes ReplicaSet " + set.Name, errors.Join(s.user.Delete(ctx, set), client.IgnoreNotFound(s.user.Delete(ctx, budget)))
+	return "the user deletes ReplicaSet " + set.Name, errors.Join(s.world.user.Delete(ctx, set), client.IgnoreNotFound(s.world.user.Delete(ctx, budget)))
 }
 
 func deletePod(ctx context.Context, s *provisioning) (string, error) {
-	view, err := s.look(ctx)
+	view, err := s.cluster.look(ctx)
 	if err != nil || len(view.pods) == 0 {
 		return "", err
 	}
-	pod := view.pods[s.chance.IntN(len(view.pods))].DeepCopy()
-	return "the user deletes pod " + pod.Name, s.user.Delete(ctx, pod)
+	pod := view.pods[s.world.chance.IntN(len(view.pods))].DeepCopy()
+	return "the user deletes pod " + pod.Name, s.world.user.Delete(ctx, pod)
 }
 
 func changeBudget(ctx context.Context, s *provisioning) (string, error) {
-	view, err := s.look(ctx)
+	view, err := s.cluster.look(ctx)
 	if err != nil || len(view.budgets) == 0 {
 		return "", err
 	}
-	budget := view.budgets[s.chance.IntN(len(view.budgets))].DeepCopy()
-	most := s.chance.Int32N(2)
-	return fmt.Sprintf("the user lets %d pods of PodDisruptionBudget %s be unavailable", most, budget.Name), s.update(ctx, budget, func() {
+	budget := view.budgets[s.world.chance.IntN(len(view.budgets))].DeepCopy()
+	most := s.world.chance.Int32N(2)
+	return fmt.Sprintf("the user lets %d pods of PodDisruptionBudget %s be unavailable", most, budget.Name), s.cluster.update(ctx, budget, func() {
 		budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(most))
 	})
 }
 
 // edit changes one of the Provisioners.
 func (s *provisioning) edit(ctx context.Context, what string, change func(spec *provisioningv1.ProvisionerSpec)) (string, error) {
-	one := &provisioningv1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: pick(s.chance, s.names...)}}
-	err := s.update(ctx, one, func() { change(&one.Spec) })
+	one := &provisioningv1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: pick(s.world.chance, s.names...)}}
+	err := s.cluster.update(ctx, one, func() { change(&one.Spec) })
 	if client.IgnoreNotFound(err) == nil && err != nil {
 		return "", nil
 	}
@@ -128,20 +128,20 @@ func (s *provisioning) edit(ctx context.Context, what string, change func(spec *
 }
 
 func editLimits(ctx context.Context, s *provisioning) (string, error) {
-	limits := &provisioningv1.Limits{CPU: quantity(pick(s.chance, "", "2", "4", "8", "16")), Memory: quantity(pick(s.chance, "", "", "24Gi"))}
-	if s.chance.happens(0.3) {
-		limits.Nodes = ptr.To(s.chance.Int32N(4))
+	limits := &provisioningv1.Limits{CPU: quantity(pick(s.world.chance, "", "2", "4", "8", "16")), Memory: quantity(pick(s.world.chance, "", "", "24Gi"))}
+	if s.world.chance.happens(0.3) {
+		limits.Nodes = ptr.To(s.world.chance.Int32N(4))
 	}
 	return s.edit(ctx, "limits "+boundsOf(limits).String(), func(spec *provisioningv1.ProvisionerSpec) { spec.Limits = limits })
 }
 
 func editTypes(ctx context.Context, s *provisioning) (string, error) {
-	types := pick(s.chance, []string{"m5.large"}, []string{"m5.large", "m5.xlarge"}, []string{"c5.large", "c5.xlarge"}, []string{"m5.xlarge", "c5.large"})
+	types := pick(s.world.chance, []string{"m5.large"}, []string{"m5.large", "m5.xlarge"}, []string{"c5.large", "c5.xlarge"}, []string{"m5.xlarge", "c5.large"})
 	return s.edit(ctx, fmt.Sprintf("instanceTypes %v", types), func(spec *provisioningv1.ProvisionerSpec) { spec.InstanceTypes = types })
 }
 
 func editRequirements(ctx context.Context, s *provisioning) (string, error) {
-	capacity := pick(s.chance, nil, []string{"spot"}, []string{"on-demand"}, []string{"spot", "on-demand"})
+	capacity := pick(s.world.chance, nil, []string{"spot"}, []string{"on-demand"}, []string{"spot", "on-demand"})
 	return s.edit(ctx, fmt.Sprintf("capacity types %v", capacity), func(spec *provisioningv1.ProvisionerSpec) {
 		spec.Requirements = nil
 		if capacity != nil {
@@ -151,44 +151,44 @@ func editRequirements(ctx context.Context, s *provisioning) (string, error) {
 }
 
 func editZones(ctx context.Context, s *provisioning) (string, error) {
-	wanted := pick(s.chance, nil, zones[:1], zones[:2], zones[1:])
+	wanted := pick(s.world.chance, nil, zones[:1], zones[:2], zones[1:])
 	return s.edit(ctx, fmt.Sprintf("zones %v", wanted), func(spec *provisioningv1.ProvisionerSpec) { spec.Zones = slices.Clone(wanted) })
 }
 
 func editLabels(ctx context.Context, s *provisioning) (string, error) {
-	labels := pick(s.chance, nil, provisioningv1.Labels{"example.com/tier": "front"}, provisioningv1.Labels{"example.com/tier": "back"})
+	labels := pick(s.world.chance, nil, provisioningv1.Labels{"example.com/tier": "front"}, provisioningv1.Labels{"example.com/tier": "back"})
 	return s.edit(ctx, fmt.Sprintf("labels %v", labels), func(spec *provisioningv1.ProvisionerSpec) { spec.Labels = labels })
 }
 
 func editTaints(ctx context.Context, s *provisioning) (string, error) {
-	taints := pick(s.chance, nil, nil, []provisioningv1.Taint{batchTaint})
+	taints := pick(s.world.chance, nil, nil, []provisioningv1.Taint{batchTaint})
 	return s.edit(ctx, fmt.Sprintf("%d taints", len(taints)), func(spec *provisioningv1.ProvisionerSpec) { spec.Taints = taints })
 }
 
 func editTTL(ctx context.Context, s *provisioning) (string, error) {
-	seconds := pick(s.chance, nil, ptr.To[int64](0), ptr.To[int64](60), ptr.To[int64](600))
+	seconds := pick(s.world.chance, nil, ptr.To[int64](0), ptr.To[int64](60), ptr.To[int64](600))
 	return s.edit(ctx, fmt.Sprintf("ttlSeconds %v", ptr.Deref(seconds, -1)), func(spec *provisioningv1.ProvisionerSpec) { spec.TTLSeconds = seconds })
 }
 
 func editExpiry(ctx context.Context, s *provisioning) (string, error) {
-	seconds := pick(s.chance, nil, ptr.To[int64](600))
+	seconds := pick(s.world.chance, nil, ptr.To[int64](600))
 	return s.edit(ctx, fmt.Sprintf("ttlSecondsUntilExpired %v", ptr.Deref(seconds, -1)), func(spec *provisioningv1.ProvisionerSpec) { spec.TTLSecondsUntilExpired = seconds })
 }
 
 func editDrift(ctx context.Context, s *provisioning) (string, error) {
-	drift := pick(s.chance, nil, &provisioningv1.Drift{MaxReplacing: intstr.FromInt32(1)}, &provisioningv1.Drift{MaxReplacing: intstr.FromString("50%")})
+	drift := pick(s.world.chance, nil, &provisioningv1.Drift{MaxReplacing: intstr.FromInt32(1)}, &provisioningv1.Drift{MaxReplacing: intstr.FromString("50%")})
 	return s.edit(ctx, fmt.Sprintf("drift %v", drift), func(spec *provisioningv1.ProvisionerSpec) { spec.Drift = drift })
 }
 
 func editDisruption(ctx context.Context, s *provisioning) (string, error) {
-	budget := provisioningv1.DisruptionBudget{Nodes: pick(s.chance, intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromString("50%"))}
+	budget := provisioningv1.DisruptionBudget{Nodes: pick(s.world.chance, intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromString("50%"))}
 	return s.edit(ctx, "a disruption budget of "+budget.Nodes.String(), func(spec *provisioningv1.ProvisionerSpec) {
 		spec.Disruption = &provisioningv1.Disruption{Budgets: []provisioningv1.DisruptionBudget{budget}}
 	})
 }
 
 func editGracePeriod(ctx context.Context, s *provisioning) (string, error) {
-	period := pick(s.chance, nil, ptr.To(metav1.Duration{Duration: 2 * podEnd}), ptr.To(metav1.Duration{Duration: 30 * podEnd}))
+	period := pick(s.world.chance, nil, ptr.To(metav1.Duration{Duration: 2 * podEnd}), ptr.To(metav1.Duration{Duration: 30 * podEnd}))
 	return s.edit(ctx, fmt.Sprintf("terminationGracePeriod %v", period), func(spec *provisioningv1.ProvisionerSpec) {
 		spec.TerminationGracePeriod = period
 		for _, name := range s.names {
@@ -198,7 +198,7 @@ func editGracePeriod(ctx context.Context, s *provisioning) (string, error) {
 }
 
 func editTemplate(ctx context.Context, s *provisioning) (string, error) {
-	id := pick(s.chance, append(slices.Clone(s.templates), "")...)
+	id := pick(s.world.chance, append(slices.Clone(s.observer.templates), "")...)
 	return s.edit(ctx, "launch template "+id, func(spec *provisioningv1.ProvisionerSpec) {
 		spec.LaunchTemplateRef = nil
 		if id != "" {
@@ -208,21 +208,21 @@ func editTemplate(ctx context.Context, s *provisioning) (string, error) {
 }
 
 func deleteNode(ctx context.Context, s *provisioning) (string, error) {
-	view, err := s.look(ctx)
+	view, err := s.cluster.look(ctx)
 	if err != nil || len(view.nodes) == 0 {
 		return "", err
 	}
-	node := view.nodes[s.chance.IntN(len(view.nodes))].DeepCopy()
-	return "the user deletes Node " + node.Name, s.user.Delete(ctx, node)
+	node := view.nodes[s.world.chance.IntN(len(view.nodes))].DeepCopy()
+	return "the user deletes Node " + node.Name, s.world.user.Delete(ctx, node)
 }
 
 // anyProvisioned returns one of the ProvisionedNodes, nil if there is none.
 func (s *provisioning) anyProvisioned(ctx context.Context) (*provisioningv1.ProvisionedNode, error) {
 	var nodes provisioningv1.ProvisionedNodeList
-	if err := s.user.List(ctx, &nodes); err != nil || len(nodes.Items) == 0 {
+	if err := s.world.user.List(ctx, &nodes); err != nil || len(nodes.Items) == 0 {
 		return nil, err
 	}
-	return &nodes.Items[s.chance.IntN(len(nodes.Items))], nil
+	return &nodes.Items[s.world.chance.IntN(len(nodes.Items))], nil
 }
 
 func deleteProvisionedNode(ctx context.Context, s *provisioning) (string, error) {
@@ -230,7 +230,7 @@ func deleteProvisionedNode(ctx context.Context, s *provisioning) (string, error)
 	if err != nil || node == nil {
 		return "", err
 	}
-	return "the user deletes ProvisionedNode " + node.Name, s.user.Delete(ctx, node)
+	return "the user deletes ProvisionedNode " + node.Name, s.world.user.Delete(ctx, node)
 }
 
 func requestReplacement(ctx context.Context, s *provisioning) (string, error) {
@@ -238,7 +238,7 @@ func requestReplacement(ctx context.Context, s *provisioning) (string, error) {
 	if err != nil || node == nil {
 		return "", err
 	}
-	return "the user requests the replacement of ProvisionedNode " + node.Name, s.update(ctx, node, func() {
+	return "the user requests the replacement of ProvisionedNode " + node.Name, s.cluster.update(ctx, node, func() {
 		metav1.SetMetaDataAnnotation(&node.ObjectMeta, provisioningv1.ReplaceAnnotation, "a test")
 	})
 }
@@ -254,7 +254,7 @@ func (s *provisioning) anyRunning(is func(*jitInstance) bool) string {
 	if len(ids) == 0 {
 		return ""
 	}
-	return pick(s.chance, ids...)
+	return pick(s.world.chance, ids...)
 }
 
 func operatorTerminates(ctx context.Context, s *provisioning) (string, error) {
@@ -263,7 +263,7 @@ func operatorTerminates(ctx context.Context, s *provisioning) (string, error) {
 		return "", nil
 	}
 	s.facts.instances[id].excused = true
-	_, err := s.person.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+	_, err := s.world.person.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
 	return "an operator terminates instance " + id, err
 }
 
@@ -274,7 +274,7 @@ func interruptSpot(_ context.Context, s *provisioning) (string, error) {
 	}
 	s.facts.instances[id].excused = true
 	s.notify(events.Happened{Instances: []string{id}, Interrupted: []string{id}})
-	return "EC2 interrupts Spot Instance " + id, s.aws.InterruptSpotInstance(id)
+	return "EC2 interrupts Spot Instance " + id, s.observer.aws.InterruptSpotInstance(id)
 }
 
 func rebalanceSpot(_ context.Context, s *provisioning) (string, error) {
@@ -283,65 +283,65 @@ func rebalanceSpot(_ context.Context, s *provisioning) (string, error) {
 		return "", nil
 	}
 	s.notify(events.Happened{Instances: []string{id}, AtRisk: []string{id}})
-	return "EC2 recommends to rebalance Spot Instance " + id, s.aws.RecommendRebalance(id)
+	return "EC2 recommends to rebalance Spot Instance " + id, s.observer.aws.RecommendRebalance(id)
 }
 
 // stopKubelet stops the kubelet of an instance, while there are faults.
 func stopKubelet(_ context.Context, s *provisioning) (string, error) {
 	id := s.anyRunning(func(*jitInstance) bool { return true })
-	if id == "" || s.mute == 0 {
+	if id == "" || s.cluster.mute == 0 {
 		return "", nil
 	}
-	s.silent[id] = true
+	s.cluster.silent[id] = true
 	s.facts.events++
 	return "the kubelet of instance " + id + " stops", nil
 }
 
 // changeCapacity has EC2 lack instances of a type, of a zone, or of Spot.
 func changeCapacity(_ context.Context, s *provisioning) (string, error) {
-	behavior := s.sim.Behavior()
-	behavior.Capacity = pick(s.chance, nil, nil, []awssim.CapacityRule{{InstanceType: pick(s.chance, "m5.large", "m5.xlarge")}},
-		[]awssim.CapacityRule{{Zone: pick(s.chance, zones...)}}, []awssim.CapacityRule{{Market: "spot"}}, []awssim.CapacityRule{{Available: 2}})
-	s.sim.SetBehavior(behavior)
+	behavior := s.world.sim.Behavior()
+	behavior.Capacity = pick(s.world.chance, nil, nil, []awssim.CapacityRule{{InstanceType: pick(s.world.chance, "m5.large", "m5.xlarge")}},
+		[]awssim.CapacityRule{{Zone: pick(s.world.chance, zones...)}}, []awssim.CapacityRule{{Market: "spot"}}, []awssim.CapacityRule{{Available: 2}})
+	s.world.sim.SetBehavior(behavior)
 	return fmt.Sprintf("EC2 has capacity but for %+v", behavior.Capacity), nil
 }
 
 // deleteDefaultTemplate deletes a launch template that Slipway created.
 func deleteDefaultTemplate(ctx context.Context, s *provisioning) (string, error) {
-	owned := s.ownTemplates()
+	owned := s.observer.ownTemplates()
 	if len(owned) == 0 {
 		return "", nil
 	}
-	id := *owned[s.chance.IntN(len(owned))].LaunchTemplateId
-	_, err := s.person.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &id})
+	id := *owned[s.world.chance.IntN(len(owned))].LaunchTemplateId
+	_, err := s.world.person.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &id})
 	return "an operator deletes launch template " + id, err
 }
 
 // deleteOrCreateProvisioner deletes a Provisioner in one schedule of four that come here, and creates
 // it again once it is gone.
 func deleteOrCreateProvisioner(ctx context.Context, s *provisioning) (string, error) {
-	one := s.newProvisioner(pick(s.chance, s.names...))
-	err := s.user.Get(ctx, client.ObjectKeyFromObject(one), &provisioningv1.Provisioner{})
+	one := s.newProvisioner(pick(s.world.chance, s.names...))
+	err := s.world.user.Get(ctx, client.ObjectKeyFromObject(one), &provisioningv1.Provisioner{})
 	switch {
 	case err != nil && client.IgnoreNotFound(err) == nil:
-		return "the user creates Provisioner " + one.Name, s.user.Create(ctx, one)
-	case err != nil || !s.chance.happens(0.25):
+		return "the user creates Provisioner " + one.Name, s.world.user.Create(ctx, one)
+	case err != nil || !s.world.chance.happens(0.25):
 		return "", err
 	}
-	return "the user deletes Provisioner " + one.Name, s.user.Delete(ctx, one)
+	return "the user deletes Provisioner " + one.Name, s.world.user.Delete(ctx, one)
 }
 
 // rewriteStatus has another writer put the instance of another owner into the status of a
 // ProvisionedNode. Its own instance is then nobody's, and is terminated without a drain.
 func rewriteStatus(ctx context.Context, s *provisioning) (string, error) {
 	node, err := s.anyProvisioned(ctx)
-	if err != nil || node == nil || node.Status.InstanceID == "" || !s.chance.happens(0.5) {
+	if err != nil || node == nil || node.Status.InstanceID == "" || !s.world.chance.happens(0.5) {
 		return "", err
 	}
 	if own := s.facts.instances[node.Status.InstanceID]; own != nil {
 		own.excused, own.stray = true, true
 	}
-	return "another writer puts a foreign instance into the status of ProvisionedNode " + node.Name, s.updateStatus(ctx, node, func() {
+	return "another writer puts a foreign instance into the status of ProvisionedNode " + node.Name, s.cluster.updateStatus(ctx, node, func() {
 		node.Status.InstanceID = s.facts.foreignID
 	})
 }
@@ -349,14 +349,14 @@ func rewriteStatus(ctx context.Context, s *provisioning) (string, error) {
 // restStatus has the user delete the ProvisionedNodes whose instance is another owner's.
 func (s *provisioning) restStatus(ctx context.Context) error {
 	var nodes provisioningv1.ProvisionedNodeList
-	if err := s.user.List(ctx, &nodes); err != nil {
+	if err := s.world.user.List(ctx, &nodes); err != nil {
 		return err
 	}
 	for i := range nodes.Items {
 		if nodes.Items[i].Status.InstanceID != s.facts.foreignID {
 			continue
 		}
-		if err := s.user.Delete(ctx, &nodes.Items[i]); client.IgnoreNotFound(err) != nil {
+		if err := s.world.user.Delete(ctx, &nodes.Items[i]); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -366,13 +366,13 @@ func (s *provisioning) restStatus(ctx context.Context) error {
 // restProvisioners undoes what replaces nodes for ever, and perhaps lifts the limits.
 func (s *provisioning) restProvisioners(ctx context.Context) error {
 	var all provisioningv1.ProvisionerList
-	if err := s.user.List(ctx, &all); err != nil {
+	if err := s.world.user.List(ctx, &all); err != nil {
 		return err
 	}
-	s.facts.ample = s.chance.happens(0.5)
+	s.facts.ample = s.world.chance.happens(0.5)
 	for i := range all.Items {
 		one := &all.Items[i]
-		err := s.update(ctx, one, func() {
+		err := s.cluster.update(ctx, one, func() {
 			one.Spec.TTLSecondsUntilExpired = nil
 			if s.facts.ample {
 				one.Spec.Limits = nil
@@ -388,7 +388,7 @@ func (s *provisioning) restProvisioners(ctx context.Context) error {
 // restBudgets deletes the PodDisruptionBudgets that may keep a node from being drained for ever: of
 // pods whose replacement has no place. The others let a pod be unavailable.
 func (s *provisioning) restBudgets(ctx context.Context) error {
-	view, err := s.look(ctx)
+	view, err := s.cluster.look(ctx)
 	if err != nil {
 		return err
 	}
@@ -396,16 +396,16 @@ func (s *provisioning) restBudgets(ctx context.Context) error {
 		budget := view.budgets[i].DeepCopy()
 		places := s.facts.ample
 		for _, pod := range view.covered(budget) {
-			has, err := s.placeable(ctx, pod)
+			has, err := s.observer.placeable(ctx, pod)
 			if err != nil {
 				return err
 			}
 			places = places && has
 		}
 		if !places {
-			err = s.user.Delete(ctx, budget)
+			err = s.world.user.Delete(ctx, budget)
 		} else {
-			err = s.update(ctx, budget, func() { budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1)) })
+			err = s.cluster.update(ctx, budget, func() { budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1)) })
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return err

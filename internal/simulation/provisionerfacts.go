@@ -36,8 +36,8 @@ type provisioningFacts struct {
 	foreignID, foreign string
 }
 
-func newProvisioningFacts() provisioningFacts {
-	return provisioningFacts{instances: map[string]*jitInstance{}, nodes: map[string]*recordedNode{}, shown: map[string][]bounds{}, bounded: map[string]bool{}}
+func newProvisioningFacts() *provisioningFacts {
+	return &provisioningFacts{instances: map[string]*jitInstance{}, nodes: map[string]*recordedNode{}, shown: map[string][]bounds{}, bounded: map[string]bool{}}
 }
 
 // jitInstance is an instance that was launched for a ProvisionedNode.
@@ -117,13 +117,13 @@ func (f *provisioningFacts) running() []string {
 }
 
 // objectChanged notes ProvisionedNodes that are created.
-func (f *provisioningFacts) objectChanged(s *provisioning, change apiserver.Change) {
+func (f *provisioningFacts) objectChanged(w *World, change apiserver.Change) {
 	if change.Before != nil || change.After == nil || change.After.GetKind() != "ProvisionedNode" {
 		return
 	}
 	node := &provisioningv1.ProvisionedNode{}
-	if err := s.server.Into(change.After, node); err != nil {
-		s.verdict.violate(NoPanic, "reading a ProvisionedNode: %w", err)
+	if err := w.server.Into(change.After, node); err != nil {
+		w.verdict.violate(NoPanic, "reading a ProvisionedNode: %w", err)
 		return
 	}
 	f.order++
@@ -137,12 +137,12 @@ func (s *provisioning) passes(began bool) {
 	if began {
 		s.facts.shown = map[string][]bounds{}
 	}
-	if s.process == nil {
+	if s.world.process == nil {
 		return
 	}
 	for _, name := range s.names {
 		one := &provisioningv1.Provisioner{}
-		if err := s.process.cache.Get(s.process.ctx, nameOf(name), one); err == nil {
+		if err := s.world.process.cache.Get(s.world.process.ctx, nameOf(name), one); err == nil {
 			s.facts.shown[name] = append(s.facts.shown[name], boundsOf(one.Spec.Limits))
 		}
 	}
@@ -157,10 +157,10 @@ func (s *provisioning) instanceChanged(event awssim.Event) {
 	one := s.facts.instances[event.ID]
 	switch event.State {
 	case "pending":
-		s.launched(event.ID)
+		s.observer.launched(event.ID)
 	case "booted":
 		if one != nil && !one.ended {
-			s.boots(event.ID)
+			s.cluster.boots(event.ID)
 		}
 	case "shutting-down", "terminated":
 		if one == nil {
@@ -168,16 +168,16 @@ func (s *provisioning) instanceChanged(event awssim.Event) {
 		}
 		s.notify(events.Happened{Instances: []string{event.ID}, Ended: []string{event.ID}})
 		if !one.ended {
-			s.trace.detail("instance %s ends", event.ID)
-			s.drainedFirst(event.ID, one)
+			s.world.trace.detail("instance %s ends", event.ID)
+			s.observer.drainedFirst(event.ID, one)
 			one.ended = true
 		}
 	}
 }
 
 // launched notes an instance that was launched, and checks that it may be.
-func (s *provisioning) launched(id string) {
-	described, _ := s.aws.Instance(id)
+func (o *provisionerObserver) launched(id string) {
+	described, _ := o.aws.Instance(id)
 	tags := map[string]string{}
 	for _, tag := range described.Tags {
 		tags[*tag.Key] = *tag.Value
@@ -191,15 +191,15 @@ func (s *provisioning) launched(id string) {
 			one.machine = machine
 		}
 	}
-	s.facts.instances[id] = one
-	s.trace.detail("instance %s begins: %s in %s, launch %s of Provisioner %s", id, one.machine.name, one.zone, one.launch, one.provisioner)
-	s.launchedOnce(id, one)
-	s.withinLimits(one.provisioner)
+	o.facts.instances[id] = one
+	o.world.trace.detail("instance %s begins: %s in %s, launch %s of Provisioner %s", id, one.machine.name, one.zone, one.launch, one.provisioner)
+	o.launchedOnce(id, one)
+	o.withinLimits(one.provisioner)
 }
 
 // ownTemplates returns the default launch templates of the cluster.
-func (s *provisioning) ownTemplates() []ec2types.LaunchTemplate {
-	return slices.DeleteFunc(s.aws.LaunchTemplates(), func(template ec2types.LaunchTemplate) bool {
+func (o *provisionerObserver) ownTemplates() []ec2types.LaunchTemplate {
+	return slices.DeleteFunc(o.aws.LaunchTemplates(), func(template ec2types.LaunchTemplate) bool {
 		return !slices.ContainsFunc(template.Tags, func(tag ec2types.Tag) bool { return *tag.Key == infrav1.TagClusterUID && *tag.Value == clusterUID })
 	})
 }

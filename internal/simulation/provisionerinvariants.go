@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 )
 
@@ -29,42 +30,52 @@ const (
 	PodsPlaced      = "once faults stop, every pod that a Provisioner could launch a node for has a node"
 )
 
+// provisionerObserver holds what happens to the cluster and to AWS against the invariants.
+type provisionerObserver struct {
+	world   *World
+	cluster *nodeCluster
+	facts   *provisioningFacts
+	aws     awssim.Region
+	// templates are the launch templates of another owner.
+	templates []string
+}
+
 // launchedOnce checks an instance that begins.
-func (s *provisioning) launchedOnce(id string, one *jitInstance) {
+func (o *provisionerObserver) launchedOnce(id string, one *jitInstance) {
 	known, written := 0, int32(0)
-	for _, node := range s.facts.nodes {
+	for _, node := range o.facts.nodes {
 		if node.launch == one.launch {
 			known++
 			written = node.launched
 		}
 	}
 	started := int32(0)
-	for _, other := range s.facts.instances {
+	for _, other := range o.facts.instances {
 		if other.launch == one.launch {
 			started++
 		}
 	}
 	switch {
 	case known == 0:
-		s.verdict.violate(LaunchedOnce, "instance %s was launched as %q, for which there is no ProvisionedNode", id, one.launch)
+		o.world.verdict.violate(LaunchedOnce, "instance %s was launched as %q, for which there is no ProvisionedNode", id, one.launch)
 	case started > written:
-		s.verdict.violate(LaunchedOnce, "launch %q is of %d nodes, and %d instances were started for it", one.launch, written, started)
+		o.world.verdict.violate(LaunchedOnce, "launch %q is of %d nodes, and %d instances were started for it", one.launch, written, started)
 	}
 }
 
 // withinLimits checks the instances of a Provisioner after one was launched. The ProvisionedNode
 // that was written last counts: the pass that wrote it saw all the others, and limits that its cache
 // showed.
-func (s *provisioning) withinLimits(provisioner string) {
+func (o *provisionerObserver) withinLimits(provisioner string) {
 	var last *recordedNode
 	var total bounds
-	for _, id := range s.facts.running() {
-		one := s.facts.instances[id]
+	for _, id := range o.facts.running() {
+		one := o.facts.instances[id]
 		if one.provisioner != provisioner || one.stray {
 			continue
 		}
 		total = total.add(one.machine)
-		for _, node := range s.facts.nodes {
+		for _, node := range o.facts.nodes {
 			if node.launch == one.launch && (last == nil || node.order > last.order) {
 				last = node
 			}
@@ -73,70 +84,47 @@ func (s *provisioning) withinLimits(provisioner string) {
 	if last == nil || slices.ContainsFunc(last.allowed, total.within) {
 		return
 	}
-	s.verdict.violate(WithinLimits, "the instances of Provisioner %s have %s, and its limits are %s", provisioner, total, last.allowed)
-}
-
-// budgetAgainst returns the PodDisruptionBudget that is against the eviction of a pod, empty for none
-// (Kubernetes: registry/core/pod/storage, eviction.go).
-func (s *provisioning) budgetAgainst(ctx context.Context, pod *corev1.Pod) (string, error) {
-	view, err := s.look(ctx)
-	if err != nil {
-		return "", err
-	}
-	if pod.Status.Phase == corev1.PodPending {
-		return "", nil
-	}
-	for i := range view.budgets {
-		budget := &view.budgets[i]
-		if !slices.ContainsFunc(view.covered(budget), func(one *corev1.Pod) bool { return one.UID == pod.UID }) {
-			continue
-		}
-		now := view.allows(budget)
-		if podReady(pod) && now.disruptions() == 0 || !podReady(pod) && now.healthy < now.wanted {
-			return budget.Name, nil
-		}
-	}
-	return "", nil
+	o.world.verdict.violate(WithinLimits, "the instances of Provisioner %s have %s, and its limits are %s", provisioner, total, last.allowed)
 }
 
 // evictedByProcess checks an eviction that the API server carries out now.
-func (s *provisioning) evictedByProcess(ctx context.Context, pod *corev1.Pod) {
-	view, err := s.look(ctx)
+func (o *provisionerObserver) evictedByProcess(ctx context.Context, pod *corev1.Pod) {
+	view, err := o.cluster.look(ctx)
 	if err != nil {
-		s.verdict.violate(NoPanic, "looking at the cluster: %w", err)
+		o.world.verdict.violate(NoPanic, "looking at the cluster: %w", err)
 		return
 	}
 	if node := view.node(pod.Spec.NodeName); node != nil && !node.Spec.Unschedulable {
-		s.verdict.violate(EvictedInBudget, "pod %s is evicted from Node %s, which is not cordoned", pod.Name, node.Name)
+		o.world.verdict.violate(EvictedInBudget, "pod %s is evicted from Node %s, which is not cordoned", pod.Name, node.Name)
 	}
-	held, err := s.budgetAgainst(ctx, pod)
+	held, err := o.cluster.budgetAgainst(ctx, pod)
 	if err == nil && held != "" {
-		s.verdict.violate(EvictedInBudget, "pod %s is evicted, against PodDisruptionBudget %s", pod.Name, held)
+		o.world.verdict.violate(EvictedInBudget, "pod %s is evicted, against PodDisruptionBudget %s", pod.Name, held)
 	}
 }
 
 // deletedByProcess checks the deletion of a pod by a process.
-func (s *provisioning) deletedByProcess(ctx context.Context, pod *corev1.Pod) {
-	view, err := s.look(ctx)
+func (o *provisionerObserver) deletedByProcess(ctx context.Context, pod *corev1.Pod) {
+	view, err := o.cluster.look(ctx)
 	if err != nil {
-		s.verdict.violate(NoPanic, "looking at the cluster: %w", err)
+		o.world.verdict.violate(NoPanic, "looking at the cluster: %w", err)
 		return
 	}
 	node := view.node(pod.Spec.NodeName)
 	if node == nil {
 		return
 	}
-	deadline, err := s.deadlineOf(ctx, clusterstate.InstanceOf(node.Spec.ProviderID))
+	deadline, err := o.deadlineOf(ctx, clusterstate.InstanceOf(node.Spec.ProviderID))
 	switch {
 	case err != nil:
-		s.verdict.violate(NoPanic, "reading the deadline of a drain: %w", err)
+		o.world.verdict.violate(NoPanic, "reading the deadline of a drain: %w", err)
 	case deadline.IsZero():
-		s.verdict.violate(DeletedInTime, "pod %s of Node %s is deleted, and the drain of the Node has no deadline", pod.Name, node.Name)
+		o.world.verdict.violate(DeletedInTime, "pod %s of Node %s is deleted, and the drain of the Node has no deadline", pod.Name, node.Name)
 	}
 }
 
 // deadlineOf returns the deadline of the drain of an instance's node; zero for none.
-func (s *provisioning) deadlineOf(ctx context.Context, id string) (time.Time, error) {
+func (o *provisionerObserver) deadlineOf(ctx context.Context, id string) (time.Time, error) {
 	var nodes provisioningv1.ProvisionedNodeList
 	var deadline time.Time
 	sooner := func(at time.Time) {
@@ -144,7 +132,7 @@ func (s *provisioning) deadlineOf(ctx context.Context, id string) (time.Time, er
 			deadline = at
 		}
 	}
-	if err := s.user.List(ctx, &nodes); err != nil {
+	if err := o.world.user.List(ctx, &nodes); err != nil {
 		return deadline, err
 	}
 	for i := range nodes.Items {
@@ -157,7 +145,7 @@ func (s *provisioning) deadlineOf(ctx context.Context, id string) (time.Time, er
 		}
 		// The period may have been changed since: the shortest one that is edited counts, from the
 		// deletion on.
-		if s.facts.bounded[node.Spec.Provisioner] {
+		if o.facts.bounded[node.Spec.Provisioner] {
 			sooner(node.DeletionTimestamp.Time)
 		}
 	}
@@ -165,14 +153,14 @@ func (s *provisioning) deadlineOf(ctx context.Context, id string) (time.Time, er
 }
 
 // drainedFirst checks the Node of an instance that terminates.
-func (s *provisioning) drainedFirst(id string, one *jitInstance) {
+func (o *provisionerObserver) drainedFirst(id string, one *jitInstance) {
 	if one.excused {
 		return
 	}
 	ctx := context.Background()
-	view, err := s.look(ctx)
+	view, err := o.cluster.look(ctx)
 	if err != nil {
-		s.verdict.violate(NoPanic, "looking at the cluster: %w", err)
+		o.world.verdict.violate(NoPanic, "looking at the cluster: %w", err)
 		return
 	}
 	var left []string
@@ -186,22 +174,22 @@ func (s *provisioning) drainedFirst(id string, one *jitInstance) {
 	if len(left) == 0 {
 		return
 	}
-	deadline, err := s.deadlineOf(ctx, id)
+	deadline, err := o.deadlineOf(ctx, id)
 	if err != nil {
-		s.verdict.violate(NoPanic, "reading the deadline of a drain: %w", err)
+		o.world.verdict.violate(NoPanic, "reading the deadline of a drain: %w", err)
 		return
 	}
-	if deadline.IsZero() || s.clock.Now().Before(deadline) {
-		s.verdict.violate(NodeDrained, "instance %s is terminated with the pods %s on its Node, and the deadline of the drain is %s", id, strings.Join(left, ", "), deadline)
+	if deadline.IsZero() || o.world.clock.Now().Before(deadline) {
+		o.world.verdict.violate(NodeDrained, "instance %s is terminated with the pods %s on its Node, and the deadline of the drain is %s", id, strings.Join(left, ", "), deadline)
 	}
 }
 
-// unsettled implements scene.
-func (s *provisioning) unsettled(ctx context.Context) error {
+// unsettled says what is not as it must be once faults have stopped.
+func (o *provisionerObserver) unsettled(ctx context.Context) error {
 	var provisioners provisioningv1.ProvisionerList
 	var nodes provisioningv1.ProvisionedNodeList
-	view, err := s.look(ctx)
-	if err := errors.Join(err, s.user.List(ctx, &provisioners), s.user.List(ctx, &nodes)); err != nil {
+	view, err := o.cluster.look(ctx)
+	if err := errors.Join(err, o.world.user.List(ctx, &provisioners), o.world.user.List(ctx, &nodes)); err != nil {
 		return err
 	}
 	for i := range provisioners.Items {
@@ -210,17 +198,17 @@ func (s *provisioning) unsettled(ctx context.Context) error {
 			return fmt.Errorf("Provisioner %s is still being deleted, or its status is of generation %d and not of %d", one.Name, one.Status.ObservedGeneration, one.Generation)
 		}
 	}
-	if err := s.unowned(view, nodes.Items); err != nil {
+	if err := o.unowned(view, nodes.Items); err != nil {
 		return &ViolationError{Invariant: NoneLeft, Cause: err}
 	}
-	if templates := len(s.ownTemplates()); len(provisioners.Items) == 0 && templates > 0 {
+	if templates := len(o.ownTemplates()); len(provisioners.Items) == 0 && templates > 0 {
 		return &ViolationError{Invariant: NoneLeft, Cause: fmt.Errorf("there is no Provisioner, and %d default launch templates are left", templates)}
 	}
-	return s.waiting(ctx, view)
+	return o.waiting(ctx, view)
 }
 
 // unowned returns what lacks its counterpart: instances, ProvisionedNodes, and Nodes.
-func (s *provisioning) unowned(view *clusterView, nodes []provisioningv1.ProvisionedNode) error {
+func (o *provisionerObserver) unowned(view *clusterView, nodes []provisioningv1.ProvisionedNode) error {
 	owned, joined := map[string]string{}, map[string]bool{}
 	for i := range view.nodes {
 		node := &view.nodes[i]
@@ -236,11 +224,11 @@ func (s *provisioning) unowned(view *clusterView, nodes []provisioningv1.Provisi
 			return fmt.Errorf("ProvisionedNodes %s and %s have instance %q", node.Name, other, id)
 		}
 		owned[id] = node.Name
-		if node.DeletionTimestamp != nil || s.facts.ended(id) || !joined[id] {
+		if node.DeletionTimestamp != nil || o.facts.ended(id) || !joined[id] {
 			return fmt.Errorf("ProvisionedNode %s is still being deleted, or its instance %q has ended or has no Node", node.Name, id)
 		}
 	}
-	for _, id := range s.facts.running() {
+	for _, id := range o.facts.running() {
 		if owned[id] == "" {
 			return fmt.Errorf("no ProvisionedNode has instance %s, which runs", id)
 		}
@@ -249,7 +237,7 @@ func (s *provisioning) unowned(view *clusterView, nodes []provisioningv1.Provisi
 }
 
 // waiting returns which pod waits that has a place.
-func (s *provisioning) waiting(ctx context.Context, view *clusterView) error {
+func (o *provisionerObserver) waiting(ctx context.Context, view *clusterView) error {
 	for i := range view.pods {
 		pod := &view.pods[i]
 		if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" && !podReady(pod) {
@@ -258,7 +246,7 @@ func (s *provisioning) waiting(ctx context.Context, view *clusterView) error {
 		if pod.Spec.NodeName != "" {
 			continue
 		}
-		places, err := s.placeable(ctx, pod)
+		places, err := o.placeable(ctx, pod)
 		if err != nil {
 			return err
 		}
@@ -272,9 +260,9 @@ func (s *provisioning) waiting(ctx context.Context, view *clusterView) error {
 // placeable reports whether a Provisioner could launch a node for a pod: one of its instance types,
 // in one of its zones, has the labels that the pod asks for, has only taints that the pod tolerates,
 // has room for the pod, and is within the limits.
-func (s *provisioning) placeable(ctx context.Context, pod *corev1.Pod) (bool, error) {
+func (o *provisionerObserver) placeable(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	var provisioners provisioningv1.ProvisionerList
-	if err := s.user.List(ctx, &provisioners); err != nil {
+	if err := o.world.user.List(ctx, &provisioners); err != nil {
 		return false, err
 	}
 	for i := range provisioners.Items {
@@ -283,9 +271,9 @@ func (s *provisioning) placeable(ctx context.Context, pod *corev1.Pod) (bool, er
 			continue
 		}
 		used := bounds{}
-		for _, id := range s.facts.running() {
-			if s.facts.instances[id].provisioner == one.Name {
-				used = used.add(s.facts.instances[id].machine)
+		for _, id := range o.facts.running() {
+			if o.facts.instances[id].provisioner == one.Name {
+				used = used.add(o.facts.instances[id].machine)
 			}
 		}
 		for _, node := range nodesOf(one) {
@@ -338,13 +326,10 @@ func nodesOf(one *provisioningv1.Provisioner) []possibleNode {
 	return all
 }
 
-// answered implements scene. What a call launches and terminates is checked when it happens.
-func (*provisioning) answered(string) {}
-
 // describeForeign describes the resources of another owner.
-func (s *provisioning) describeForeign() string {
+func (o *provisionerObserver) describeForeign() string {
 	var described strings.Builder
-	for _, one := range s.aws.Instances() {
+	for _, one := range o.aws.Instances() {
 		var tags []string
 		for _, tag := range one.Tags {
 			tags = append(tags, *tag.Key+"="+*tag.Value)
@@ -353,18 +338,18 @@ func (s *provisioning) describeForeign() string {
 			fmt.Fprintf(&described, "%s %s %s\n", *one.InstanceId, one.State.Name, strings.Join(tags, " "))
 		}
 	}
-	for _, id := range s.templates {
-		for _, version := range s.aws.LaunchTemplateVersions(id) {
+	for _, id := range o.templates {
+		for _, version := range o.aws.LaunchTemplateVersions(id) {
 			fmt.Fprintf(&described, "%s %d %t\n", id, *version.VersionNumber, ptr.Deref(version.DefaultVersion, false))
 		}
 	}
 	return described.String()
 }
 
-// foreignUnchanged implements scene.
-func (s *provisioning) foreignUnchanged(context.Context) {
-	if now := s.describeForeign(); now != s.facts.foreign {
-		s.verdict.violate(ForeignUnchanged, "a resource that Slipway does not own was changed\nfrom %s\nto %s", s.facts.foreign, now)
+// foreignUnchanged checks the resources of another owner.
+func (o *provisionerObserver) foreignUnchanged() {
+	if now := o.describeForeign(); now != o.facts.foreign {
+		o.world.verdict.violate(ForeignUnchanged, "a resource that Slipway does not own was changed\nfrom %s\nto %s", o.facts.foreign, now)
 	}
 }
 

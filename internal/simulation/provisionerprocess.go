@@ -61,8 +61,8 @@ func (s *provisioning) start(running *process, gate *gate, config processConfig)
 	if err != nil {
 		return nil, err
 	}
-	clock, cached, live := s.clock, running.manager.client, running.manager.live
-	reporter := report.Reporter{Recorder: recorder{s.World}}
+	clock, cached, live := s.world.clock, running.manager.client, running.manager.live
+	reporter := report.Reporter{Recorder: recorder{s.world}}
 	found := discovery.New(clients, clock)
 	here := &provisioningregion.Region{Name: clients.Region, Discovery: found}
 	fleets, made := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)
@@ -84,7 +84,7 @@ func (s *provisioning) start(running *process, gate *gate, config processConfig)
 	}
 	checks := &nodelifecycle.StatusChecks{Client: cached, Fleets: fleets, Clock: clock, Report: reporter, Interval: observe.DefaultIntervals.Rest, Wake: woken.Add}
 	nodes := nodelifecycle.New(&nodelifecycle.Kind{
-		Client: cached, Live: live, ClusterUID: clusterUID, Names: names, Defaults: own, Templates: read, Cluster: clusterAPI{scene: s, gate: gate}, Fleets: fleets,
+		Client: cached, Live: live, ClusterUID: clusterUID, Names: names, Defaults: own, Templates: read, Cluster: clusterAPI{cluster: s.cluster, observer: s.observer, gate: gate}, Fleets: fleets,
 		Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals, Promises: promises,
 		Report: reporter, Clock: clock, RegistrationTimeout: nodelifecycle.DefaultRegistrationTimeout, Wake: woken.Add,
 	})
@@ -233,6 +233,6 @@ func (p *provisionerProcess) failed(what string, err error) {
 // notify has AWS send an event, if there is a queue.
 func (s *provisioning) notify(happened events.Happened) {
 	if s.queued {
-		s.notices = append(s.notices, notice{s.clock.Now().Add(time.Second), happened})
+		s.notices = append(s.notices, notice{s.world.clock.Now().Add(time.Second), happened})
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/aws/events"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
 const (
@@ -65,30 +65,20 @@ var smallWorld = sync.OnceValue(func() *world.World {
 // provisioning is the scene of schedules about Provisioners: a cluster with pods, for which the
 // Provisioner's controllers launch nodes.
 type provisioning struct {
-	*World
-	aws awssim.Region
+	world    *World
+	cluster  *nodeCluster
+	observer *provisionerObserver
+	facts    *provisioningFacts
 	// random names launches.
 	random *rand.Rand
 
 	// names are the names of the Provisioners.
 	names []string
-	// joinAfter is the time that a kubelet takes to register its Node, and mute is the probability
-	// that one never does, or stops, while there are faults.
-	joinAfter time.Duration
-	mute      float64
-	// silent are the instances whose kubelet does nothing.
-	silent map[string]bool
 	// queued is true if AWS sends events to a queue, and notices are the events in it.
 	queued  bool
 	notices []notice
-	// templates are the launch templates that Provisioners may refer to.
-	templates []string
-	// sets and pods count what was created.
-	sets, pods int
-
-	facts provisioningFacts
-	// view is the cluster as it was last looked at.
-	view *clusterView
+	// sets counts the ReplicaSets that were created.
+	sets int
 }
 
 var _ scene = (*provisioning)(nil)
@@ -101,12 +91,14 @@ type notice struct {
 
 // newProvisioning returns the scene, in which nothing exists yet.
 func newProvisioning(w *World) *provisioning {
+	facts := newProvisioningFacts()
 	s := &provisioning{
-		World: w, aws: w.sim.Region(account, region), random: rand.New(rand.NewPCG(w.chance.Uint64(), 0)), //nolint:gosec // names of a simulation are no secrets
-		names: []string{"workers"}, silent: map[string]bool{}, facts: newProvisioningFacts(),
+		world: w, random: rand.New(rand.NewPCG(w.chance.Uint64(), 0)), names: []string{"workers"}, facts: facts, //nolint:gosec // names of a simulation are no secrets
+		cluster: &nodeCluster{world: w, facts: facts, silent: map[string]bool{}},
 	}
-	s.joinAfter = pick(w.chance, 10*time.Second, 20*time.Second, time.Minute)
-	s.mute = pick(w.chance, 0, 0, 0.1)
+	s.observer = &provisionerObserver{world: w, cluster: s.cluster, facts: facts, aws: w.sim.Region(account, region)}
+	s.cluster.joinAfter = pick(w.chance, 10*time.Second, 20*time.Second, time.Minute)
+	s.cluster.mute = pick(w.chance, 0, 0, 0.1)
 	s.queued = w.chance.happens(0.7)
 	if w.chance.happens(0.3) {
 		s.names = append(s.names, "batch")
@@ -119,11 +111,11 @@ func newProvisioning(w *World) *provisioning {
 func (s *provisioning) prepare(ctx context.Context) error {
 	kubeSystem := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	blue := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if err := errors.Join(s.user.Create(ctx, kubeSystem), s.user.Create(ctx, blue), s.prepareAWS(ctx)); err != nil {
+	if err := errors.Join(s.world.user.Create(ctx, kubeSystem), s.world.user.Create(ctx, blue), s.prepareAWS(ctx)); err != nil {
 		return err
 	}
 	for _, name := range s.names {
-		if err := s.user.Create(ctx, s.newProvisioner(name)); err != nil {
+		if err := s.world.user.Create(ctx, s.newProvisioner(name)); err != nil {
 			return fmt.Errorf("creating Provisioner %s: %w", name, err)
 		}
 	}
@@ -134,21 +126,21 @@ func (s *provisioning) prepare(ctx context.Context) error {
 // prepareAWS tags the network of the cluster, and creates launch templates and an instance of
 // another owner.
 func (s *provisioning) prepareAWS(ctx context.Context) error {
-	_, err := s.person.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
+	_, err := s.world.person.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
 		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", securityGroup},
 		Tags:      []ec2types.Tag{{Key: ptr.To("kubernetes.io/cluster/" + jitCluster), Value: ptr.To("owned")}},
 	})
 	if err != nil {
 		return fmt.Errorf("tagging the network: %w", err)
 	}
-	images, err := s.person.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+	images, err := s.world.person.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
 		{Name: ptr.To("name"), Values: []string{"amazon-eks-node-al2023-x86_64-standard-1.34-*"}},
 	}})
 	if err != nil || len(images.Images) == 0 {
 		return errors.Join(errors.New("finding an image"), err)
 	}
 	for _, name := range []string{"first", "second"} {
-		made, err := s.person.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		made, err := s.world.person.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 			LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
 				ImageId: images.Images[0].ImageId, UserData: ptr.To("I2Nsb3VkLWNvbmZpZwo="), SecurityGroupIds: []string{securityGroup},
 			},
@@ -156,9 +148,9 @@ func (s *provisioning) prepareAWS(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("creating launch template %s: %w", name, err)
 		}
-		s.templates = append(s.templates, *made.LaunchTemplate.LaunchTemplateId)
+		s.observer.templates = append(s.observer.templates, *made.LaunchTemplate.LaunchTemplateId)
 	}
-	run, err := s.person.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
+	run, err := s.world.person.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 		ImageId: images.Images[0].ImageId, InstanceType: "m5.large", MinCount: ptr.To[int32](1), MaxCount: ptr.To[int32](1), SubnetId: ptr.To(subnet),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{
 			{Key: ptr.To("kubernetes.io/cluster/" + jitCluster), Value: ptr.To("owned")}, {Key: ptr.To("owner"), Value: ptr.To("another team")},
@@ -167,9 +159,9 @@ func (s *provisioning) prepareAWS(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("launching a foreign instance: %w", err)
 	}
-	s.clock.Step(instanceStart)
+	s.world.clock.Step(instanceStart)
 	s.facts.foreignID = *run.Instances[0].InstanceId
-	s.facts.foreign = s.describeForeign()
+	s.facts.foreign = s.observer.describeForeign()
 	return nil
 }
 
@@ -178,8 +170,8 @@ func (s *provisioning) newProvisioner(name string) *provisioningv1.Provisioner {
 	one := &provisioningv1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	one.Spec.Cluster = provisioningv1.ProvisionerCluster{Name: jitCluster, Endpoint: "https://api.example.com:6443", CABundle: "LS0tLS1CRUdJTi=="}
 	one.Spec.InstanceTypes = []string{"m5.large", "m5.xlarge"}
-	one.Spec.Limits = &provisioningv1.Limits{CPU: quantity(pick(s.chance, "4", "8", "16"))}
-	one.Spec.TTLSeconds = pick(s.chance, nil, ptr.To[int64](60))
+	one.Spec.Limits = &provisioningv1.Limits{CPU: quantity(pick(s.world.chance, "4", "8", "16"))}
+	one.Spec.TTLSeconds = pick(s.world.chance, nil, ptr.To[int64](60))
 	if name == "batch" {
 		one.Spec.Taints = []provisioningv1.Taint{batchTaint}
 		one.Spec.Weight = ptr.To[int32](10)
@@ -192,16 +184,16 @@ var batchTaint = provisioningv1.Taint{Key: "example.com/for", Value: "batch", Ef
 
 // act implements scene.
 func (s *provisioning) act(ctx context.Context) (string, error) {
-	return pick(s.chance, provisioningDeeds...)(ctx, s)
+	return pick(s.world.chance, provisioningDeeds...)(ctx, s)
 }
 
 // calm implements scene. Kubelets of new instances work from now on, AWS has capacity, and what
 // would never come to rest is undone.
 func (s *provisioning) calm(ctx context.Context) error {
-	s.mute = 0
-	behavior := s.sim.Behavior()
+	s.cluster.mute = 0
+	behavior := s.world.sim.Behavior()
 	behavior.Capacity = nil
-	s.sim.SetBehavior(behavior)
+	s.world.sim.SetBehavior(behavior)
 	if err := errors.Join(s.restStatus(ctx), s.restProvisioners(ctx)); err != nil {
 		return err
 	}
@@ -210,6 +202,30 @@ func (s *provisioning) calm(ctx context.Context) error {
 
 // length implements scene. A node alone takes some 30 events until pods run on it.
 func (*provisioning) length() int { return 400 }
+
+// moves implements scene.
+func (s *provisioning) moves(ctx context.Context) ([]move, error) {
+	view, err := s.cluster.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return view.possible, nil
+}
+
+// changed implements scene.
+func (s *provisioning) changed(change apiserver.Change) {
+	s.facts.objectChanged(s.world, change)
+	s.cluster.podChanged(change)
+}
+
+// answered implements scene. What a call launches and terminates is checked when it happens.
+func (*provisioning) answered(string) {}
+
+// unsettled implements scene.
+func (s *provisioning) unsettled(ctx context.Context) error { return s.observer.unsettled(ctx) }
+
+// foreignUnchanged implements scene.
+func (s *provisioning) foreignUnchanged(context.Context) { s.observer.foreignUnchanged() }
 
 // released implements scene.
 func (*provisioning) released(string) {}
