@@ -204,7 +204,7 @@ func (c *nodeCluster) removePod(ctx context.Context, pod *corev1.Pod) error {
 
 // afterwards runs what a kubelet does after a while, and reports its failure.
 func (c *nodeCluster) afterwards(what string, do func(ctx context.Context) error) {
-	if err := do(context.Background()); err != nil && !apierrors.IsNotFound(err) {
+	if err := do(c.ctx); err != nil && !apierrors.IsNotFound(err) {
 		c.world.verdict.violate(NoPanic, "%s: %w", what, err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 // that nodes and pods meet.
 type nodeCluster struct {
 	world *World
+	ctx   context.Context //nolint:containedctx // the life of the cluster
 	facts *provisioningFacts
 	// joinAfter is the time that a kubelet takes to register its Node, and mute is the probability
 	// that one never does, or stops, while there are faults.

@@ -157,7 +157,7 @@ func (o *provisionerObserver) drainedFirst(id string, one *jitInstance) {
 	if one.excused {
 		return
 	}
-	ctx := context.Background()
+	ctx := o.cluster.ctx
 	view, err := o.cluster.look(ctx)
 	if err != nil {
 		o.world.verdict.violate(NoPanic, "looking at the cluster: %w", err)
@@ -195,7 +195,7 @@ func (o *provisionerObserver) unsettled(ctx context.Context) error {
 	for i := range provisioners.Items {
 		one := &provisioners.Items[i]
 		if one.DeletionTimestamp != nil || one.Status.ObservedGeneration != one.Generation {
-			return fmt.Errorf("Provisioner %s is still being deleted, or its status is of generation %d and not of %d", one.Name, one.Status.ObservedGeneration, one.Generation)
+			return fmt.Errorf("the Provisioner %s is still being deleted, or its status is of generation %d and not of %d", one.Name, one.Status.ObservedGeneration, one.Generation)
 		}
 	}
 	if err := o.unowned(view, nodes.Items); err != nil {

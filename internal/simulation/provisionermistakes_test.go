@@ -58,9 +58,6 @@ var provisionerMutants = []mutant{
 	{"take an instance that EC2 does not show for none", "reads of AWS lag behind", []edit{{
 		"internal/provisioning/nodelifecycle/decide_delete.go", "isMine) && mayAppear(in) {", "isMine) && mayAppear(in) && in.Object == nil {",
 	}}},
-	{"take a default launch template that EC2 does not show for none", "reads of AWS lag behind", []edit{{
-		"internal/provisioning/provisionerstatus/decide.go", "	case in.Seen.TemplateUnshown && ", "	case in.Seen.TemplateUnshown && in.Object == nil && ",
-	}}},
 	{"leave the default launch templates of a deleted Provisioner", "what is created in AWS is deleted with its object", []edit{{
 		"internal/provisioning/defaults/defaults.go", "			if !found[name].OwnedBy(owner(provisioner, variant)) {\n				continue\n			}\n			if err := t.Templates.Delete(",
 		"			if found[name].OwnedBy(owner(provisioner, variant)) {\n				continue\n			}\n			if err := t.Templates.Delete(",

@@ -109,6 +109,7 @@ func newProvisioning(w *World) *provisioning {
 
 // prepare implements scene.
 func (s *provisioning) prepare(ctx context.Context) error {
+	s.cluster.ctx = ctx
 	kubeSystem := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	blue := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := errors.Join(s.world.user.Create(ctx, kubeSystem), s.world.user.Create(ctx, blue), s.prepareAWS(ctx)); err != nil {

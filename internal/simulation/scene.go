@@ -12,6 +12,7 @@ import (
 // scene is what a schedule is about: pools, or Provisioners. Everything else is the same for all
 // scenes: how the schedule goes, what can go wrong, and what a process is.
 type scene interface {
+	witness
 	// prepare creates what exists before the first process starts.
 	prepare(ctx context.Context) error
 	// length bounds the number of events in the first phase.
@@ -24,7 +25,12 @@ type scene interface {
 	moves(ctx context.Context) ([]move, error)
 	// calm repairs what is wrong with AWS and with the cluster, when the faults stop.
 	calm(ctx context.Context) error
+	// shown returns the lists of objects that explain a violation.
+	shown() []client.ObjectList
+}
 
+// witness sees what happens, and holds it against the invariants.
+type witness interface {
 	// changed notes a write to the API server. It must not call the server.
 	changed(change apiserver.Change)
 	// passes notes that a pass begins, or that the cache has changed in the middle of it.
@@ -33,13 +39,10 @@ type scene interface {
 	answered(action string)
 	// released notes that a process completed the drain hook of an instance.
 	released(id string)
-
 	// unsettled says what is not as it must be once faults have stopped.
 	unsettled(ctx context.Context) error
 	// foreignUnchanged checks the resources of other owners.
 	foreignUnchanged(ctx context.Context)
-	// shown returns the lists of objects that explain a violation.
-	shown() []client.ObjectList
 }
 
 // move is something that another component of the cluster can do.
