@@ -20,7 +20,7 @@ var flawsFlag = flag.Int("flaws", 0, "run each flaw through so many schedules at
 // quickFlaws are noticed within quickSchedules.
 var quickFlaws = []string{
 	"create groups without tags", "create groups with one instance more", "create templates without tags", "create versions without a description",
-	"create node groups without tags", "create node groups with one node more",
+	"create node groups without tags", "create node groups with one node more", "launch instances without tags", "launch one instance more",
 }
 
 const quickSchedules = 5

@@ -72,9 +72,6 @@ var provisionerMutants = []mutant{
 		"internal/provisioning/nodelifecycle/act.go", "	if err := reconciling.RemoveFinalizer(ctx, c, member, provisioningv1.NodeFinalizer); err != nil {\n",
 		"	if err := reconciling.RemoveFinalizer(ctx, c, member, provisioningv1.NodeFinalizer+\"s\"); err != nil {\n",
 	}}},
-	{"promise places under the names of Nodes", "a promise that the scheduler does not keep ends", []edit{{
-		"internal/provisioning/scheduler/read.go", "	r.Promises.Add(cluster.Renamed(r.Promises.All()))\n", "",
-	}}},
 	{"do not wake for pods that wait", "every change wakes the objects that it concerns", []edit{{
 		"internal/provisioning/scheduler/register.go", "waits(update.ObjectNew) != waits(update.ObjectOld) || ", "",
 	}}},
