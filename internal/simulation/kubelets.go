@@ -58,7 +58,7 @@ func (c *nodeCluster) register(ctx context.Context, id string) error {
 		Capacity: one.machine.free.DeepCopy(), Allocatable: one.machine.free.DeepCopy(),
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}},
 	}
-	c.world.clock.AfterFunc(nodeStart, func() { //nolint:contextcheck // the kubelet lives as long as the cluster
+	c.world.clock.AfterFunc(nodeStart, func() {
 		if c.works(id) {
 			c.afterwards("starting Node "+name, func(ctx context.Context) error {
 				return c.setReady(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, corev1.ConditionTrue)
