@@ -75,9 +75,6 @@ var provisionerMutants = []mutant{
 	{"do not wake for pods that wait", "every change wakes the objects that it concerns", []edit{{
 		"internal/provisioning/scheduler/register.go", "waits(update.ObjectNew) != waits(update.ObjectOld) || ", "",
 	}}},
-	{"write the status of a Provisioner in every pass", "at rest, nothing is written", []edit{{
-		"internal/provisioning/provisionerstatus/decide.go", "	in.Object.Status.Nodes = int32(len(in.Seen.Nodes)) ", "	in.Object.Status.Nodes = int32(len(in.Seen.Nodes) + in.Now.Second()) ",
-	}}},
 }
 
 // provisionerFlaws are mistakes at the edges of a process that has Provisioners.
