@@ -86,9 +86,9 @@ var provisionerFlaws = []flawed{
 	{"do not cordon", "a node is cordoned before it is drained", simulation.Flaw{NoCordons: true}},
 	{"delete evicted pods", "evictions respect PodDisruptionBudgets", simulation.Flaw{Deletes: true}},
 	{"decide from instances as they were", "decisions follow from what AWS holds, not from memory", simulation.Flaw{Remembers: "DescribeInstances"}},
-	{"hear nothing of pods", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "Pod"}},
-	{"hear nothing of ProvisionedNodes", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "ProvisionedNode"}},
-	{"hear nothing of Nodes", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "Node"}},
+	{"receive no events about pods", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "Pod"}},
+	{"receive no events about ProvisionedNodes", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "ProvisionedNode"}},
+	{"receive no events about Nodes", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "Node"}},
 	{"hold Provisioners by no finalizer", "what is created in AWS is deleted with its object", patched("Provisioner", false, lacking("metadata", "finalizers"))},
 	{"write no status of ProvisionedNodes", "status says what is", patched("ProvisionedNode", true, func(patch map[string]any) { delete(patch, "status") })},
 }
