@@ -62,8 +62,8 @@ sweep: ## Run the whole crash sweep: a crash at every call of every scenario.
 	cd lab && SWEEP=all go test -count=1 -timeout 180m -v -run TestCrashSweep ./crashsweep ./provisioner
 
 .PHONY: simulate
-simulate: ## Run the controllers through SEEDS=N simulated schedules of AWSMachinePools, and two fifths as many of AWSManagedMachinePools, from SEED=N on, and say how many a second.
-	go test -count=1 -timeout 0 -v -run 'TestSimulation$$|TestManagedPools$$' ./internal/simulation -seeds $(or $(SEEDS),10000) -first $(or $(SEED),1)
+simulate: ## Run the controllers through SEEDS=N simulated schedules of AWSMachinePools, and two fifths as many each of AWSManagedMachinePools and of Provisioners, from SEED=N on, and say how many a second.
+	go test -count=1 -timeout 0 -v -run 'TestSimulation$$|TestManagedPools$$|TestProvisioners$$' ./internal/simulation -seeds $(or $(SEEDS),10000) -first $(or $(SEED),1)
 
 .PHONY: mutants
 mutants: ## Break the product on purpose, in each way that the simulation must notice within SCHEDULES=N, and write the table in docs/simulation.md. Takes some half an hour.

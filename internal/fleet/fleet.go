@@ -266,6 +266,19 @@ func (f *Fleets) OfCluster(ctx context.Context, cluster string) (map[string]Inst
 	return found, nil
 }
 
+// MarkedFor returns all instances that were launched with the mark of a cluster, by ID, except for
+// terminated ones.
+func (f *Fleets) MarkedFor(ctx context.Context, clusterUID string) (map[string]Instance, error) {
+	found, err := f.matching(ctx,
+		ec2types.Filter{Name: awssdk.String("tag:" + infrav1.TagClusterUID), Values: aws.FilterValues(clusterUID)},
+		ec2types.Filter{Name: awssdk.String("tag-key"), Values: []string{TagLaunch}},
+		ec2types.Filter{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}})
+	if err != nil {
+		return nil, fmt.Errorf("describing the instances of this cluster: %w", err)
+	}
+	return found, nil
+}
+
 // DescribeBatch is the number of instances that one call describes by a filter (AWS: EC2
 // "Filtering", 200 values).
 const DescribeBatch = 200

@@ -1,5 +1,5 @@
-// Package simulation runs the real controllers of AWSMachinePool, AWSManagedMachinePool and
-// AWSLaunchConfig through schedules of events that a seed chooses, and checks what must hold in all
+// Package simulation runs the real controllers of AWSMachinePool, AWSManagedMachinePool,
+// AWSLaunchConfig and Provisioner through schedules of events that a seed chooses, and checks what must hold in all
 // of them. Nothing runs by itself: there is one event loop, one virtual clock, and one source of
 // chance, so that a seed always gives the same schedule, byte for byte.
 //
@@ -13,9 +13,15 @@
 //   - A process is what `slipway manager` is to the controllers: their Register functions add the
 //     same watches, predicates, and work queues to a manager that starts nothing (manager.go).
 //     The event loop takes requests from the queues and calls Reconcile.
-//   - A schedule is about one pool, or about one of each kind. What differs between the kinds is a
-//     poolKind (kind.go): selfmanaged.go has AWSMachinePool, and managed.go AWSManagedMachinePool.
-//     An observer holds each pool against the invariants.
+//   - What a schedule is about is a scene (scene.go): pools (pools.go), or Provisioners
+//     (provisioners.go). A scene says what exists at first, who acts, what a process runs, and what
+//     must hold.
+//   - A schedule of pools is about one pool, or about one of each kind. What differs between the kinds
+//     is a poolKind (kind.go): selfmanaged.go has AWSMachinePool, and managed.go
+//     AWSManagedMachinePool. An observer holds each pool against the invariants.
+//   - A schedule of Provisioners has pods and nodes in the API server of the process. Kubelets
+//     (kubelets.go) act on the clock, and the other components of the cluster (clusterparts.go) when
+//     the schedule chooses one of their moves. Nodes are drained through clusterapi.go.
 //   - The workload cluster of an AWSMachinePool has a node for each instance that has booted, and
 //     runs a Deployment with a PodDisruptionBudget. The controllers drain its nodes (workload.go).
 //     The nodes of an AWSManagedMachinePool are drained by the simulated EKS. While there are faults,
@@ -27,8 +33,8 @@
 // # A schedule
 //
 // In the first phase, the seed chooses among the events that are possible: deliver a watch event,
-// run one reconcile, let time pass, have the garbage collector act, restart the process, or have
-// the user act. Each call that a process makes, to AWS or to the API server, may fail before or
+// run one reconcile, let time pass, have the garbage collector or another component of the cluster
+// act, restart the process, or have the user act. Each call that a process makes, to AWS or to the API server, may fail before or
 // after its effect, be throttled, or be the last one before the process crashes; and the user may
 // act, or a watch event arrive, in the middle of a pass (chance.go).
 //
@@ -38,12 +44,13 @@
 //
 // # What must hold
 //
-// The invariants are in invariants.go, managedinvariants.go and, for drains, drains.go: some hold
-// after each call, others at the end.
+// The invariants are in invariants.go, managedinvariants.go, provisionerinvariants.go and, for drains
+// of pools, drains.go: some hold after each call, others at the end.
 //
 // That the invariants are strict enough is shown by mutants (mutants_test.go) and flaws
-// (flaws_test.go), and for managed pools by those in managedmistakes_test.go: deliberate mistakes in
-// the source of the product, or at the edges of the process. Some schedule must notice each of them.
+// (flaws_test.go), and for managed pools and Provisioners by those in managedmistakes_test.go and
+// provisionermistakes_test.go: deliberate mistakes in the source of the product, or at the edges of
+// the process. Some schedule must notice each of them.
 //
 // Run uses the real clock where the product does, to space descriptions and retries. It must
 // therefore be called in a bubble of testing/synctest, in which waiting takes no time.

@@ -20,7 +20,7 @@ var flawsFlag = flag.Int("flaws", 0, "run each flaw through so many schedules at
 // quickFlaws are noticed within quickSchedules.
 var quickFlaws = []string{
 	"create groups without tags", "create groups with one instance more", "create templates without tags", "create versions without a description",
-	"create node groups without tags", "create node groups with one node more",
+	"create node groups without tags", "create node groups with one node more", "launch instances without tags", "launch one instance more",
 }
 
 const quickSchedules = 5
@@ -163,7 +163,7 @@ var flaws = []flawed{
 // TestFlaws has the invariants notice each flaw, within as many schedules as -flaws says.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
-	for _, one := range slices.Concat(flaws, managedFlaws) {
+	for _, one := range slices.Concat(flaws, managedFlaws, provisionerFlaws) {
 		if *flawsFlag == 0 && !slices.Contains(quickFlaws, one.name) {
 			continue
 		}

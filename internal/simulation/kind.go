@@ -13,12 +13,14 @@ import (
 	"github.com/slipway-project/slipway/internal/watches"
 )
 
-// Kinds of pools that a schedule can be about.
+// Kinds of objects that a schedule can be about.
 const (
 	// SelfManaged schedules have an AWSMachinePool.
 	SelfManaged = "AWSMachinePool"
 	// Managed schedules have an AWSManagedMachinePool, and some have an AWSMachinePool as well.
 	Managed = "AWSManagedMachinePool"
+	// Provisioners schedules have a Provisioner, pods, and nodes.
+	Provisioners = "Provisioner"
 )
 
 // poolKind is what a schedule has to know about a kind of pools. Everything else is the same for all
@@ -39,7 +41,7 @@ type poolKind struct {
 	// create creates the pool, and what Cluster API and CAPA would have created for it.
 	create func(ctx context.Context, w *World, o *observer) error
 	// register adds the kind's controller to a process.
-	register func(p *process, o *observer, gate *gate, settings watches.Settings) error
+	register func(p *poolProcess, o *observer, gate *gate, settings watches.Settings) error
 	// groups returns the sweep of a cloud that observes the pool's groups.
 	groups func(cloud *clouds.Cloud) *observe.Sweep[autoscalinggroup.Group]
 	// deeds are what users and operators may do to the pool.

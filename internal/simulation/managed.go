@@ -152,7 +152,7 @@ func (w *World) calmEKS() {
 }
 
 // registerManaged adds the controller of AWSManagedMachinePools to a process.
-func registerManaged(p *process, o *observer, gate *gate, settings watches.Settings) error {
+func registerManaged(p *poolProcess, o *observer, gate *gate, settings watches.Settings) error {
 	pools := managedmachinepool.New(&managedmachinepool.Kind{
 		Client: p.manager.client, Live: p.manager.live, Clouds: p.registry, Clock: o.clock,
 		Settings: managedmachinepool.Settings{SettleWindow: settleWindow},

@@ -6,11 +6,17 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation"
 )
 
-// kindOf returns the kind of the pools that have a mistake, by the name of the mistake.
+// kindOf returns the kind of the schedules that notice a mistake, by the name of the mistake.
 func kindOf(mistake string) string {
-	if slices.ContainsFunc(managedMutants, func(one mutant) bool { return one.name == mistake }) ||
-		slices.ContainsFunc(managedFlaws, func(one flawed) bool { return one.name == mistake }) {
+	has := func(mutants []mutant, flaws []flawed) bool {
+		return slices.ContainsFunc(mutants, func(one mutant) bool { return one.name == mistake }) ||
+			slices.ContainsFunc(flaws, func(one flawed) bool { return one.name == mistake })
+	}
+	switch {
+	case has(managedMutants, managedFlaws):
 		return simulation.Managed
+	case has(provisionerMutants, provisionerFlaws):
+		return simulation.Provisioners
 	}
 	return simulation.SelfManaged
 }

@@ -18,7 +18,7 @@ import (
 
 var (
 	tableFlag   = flag.String("table", "", "write which mistake was noticed after how many schedules into the table of this file")
-	kindFlag    = flag.String("kind", simulation.SelfManaged, "the kind of the pools with which -notices is run")
+	kindFlag    = flag.String("kind", simulation.SelfManaged, "the kind of the objects with which -notices is run")
 	noticesFlag = flag.Int("notices", 0, "run so many schedules at most, until one notices the mistake in the product that is run")
 )
 
@@ -60,7 +60,7 @@ func notice(t *testing.T, kind string, flaw simulation.Flaw, schedules int, pati
 		if !errors.As(run(t, simulation.Options{Kind: kind, Seed: seed, Flaw: flaw, Patience: patience}).Violation, &violation) {
 			continue
 		}
-		slow := violation.Invariant == simulation.ReachesSpec || violation.Invariant == simulation.ComesToRest
+		slow := slices.Contains([]string{simulation.ReachesSpec, simulation.ComesToRest, simulation.NoneLeft, simulation.PodsPlaced}, violation.Invariant)
 		if slow && patience != 0 && run(t, simulation.Options{Kind: kind, Seed: seed, Patience: patience}).Violation != nil {
 			continue
 		}
@@ -143,10 +143,10 @@ func TestTableListsMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, one := range slices.Concat(mutants, managedMutants) {
+	for _, one := range slices.Concat(mutants, managedMutants, provisionerMutants) {
 		known[fmt.Sprintf("%s | mutant | %s", one.name, one.rule)] = true
 	}
-	for _, one := range slices.Concat(flaws, managedFlaws) {
+	for _, one := range slices.Concat(flaws, managedFlaws, provisionerFlaws) {
 		known[fmt.Sprintf("%s | flaw | %s", one.name, one.rule)] = true
 	}
 	rows := regexp.MustCompile(`(?m)^\| (.* \| (?:mutant|flaw) \| .*?) \| \d+ \|`).FindAllStringSubmatch(string(text), -1)

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -57,50 +56,13 @@ type poolNames struct {
 // owner returns the value of the ownership tags of the pool's resources.
 func (n poolNames) owner() string { return namespace + "/" + n.cluster + "/" + n.name }
 
-// answered has all observers check what a call of the process did.
+// answered traces a call of the process, and has the scene check what it did.
 func (w *World) answered(action string, status int, code string) {
 	if code != "" || changesAWS(action) {
 		w.trace.detail("%s: %d %s", action, status, code)
 	}
-	if status >= 300 || !changesAWS(action) {
-		return
-	}
-	w.sent = append(w.sent, action)
-	for _, o := range w.observers {
-		if w.verdict.violation == nil {
-			o.kind.afterCall(o, action)
-		}
-	}
-}
-
-// released notes that a process completed the drain hook of an instance.
-func (w *World) released(id string) {
-	for _, o := range w.observers {
-		o.released(id)
-	}
-}
-
-// unsettled says what is not as it must be once faults have stopped.
-func (w *World) unsettled(ctx context.Context) error {
-	for _, o := range w.observers {
-		if err := o.unsettled(ctx, w); err != nil {
-			return fmt.Errorf("%s %s: %w", o.kind.name, o.name, err)
-		}
-	}
-	return nil
-}
-
-// foreignUnchanged checks the foreign resources.
-func (w *World) foreignUnchanged(ctx context.Context) {
-	for _, o := range w.observers {
-		if o.facts.foreign == "" {
-			continue
-		}
-		now, err := o.kind.describeForeign(ctx, w, o)
-		if err != nil {
-			o.violate(ForeignUnchanged, "a resource that Slipway does not own is gone: %w", err)
-		} else if now != o.facts.foreign {
-			o.violate(ForeignUnchanged, "a resource that Slipway does not own was changed\nfrom %s\nto %s", o.facts.foreign, now)
-		}
+	if status < 300 && changesAWS(action) {
+		w.sent = append(w.sent, action)
+		w.scene.answered(action)
 	}
 }

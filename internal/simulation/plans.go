@@ -34,7 +34,9 @@ func ComparePlans(ctx context.Context, options Options) (Result, error) {
 	behavior := w.sim.Behavior()
 	behavior.ReadLag = 0
 	w.sim.SetBehavior(behavior)
-	w.calmEKS()
+	if err := w.scene.calm(ctx); err != nil {
+		return Result{}, fmt.Errorf("calming AWS: %w", err)
+	}
 	if err := w.settle(ctx); err != nil {
 		return Result{}, err
 	}
@@ -43,7 +45,7 @@ func ComparePlans(ctx context.Context, options Options) (Result, error) {
 			break
 		}
 		w.chance = newChance(options.Seed, number+1)
-		if err := comparePlan(ctx, w, w.observers[0]); err != nil {
+		if err := comparePlan(ctx, w, w.scene.(*pools).observers[0]); err != nil {
 			return Result{}, err
 		}
 	}

@@ -25,15 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/aws/observe"
-	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/identity"
-	"github.com/slipway-project/slipway/internal/launchconfig"
-	"github.com/slipway-project/slipway/internal/report"
-	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/simulation/informers"
-	"github.com/slipway-project/slipway/internal/watches"
 )
 
 const (
@@ -43,24 +37,30 @@ const (
 
 // process is one run of `slipway manager`. Everything that it remembers goes with it.
 type process struct {
-	world    *World
-	ctx      context.Context //nolint:containedctx // the life of the process
-	end      context.CancelFunc
-	cache    *informers.Cache
-	manager  *stillManager
-	registry *clouds.Registry
-	secrets  *secretWatch
-	// cloud is the cloud that was swept last, and swept is when. AWS changed last at changed, and
-	// unhear stops watching for changes.
-	cloud          *clouds.Cloud
-	swept, changed time.Time
-	unhear         func()
+	world   *World
+	ctx     context.Context //nolint:containedctx // the life of the process
+	end     context.CancelFunc
+	cache   *informers.Cache
+	manager *stillManager
+	chores  chores
+	// AWS changed last at changed, and unhear stops watching for changes.
+	changed time.Time
+	unhear  func()
 	// answers are what the process remembers of AWS by a flaw.
 	answers map[string]answer
 	// dead is true from the moment of a crash: no call of the process reaches anything.
 	dead bool
-	// sweep and poll are when AWS is swept next, and when Secrets are polled.
-	sweep, poll time.Time
+}
+
+// processConfig is how a process reaches AWS.
+type processConfig struct {
+	aws   awssdk.Config
+	clock *simclock.Clock
+}
+
+// sessions returns the sessions of a process.
+func (c processConfig) sessions(options ...aws.Option) *aws.Sessions {
+	return aws.NewSessions(c.aws, append([]aws.Option{aws.WithClock(c.clock), aws.WithBackoff(time.Nanosecond)}, options...)...)
 }
 
 // startProcess starts a process whose cache holds what the API server had after the write with the
@@ -74,30 +74,12 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 	cached := informers.NewClient(p.cache, live)
 	p.manager = &stillManager{client: cached, live: live, cached: p.cache, clock: w.clock, recorder: recorder{w}}
 
-	sessions := aws.NewSessions(awssdk.Config{
+	config := processConfig{clock: w.clock, aws: awssdk.Config{
 		Region: region, HTTPClient: &transport{sim: w.sim, gate: gate, seen: w.answered},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIASLIPWAY0"+account, "secret", ""),
-	}, aws.WithClock(w.clock), aws.WithBackoff(time.Nanosecond))
-	principals := &identity.Resolver{Reader: cached, Secrets: live, SecretNamespace: identity.DefaultSecretNamespace}
-	p.registry = clouds.NewRegistry(sessions, principals, w.clock, observe.DefaultIntervals)
-	p.secrets = &secretWatch{reader: live, wanted: map[types.NamespacedName]types.NamespacedName{}, known: map[types.NamespacedName]string{}}
-	p.sweep, p.poll = w.clock.Now().Add(observe.DefaultIntervals.Motion), w.clock.Now().Add(secretwatch.DefaultInterval)
-	if w.flaw.NoSweeps {
-		p.sweep = w.clock.Now().Add(never)
-	}
-	if w.flaw.NoSecrets {
-		p.poll = w.clock.Now().Add(never)
-	}
-
-	configs := launchconfig.New(launchconfig.Options{
-		Client: cached, Live: live, Watches: p.secrets, Clouds: p.registry, Report: report.Reporter{Recorder: recorder{w}}, Clock: w.clock,
-	})
-	settings := watches.Settings{Clock: w.clock, Concurrency: 1}
-	err := configs.Register(p.manager, settings, p.secrets, networks())
-	for _, o := range w.observers {
-		err = errors.Join(err, o.kind.register(p, o, gate, settings))
-	}
-	if err != nil {
+	}}
+	var err error
+	if p.chores, err = w.scene.start(p, gate, config); err != nil {
 		return nil, fmt.Errorf("starting a process: %w", err)
 	}
 	return p, p.manager.start(p.ctx) //nolint:contextcheck // watches live as long as the process
@@ -136,6 +118,7 @@ func (p *process) ready() []work {
 // reconcile runs one pass and does with its result what controller-runtime does.
 func (p *process) reconcile(one work) error {
 	one.controller.queue.take(one.request)
+	p.world.scene.passes(true)
 	result, err := p.world.flaw.result(one.controller.Reconcile(p.ctx, one.request))
 	if p.dead {
 		return nil
@@ -161,10 +144,7 @@ func (p *process) reconcile(one work) error {
 
 // next returns when the process has something to do by itself.
 func (p *process) next() time.Time {
-	soonest := p.nextSweep()
-	if p.poll.Before(soonest) {
-		soonest = p.poll
-	}
+	soonest := p.chores.next()
 	for _, controller := range p.manager.controllers {
 		if at, any := controller.queue.next(); any && at.Before(soonest) {
 			soonest = at
@@ -173,58 +153,18 @@ func (p *process) next() time.Time {
 	return soonest
 }
 
-// nextSweep returns when AWS is swept next with something to describe. A sweep with nothing to
-// describe changes nothing.
-func (p *process) nextSweep() time.Time {
-	if p.cloud == nil {
-		return p.sweep
-	}
-	if p.sawAll() {
-		return p.swept.Add(sweepAnyway)
-	}
-	due := p.cloud.SeenTemplates.Due()
-	for _, o := range p.world.observers {
-		if groups := o.kind.groups(p.cloud).Due(); groups.Before(due) {
-			due = groups
-		}
-	}
-	if due.Before(p.sweep) {
-		return p.sweep
-	}
-	return due
-}
-
 // sweepAnyway is the time after a sweep when AWS is swept again though nothing is known to have
 // changed in it.
 const sweepAnyway = 5 * time.Minute
 
-// sawAll reports whether the last sweep saw AWS as it still is, so that another one would change
+// saw reports whether a sweep at a time saw AWS as it still is, so that another one would change
 // nothing. While faults happen, it might fail.
-func (p *process) sawAll() bool {
+func (p *process) saw(swept time.Time) bool {
 	w, lag := p.world, p.world.sim.Behavior().ReadLag
-	if w.verdict.faultless.IsZero() || w.clock.Since(p.swept) >= sweepAnyway {
+	if w.verdict.faultless.IsZero() || w.clock.Since(swept) >= sweepAnyway {
 		return false
 	}
-	return p.swept.After(p.changed.Add(lag)) && p.swept.After(w.lastWrite.Add(lag))
-}
-
-// tick sweeps AWS and polls Secrets if it is time to.
-func (p *process) tick() {
-	now := p.world.clock.Now()
-	if !now.Before(p.sweep) && !p.sawAll() {
-		p.sweep, p.swept = now.Add(observe.DefaultIntervals.Motion), now
-		if cloud, err := p.registry.For(p.ctx, aws.Identity{}, namespace, region); err == nil {
-			p.cloud = cloud
-			cloud.SeenTemplates.Tick(p.ctx)
-			for _, o := range p.world.observers {
-				o.kind.groups(cloud).Tick(p.ctx)
-			}
-		}
-	}
-	if !p.dead && !now.Before(p.poll) {
-		p.poll = now.Add(secretwatch.DefaultInterval)
-		p.secrets.look(p.ctx)
-	}
+	return swept.After(p.changed.Add(lag)) && swept.After(w.lastWrite.Add(lag))
 }
 
 // secretWatch does what package secretwatch does, when the event loop says so.

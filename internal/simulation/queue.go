@@ -87,7 +87,8 @@ func (q *queue) AddAfter(request reconcile.Request, after time.Duration) {
 
 // AddRateLimited implements workqueue.TypedRateLimitingInterface.
 func (q *queue) AddRateLimited(request reconcile.Request) {
-	q.AddAfter(request, q.limiter.When(request))
+	// The limiter counts on the real clock, on which a retry waits for a random part of a nanosecond.
+	q.AddAfter(request, q.limiter.When(request).Round(time.Millisecond))
 }
 
 // Forget implements workqueue.TypedRateLimitingInterface.

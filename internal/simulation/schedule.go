@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,8 +14,6 @@ import (
 )
 
 const (
-	// steps bounds the number of events in the first phase of a schedule.
-	steps = 160
 	// rest is for how long nothing must have been written before the second phase looks whether
 	// everything is as it must be, patience how long that may take, and quiet for how long nothing
 	// may be written afterwards. Launch configs are checked every eight minutes, and may then say
@@ -31,7 +30,7 @@ type Options struct {
 	// Kinds are what the API server serves.
 	Kinds *apiserver.Kinds
 	Seed  uint64
-	// Kind is the kind of the pool that the schedule is about; SelfManaged if empty.
+	// Kind is the kind of the object that the schedule is about; SelfManaged if empty.
 	Kind string
 	// Skip are the steps of the first phase that are left out.
 	Skip map[int]bool
@@ -75,7 +74,8 @@ func Run(ctx context.Context, options Options) (Result, error) {
 func (w *World) run(ctx context.Context, options Options) (int, error) {
 	w.faults = drawFaults(w.chance)
 	w.trace.event("faults %+v", w.faults)
-	count := steps/4 + w.chance.IntN(steps*3/4)
+	most := w.scene.length()
+	count := most/4 + w.chance.IntN(most*3/4)
 	for number := range count {
 		w.chance = newChance(options.Seed, number+1)
 		if options.Skip[number] {
@@ -86,7 +86,9 @@ func (w *World) run(ctx context.Context, options Options) (int, error) {
 		}
 	}
 	w.faults, w.verdict.faultless = Faults{}, w.clock.Now()
-	w.calmEKS()
+	if err := w.scene.calm(ctx); err != nil {
+		return count, err
+	}
 	w.trace.event("faults stop")
 	if err := w.settle(ctx); err != nil || w.verdict.violation != nil {
 		return count, err
@@ -95,7 +97,7 @@ func (w *World) run(ctx context.Context, options Options) (int, error) {
 	if err := w.quiet(ctx); err != nil {
 		return count, err
 	}
-	w.foreignUnchanged(ctx)
+	w.scene.foreignUnchanged(ctx)
 	return count, nil
 }
 
@@ -106,6 +108,10 @@ func (w *World) step(ctx context.Context) error {
 		return w.restart(ctx)
 	}
 	pending, ready, garbage := w.pending(), w.process.ready(), w.server.Garbage()
+	moves, err := w.scene.moves(ctx)
+	if err != nil {
+		return err
+	}
 	type option struct {
 		weight int
 		do     func() error
@@ -125,6 +131,9 @@ func (w *World) step(ctx context.Context) error {
 	}
 	if len(garbage) > 0 {
 		options = append(options, option{2, func() error { return w.collect(pick(w.chance, garbage...)) }})
+	}
+	if len(moves) > 0 {
+		options = append(options, option{4, func() error { return w.move(ctx, pick(w.chance, moves...)) }})
 	}
 	total := 0
 	for _, one := range options {
@@ -179,6 +188,16 @@ func (w *World) deliver(name string, report func(string, ...any)) error {
 		return err
 	}
 	report("deliver %s of %s %s at %s", event.Type, name, event.Object.GetName(), event.Object.GetResourceVersion())
+	w.scene.passes(false)
+	return nil
+}
+
+// move has another component of the cluster do something.
+func (w *World) move(ctx context.Context, one move) error {
+	w.trace.event("%s", one.what)
+	if err := one.do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", one.what, err)
+	}
 	return nil
 }
 
@@ -198,6 +217,10 @@ func (w *World) collect(object *apiserver.Object) error {
 // flush does all that can be done without that time passes.
 func (w *World) flush(ctx context.Context) error {
 	for passes := 0; w.verdict.violation == nil; {
+		moves, err := w.scene.moves(ctx)
+		if err != nil {
+			return err
+		}
 		switch pending, ready, garbage := w.pending(), w.process.ready(), w.server.Garbage(); {
 		case w.process.dead:
 			w.trace.event("a new process starts")
@@ -210,6 +233,10 @@ func (w *World) flush(ctx context.Context) error {
 			}
 		case len(garbage) > 0:
 			if err := w.collect(garbage[0]); err != nil {
+				return err
+			}
+		case len(moves) > 0:
+			if err := w.move(ctx, moves[0]); err != nil {
 				return err
 			}
 		case len(ready) > 0:
@@ -231,7 +258,7 @@ func (w *World) settle(ctx context.Context) error {
 	w.lastWrite = w.clock.Now()
 	patience := cmp.Or(w.patience, patience)
 	deadline := w.clock.Now().Add(patience)
-	look := w.whenChanged(w.unsettled)
+	look := w.whenChanged(w.scene.unsettled)
 	for {
 		if err := w.flush(ctx); err != nil || w.verdict.violation != nil {
 			return err
@@ -242,7 +269,7 @@ func (w *World) settle(ctx context.Context) error {
 				return nil
 			}
 			if w.clock.Now().After(deadline) {
-				w.verdict.violate(ReachesSpec, "%s after the last fault: %w", patience, err)
+				w.verdict.violate(unmet(err), "%s after the last fault: %w", patience, err)
 				return nil
 			}
 		}
@@ -252,6 +279,14 @@ func (w *World) settle(ctx context.Context) error {
 		}
 		w.advance(w.next())
 	}
+}
+
+// unmet returns the invariant that a world violates which is not as it must be.
+func unmet(err error) string {
+	if own := (*ViolationError)(nil); errors.As(err, &own) {
+		return own.Invariant
+	}
+	return ReachesSpec
 }
 
 // lookAnyway is the interval at which the world is checked again though nothing is known to have

@@ -89,7 +89,7 @@ func createSelfManaged(ctx context.Context, w *World, o *observer) error {
 }
 
 // registerSelfManaged adds the controller of AWSMachinePools to a process.
-func registerSelfManaged(p *process, o *observer, gate *gate, settings watches.Settings) error {
+func registerSelfManaged(p *poolProcess, o *observer, gate *gate, settings watches.Settings) error {
 	pools := machinepool.New(&machinepool.Kind{
 		Client: p.manager.client, Live: p.manager.live, Clouds: p.registry, Workloads: workloads{cluster: o.workload, observer: o, gate: gate}, Clock: o.clock,
 		Settings: machinepool.Settings{SettleWindow: settleWindow},

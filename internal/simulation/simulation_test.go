@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/slipway-project/slipway/internal/apitest"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/simulation"
@@ -26,17 +28,27 @@ var (
 	firstFlag = flag.Uint64("first", 1, "the seed of the first schedule")
 )
 
-var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
-	scheme, err := manager.NewScheme()
+// kinds and provisionerKinds are what the API servers serve that the controllers of pools and of
+// Provisioners run against.
+var (
+	kinds            = sync.OnceValues(func() (*apiserver.Kinds, error) { return servedKinds(manager.NewScheme, "../../config/crd") })
+	provisionerKinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
+		return servedKinds(manager.NewProvisionerScheme, "../../config/provisioner/crd")
+	})
+)
+
+// servedKinds returns the kinds of a scheme, with the definitions in a directory.
+func servedKinds(newScheme func() (*runtime.Scheme, error), directory string) (*apiserver.Kinds, error) {
+	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := apitest.Load(os.DirFS("../../config/crd"), "bases")
+	definitions, err := apitest.Load(os.DirFS(directory), "bases")
 	if err != nil {
 		return nil, err
 	}
 	return apiserver.NewKinds(scheme, definitions), nil
-})
+}
 
 // TestMain has garbage collected rarely: a schedule produces much of it, and needs little memory.
 func TestMain(m *testing.M) {
@@ -47,7 +59,11 @@ func TestMain(m *testing.M) {
 // run runs the schedule of a seed.
 func run(t *testing.T, options simulation.Options) (result simulation.Result) {
 	t.Helper()
-	all, err := kinds()
+	read := kinds
+	if options.Kind == simulation.Provisioners {
+		read = provisionerKinds
+	}
+	all, err := read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +100,9 @@ func TestSimulation(t *testing.T) { simulate(t, simulation.SelfManaged, schedule
 // TestManagedPools holds that every invariant holds in every schedule of AWSManagedMachinePools, some
 // of which have an AWSMachinePool as well.
 func TestManagedPools(t *testing.T) { simulate(t, simulation.Managed, schedules(t)*2/5) }
+
+// TestProvisioners holds that every invariant holds in every schedule of Provisioners.
+func TestProvisioners(t *testing.T) { simulate(t, simulation.Provisioners, schedules(t)*2/5) }
 
 // simulate runs so many schedules of a kind of pools.
 func simulate(t *testing.T, kind string, count int) {
@@ -172,7 +191,7 @@ func TestMinimize(t *testing.T) {
 // TestSameSeedSameTrace holds that the same seed gives the same schedule.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{simulation.SelfManaged, simulation.Managed} {
+	for _, kind := range []string{simulation.SelfManaged, simulation.Managed, simulation.Provisioners} {
 		for seed := range uint64(5) {
 			options := simulation.Options{Kind: kind, Seed: seed}
 			if first, second := run(t, options), run(t, options); first.Hash != second.Hash {

@@ -58,7 +58,7 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 			last := calls[len(calls)-1]
 			t.sim.ClearCalls()
 			if completed != "" && last.Status < 300 {
-				t.gate.world.released(completed)
+				t.gate.world.scene.released(completed)
 			}
 			t.seen(action, last.Status, last.Code)
 		}

@@ -23,13 +23,9 @@ import (
 // trace, and is empty if there was nothing to do.
 type deed func(ctx context.Context, w *World, o *observer) (string, error)
 
-// act has the schedule choose a pool, and a deed.
+// act has the scene's user or operator do something.
 func (w *World) act(ctx context.Context, report func(format string, values ...any)) error {
-	o := w.observers[0]
-	if len(w.observers) > 1 {
-		o = pick(w.chance, w.observers...)
-	}
-	what, err := pick(w.chance, o.kind.deeds...)(ctx, w, o)
+	what, err := w.scene.act(ctx)
 	if what != "" {
 		report("%s", what)
 	}

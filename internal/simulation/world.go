@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
@@ -61,9 +62,9 @@ type World struct {
 	user   client.Client
 	person *person
 
-	// verdict and observers hold what happens to the pools against the invariants.
-	verdict   *verdict
-	observers []*observer
+	// verdict holds what happens against the invariants, and scene is what the schedule is about.
+	verdict *verdict
+	scene   scene
 
 	process *process
 	// prepared is the number of the last write before the first process started.
@@ -84,8 +85,7 @@ type person struct {
 	iam    *iam.Client
 }
 
-// newWorld returns a world with a pool, what it belongs to, perhaps foreign resources that have the
-// names which the pool's would get, and a process that has just started.
+// newWorld returns a world with what the schedule is about, and a process that has just started.
 func newWorld(ctx context.Context, options Options) (*World, error) {
 	seed := options.Seed
 	w := &World{kinds: options.Kinds, clock: simclock.New(begin, 0), chance: newChance(seed, 0), flaw: options.Flaw, patience: options.Patience}
@@ -93,7 +93,11 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 	w.verdict = &verdict{clock: w.clock, trace: w.trace}
 	w.server = apiserver.New(options.Kinds, w.clock, seed)
 	w.user = w.server.Client()
-	w.sim = awssim.New(awssim.Options{Clock: w.clock, Seed: seed, Behavior: awssim.Behavior{
+	var start *world.World
+	if options.Kind == Provisioners {
+		start = smallWorld()
+	}
+	w.sim = awssim.New(awssim.Options{Clock: w.clock, Seed: seed, World: start, Behavior: awssim.Behavior{
 		InstanceTimes: awssim.InstanceTimes{Pending: 10 * time.Second, Boot: 5 * time.Second, ShuttingDown: 10 * time.Second},
 		ForgetTokens:  w.chance.happens(0.5),
 		ReadLag:       pick(w.chance, 0, 0, time.Second, 4*time.Second),
@@ -103,68 +107,16 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 		Credentials: credentials.NewStaticCredentialsProvider("AKIAPERSON00"+account, "secret", ""),
 	}
 	w.person = &person{ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config), eks: eks.NewFromConfig(config), iam: iam.NewFromConfig(config)}
-	for _, kind := range w.kindsOf(options.Kind) {
-		w.observe(kind)
-	}
-	w.server.OnChange(func(change apiserver.Change) {
-		for _, o := range w.observers {
-			o.objectChanged(change)
-		}
-	})
-	if options.Kind == Managed {
-		if err := w.startEKS(); err != nil {
-			return nil, err
-		}
-	}
-	for _, o := range w.observers {
-		if w.chance.happens(0.5) {
-			if err := o.createForeign(ctx, w); err != nil {
-				return nil, err
-			}
-		}
-		if err := o.kind.create(ctx, w, o); err != nil {
-			return nil, err
-		}
+	w.scene = newScene(w, options.Kind)
+	w.server.OnChange(w.scene.changed)
+	if err := w.scene.prepare(ctx); err != nil {
+		return nil, err
 	}
 	w.sim.ClearCalls()
 	w.prepared = w.server.Version()
 	process, err := startProcess(ctx, w, w.prepared)
 	w.process = process
 	return w, err
-}
-
-// createForeign creates resources of another owner, and notes how they are.
-func (o *observer) createForeign(ctx context.Context, w *World) (err error) {
-	if err := o.kind.createForeign(ctx, w, o); err != nil {
-		return err
-	}
-	w.clock.Step(instanceStart)
-	o.facts.foreign, err = o.kind.describeForeign(ctx, w, o)
-	return err
-}
-
-// kindsOf returns the kinds of the pools of a schedule.
-func (w *World) kindsOf(kind string) []*poolKind {
-	switch {
-	case kind != Managed:
-		return []*poolKind{&selfManaged}
-	case w.chance.happens(0.2):
-		return []*poolKind{&managed, &selfManaged}
-	}
-	return []*poolKind{&managed}
-}
-
-// observe has a pool of a kind observed, which is created later.
-func (w *World) observe(kind *poolKind) {
-	o := &observer{verdict: w.verdict, kind: kind, server: w.server, user: w.user, facts: newFacts(w.clock), poolNames: managedNames}
-	if kind == &selfManaged {
-		o.poolNames = selfManagedNames
-		o.workload = newWorkloadCluster(w.clock, 3, pick(w.chance, 1, 1, 1, 0), pick(w.chance, 0, 10*time.Minute, 10*time.Minute, 40*time.Minute))
-		o.joinAfter = pick(w.chance, 5*time.Second, 30*time.Second)
-	}
-	o.aws = holdings{w.sim.Region(account, region), o.owner()}
-	w.observers = append(w.observers, o)
-	w.sim.OnChange(o.instanceChanged)
 }
 
 // close stops everything that belongs to the world.
@@ -246,7 +198,7 @@ func (w *World) restart(ctx context.Context) error {
 // advance lets time pass, and has the process do what it does by itself.
 func (w *World) advance(to time.Time) {
 	w.clock.Step(to.Sub(w.clock.Now()))
-	w.process.tick()
+	w.process.chores.do()
 }
 
 // next returns when something happens by itself.
@@ -258,14 +210,13 @@ func (w *World) next() time.Time {
 	return soonest
 }
 
-// show adds the pool and its launch configs to the trace, as they are.
+// show adds the objects that the schedule is about to the trace, as they are.
 func (w *World) show(ctx context.Context) {
-	pools, managed, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
-	if err := errors.Join(w.user.List(ctx, pools), w.user.List(ctx, managed), w.user.List(ctx, configs)); err != nil {
-		w.trace.detail("listing objects: %v", err)
-		return
-	}
-	for _, list := range []any{pools.Items, managed.Items, configs.Items} {
+	for _, list := range w.scene.shown() {
+		if err := w.user.List(ctx, list); err != nil {
+			w.trace.detail("listing objects: %v", err)
+			return
+		}
 		text, err := yaml.Marshal(list)
 		w.trace.line(string(text))
 		if err != nil {

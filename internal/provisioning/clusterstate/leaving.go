@@ -79,3 +79,22 @@ func (c *Cluster) Promise(pod types.UID) (string, bool) {
 	name, promised := c.Promised[pod]
 	return name, promised && c.takes(name)
 }
+
+// Renamed returns the promises of places on Nodes that are known to be a ProvisionedNode's, under the
+// name of the ProvisionedNode. When they were made, the cache did not show yet whose the Node is.
+func (c *Cluster) Renamed(promised map[types.UID]string) map[types.UID]string {
+	launched := c.byInstance()
+	names := map[string]string{}
+	for i := range c.Nodes {
+		if provisioned := launched[InstanceOf(c.Nodes[i].Spec.ProviderID)]; provisioned != nil {
+			names[c.Nodes[i].Name] = provisioned.Name
+		}
+	}
+	renamed := map[types.UID]string{}
+	for uid, name := range promised {
+		if now, is := names[name]; is {
+			renamed[uid] = now
+		}
+	}
+	return renamed
+}

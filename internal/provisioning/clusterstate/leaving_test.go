@@ -3,6 +3,7 @@ package clusterstate_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,6 +92,30 @@ func TestPodsOfLeavingNodes(t *testing.T) {
 				if leaves := clusterstate.Leaves(&cluster.Provisioned[0]); node.Name == "node-1" && node.Closed != leaves {
 					t.Errorf("it is closed: %v", node.Closed)
 				}
+			}
+		})
+	}
+}
+
+// TestRenamed holds that a promise of a place on a Node becomes one of its ProvisionedNode, once it is
+// known whose the Node is.
+func TestRenamed(t *testing.T) {
+	t.Parallel()
+	promised := map[types.UID]string{"p": "node-1", "q": "other", "r": "n"}
+	for _, row := range []struct {
+		reason string
+		nodes  []provisioningv1.ProvisionedNode
+		want   map[types.UID]string
+	}{
+		{"the Node is a ProvisionedNode's", []provisioningv1.ProvisionedNode{provisioned("n", launched)}, map[types.UID]string{"p": "n"}},
+		{"the instance is not known yet", []provisioningv1.ProvisionedNode{provisioned("n")}, map[types.UID]string{}},
+		{"the Node is of others", nil, map[types.UID]string{}},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			cluster := clusterstate.Cluster{Provisioned: row.nodes, Nodes: []corev1.Node{member(corev1.ConditionTrue)}}
+			if diff := cmp.Diff(row.want, cluster.Renamed(promised)); diff != "" {
+				t.Errorf("promises are renamed (-want +got):\n%s", diff)
 			}
 		})
 	}

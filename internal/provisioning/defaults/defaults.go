@@ -372,12 +372,19 @@ spec:
 	return rendered.Bytes, err
 }
 
-// Delete deletes the default launch templates of a provisioner that is going.
-func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Provisioner) error {
+// Delete deletes the default launch templates of a provisioner that is going. It reports whether EC2
+// shows all of those that this process or status knows: one that was just created may not be shown
+// yet.
+func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Provisioner) (shown bool, err error) {
+	shown = true
 	for _, variant := range variants.All {
 		found, err := t.Templates.Describe(ctx, names(provisioner, variant, t.ClusterUID))
 		if err != nil {
-			return err
+			return false, err
+		}
+		ids := map[string]bool{}
+		for _, template := range found {
+			ids[template.ID] = true
 		}
 		t.setAside(provisioner, variant, found)
 		for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -385,14 +392,29 @@ func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Prov
 				continue
 			}
 			if err := t.Templates.Delete(ctx, owner(provisioner, variant), found[name]); err != nil {
-				return err
+				return false, err
 			}
 		}
-		t.mu.Lock()
-		delete(t.known, provisioner.Name+"/"+variant)
-		t.mu.Unlock()
+		shown = t.dropped(provisioner, variant, ids) && shown
 	}
-	return nil
+	return shown, nil
+}
+
+// dropped forgets the template of a variant, and reports whether EC2 shows it, if it is known. One that
+// EC2 does not show yet is not forgotten.
+func (t *Templates) dropped(provisioner *provisioningv1.Provisioner, variant string, shown map[string]bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := provisioner.Name + "/" + variant
+	known := t.known[key].ID
+	if known == "" {
+		known = recordedIn(provisioner, variant).ID
+	}
+	if known != "" && !shown[known] {
+		return false
+	}
+	delete(t.known, key)
+	return true
 }
 
 func ec2Architecture(label string) string {

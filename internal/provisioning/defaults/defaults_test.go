@@ -94,7 +94,7 @@ func TestRecreatedProvisioner(t *testing.T) {
 	r := newRig(t)
 	first := provisioner("1")
 	before := r.ensure(r.build(), first)
-	if err := r.build().Delete(t.Context(), first); err != nil {
+	if _, err := r.build().Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	after := r.ensure(r.build(), provisioner("2"))
@@ -251,7 +251,7 @@ func TestImagesHaveDrivers(t *testing.T) {
 		}
 		seen[made.ID] = variant
 	}
-	if err := templates.Delete(t.Context(), subject); err != nil {
+	if _, err := templates.Delete(t.Context(), subject); err != nil {
 		t.Fatal(err)
 	}
 	all, err := r.ec2.DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{})

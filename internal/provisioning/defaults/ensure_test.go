@@ -231,7 +231,7 @@ func TestClustersOfOneName(t *testing.T) {
 	if again := r.ensure(of("one"), provisioner("1")); again.ID != one.ID || again.Version != one.Version {
 		t.Errorf("the first has %+v then, and had %+v", again, one)
 	}
-	if err := of("other").Delete(t.Context(), provisioner("2")); err != nil {
+	if _, err := of("other").Delete(t.Context(), provisioner("2")); err != nil {
 		t.Fatal(err)
 	}
 	if left := slices.Collect(maps.Keys(r.templates())); !slices.Equal(left, []string{one.Name}) {
@@ -545,5 +545,25 @@ func TestMinor(t *testing.T) {
 		if got := minor(version); got != want {
 			t.Errorf("of %q it is %q, want %q", version, got, want)
 		}
+	}
+}
+
+// TestDeletionOfNewTemplate holds that a template is not forgotten which EC2 does not show yet when
+// its provisioner goes.
+func TestDeletionOfNewTemplate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+	templates := r.build()
+	r.ensure(templates, provisioner("1"))
+	if shown, err := templates.Delete(t.Context(), provisioner("1")); err != nil || shown {
+		t.Errorf("a template that EC2 does not show counts as deleted: %v", err)
+	}
+	r.sim.Clock().Step(5 * time.Second)
+	if shown, err := templates.Delete(t.Context(), provisioner("1")); err != nil || !shown {
+		t.Errorf("EC2 does not show the template: %v", err)
+	}
+	if left := r.sim.Region("123456789012", "us-east-1").LaunchTemplates(); len(left) > 0 {
+		t.Errorf("%d templates are left", len(left))
 	}
 }

@@ -35,8 +35,14 @@ func (l launchInstances) do(ctx context.Context, a actor) ([]reconcile.Event, er
 func (a actor) call(ctx context.Context) (answer, error) {
 	spec, siblings := &a.Object.Spec, a.Seen.Siblings.Value
 	request := launcher.Request(spec)
-	if err := a.reduce(ctx, &request, len(siblings)); err != nil {
+	sent, err := a.reduce(ctx, &request, len(siblings))
+	if err != nil {
 		return answer{}, err
+	}
+	if len(sent) > 0 {
+		made := share(slices.DeleteFunc(sent, fleet.Instance.Ends), siblings)
+		made.why = "an earlier call launched instances for other nodes of the launch alone"
+		return made, nil
 	}
 	launched, err := a.Fleets.Launch(ctx, request)
 	if err != nil {
@@ -116,18 +122,20 @@ const instanceLimit = "InstanceLimitExceeded"
 
 // reduce shrinks a launch whose writer crashed before all of its nodes were written, unless it was
 // sent already. It launches only for the nodes that exist, and under another name, because EC2
-// treats calls of one name as one.
-func (a actor) reduce(ctx context.Context, request *fleet.Request, written int) error {
+// treats calls of one name as one. If it was sent, it returns the instances: whether that call was
+// shrunk is not known, and the other one would launch more.
+func (a actor) reduce(ctx context.Context, request *fleet.Request, written int) (sent []fleet.Instance, err error) {
 	if written >= int(request.Nodes) {
-		return nil
+		return nil, nil
 	}
 	made, err := a.ofLaunch(ctx, a.Object)
+	slices.SortFunc(made, func(a, b fleet.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	if err != nil || len(made) > 0 {
-		return err
+		return made, err
 	}
 	// #nosec G115 -- fewer than Nodes, which is one
 	request.Name, request.Nodes = fmt.Sprintf("%s-%d", request.Name, written), int32(written)
-	return nil
+	return nil, nil
 }
 
 // ofLaunch returns the instances of the node's launch, without instances of another cluster that

@@ -60,33 +60,22 @@ func (c *Collector) Start(ctx context.Context) error {
 // instances of a launch that waits for its answer alone.
 func (c *Collector) Collect(ctx context.Context) error {
 	var nodes provisioningv1.ProvisionedNodeList
-	var provisioners provisioningv1.ProvisionerList
-	for _, list := range []client.ObjectList{&nodes, &provisioners} {
-		if err := c.Client.List(ctx, list); err != nil {
-			return fmt.Errorf("listing %T: %w", list, err)
-		}
+	if err := c.Client.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("listing %T: %w", &nodes, err)
 	}
-	clusters := map[string]bool{}
-	for i := range provisioners.Items {
-		clusters[provisioners.Items[i].Spec.Cluster.Name] = true
-	}
-	for i := range nodes.Items {
-		clusters[nodes.Items[i].Spec.Cluster] = true
+	// By the mark alone: what nothing claims may be left when no Provisioner is.
+	instances, err := c.Fleets.MarkedFor(ctx, c.ClusterUID)
+	if err != nil {
+		return err
 	}
 	unknown := map[string]bool{}
-	for cluster := range clusters {
-		instances, err := c.Fleets.OfCluster(ctx, cluster)
-		if err != nil {
-			return err
+	for _, instance := range unclaimed(instances, nodes.Items, c.ClusterUID) {
+		unknown[instance.ID] = true
+		if !c.suspects[instance.ID] {
+			continue
 		}
-		for _, instance := range unclaimed(instances, nodes.Items, c.ClusterUID) {
-			unknown[instance.ID] = true
-			if !c.suspects[instance.ID] {
-				continue
-			}
-			if err := c.terminate(ctx, instance); err != nil {
-				return err
-			}
+		if err := c.terminate(ctx, instance); err != nil {
+			return err
 		}
 	}
 	c.suspects = unknown

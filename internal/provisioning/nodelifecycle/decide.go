@@ -20,7 +20,7 @@ import (
 func Decide(in input) reconcile.Plan {
 	var plan reconcile.Plan
 	concerns := []func(input, *reconcile.Plan) bool{
-		ensureLaunched, checkInstance, nameMember, ensureRegistered, awaitInitialized, repair, live,
+		ensureLaunched, checkInstance, nameMember, ensureRecorded, ensureRegistered, awaitInitialized, repair, live,
 	}
 	if in.Object.DeletionTimestamp != nil {
 		reconciling.False(in.Object, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, "")
@@ -93,6 +93,16 @@ func nameMember(in input, _ *reconcile.Plan) bool {
 		in.Object.Status.NodeName = in.Seen.Member.Name
 	}
 	return true
+}
+
+// ensureRecorded ends a pass that has learned of the instance and finds its Node there already. The
+// instance is written down first: without it, a node that is deleted is not drained.
+func ensureRecorded(in input, plan *reconcile.Plan) bool {
+	if in.Seen.Answer == nil || in.Seen.Member == nil {
+		return true
+	}
+	plan.LookAgain(lookAtLaunch) // the event of the status brings the next pass sooner
+	return false
 }
 
 // sinceLaunch returns the time since the instance was launched, zero if it was not.

@@ -141,7 +141,7 @@ func terminateUnrecorded(in input, plan *reconcile.Plan) bool {
 		return tryAgain(plan, failed)
 	}
 	isMine := func(instance fleet.Instance) bool { return instance.ID == mine }
-	if answered && !slices.ContainsFunc(in.Seen.OfLaunch.Value, isMine) && recentlyAsked(in) {
+	if !slices.ContainsFunc(in.Seen.OfLaunch.Value, isMine) && mayAppear(in) {
 		plan.LookAgain(lookAtLaunch) // EC2 does not show it yet
 		return false
 	}
@@ -161,10 +161,15 @@ func awaited(nodes []provisioningv1.ProvisionedNode, except string) bool {
 	})
 }
 
-// recentlyAsked reports whether EC2 may not show yet what it launched for the node.
-func recentlyAsked(in input) bool {
-	asked := in.Object.Status.RequestTime
-	return asked != nil && in.Now.Sub(asked.Time) < launchTimeout
+// mayAppear reports whether EC2 may not show yet what it launched for the node. A process that has the
+// answer knows when it was launched. Another one has not sent the call since the node is being
+// deleted, and an earlier process may have sent it until then: status shows neither, because it is
+// written after the call, and not at all if the node was deleted meanwhile.
+func mayAppear(in input) bool {
+	if in.Seen.Answer != nil {
+		return in.Now.Sub(in.Seen.Answer.at) < launchTimeout
+	}
+	return !ofOtherCluster(in) && len(in.Seen.OfLaunch.Value) == 0 && in.Now.Sub(in.Object.DeletionTimestamp.Time) < visibility
 }
 
 // recorded reports whether an instance is a node's.

@@ -233,8 +233,14 @@ func TestDecideDeletion(t *testing.T) {
 // recorded.
 func TestDecideUnrecorded(t *testing.T) {
 	t.Parallel()
-	mine := func(in *input) {
-		in.Seen.Answer = &answer{instances: map[string]fleet.Instance{"node": running("i-1")}}
+	answeredAgo := func(before time.Duration) edit {
+		return func(in *input) {
+			in.Seen.Answer = &answer{instances: map[string]fleet.Instance{"node": running("i-1")}, at: noon.Add(-before)}
+		}
+	}
+	mine := answeredAgo(time.Minute)
+	deletedAgo := func(before time.Duration) edit {
+		return func(in *input) { in.Object.DeletionTimestamp = ago(before) }
 	}
 	shown := func(instances ...fleet.Instance) edit {
 		return func(in *input) { in.Seen.OfLaunch = is(instances) }
@@ -255,8 +261,11 @@ func TestDecideUnrecorded(t *testing.T) {
 			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "the instances of the launch are asked for", given: given(), want: "observe instances of the launch"},
 		{reason: "EC2 holds the description back", given: given(func(in *input) { in.Seen.OfLaunch = unanswered[[]fleet.Instance](errHeldBack) }), want: "again in 7s"},
-		{reason: "its instance is not shown yet", given: given(mine, shown(), askedAgo(time.Minute)), want: "again in 5s"},
-		{reason: "its instance was never shown", given: given(mine, shown(), askedAgo(time.Hour)),
+		{reason: "its instance is not shown yet", given: given(mine, shown()), want: "again in 5s"},
+		{reason: "its instance was never shown", given: given(answeredAgo(time.Hour), shown()),
+			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
+		{reason: "a restarted controller waits for what may have been launched", given: given(deletedAgo(time.Minute), shown()), want: "again in 5s"},
+		{reason: "a restarted controller has waited for long enough", given: given(deletedAgo(2*time.Minute), shown()),
 			want: "remove the finalizer, because ProvisionedNode node has no resources left"},
 		{reason: "its own instance is terminated, and no sibling's", given: given(mine, shown(running("i-1"), running("i-2"))),
 			want: "terminate instance i-1, because ProvisionedNode node is being deleted, and no other node of its launch has the instance"},

@@ -32,7 +32,7 @@ func ensureLaunched(in input, plan *reconcile.Plan) bool {
 	if node.Status.InstanceID != "" {
 		return true
 	}
-	if from := node.Spec.Launch.ClusterUID; from != "" && from != in.Seen.Settings.ClusterUID {
+	if from := node.Spec.Launch.ClusterUID; ofOtherCluster(in) {
 		reconciling.False(node, provisioningv1.LaunchedCondition, provisioningv1.OtherClusterReason,
 			fmt.Sprintf("the ProvisionedNode was created in another cluster: its spec.launch.clusterUID is %s, "+
 				"but the UID of this cluster is %s. Slipway launches nothing for it. Delete it", from, in.Seen.Settings.ClusterUID))
@@ -65,6 +65,13 @@ func ensureLaunched(in input, plan *reconcile.Plan) bool {
 		return notLaunched(in, plan)
 	}
 	return takeInstance(in, plan, instance)
+}
+
+// ofOtherCluster reports whether the node was written in another cluster. It is not launched in this
+// one.
+func ofOtherCluster(in input) bool {
+	from := in.Object.Spec.Launch.ClusterUID
+	return from != "" && from != in.Seen.Settings.ClusterUID
 }
 
 // gathered reports whether the nodes of the launch are written down, or were waited for long enough.

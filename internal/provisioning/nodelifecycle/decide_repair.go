@@ -139,7 +139,9 @@ func drainLimit(provisioner *provisioningv1.Provisioner) time.Duration {
 // being deleted, and nodes that are not initialized yet, are together fewer than a fifth of the
 // zone's nodes, or there are none of them. Nodes that are deleted for another reason do not count
 // as the zone's any longer. So the replacements of the nodes that failed first must start before
-// more are deleted: where no node can start, only a fifth is lost.
+// more are deleted: where no node can start, only a fifth is lost. A node that was never initialized
+// and whose Node is gone does not start any longer. It would otherwise keep itself from being
+// replaced.
 func mayRepair(nodes []provisioningv1.ProvisionedNode, zone string) bool {
 	inZone, moving := 0, 0
 	for i := range nodes {
@@ -148,7 +150,7 @@ func mayRepair(nodes []provisioningv1.ProvisionedNode, zone string) bool {
 			continue
 		}
 		inZone++
-		if ending || status.ReadyTime == nil {
+		if ending || status.ReadyTime == nil && status.AwaySince == nil {
 			moving++
 		}
 	}

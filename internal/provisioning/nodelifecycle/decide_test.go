@@ -121,6 +121,13 @@ func TestDecideLaunch(t *testing.T) {
 		{reason: "a launched instance has not joined", given: []edit{unlaunched, launched, knowing, func(in *input) { in.Seen.Instance = Instance{ID: "i-1", Found: ptr.To(running("i-1"))} }},
 			want:  `tell Launched "Launched instance i-1 (m5.large, us-east-1a, spot) for ProvisionedNode node."; again in 15m0s`,
 			shows: "Registered False Registering: the instance has not joined the cluster yet"},
+		{reason: "a launched instance is recorded before its Node is changed", given: []edit{func(in *input) {
+			member := in.Seen.Member
+			unlaunched(in)
+			in.Seen.Member = member
+		}, launched, knowing, func(in *input) { in.Seen.Instance = Instance{ID: "i-1", Found: ptr.To(running("i-1"))} }},
+			want: `tell Launched "Launched instance i-1 (m5.large, us-east-1a, spot) for ProvisionedNode node."; again in 5s`,
+			then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.InstanceID == "i-1" && s.NodeName != "" }},
 	})
 }
 

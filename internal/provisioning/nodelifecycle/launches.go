@@ -37,6 +37,8 @@ type answer struct {
 	// why there are fewer than nodes, and what is to blame if there is none.
 	why   string
 	blame fleet.Blame
+	// at is when EC2 answered.
+	at time.Time
 }
 
 // launches remembers the answers to the calls that this process sent, for the nodes that were
@@ -83,6 +85,7 @@ func (l *launches) once(name string, now time.Time, call func() (answer, error))
 			return answer{}, err
 		}
 		made.answered, made.answer = true, answered
+		made.at = now
 	}
 	return made.answer, nil
 }

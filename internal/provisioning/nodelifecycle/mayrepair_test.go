@@ -28,6 +28,8 @@ func TestMayRepair(t *testing.T) {
 	}
 	starting := provisioningv1.ProvisionedNode{}
 	starting.Status.InstanceID, starting.Status.Zone = "i-1", "a"
+	away := starting
+	away.Status.AwaySince = &now
 	for _, row := range []struct {
 		reason string
 		nodes  []provisioningv1.ProvisionedNode
@@ -44,6 +46,8 @@ func TestMayRepair(t *testing.T) {
 		{"nor do they add places", zone("a", 4, 1, 1, 4), false},
 		{"nor do nodes of another zone", append(zone("b", 0, 0, 5, 0), zone("a", 4, 1, 0, 0)...), true},
 		{"a node that is starting takes one", append(zone("a", 3, 1, 0, 0), starting), false},
+		{"a node takes none that never started, and whose Node is gone", append(zone("a", 1, 0, 0, 0), away), true},
+		{"nor do several of them", append(zone("a", 1, 0, 0, 0), away, away), true},
 		{"nor do nodes of another zone add places", append(zone("b", 50, 0, 0, 0), zone("a", 3, 1, 1, 0)...), false},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

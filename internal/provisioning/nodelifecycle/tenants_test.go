@@ -138,6 +138,28 @@ func TestCollectorGoesByTheMark(t *testing.T) {
 	}
 }
 
+// TestCollectorNeedsNoProvisioner holds that an instance which nothing claims is terminated although no
+// Provisioner is left whose cluster it is in.
+func TestCollectorNeedsNoProvisioner(t *testing.T) {
+	t.Parallel()
+	w := provisioningtest.New(t, provisioningtest.Options{})
+	provisioner := w.Provision("default")
+	w.Pod("one")
+	w.Launch()
+	ours := launchAs(w, map[string]string{
+		fleet.TagCluster: provisioningtest.Cluster, fleet.TagProvisioner: "default", fleet.TagLaunch: "default-zzz", infrav1.TagClusterUID: "uid-of-this-cluster",
+	})
+	w.Delete(provisioner)
+	w.Advance(5 * time.Minute)
+	if got := len(w.Provisioned()); got > 0 {
+		t.Fatalf("%d nodes are left", got)
+	}
+	w.Collect()
+	if running(w)[ours] {
+		t.Error("the instance is left")
+	}
+}
+
 // TestInstanceInStatusIsNotTrusted holds that an instance whose tags do not say that it was
 // launched for a ProvisionedNode is not terminated for it, and its Node neither drained nor
 // deleted, whatever status says.

@@ -162,7 +162,9 @@ func (a actor) usedVersions(ctx context.Context, id string) (map[int64]bool, err
 }
 
 func (deleteDefaults) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
-	return nil, a.Defaults.Delete(ctx, a.Object)
+	shown, err := a.Defaults.Delete(ctx, a.Object)
+	a.Seen.TemplateUnshown = !shown
+	return nil, err
 }
 
 func (c countDrifted) do(_ context.Context, a actor) ([]reconcile.Event, error) {

@@ -53,6 +53,13 @@ func count(in input) {
 	in.Object.Status.Resources = &provisioningv1.ProvisionedResources{CPU: *used.CPU, Memory: *used.Memory}
 }
 
+const (
+	// templateVisibility is the time that EC2 may take to show a launch template that it has created.
+	templateVisibility = time.Minute
+	// lookForTemplate is the interval at which it is looked for before the Provisioner goes.
+	lookForTemplate = 5 * time.Second
+)
+
 // decideDeletion deletes all nodes and, once they are gone, the default launch templates.
 func decideDeletion(in input, plan *reconcile.Plan) {
 	reconciling.False(in.Object, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, "")
@@ -72,6 +79,8 @@ func decideDeletion(in input, plan *reconcile.Plan) {
 		reconciling.False(in.Object, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, fmt.Sprintf("%d nodes are being terminated", len(in.Seen.Nodes)))
 	case !reconcile.Succeeded[deleteDefaults](in.Done):
 		plan.Do(deleteDefaults{}, "Provisioner %s is being deleted, and has no nodes left", in.Object.Name)
+	case in.Seen.TemplateUnshown && in.Now.Sub(in.Object.DeletionTimestamp.Time) < templateVisibility:
+		plan.LookAgain(lookForTemplate)
 	default:
 		plan.Release = true
 	}

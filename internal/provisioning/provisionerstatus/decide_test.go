@@ -301,6 +301,16 @@ func TestDecideDeletion(t *testing.T) {
 			then: "delete the default launch templates, because Provisioner default is being deleted, and has no nodes left", shows: []string{ready}},
 		{reason: "EC2 does not delete a launch template", given: func(in *input) { going(in); in.Seen.Nodes = nil; did(in, deleteDefaults{}, errRefused) }, then: "nothing",
 			fails: "deleting default launch templates", shows: []string{ready}},
+		{reason: "EC2 does not show a launch template yet", given: func(in *input) {
+			going(in)
+			in.Seen.Nodes, in.Seen.TemplateUnshown = nil, true
+			did(in, deleteDefaults{}, nil)
+		}, then: "nothing", again: lookForTemplate},
+		{reason: "EC2 has not shown it for long enough", given: func(in *input) {
+			in.Object.DeletionTimestamp = &metav1.Time{Time: noon.Add(-templateVisibility)}
+			in.Seen.Nodes, in.Seen.TemplateUnshown = nil, true
+			did(in, deleteDefaults{}, nil)
+		}, then: "let the Provisioner go"},
 		{reason: "nothing is left", given: func(in *input) { going(in); in.Seen.Nodes = nil; did(in, deleteDefaults{}, nil) }, then: "let the Provisioner go"},
 	})
 }

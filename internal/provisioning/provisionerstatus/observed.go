@@ -74,6 +74,8 @@ type Observed struct {
 	CountedDrifted *int
 	// RegionRead is true once this process has read what the region sells, or this pass tried to.
 	RegionRead bool
+	// TemplateUnshown is true if EC2 does not show a default launch template that should be deleted.
+	TemplateUnshown bool
 }
 
 // NodeList is a list of ProvisionedNodes.

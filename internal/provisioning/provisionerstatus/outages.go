@@ -33,33 +33,39 @@ type Outages struct {
 	Probe func(context.Context) error
 	// Wake has a Provisioner reconciled.
 	Wake func(name client.ObjectKey)
+
+	// woken is the beginning of the outage that Provisioners were woken for last, zero for none.
+	woken time.Time
 }
 
 // Start implements manager.Runnable.
 func (o *Outages) Start(ctx context.Context) error {
-	var woken time.Time
-	clouds.EveryOutageCheck(ctx, o.Clock, func() {
-		since := o.since()
-		if !since.IsZero() {
-			if err := o.Probe(ctx); err != nil {
-				log.FromContext(ctx).V(1).Info("The outage of AWS goes on", "since", since, "reason", err.Error())
-			}
-			since = o.since()
-		}
-		if since.Equal(woken) {
-			return
-		}
-		var provisioners provisioningv1.ProvisionerList
-		if err := o.Client.List(ctx, &provisioners); err != nil {
-			log.FromContext(ctx).Error(err, "Listing Provisioners to show them an outage of AWS; trying again")
-			return
-		}
-		for i := range provisioners.Items {
-			o.Wake(client.ObjectKeyFromObject(&provisioners.Items[i]))
-		}
-		woken = since
-	})
+	clouds.EveryOutageCheck(ctx, o.Clock, func() { o.Check(ctx) })
 	return nil
+}
+
+// Check probes EC2 while there is an outage, and wakes every Provisioner if an outage has begun or
+// is over since the last check.
+func (o *Outages) Check(ctx context.Context) {
+	since := o.since()
+	if !since.IsZero() {
+		if err := o.Probe(ctx); err != nil {
+			log.FromContext(ctx).V(1).Info("The outage of AWS goes on", "since", since, "reason", err.Error())
+		}
+		since = o.since()
+	}
+	if since.Equal(o.woken) {
+		return
+	}
+	var provisioners provisioningv1.ProvisionerList
+	if err := o.Client.List(ctx, &provisioners); err != nil {
+		log.FromContext(ctx).Error(err, "Listing Provisioners to show them an outage of AWS; trying again")
+		return
+	}
+	for i := range provisioners.Items {
+		o.Wake(client.ObjectKeyFromObject(&provisioners.Items[i]))
+	}
+	o.woken = since
 }
 
 // since returns when the outage began, zero for none.

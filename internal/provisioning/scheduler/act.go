@@ -33,10 +33,10 @@ type actor struct {
 func (c createNodes) do(ctx context.Context, a actor) error {
 	a.Budget.Spend(len(c.Launch.Nodes))
 	for _, node := range c.Launch.Nodes {
+		a.created.add(node.Name) // a creation that fails may have its effect
 		if err := a.Client.Create(ctx, node); err != nil {
 			return fmt.Errorf("creating ProvisionedNode %q: %w", node.Name, err)
 		}
-		a.created.add(node.Name)
 		a.Report.Progress.NodesDecided(node.Spec.Provisioner, metrics.DecisionLaunch, 1)
 	}
 	return addPlaces{c.Launch.Places()}.do(ctx, a)

@@ -79,6 +79,8 @@ type Reconciler struct {
 	BatchMax time.Duration
 	// PodsPerPass bounds how many pods one pass considers. The others are left to the next.
 	PodsPerPass int
+	// Random returns random letters and digits for the names of launches; rand.String if nil.
+	Random func(length int) string
 
 	begun   bool
 	memory  Memory

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,7 @@ func keepPromises(in Input, plan *Plan) {
 		memory.Recovered = true
 	}
 	memory.Ready.note(&cluster, in.Now)
+	maps.Copy(promised, cluster.Renamed(promised))
 	memory.Movers.note(&cluster, waiting, in.Now)
 	for before, heir := range memory.Movers.heirs(&cluster, waiting) {
 		if place, has := promised[before]; has {
@@ -161,13 +163,14 @@ func (m movers) keeps(uid types.UID, now time.Time) bool {
 // controller are alike.
 func (m movers) heirs(cluster *clusterstate.Cluster, waiting map[types.UID]*corev1.Pod) map[types.UID]types.UID {
 	vacant := map[types.UID][]types.UID{}
-	for uid, was := range m {
-		if waiting[uid] == nil {
-			vacant[was.controller] = append(vacant[was.controller], uid)
+	for _, uid := range slices.Sorted(maps.Keys(m)) {
+		if controller := m[uid].controller; waiting[uid] == nil {
+			vacant[controller] = append(vacant[controller], uid)
 		}
 	}
 	heirs := map[types.UID]types.UID{}
-	for uid, pod := range waiting {
+	for _, uid := range slices.Sorted(maps.Keys(waiting)) {
+		pod := waiting[uid]
 		left := vacant[controllerOf(pod)]
 		if _, promised := cluster.Promise(uid); promised || pod.Spec.NodeName != "" || len(left) == 0 {
 			continue

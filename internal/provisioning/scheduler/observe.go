@@ -67,13 +67,21 @@ func (o observer) observeCluster(ctx context.Context) error {
 		return err
 	}
 	cluster.Promised = o.Promises.All()
-	o.seen.Cluster, o.seen.ClusterUID, o.seen.MostPods, o.seen.Seed = cluster, o.ClusterUID, o.PodsPerPass, rand.String(seedLength)
+	o.seen.Cluster, o.seen.ClusterUID, o.seen.MostPods, o.seen.Seed = cluster, o.ClusterUID, o.PodsPerPass, o.random(seedLength)
 	heeds, err := o.version.heedsNominations(ctx, o.Defaults.Cluster, o.Clock.Now())
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Nominating no Nodes for pods")
 	}
 	o.seen.HeedsNominations = heeds
 	return nil
+}
+
+// random returns random letters and digits.
+func (o observer) random(length int) string {
+	if o.Random == nil {
+		return rand.String(length)
+	}
+	return o.Random(length)
 }
 
 // seedLength is the length of the seeds of names. They have more possibilities than the names.

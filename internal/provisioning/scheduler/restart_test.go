@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -70,5 +71,32 @@ func TestLimitsHoldOnAStaleCache(t *testing.T) {
 	w.Advance(time.Minute)
 	if told := w.Told("NoNodeLaunched two:", "limits of Provisioner default"); len(w.Provisioned()) != 1 || len(told) != 1 {
 		t.Errorf("there are %d nodes; events are %q", len(w.Provisioned()), w.Events())
+	}
+}
+
+// TestLimitsHoldAfterLostAnswer holds that limits hold when the answer to the creation of a node is
+// lost, and the cache does not show the node yet.
+func TestLimitsHoldAfterLostAnswer(t *testing.T) {
+	t.Parallel()
+	w := provisioningtest.New(t, provisioningtest.Options{})
+	w.Faulty = true
+	w.Provision("default", func(spec *provisioningv1.ProvisionerSpec) {
+		spec.Limits = &provisioningv1.Limits{Nodes: ptr.To[int32](1)}
+	})
+	w.Pod("one")
+	w.Provisioning.Client = interceptor.NewClient(w.Client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, is := list.(*provisioningv1.ProvisionedNodeList); is {
+				return nil
+			}
+			return c.List(ctx, list, options...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			return errors.Join(c.Create(ctx, object, options...), errors.New("connection reset by peer"))
+		},
+	})
+	w.Settle()
+	if got := len(w.Provisioned()); got != 1 {
+		t.Errorf("there are %d nodes, and the limit is 1", got)
 	}
 }

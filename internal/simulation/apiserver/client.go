@@ -100,14 +100,15 @@ func matches(object *Object, wanted client.ListOptions) (bool, error) {
 func (c *directClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	var set client.CreateOptions
 	set.ApplyOptions(options)
-	if len(set.DryRun) > 0 {
-		return errors.New("simulation: dry runs are not simulated")
-	}
 	sent, err := c.sent(object)
 	if err != nil {
 		return err
 	}
-	answer, err := c.server.create(ctx, sent)
+	create := c.server.create
+	if len(set.DryRun) > 0 {
+		create = c.server.tryCreate
+	}
+	answer, err := create(ctx, sent)
 	if err != nil {
 		return err
 	}

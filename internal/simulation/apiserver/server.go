@@ -146,9 +146,27 @@ func served(stored *Object, gvk schema.GroupVersionKind) *Object {
 	return answer
 }
 
+// create stores an object.
 func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	created, err := s.admitted(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	s.put(keyOf(created), nil, created)
+	return served(created, object.GroupVersionKind()), nil
+}
+
+// tryCreate is a dry run of create: it stores nothing.
+func (s *Server) tryCreate(ctx context.Context, object *Object) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.admitted(ctx, object)
+}
+
+// admitted returns an object as it is stored when it is created. The server is locked.
+func (s *Server) admitted(ctx context.Context, object *Object) (*Object, error) {
 	gvk := object.GroupVersionKind()
 	rules, err := s.kinds.rulesOf(gvk)
 	if err != nil {
@@ -164,8 +182,7 @@ func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
 		}
 		created.SetName(created.GetGenerateName() + s.suffix())
 	}
-	at := keyOf(created)
-	if s.objects[at] != nil {
+	if s.objects[keyOf(created)] != nil {
 		return nil, apierrors.NewAlreadyExists(resourceOf(gvk), created.GetName())
 	}
 	if created.Object, err = rules.admitCreate(ctx, created); err != nil {
@@ -180,8 +197,7 @@ func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
 	if rules.custom {
 		created.SetGeneration(1)
 	}
-	s.put(at, nil, created)
-	return served(created, gvk), nil
+	return created, nil
 }
 
 // update replaces an object, or its status. The change is computed from the stored object under the

@@ -398,3 +398,15 @@ func TestList(t *testing.T) {
 	}
 	f.refused(f.List(t.Context(), &infrav1.AWSMachinePoolList{}, client.MatchingFields{"spec.minSize": "1"}), metav1.StatusReasonBadRequest, "field label not supported")
 }
+
+// TestDryRun holds that a dry run of a creation answers with the object, and stores nothing.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 1)
+	pool := newPool("workers")
+	f.accepted(f.Create(t.Context(), pool, client.DryRunAll))
+	if want := f.clock.Now().Truncate(time.Second); !pool.CreationTimestamp.Time.Equal(want) {
+		t.Errorf("created at %v, want the whole second %v", pool.CreationTimestamp, want)
+	}
+	f.refused(f.Get(t.Context(), client.ObjectKeyFromObject(pool), pool), metav1.StatusReasonNotFound, "not found")
+}
