@@ -65,6 +65,14 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 	return d
 }
 
+// NewWaiting returns the same as New, but callers wait for the answer that takes the place of an expired
+// one. A simulation is the same each time only if nothing goes on in the background.
+func NewWaiting(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
+	d := New(clients, clk)
+	d.allTypes.patient, d.typeOfferings.patient, d.spotPrices.patient = false, false, false
+	return d
+}
+
 // NotFoundError says that AWS has nothing that fits what was asked for.
 type NotFoundError struct {
 	// Kind of the resource, for messages, such as "subnet".

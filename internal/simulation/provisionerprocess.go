@@ -63,7 +63,7 @@ func (s *provisioning) start(running *process, gate *gate, config processConfig)
 	}
 	clock, cached, live := s.world.clock, running.manager.client, running.manager.live
 	reporter := report.Reporter{Recorder: recorder{s.world}}
-	found := discovery.New(clients, clock)
+	found := discovery.NewWaiting(clients, clock)
 	here := &provisioningregion.Region{Name: clients.Region, Discovery: found}
 	fleets, made := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)
 	woken, changed := &clouds.Queue{}, &clouds.Queue{}

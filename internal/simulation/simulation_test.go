@@ -189,7 +189,7 @@ func TestMinimize(t *testing.T) {
 }
 
 // TestSameSeedSameTrace holds that the same seed gives the same schedule. Of Provisioners, about one
-// schedule in fifty differs from its repetition (docs/simulation.md).
+// schedule in eighty differs from its repetition (docs/simulation.md).
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{simulation.SelfManaged, simulation.Managed} {
