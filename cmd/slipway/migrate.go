@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/preflight"
 )
 
-// pollInterval is how often a step that is waited for is checked.
+// pollInterval is the time between two checks of a step that waits for a controller.
 const pollInterval = 2 * time.Second
 
 // migrateFlags holds the flags of `slipway migrate capa`.

@@ -61,7 +61,7 @@ type groups struct {
 
 func groupsOf(a *AWS) *groups { return &a.groups }
 
-// group is what the forecast knows of an Auto Scaling group.
+// group holds what a forecast knows about an Auto Scaling group.
 type group struct {
 	// created is the group if it exists in the forecast only.
 	created *asgtypes.AutoScalingGroup
@@ -74,7 +74,7 @@ type group struct {
 	canceled bool
 }
 
-// of returns what is known of a group by its name, which may be nothing.
+// of returns the entry of a group by its name. It adds an empty one if there is none.
 func (g *groups) of(name string) *group {
 	if g.byName[name] == nil {
 		g.byName[name] = &group{}

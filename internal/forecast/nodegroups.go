@@ -55,8 +55,7 @@ func nodegroupsOf(a *AWS) *nodegroups { return &a.nodegroups }
 // nodegroupName names a node group.
 type nodegroupName struct{ cluster, name string }
 
-// nodegroup is what the forecast knows of an EKS managed node group. An update of one is complete at
-// once.
+// nodegroup holds what a forecast knows about an EKS managed node group. Updates complete at once.
 type nodegroup struct {
 	// created is the node group if it exists in the forecast only.
 	created *ekstypes.Nodegroup
@@ -64,7 +63,7 @@ type nodegroup struct {
 	updates []ekstypes.Update
 }
 
-// of returns what is known of a node group, which may be nothing.
+// of returns the entry of a node group. It adds an empty one if there is none.
 func (n *nodegroups) of(cluster, name *string) *nodegroup {
 	key := nodegroupName{awssdk.ToString(cluster), awssdk.ToString(name)}
 	if n.byName[key] == nil {

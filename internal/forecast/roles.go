@@ -74,7 +74,7 @@ type roles struct {
 
 func rolesOf(a *AWS) *roles { return &a.roles }
 
-// role is what the forecast knows of a role.
+// role holds what a forecast knows about a role.
 type role struct {
 	// created is the role if it exists in the forecast only.
 	created  *iamtypes.Role
@@ -82,7 +82,7 @@ type role struct {
 	policies []func([]iamtypes.AttachedPolicy) []iamtypes.AttachedPolicy
 }
 
-// of returns what is known of a role by its name, which may be nothing.
+// of returns the entry of a role by its name. It adds an empty one if there is none.
 func (r *roles) of(name *string) *role {
 	key := awssdk.ToString(name)
 	if r.byName[key] == nil {

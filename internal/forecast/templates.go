@@ -40,7 +40,7 @@ type templates struct {
 
 func templatesOf(a *AWS) *templates { return &a.templates }
 
-// template is what the forecast knows of a launch template.
+// template holds what a forecast knows about a launch template.
 type template struct {
 	// created is the template if it exists in the forecast only.
 	created *ec2types.LaunchTemplate
@@ -52,7 +52,7 @@ type template struct {
 	tagged          []func([]ec2types.Tag) []ec2types.Tag
 }
 
-// of returns what is known of a template by its ID, which may be nothing.
+// of returns the entry of a template by its ID. It adds an empty one if there is none.
 func (t *templates) of(id string) *template {
 	if t.byID[id] == nil {
 		t.byID[id] = &template{}

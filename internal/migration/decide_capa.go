@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-project/slipway/internal/providers"
 )
 
-// beside names what installs CAPA without its controllers of pools.
-const beside = "config/beside-capa does this for every release of CAPA (docs/how-to/installation.md)."
+// overlayAdvice names the overlay that installs CAPA without its controllers of pools.
+const overlayAdvice = "config/beside-capa does this for every release of CAPA (docs/how-to/installation.md)."
 
 // off reports whether CAPA's controllers of pools are off. It is not known if the gate has no truth value.
 func (d Deployment) off() (off, known bool) {
@@ -61,7 +61,7 @@ func decideStop(d Deployment) Step {
 	step.Nodes = "No node is replaced. CAPA no longer scales or replaces the nodes of pools, and manages clusters and control planes as before."
 	off, known := d.off()
 	container, found := d.managerContainer()
-	byHand := "Add the argument " + offArgument + " to CAPA's manager yourself; " + beside + again
+	byHand := "Add the argument " + offArgument + " to CAPA's manager yourself; " + overlayAdvice + again
 	switch {
 	case off && !d.rolledOut():
 		step = done(step, Waiting, "CAPA's controllers of pools are off, and a pod with the earlier arguments still runs.")
@@ -122,7 +122,7 @@ func decideRemove(o Observed, c Configuration) Step {
 	step.Nodes = "No node is affected. Without CAPA's controllers of pools, nothing serves these webhooks, and the API server would refuse every edit of a pool."
 	names := c.forPools()
 	step.Change = "Remove the webhooks " + strings.Join(names, ", ") + "."
-	byHand := "Remove these webhooks yourself; " + beside + again
+	byHand := "Remove these webhooks yourself; " + overlayAdvice + again
 	mixed := slices.IndexFunc(c.Webhooks, func(w Webhook) bool { return w.Pools && !w.OnlyPools })
 	foreign := slices.IndexFunc(c.Webhooks, func(w Webhook) bool { return w.Pools && !o.servedByCAPA(w) })
 	var earlier hooksBefore
