@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -158,7 +158,7 @@ func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
 	if err != nil {
 		return planCluster{}, err
 	}
-	config.WarningHandler = &warningPrinter{out: warnings}
+	config.WarningHandler = printableWarnings{rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})}
 	scheme, err := manager.NewScheme()
 	if err != nil {
 		return planCluster{}, err
@@ -179,27 +179,12 @@ func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
 	return planCluster{Client: c, namespace: namespace}, nil
 }
 
-// warningPrinter prints each warning of the API server once.
-type warningPrinter struct {
-	out io.Writer
-
-	mu   sync.Mutex
-	seen map[string]bool
-}
+// printableWarnings passes warnings of the API server on without characters that a terminal interprets.
+type printableWarnings struct{ rest.WarningHandler }
 
 // HandleWarningHeader implements rest.WarningHandler.
-func (w *warningPrinter) HandleWarningHeader(code int, _ string, message string) {
-	const miscellaneous = 299 // RFC 7234, 5.5.7; the only code that Kubernetes uses
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if code != miscellaneous || message == "" || w.seen[message] {
-		return
-	}
-	if w.seen == nil {
-		w.seen = map[string]bool{}
-	}
-	w.seen[message] = true
-	fmt.Fprintln(w.out, "Warning:", printable(message))
+func (w printableWarnings) HandleWarningHeader(code int, agent, message string) {
+	w.WarningHandler.HandleWarningHeader(code, agent, printable(message))
 }
 
 // planner returns a planner with the definitions of the cluster.
@@ -439,17 +424,8 @@ func (c planCluster) patch(ctx context.Context, current, object *unstructured.Un
 }
 
 func printPlan(out io.Writer, made plan.Plan, format string) error {
-	switch format {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(made)
-	case "yaml":
-		text, err := yaml.Marshal(made)
-		if err == nil {
-			_, err = out.Write(text)
-		}
-		return err
+	if format == "text" {
+		return plan.Print(out, made)
 	}
-	return plan.Print(out, made)
+	return encode(out, made, format)
 }

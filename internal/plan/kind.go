@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -17,15 +19,38 @@ import (
 // kind is what a plan has to know about a kind of pools.
 type kind struct {
 	name string
-	// read reads a pool, and list the pools of a namespace.
-	read func(ctx context.Context, reader client.Reader, name client.ObjectKey) (view, error)
-	list func(ctx context.Context, reader client.Reader, namespace string) ([]view, error)
+	// empty and emptyList return an object and a list to read pools into, and view what a plan reads of
+	// a pool.
+	empty     func() client.Object
+	emptyList func() client.ObjectList
+	view      func(pool client.Object) view
 	// controller returns the kind's controller.
 	controller func(controllers) ctrlreconcile.Reconciler
 	// replaced returns the IDs of the instances that an action replaces, which made some calls.
 	replaced func(pool view, action reconcile.Action, calls []forecast.Call) []string
 	// pace returns the pace at which instances are replaced, nil if none are.
 	pace func(w *world, pool view, replaced int) *Rollout
+}
+
+// read reads a pool.
+func (k *kind) read(ctx context.Context, reader client.Reader, name client.ObjectKey) (view, error) {
+	pool := k.empty()
+	err := reader.Get(ctx, name, pool)
+	return k.view(pool), err
+}
+
+// list lists the pools of a namespace, or of all namespaces if it is empty.
+func (k *kind) list(ctx context.Context, reader client.Reader, namespace string) ([]view, error) {
+	pools := k.emptyList()
+	if err := reader.List(ctx, pools, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	var views []view
+	err := meta.EachListItem(pools, func(pool runtime.Object) error {
+		views = append(views, k.view(pool.(client.Object)))
+		return nil
+	})
+	return views, err
 }
 
 // view is what a plan reads of a pool of any kind.
@@ -52,22 +77,12 @@ func kindNamed(name string) *kind {
 
 // selfManaged is the kind AWSMachinePool.
 var selfManaged = kind{
-	name: "AWSMachinePool",
-	read: func(ctx context.Context, reader client.Reader, name client.ObjectKey) (view, error) {
-		pool := &infrav1.AWSMachinePool{}
-		err := reader.Get(ctx, name, pool)
-		return viewOf(pool), err
-	},
-	list: func(ctx context.Context, reader client.Reader, namespace string) ([]view, error) {
-		list := &infrav1.AWSMachinePoolList{}
-		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-		var views []view
-		for i := range list.Items {
-			views = append(views, viewOf(&list.Items[i]))
-		}
-		return views, nil
+	name:      "AWSMachinePool",
+	empty:     func() client.Object { return &infrav1.AWSMachinePool{} },
+	emptyList: func() client.ObjectList { return &infrav1.AWSMachinePoolList{} },
+	view: func(object client.Object) view {
+		pool := object.(*infrav1.AWSMachinePool)
+		return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
 	},
 	controller: func(c controllers) ctrlreconcile.Reconciler { return c.pools },
 	replaced: func(_ view, action reconcile.Action, _ []forecast.Call) []string {
@@ -81,29 +96,15 @@ var selfManaged = kind{
 	},
 }
 
-func viewOf(pool *infrav1.AWSMachinePool) view {
-	return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
-}
-
 // managed is the kind AWSManagedMachinePool. EKS replaces all nodes of a node group when it updates
 // what they are launched from, and when another node group takes its place.
 var managed = kind{
-	name: "AWSManagedMachinePool",
-	read: func(ctx context.Context, reader client.Reader, name client.ObjectKey) (view, error) {
-		pool := &infrav1.AWSManagedMachinePool{}
-		err := reader.Get(ctx, name, pool)
-		return viewOfManaged(pool), err
-	},
-	list: func(ctx context.Context, reader client.Reader, namespace string) ([]view, error) {
-		list := &infrav1.AWSManagedMachinePoolList{}
-		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-		var views []view
-		for i := range list.Items {
-			views = append(views, viewOfManaged(&list.Items[i]))
-		}
-		return views, nil
+	name:      "AWSManagedMachinePool",
+	empty:     func() client.Object { return &infrav1.AWSManagedMachinePool{} },
+	emptyList: func() client.ObjectList { return &infrav1.AWSManagedMachinePoolList{} },
+	view: func(object client.Object) view {
+		pool := object.(*infrav1.AWSManagedMachinePool)
+		return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
 	},
 	controller: func(c controllers) ctrlreconcile.Reconciler { return c.managed },
 	replaced: func(pool view, _ reconcile.Action, calls []forecast.Call) []string {
@@ -115,10 +116,6 @@ var managed = kind{
 		return nil
 	},
 	pace: func(w *world, _ view, replaced int) *Rollout { return managedPace(w.aws.Nodegroup(), replaced) },
-}
-
-func viewOfManaged(pool *infrav1.AWSManagedMachinePool) view {
-	return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
 }
 
 // present returns the IDs of instances that are not on their way out.

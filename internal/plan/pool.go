@@ -99,7 +99,10 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 		return changes, ctx.Err() // the pool may not exist yet
 	}
 	for i := range changes {
-		pools, err := p.planPools(ctx, targets, alone[i:i+1])
+		pools, err := whole, error(nil)
+		if len(changes) > 1 { // a change that is the whole edit has been planned
+			pools, err = p.planPools(ctx, targets, alone[i:i+1])
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws/action"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
@@ -57,12 +58,12 @@ type poolNames struct {
 func (n poolNames) owner() string { return namespace + "/" + n.cluster + "/" + n.name }
 
 // answered traces a call of the process, and has the scene check what it did.
-func (w *World) answered(action string, status int, code string) {
-	if code != "" || changesAWS(action) {
-		w.trace.detail("%s: %d %s", action, status, code)
+func (w *World) answered(name string, status int, code string) {
+	if code != "" || action.Changes(name) {
+		w.trace.detail("%s: %d %s", name, status, code)
 	}
-	if status < 300 && changesAWS(action) {
-		w.sent = append(w.sent, action)
-		w.scene.answered(action)
+	if status < 300 && action.Changes(name) {
+		w.sent = append(w.sent, name)
+		w.scene.answered(name)
 	}
 }

@@ -111,11 +111,9 @@ func makeEdit(ctx context.Context, w *World, objects ...client.Object) error {
 // compareVersions compares the versions that a plan creates with those that exist since.
 func compareVersions(o *observer, made plan.Plan, newest int64) {
 	created := int64(0)
-	for _, pool := range made.Pools {
-		for _, step := range pool.Steps {
-			if slices.Contains(step.Calls, "ec2:CreateLaunchTemplateVersion") {
-				created++
-			}
+	for _, name := range callsOf(made) {
+		if name == "CreateLaunchTemplateVersion" {
+			created++
 		}
 	}
 	if after := newestVersion(o); after != newest+created {
@@ -154,14 +152,9 @@ var uncounted = []string{
 // calls since. Surplus is how many instances the pool was asked to have fewer: which ones is for AWS
 // to choose.
 func compareOutcome(o *observer, made plan.Plan, running []string, surplus int, sent []string) {
-	var replaced, calls, ended []string
+	var replaced, ended []string
 	for _, pool := range made.Pools {
 		replaced = append(replaced, pool.Replaced()...)
-		for _, step := range pool.Steps {
-			for _, call := range step.Calls {
-				calls = append(calls, call[strings.Index(call, ":")+1:])
-			}
-		}
 	}
 	for _, id := range running {
 		if o.facts.instances[id].ended {
@@ -176,9 +169,22 @@ func compareOutcome(o *observer, made plan.Plan, running []string, surplus int, 
 	if at := slices.Index(sent, "StartInstanceRefresh"); at >= 0 {
 		sent = sent[:at+1]
 	}
-	if diff := cmp.Diff(counted(calls), counted(sent)); diff != "" {
+	if diff := cmp.Diff(counted(callsOf(made)), counted(sent)); diff != "" {
 		o.violate(PlansComeTrue, "the plan has other calls than were sent: -plan +sent\n%s", diff)
 	}
+}
+
+// callsOf returns the actions of the calls of a plan.
+func callsOf(made plan.Plan) []string {
+	var actions []string
+	for _, pool := range made.Pools {
+		for _, step := range pool.Steps {
+			for _, call := range step.Calls {
+				actions = append(actions, call[strings.Index(call, ":")+1:])
+			}
+		}
+	}
+	return actions
 }
 
 // counted counts calls by action, without those that are uncounted.

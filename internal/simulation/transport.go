@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/aws/action"
 )
 
 var (
@@ -31,9 +32,9 @@ type transport struct {
 
 // Do implements aws.HTTPClient.
 func (t *transport) Do(request *http.Request) (*http.Response, error) {
-	action := awssim.ActionOf(request)
+	name := awssim.ActionOf(request)
 	if t.gate == nil {
-		if lagging := t.sim.Behavior(); lagging.ReadLag > 0 && !changesAWS(action) {
+		if lagging := t.sim.Behavior(); lagging.ReadLag > 0 && !action.Changes(name) {
 			current := lagging
 			current.ReadLag = 0
 			t.sim.SetBehavior(current)
@@ -42,30 +43,30 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 		return t.serve(request)
 	}
 	flaw := t.gate.world.flaw
-	request, err := flaw.request(action, request)
+	request, err := flaw.request(name, request)
 	if err != nil {
 		return nil, err
 	}
-	completed, err := completedFor(action, request)
+	completed, err := completedFor(name, request)
 	if err != nil {
 		return nil, err
 	}
 	var response *http.Response
-	err = t.gate.call(action, changesAWS(action), func() error {
+	err = t.gate.call(name, action.Changes(name), func() error {
 		var err error
-		response, err = flaw.remembered(t.gate.process.answers, action, request, t.serve) //nolint:bodyclose // the SDK closes it
+		response, err = flaw.remembered(t.gate.process.answers, name, request, t.serve) //nolint:bodyclose // the SDK closes it
 		if calls := t.sim.Calls(); err == nil && len(calls) > 0 {
 			last := calls[len(calls)-1]
 			t.sim.ClearCalls()
 			if completed != "" && last.Status < 300 {
 				t.gate.world.scene.released(completed)
 			}
-			t.seen(action, last.Status, last.Code)
+			t.seen(name, last.Status, last.Code)
 		}
 		return err
 	}, func() error {
 		// AWS itself refuses it, so that the error has the form of the service's protocol.
-		id, err := t.sim.AddFault(awssim.Fault{Code: throttlingCode(action, request), Status: http.StatusServiceUnavailable, Message: "Request limit exceeded."})
+		id, err := t.sim.AddFault(awssim.Fault{Code: throttlingCode(name, request), Status: http.StatusServiceUnavailable, Message: "Request limit exceeded."})
 		if err != nil {
 			return err
 		}
@@ -136,16 +137,6 @@ func (t *transport) serve(request *http.Request) (response *http.Response, err e
 	response = recorder.Result()
 	response.Request = request
 	return response, nil
-}
-
-// changesAWS reports whether an action may change something.
-func changesAWS(action string) bool {
-	for _, prefix := range []string{"Describe", "Get", "List"} {
-		if strings.HasPrefix(action, prefix) {
-			return false
-		}
-	}
-	return true
 }
 
 func throttlingCode(action string, request *http.Request) string {
