@@ -165,9 +165,11 @@ release-manifests: ## Write what clusterctl needs of a release into out/. VERSIO
 # The programs of a release, for these platforms, and where its files go.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 RELEASE_OUT := out/release/$(VERSION)
+# Where the files of the release will be downloaded from: krew's manifest names it.
+DOWNLOADS ?= https://github.com/slipway-project/slipway/releases/download/$(VERSION)
 
 .PHONY: release
-release: ## Write the files of a release into out/release/: programs, SBOMs, manifests, charts, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
+release: ## Write the files of a release into out/release/: programs, SBOMs, manifests, charts, the plugin of kubectl, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
 	rm -rf $(RELEASE_OUT) && mkdir -p $(RELEASE_OUT)
 	@for platform in $(PLATFORMS); do \
 		echo "building slipway for $$platform"; \
@@ -175,10 +177,7 @@ release: ## Write the files of a release into out/release/: programs, SBOMs, man
 			-ldflags "-s -w -X main.release=$(VERSION) -X main.commit=$$(git rev-parse HEAD) -X main.date=$$(git show -s --format=%cI HEAD)" \
 			-o $(RELEASE_OUT)/slipway-$${platform%/*}-$${platform#*/} ./cmd/slipway; \
 	done
-	cd lab && go run ./cmd/release --image $(IMAGE) --version $(VERSION) --out ../$(RELEASE_OUT)
-	@for chart in slipway slipway-provisioner; do \
-		tar --dereference --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -czf $(RELEASE_OUT)/chart-$$chart.tgz -C charts $$chart; \
-	done
+	cd lab && go run ./cmd/release --image $(IMAGE) --version $(VERSION) --downloads $(DOWNLOADS) --out ../$(RELEASE_OUT)
 	cd $(RELEASE_OUT) && sha256sum * >SHA256SUMS
 
 ##@ Write

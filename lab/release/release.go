@@ -9,13 +9,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	apiversion "k8s.io/apimachinery/pkg/util/version"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/kustomize/api/filters/imagetag"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-project/slipway/internal/permissions"
 )
@@ -34,6 +38,8 @@ const (
 	StandaloneFile = "standalone-components.yaml"
 	// ProvisionerFile has the provisioner, for a cluster whose pending pods get nodes.
 	ProvisionerFile = "provisioner-components.yaml"
+	// DefinitionsFile has the manager's custom resource definitions alone.
+	DefinitionsFile = "crds.yaml"
 	// KubeStateMetricsFile configures kube-state-metrics to serve metrics of the manager's objects.
 	KubeStateMetricsFile = "kube-state-metrics-components.yaml"
 	// ProvisionerKubeStateMetricsFile does so for the provisioner's objects.
@@ -42,7 +48,7 @@ const (
 
 // bases has the directory in config/ of each file that is built from one.
 var bases = map[string]string{
-	ComponentsFile: "clusterctl", StandaloneFile: "standalone", ProvisionerFile: "provisioner",
+	ComponentsFile: "clusterctl", StandaloneFile: "standalone", ProvisionerFile: "provisioner", DefinitionsFile: "crd",
 	KubeStateMetricsFile: "kube-state-metrics", ProvisionerKubeStateMetricsFile: "provisioner/kube-state-metrics",
 }
 
@@ -53,7 +59,34 @@ const policyFile = "iam-policy-%d.json"
 // controllerImage is the image's name in config/manager.
 const controllerImage = "slipway"
 
-// Write writes a release of the sources in root into directory, which is created if need be. The
+// WriteInstallation writes what a release is installed from: the files of Write, and the charts. The
+// version must belong to a release series of the metadata, because clusterctl refuses a release
+// without one.
+func WriteInstallation(root, directory, image, version string) error {
+	parsed, err := apiversion.ParseSemantic(version)
+	if err != nil || !strings.HasPrefix(version, "v") {
+		return fmt.Errorf("version %q is not a semantic version such as v0.1.0", version)
+	}
+	content, err := os.ReadFile(filepath.Join(root, MetadataFile)) // #nosec G304 -- of the sources
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", MetadataFile, err)
+	}
+	var metadata clusterctlv1.Metadata
+	if err := yaml.Unmarshal(content, &metadata); err != nil {
+		return fmt.Errorf("parsing %s: %w", MetadataFile, err)
+	}
+	if !slices.ContainsFunc(metadata.ReleaseSeries, func(series clusterctlv1.ReleaseSeries) bool {
+		return fmt.Sprint(series.Major, series.Minor) == fmt.Sprint(parsed.Major(), parsed.Minor())
+	}) {
+		return fmt.Errorf("%s has no release series for version %s; add it", MetadataFile, version)
+	}
+	if err := Write(root, directory, image); err != nil {
+		return err
+	}
+	return WriteCharts(root, directory, image, version)
+}
+
+// Write writes the manifests of a release of the sources in root into directory, which is created if need be. The
 // image is REPOSITORY:TAG.
 func Write(root, directory, image string) error {
 	files := map[string][]byte{}

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/CycloneDX/cyclonedx-gomod/pkg/generate/bin"
@@ -25,15 +23,11 @@ const (
 
 // WriteSBOMs writes a software bill of materials next to each program of a release in directory.
 func WriteSBOMs(directory, version string) error {
-	programs, err := filepath.Glob(filepath.Join(directory, programPrefix+"*"))
+	programs, err := programsIn(directory)
 	if err != nil {
-		return fmt.Errorf("looking for programs: %w", err)
+		return err
 	}
-	written := 0
 	for _, program := range programs {
-		if strings.HasSuffix(program, sbomSuffix) {
-			continue
-		}
 		content, err := SBOM(program, version)
 		if err != nil {
 			return err
@@ -42,10 +36,6 @@ func WriteSBOMs(directory, version string) error {
 		if err := os.WriteFile(program+sbomSuffix, content, 0o644); err != nil {
 			return fmt.Errorf("writing the SBOM of %s: %w", filepath.Base(program), err)
 		}
-		written++
-	}
-	if written == 0 {
-		return errors.New("there is no program to write an SBOM of")
 	}
 	return nil
 }
