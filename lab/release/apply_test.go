@@ -1,7 +1,6 @@
 package release_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,10 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/kubectl/pkg/cmd/apply"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +16,7 @@ import (
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/clusterctl"
 	"github.com/slipway-project/slipway/lab/controlplane"
+	"github.com/slipway-project/slipway/lab/kubectl"
 	"github.com/slipway-project/slipway/lab/release"
 )
 
@@ -58,25 +54,14 @@ func newEmptyCluster(t *testing.T) *emptyCluster {
 	return &emptyCluster{T: t, Client: c, kubeconfig: path}
 }
 
-// apply runs `kubectl apply -f` with a file, and returns what it prints. It does not validate: kubectl
-// reads the schema of the whole API for each kind, which takes minutes on a busy machine, and the tests
-// of config/ decode the manifests strictly.
+// apply runs `kubectl apply -f` with a file, and returns what it prints.
 func (c *emptyCluster) apply(path string, flags ...string) string {
 	c.Helper()
-	var out, problems bytes.Buffer
-	cache, config := c.TempDir(), genericclioptions.NewConfigFlags(true) // as a process that has seen no kinds yet
-	config.KubeConfig, config.CacheDir = &c.kubeconfig, &cache
-	cmdutil.BehaviorOnFatal(func(message string, _ int) { problems.WriteString(message) })
-	defer cmdutil.DefaultBehaviorOnFatal()
-	command := apply.NewCmdApply("kubectl", cmdutil.NewFactory(config), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &problems})
-	command.SetArgs(append([]string{"-f", path, "--validate=false"}, flags...))
-	if err := command.ExecuteContext(c.Context()); err != nil {
+	out, err := kubectl.Apply(c.Context(), c.kubeconfig, path, flags...)
+	if err != nil {
 		c.Fatal(err)
 	}
-	if problems.Len() > 0 {
-		c.Fatalf("kubectl apply -f %s %v: %s", filepath.Base(path), flags, problems.String())
-	}
-	return out.String()
+	return out
 }
 
 // holds fails if an object of a file does not exist.

@@ -1,0 +1,169 @@
+package installation
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	clusterctlclient "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/lab/kubectl"
+	"github.com/slipway-project/slipway/lab/release"
+)
+
+// provider selects the objects of an installation that are not in its namespace.
+const provider = "cluster.x-k8s.io/provider=infrastructure-slipway"
+
+// way is a way to install a release and to remove all of it.
+type way struct {
+	name               string
+	install, uninstall func(*world) error
+}
+
+// ways are the ways that the documentation describes. Each removes the definitions too, once there are
+// no pools.
+var ways = []way{
+	{"clusterctl", (*world).initialize, (*world).uninitialize},
+	{"Helm", (*world).helmInstall, (*world).helmUninstall},
+	{"kubectl", (*world).kubectlApply, (*world).kubectlDelete},
+}
+
+// TestInstallation installs a release from nothing but its files, in each way in turns. The manager runs
+// as its Deployment says, and a pool comes up, is refused a wrong approval by the webhook, and goes. Then
+// Slipway is uninstalled, and nothing is left.
+func TestInstallation(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			w := newWorld(t)
+			before, err := w.inventory()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := way.install(w); err != nil {
+				t.Fatal(err)
+			}
+			w.addCredentials()
+			w.issueCertificates()
+			manager := w.startPod(t, files.program, loopback)
+			w.ApplyFile(example)
+			w.Eventually("the pool has its nodes", func() error { return errors.Join(w.settled(2), manager.running()) })
+			if owned := w.owned(); len(owned) == 0 {
+				t.Error("nothing in AWS has Slipway's name while there is a pool: that nothing is left would show nothing")
+			}
+			w.webhookAnswers()
+			w.deletePool()
+			manager.stop()
+			if err := way.uninstall(w); err != nil {
+				t.Fatal(err)
+			}
+			w.nothingLeft(before)
+		})
+	}
+}
+
+// webhookAnswers holds that the API server asks the manager's webhook, which refuses the approval of a
+// version that does not exist.
+func (w *world) webhookAnswers() {
+	w.Helper()
+	pool := &infrav1.AWSMachinePool{}
+	w.get(pool, w.Namespace, poolName)
+	approval := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"7"}}}`, infrav1.ApprovedVersionAnnotation))
+	w.Eventually("the webhook refuses the approval of a version that does not exist", func() error {
+		err := w.Client.Patch(w.Context(), pool, approval, client.DryRunAll)
+		if (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && strings.Contains(err.Error(), "no version with this number") {
+			return nil
+		}
+		return fmt.Errorf("the API server says %w", errors.Join(errors.New("no refusal"), err))
+	})
+}
+
+func (w *world) clusterctl() (clusterctlclient.Client, clusterctlclient.Kubeconfig, error) {
+	c, err := files.repository.Client(w.Context())
+	return c, clusterctlclient.Kubeconfig{Path: w.Lab.Kubeconfig()}, err
+}
+
+// initialize runs `clusterctl init --infrastructure slipway`.
+func (w *world) initialize() error {
+	c, kubeconfig, err := w.clusterctl()
+	if err != nil {
+		return err
+	}
+	_, err = c.Init(w.Context(), clusterctlclient.InitOptions{Kubeconfig: kubeconfig, InfrastructureProviders: []string{"slipway"}})
+	return err
+}
+
+// uninitialize runs `clusterctl delete`, with the definitions and the namespace, and deletes the roles of
+// the whole cluster, which clusterctl leaves.
+func (w *world) uninitialize() error {
+	c, kubeconfig, err := w.clusterctl()
+	if err != nil {
+		return err
+	}
+	if err := c.Delete(w.Context(), clusterctlclient.DeleteOptions{
+		Kubeconfig: kubeconfig, InfrastructureProviders: []string{"slipway"}, IncludeCRDs: true, IncludeNamespace: true,
+	}); err != nil {
+		return err
+	}
+	_, err = kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "clusterrole,clusterrolebinding", "-l", provider)
+	return err
+}
+
+func (w *world) helm() (*action.Configuration, error) {
+	flags, kubeconfig, of := genericclioptions.NewConfigFlags(true), w.Lab.Kubeconfig(), namespace
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &of
+	helm := action.NewConfiguration()
+	return helm, helm.Init(flags, namespace, "secret")
+}
+
+// helmInstall runs `helm install` with the chart of the release and no values.
+func (w *world) helmInstall() error {
+	helm, err := w.helm()
+	if err != nil {
+		return err
+	}
+	chart, err := loader.LoadFile(filepath.Join(files.folder, release.ChartFile("slipway")))
+	if err != nil {
+		return err
+	}
+	install := action.NewInstall(helm)
+	install.ReleaseName, install.Namespace, install.CreateNamespace, install.WaitStrategy = "slipway", namespace, true, kube.HookOnlyStrategy
+	_, err = install.RunWithContext(w.Context(), chart, nil)
+	return err
+}
+
+// helmUninstall runs `helm uninstall`, and deletes what it keeps: definitions and the namespace.
+func (w *world) helmUninstall() error {
+	helm, err := w.helm()
+	if err != nil {
+		return err
+	}
+	uninstall := action.NewUninstall(helm)
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	if _, err := uninstall.Run("slipway"); err != nil {
+		return err
+	}
+	if _, err := kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "customresourcedefinition", "-l", provider); err != nil {
+		return err
+	}
+	_, err = kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "namespace", namespace)
+	return err
+}
+
+func (w *world) kubectlApply() error {
+	_, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), filepath.Join(files.folder, release.StandaloneFile), "--server-side")
+	return err
+}
+
+func (w *world) kubectlDelete() error {
+	_, err := kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "-f", filepath.Join(files.folder, release.StandaloneFile))
+	return err
+}

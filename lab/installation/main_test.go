@@ -1,0 +1,181 @@
+package installation
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/clusterctl"
+	"github.com/slipway-project/slipway/lab/labtest"
+	"github.com/slipway-project/slipway/lab/release"
+)
+
+const (
+	root      = "../.."
+	namespace = "slipway-system"
+	example   = "../../examples/machinepool.yaml"
+	poolName  = "capa-mp-0"
+	// rate lets simulated minutes pass in fractions of a second.
+	rate = 300
+	// image is the image of the release. Nothing pulls it.
+	image = "registry.example.com/slipway:" + clusterctl.SlipwayVersion
+)
+
+// released is a directory that `make release` wrote.
+var released = flag.String("release", "", "directory of a release with the version "+clusterctl.SlipwayVersion+
+	" to install, with its program for linux/amd64; if empty, one is written from the sources, and the program is built")
+
+func TestMain(m *testing.M) {
+	directory, err := os.MkdirTemp("", "slipway-installation-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	files.directory = directory
+	code := labtest.RunWith(m, lab.Options{WithoutSlipway: true, WithoutClusterTopology: true})
+	if err := os.RemoveAll(directory); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// files are a release and its program, which all tests share.
+var files struct {
+	sync.Once
+	directory  string
+	repository *clusterctl.Repository
+	// folder has the files of the release.
+	folder  string
+	program string
+	err     error
+}
+
+// prepare writes the release when the first test needs it, to where clusterctl finds it.
+func prepare(t *testing.T) {
+	t.Helper()
+	files.Do(func() {
+		files.folder, files.program = filepath.Join(files.directory, "infrastructure-slipway", clusterctl.SlipwayVersion), filepath.Join(files.directory, "slipway")
+		if files.repository, files.err = clusterctl.NewRepository(files.directory, root, map[string]string{"AWS_B64ENCODED_CREDENTIALS": "bm9uZQ=="}); files.err != nil {
+			return
+		}
+		if *released == "" {
+			files.err = errors.Join(release.WriteInstallation(root, files.folder, image, clusterctl.SlipwayVersion), build(root, files.program))
+			return
+		}
+		files.program = filepath.Join(files.folder, "slipway-linux-amd64")
+		files.err = errors.Join(os.RemoveAll(files.folder), os.CopyFS(files.folder, os.DirFS(*released)), os.Chmod(files.program, 0o700)) // #nosec G302 -- a program
+	})
+	if files.err != nil {
+		t.Fatal(files.err)
+	}
+}
+
+// build builds the program of the sources in a directory.
+func build(directory, to string) error {
+	path, err := filepath.Abs(to)
+	if err != nil {
+		return err
+	}
+	command := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/slipway") // #nosec G204 -- a path of the test
+	command.Dir, command.Env = directory, append(os.Environ(), "GOWORK=off")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building slipway in %s: %w: %s", directory, err, output)
+	}
+	return nil
+}
+
+// world is a test's part of the laboratory, with a ready cluster and without Slipway.
+type world struct{ *labtest.Env }
+
+// registered registers the laboratory with clusterctl once.
+var registered sync.Once
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	prepare(t)
+	clock := simclock.New(time.Now(), rate)
+	t.Cleanup(clock.Close)
+	w := &world{Env: labtest.NewWith(t, labtest.Options{AWS: awssim.Options{
+		Clock: clock,
+		Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{
+			Pending: 10 * time.Second, Boot: 20 * time.Second, ShuttingDown: 10 * time.Second,
+		}},
+	}})}
+	registered.Do(func() {
+		if err := files.repository.Register(t.Context(), w.Lab.Kubeconfig(), w.Client); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.Cluster(lab.ClusterOptions{})
+	return w
+}
+
+// settled returns nil once the pool is rolled out as its spec says, and runs so many instances with Nodes.
+func (w *world) settled(count int) error {
+	pool := &infrav1.AWSMachinePool{}
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: poolName}, pool); err != nil {
+		return err
+	}
+	if pool.Status.ObservedGeneration != pool.Generation {
+		return fmt.Errorf("generation %d is observed of %d", pool.Status.ObservedGeneration, pool.Generation)
+	}
+	for _, condition := range []string{infrav1.ReadyCondition, infrav1.RolledOutCondition} {
+		if !meta.IsStatusConditionTrue(pool.Status.Conditions, condition) {
+			return fmt.Errorf("conditions are %+v", pool.Status.Conditions)
+		}
+	}
+	if running := w.running(); len(running) != count {
+		return fmt.Errorf("%d instances run, want %d", len(running), count)
+	}
+	if nodes := w.Nodes(); len(nodes) != count {
+		return fmt.Errorf("there are %d nodes, want %d", len(nodes), count)
+	}
+	return nil
+}
+
+// running returns the IDs of the running instances.
+func (w *world) running() map[string]bool {
+	found := map[string]bool{}
+	for _, instance := range w.Cloud.AWS.Region(w.Account, w.Cloud.Region()).Instances() {
+		if instance.State.Name == ec2types.InstanceStateNameRunning {
+			found[*instance.InstanceId] = true
+		}
+	}
+	return found
+}
+
+// deletePool deletes the pool, and waits until it has left nothing in AWS.
+func (w *world) deletePool() {
+	w.Helper()
+	machinePool := &clusterv1.MachinePool{}
+	machinePool.Namespace, machinePool.Name = w.Namespace, poolName
+	if err := w.Client.Delete(w.Context(), machinePool); err != nil {
+		w.Fatal(err)
+	}
+	w.Eventually("the pool is gone, and its instances", func() error {
+		err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(machinePool), machinePool)
+		if client.IgnoreNotFound(err) != nil || err == nil {
+			return errors.Join(errors.New("it is still there"), err)
+		}
+		if running := w.running(); len(running) > 0 {
+			return fmt.Errorf("%d instances run", len(running))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,335 @@
+package installation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/controlplane"
+)
+
+// stopTime bounds how long the process may take to exit after the signal: the grace period of the pod.
+const stopTime = 20 * time.Second
+
+// laboratoryArguments are what a process needs because it is none in a pod: the namespace of its lease,
+// which a pod reads from a file, and to observe AWS as often as its clock asks for.
+var laboratoryArguments = []string{"--leader-elect-namespace=" + namespace, "--observe-interval-in-motion=500ms", "-v=1"}
+
+// loopback lets the manager reach workload clusters, which are on this machine here. Earlier releases
+// do not refuse them.
+const loopback = "--loopback-workload-clusters"
+
+// pod is a process that stands in for the pod of a Deployment.
+type pod struct {
+	*testing.T
+	process *exec.Cmd
+	ended   chan error
+	output  *buffer
+}
+
+// startPod runs a program as the pod of the installed manager would, and waits until it is ready.
+func (w *world) startPod(t *testing.T, program string, more ...string) *pod {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	w.get(deployment, namespace, "slipway-manager")
+	template := &deployment.Spec.Template
+	container := &template.Spec.Containers[0]
+	ports := w.routePorts(template)
+	arguments := append(slices.Clone(container.Args), laboratoryArguments...)
+	for i := range arguments {
+		for number, local := range ports {
+			arguments[i] = regexp.MustCompile(fmt.Sprintf(`([:=])%d$`, number)).ReplaceAllString(arguments[i], fmt.Sprintf("${1}%d", local))
+		}
+		for _, mount := range container.VolumeMounts {
+			if strings.HasSuffix(arguments[i], "="+mount.MountPath) {
+				arguments[i] = strings.TrimSuffix(arguments[i], mount.MountPath) + w.mount(t, template, mount.Name)
+			}
+		}
+	}
+	p := &pod{T: t, output: &buffer{}, ended: make(chan error, 1)}
+	p.process = exec.Command(program, append(arguments, more...)...) // #nosec G204 -- the program of the test
+	p.process.Env = append([]string{"HOME=" + t.TempDir(), "AWS_EC2_METADATA_DISABLED=true", "KUBECONFIG=" + w.kubeconfigOf(t, template.Spec.ServiceAccountName)}, w.environment(container)...)
+	p.process.Stderr = p.output
+	if err := p.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.ended <- p.process.Wait() }()
+	t.Cleanup(func() { _ = p.process.Process.Kill() }) // it has exited if all went well
+	probe := container.ReadinessProbe.HTTPGet
+	url := fmt.Sprintf("http://127.0.0.1:%d%s", ports[portNamed(container, probe.Port.StrVal)], probe.Path)
+	w.Eventually("the manager is ready", func() error { return errors.Join(ask(t.Context(), url), p.running()) })
+	return p
+}
+
+func (w *world) get(object client.Object, namespace, name string) {
+	w.Helper()
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// routePorts returns a free port of this machine for each port of the pod, and has the API server reach
+// the pod's webhook there, if the Service of the webhook would lead it to the pod.
+func (w *world) routePorts(template *corev1.PodTemplateSpec) map[int32]int {
+	w.Helper()
+	ports := map[int32]int{}
+	for _, port := range template.Spec.Containers[0].Ports {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			w.Fatal(err)
+		}
+		ports[port.ContainerPort] = listener.Addr().(*net.TCPAddr).Port
+		_ = listener.Close()
+	}
+	var configurations admissionv1.ValidatingWebhookConfigurationList
+	if err := w.Client.List(w.Context(), &configurations, client.HasLabels{"cluster.x-k8s.io/provider"}); err != nil {
+		w.Fatal(err)
+	}
+	for i := range configurations.Items {
+		configuration := &configurations.Items[i]
+		for j := range configuration.Webhooks {
+			config := &configuration.Webhooks[j].ClientConfig
+			if config.Service != nil && config.Service.Namespace == namespace {
+				port := ports[w.endpoint(config.Service, template)]
+				config.URL, config.Service = ptr.To(fmt.Sprintf("https://127.0.0.1:%d%s", port, *config.Service.Path)), nil
+			} else if config.URL != nil && strings.HasPrefix(*config.URL, "https://127.0.0.1:") {
+				w.Fatalf("webhook configuration %s is left from an earlier pod", configuration.Name)
+			}
+		}
+		if err := w.Client.Update(w.Context(), configuration); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return ports
+}
+
+// endpoint returns the port of the pod that a Service of a webhook leads to.
+func (w *world) endpoint(reference *admissionv1.ServiceReference, template *corev1.PodTemplateSpec) int32 {
+	w.Helper()
+	service := &corev1.Service{}
+	w.get(service, reference.Namespace, reference.Name)
+	if !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(template.Labels)) {
+		w.Fatalf("Service %s selects %v, and the pod has labels %v", service.Name, service.Spec.Selector, template.Labels)
+	}
+	for _, port := range service.Spec.Ports {
+		if port.Port == ptr.Deref(reference.Port, 443) {
+			return portNamed(&template.Spec.Containers[0], port.TargetPort.StrVal)
+		}
+	}
+	w.Fatalf("Service %s has no port for the webhook", service.Name)
+	return 0
+}
+
+func portNamed(container *corev1.Container, name string) int32 {
+	for _, port := range container.Ports {
+		if port.Name == name {
+			return port.ContainerPort
+		}
+	}
+	return 0
+}
+
+// mount returns a directory with the files of a volume, which is a Secret.
+func (w *world) mount(t *testing.T, template *corev1.PodTemplateSpec, volume string) string {
+	t.Helper()
+	directory := t.TempDir()
+	for _, candidate := range template.Spec.Volumes {
+		if candidate.Name != volume {
+			continue
+		}
+		secret := &corev1.Secret{}
+		w.get(secret, namespace, candidate.Secret.SecretName)
+		for name, content := range secret.Data {
+			if err := os.WriteFile(filepath.Join(directory, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return directory
+}
+
+// environment returns the environment of a container.
+func (w *world) environment(container *corev1.Container) []string {
+	w.Helper()
+	var environment []string
+	for _, variable := range container.Env {
+		environment = append(environment, variable.Name+"="+variable.Value)
+	}
+	for _, source := range container.EnvFrom {
+		secret := &corev1.Secret{}
+		w.get(secret, namespace, source.SecretRef.Name)
+		for name, value := range secret.Data {
+			environment = append(environment, name+"="+string(value))
+		}
+	}
+	return environment
+}
+
+// kubeconfigOf returns the path of a kubeconfig with a token of an existing ServiceAccount.
+func (w *world) kubeconfigOf(t *testing.T, account string) string {
+	t.Helper()
+	w.get(&corev1.ServiceAccount{}, namespace, account)
+	token, err := w.Lab.Management.ServiceAccountToken(t.Context(), namespace, account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, admin := clientcmdapi.NewConfig(), w.Lab.RESTConfig()
+	config.Clusters["lab"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	config.AuthInfos["pod"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["pod"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "pod"}
+	config.CurrentContext = "pod"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// addCredentials creates the Secret with AWS credentials that the installation guide describes.
+func (w *world) addCredentials() {
+	w.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "slipway-aws-credentials"}, StringData: map[string]string{
+		"AWS_ENDPOINT_URL": w.Cloud.Endpoint, "AWS_REGION": w.Cloud.Region(),
+		"AWS_ACCESS_KEY_ID": lab.AccessKeyID(w.Account), "AWS_SECRET_ACCESS_KEY": lab.SecretAccessKey,
+	}}
+	if err := w.Client.Create(w.Context(), secret); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// issueCertificates does what cert-manager does: it creates the Secret of each Certificate, unless it
+// exists, and writes the authority into the webhook configurations that ask for it.
+func (w *world) issueCertificates() {
+	w.Helper()
+	var certificates unstructured.UnstructuredList
+	certificates.SetAPIVersion("cert-manager.io/v1")
+	certificates.SetKind("CertificateList")
+	if err := w.Client.List(w.Context(), &certificates, client.InNamespace(namespace)); err != nil {
+		w.Fatal(err)
+	}
+	for _, certificate := range certificates.Items {
+		authority, content, key, err := controlplane.ServingCertificate(certificate.GetName())
+		if err != nil {
+			w.Fatal(err)
+		}
+		name, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName")
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.SecretTypeTLS,
+			Data: map[string][]byte{corev1.TLSCertKey: content, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: authority},
+		}
+		if err := w.Client.Create(w.Context(), secret); err != nil && !apierrors.IsAlreadyExists(err) {
+			w.Fatal(err)
+		}
+		w.get(secret, namespace, name)
+		var configurations admissionv1.ValidatingWebhookConfigurationList
+		if err := w.Client.List(w.Context(), &configurations); err != nil {
+			w.Fatal(err)
+		}
+		for i := range configurations.Items {
+			configuration := &configurations.Items[i]
+			if configuration.Annotations["cert-manager.io/inject-ca-from"] != namespace+"/"+certificate.GetName() {
+				continue
+			}
+			for j := range configuration.Webhooks {
+				configuration.Webhooks[j].ClientConfig.CABundle = secret.Data[corev1.ServiceAccountRootCAKey]
+			}
+			if err := w.Client.Update(w.Context(), configuration); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+}
+
+// running returns an error if the process has exited.
+func (p *pod) running() error {
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return fmt.Errorf("the process ended (%w): %s", err, p.output)
+	default:
+		return nil
+	}
+}
+
+// stop ends the process as a kubelet does, and fails if it was refused anything, or asked AWS for
+// something that it may not.
+func (p *pod) stop() {
+	p.Helper()
+	if err := p.process.Process.Signal(syscall.SIGTERM); err != nil {
+		p.Fatal(err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			p.Errorf("it ended with %v, want status 0", err)
+		}
+	case <-time.After(stopTime):
+		p.Errorf("it runs %v after SIGTERM", stopTime)
+	}
+	if text := p.output.String(); strings.Contains(text, "forbidden") {
+		p.Errorf("the API server refused something:\n%s", text)
+	}
+}
+
+// ask returns nil if a URL answers with status 200.
+func ask(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(strconv.Itoa(response.StatusCode))
+	}
+	return nil
+}
+
+// buffer can be written to by several goroutines.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
