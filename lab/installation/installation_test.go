@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/kube"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clusterctlclient "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
@@ -25,21 +26,25 @@ const provider = "cluster.x-k8s.io/provider=infrastructure-slipway"
 
 // way is a way to install a release and to remove all of it.
 type way struct {
-	name               string
-	install, uninstall func(*world) error
+	name                        string
+	install, upgrade, uninstall func(*world) error
 }
 
 // ways are the ways that the documentation describes. Each removes the definitions too, once there are
 // no pools.
 var ways = []way{
-	{"clusterctl", (*world).initialize, (*world).uninitialize},
-	{"Helm", (*world).helmInstall, (*world).helmUninstall},
-	{"kubectl", (*world).kubectlApply, (*world).kubectlDelete},
+	{"clusterctl", (*world).initialize, (*world).applyUpgrade, (*world).uninitialize},
+	{"Helm", (*world).helmInstall, (*world).helmUpgrade, (*world).helmUninstall},
+	{
+		"kubectl",
+		func(w *world) error { return w.kubectlApply(files.folder) }, func(w *world) error { return w.kubectlApply(files.next) }, (*world).kubectlDelete,
+	},
 }
 
 // TestInstallation installs a release from nothing but its files, in each way in turns. The manager runs
-// as its Deployment says, and a pool comes up, is refused a wrong approval by the webhook, and goes. Then
-// Slipway is uninstalled, and nothing is left.
+// as its Deployment says, and a pool comes up. A wrong approval is refused by the webhook. The release is
+// upgraded to the next one, which keeps the pool's nodes. Then the pool is deleted and Slipway is
+// uninstalled, and nothing is left.
 func TestInstallation(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -60,6 +65,8 @@ func TestInstallation(t *testing.T) {
 				t.Error("nothing in AWS has Slipway's name while there is a pool: that nothing is left would show nothing")
 			}
 			w.webhookAnswers()
+			manager.stop()
+			manager = w.upgrade(t, way)
 			w.deletePool()
 			manager.stop()
 			if err := way.uninstall(w); err != nil {
@@ -68,6 +75,37 @@ func TestInstallation(t *testing.T) {
 			w.nothingLeft(before)
 		})
 	}
+}
+
+// upgrade upgrades to the next release, and returns its manager once it has scaled the pool out, and the
+// pool has the nodes that it had.
+func (w *world) upgrade(t *testing.T, way way) *pod {
+	t.Helper()
+	nodes, earlier := w.running(), w.managerImage()
+	if err := way.upgrade(w); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.managerImage(); got != nextImage || got == earlier {
+		t.Errorf("the upgrade changed the manager's image from %s to %s, want %s", earlier, got, nextImage)
+	}
+	w.issueCertificates()
+	manager := w.startPod(t, files.program, loopback)
+	w.scale(3)
+	w.Eventually("the pool has one more node", func() error { return errors.Join(w.settled(3), manager.running()) })
+	for id := range nodes {
+		if !w.running()[id] {
+			t.Errorf("after the upgrade, instance %s is gone", id)
+		}
+	}
+	w.webhookAnswers()
+	return manager
+}
+
+func (w *world) managerImage() string {
+	w.Helper()
+	deployment := &appsv1.Deployment{}
+	w.get(deployment, namespace, "slipway-manager")
+	return deployment.Spec.Template.Spec.Containers[0].Image
 }
 
 // webhookAnswers holds that the API server asks the manager's webhook, which refuses the approval of a
@@ -99,6 +137,15 @@ func (w *world) initialize() error {
 	}
 	_, err = c.Init(w.Context(), clusterctlclient.InitOptions{Kubeconfig: kubeconfig, InfrastructureProviders: []string{"slipway"}})
 	return err
+}
+
+// applyUpgrade runs `clusterctl upgrade apply --infrastructure slipway:VERSION`.
+func (w *world) applyUpgrade() error {
+	c, kubeconfig, err := w.clusterctl()
+	if err != nil {
+		return err
+	}
+	return c.ApplyUpgrade(w.Context(), clusterctlclient.ApplyUpgradeOptions{Kubeconfig: kubeconfig, InfrastructureProviders: []string{"slipway:" + nextVersion}})
 }
 
 // uninitialize runs `clusterctl delete`, with the definitions and the namespace, and deletes the roles of
@@ -140,6 +187,22 @@ func (w *world) helmInstall() error {
 	return err
 }
 
+// helmUpgrade runs `helm upgrade` with the chart of the next release.
+func (w *world) helmUpgrade() error {
+	helm, err := w.helm()
+	if err != nil {
+		return err
+	}
+	chart, err := loader.LoadFile(filepath.Join(files.next, release.ChartFile("slipway")))
+	if err != nil {
+		return err
+	}
+	upgrade := action.NewUpgrade(helm)
+	upgrade.Namespace, upgrade.WaitStrategy = namespace, kube.HookOnlyStrategy
+	_, err = upgrade.RunWithContext(w.Context(), "slipway", chart, nil)
+	return err
+}
+
 // helmUninstall runs `helm uninstall`, and deletes what it keeps: definitions and the namespace.
 func (w *world) helmUninstall() error {
 	helm, err := w.helm()
@@ -158,12 +221,12 @@ func (w *world) helmUninstall() error {
 	return err
 }
 
-func (w *world) kubectlApply() error {
-	_, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), filepath.Join(files.folder, release.StandaloneFile), "--server-side")
+func (w *world) kubectlApply(folder string) error {
+	_, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), filepath.Join(folder, release.StandaloneFile), "--server-side")
 	return err
 }
 
 func (w *world) kubectlDelete() error {
-	_, err := kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "-f", filepath.Join(files.folder, release.StandaloneFile))
+	_, err := kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "-f", filepath.Join(files.next, release.StandaloneFile))
 	return err
 }

@@ -34,6 +34,9 @@ const (
 	rate = 300
 	// image is the image of the release. Nothing pulls it.
 	image = "registry.example.com/slipway:" + clusterctl.SlipwayVersion
+	// nextVersion is the version of a release after it, of the same sources, and nextImage its image.
+	nextVersion = "v0.1.1"
+	nextImage   = "registry.example.com/slipway:" + nextVersion
 )
 
 // released is a directory that `make release` wrote.
@@ -60,10 +63,10 @@ var files struct {
 	sync.Once
 	directory  string
 	repository *clusterctl.Repository
-	// folder has the files of the release.
-	folder  string
-	program string
-	err     error
+	// folder has the files of the release, and next the files of the release after it.
+	folder, next string
+	program      string
+	err          error
 }
 
 // prepare writes the release when the first test needs it, to where clusterctl finds it.
@@ -72,6 +75,10 @@ func prepare(t *testing.T) {
 	files.Do(func() {
 		files.folder, files.program = filepath.Join(files.directory, "infrastructure-slipway", clusterctl.SlipwayVersion), filepath.Join(files.directory, "slipway")
 		if files.repository, files.err = clusterctl.NewRepository(files.directory, root, map[string]string{"AWS_B64ENCODED_CREDENTIALS": "bm9uZQ=="}); files.err != nil {
+			return
+		}
+		files.next = filepath.Join(filepath.Dir(files.folder), nextVersion)
+		if files.err = release.WriteInstallation(root, files.next, nextImage, nextVersion); files.err != nil {
 			return
 		}
 		if *released == "" {

@@ -52,6 +52,8 @@ type pod struct {
 	process *exec.Cmd
 	ended   chan error
 	output  *buffer
+	// unroute has the API server reach the webhook by its Service again.
+	unroute func()
 }
 
 // startPod runs a program as the pod of the installed manager would, and waits until it is ready.
@@ -61,7 +63,8 @@ func (w *world) startPod(t *testing.T, program string, more ...string) *pod {
 	w.get(deployment, namespace, "slipway-manager")
 	template := &deployment.Spec.Template
 	container := &template.Spec.Containers[0]
-	ports := w.routePorts(template)
+	ports := w.freePorts(container)
+	p := &pod{T: t, output: &buffer{}, ended: make(chan error, 1), unroute: w.routeWebhooks(template, ports)}
 	arguments := append(slices.Clone(container.Args), laboratoryArguments...)
 	for i := range arguments {
 		for number, local := range ports {
@@ -73,7 +76,6 @@ func (w *world) startPod(t *testing.T, program string, more ...string) *pod {
 			}
 		}
 	}
-	p := &pod{T: t, output: &buffer{}, ended: make(chan error, 1)}
 	p.process = exec.Command(program, append(arguments, more...)...) // #nosec G204 -- the program of the test
 	p.process.Env = append([]string{"HOME=" + t.TempDir(), "AWS_EC2_METADATA_DISABLED=true", "KUBECONFIG=" + w.kubeconfigOf(t, template.Spec.ServiceAccountName)}, w.environment(container)...)
 	p.process.Stderr = p.output
@@ -95,39 +97,55 @@ func (w *world) get(object client.Object, namespace, name string) {
 	}
 }
 
-// routePorts returns a free port of this machine for each port of the pod, and has the API server reach
-// the pod's webhook there, if the Service of the webhook would lead it to the pod.
-func (w *world) routePorts(template *corev1.PodTemplateSpec) map[int32]int {
+// freePorts returns a free port of this machine for each port of a container.
+func (w *world) freePorts(container *corev1.Container) map[int32]int {
 	w.Helper()
 	ports := map[int32]int{}
-	for _, port := range template.Spec.Containers[0].Ports {
+	for _, port := range container.Ports {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			w.Fatal(err)
 		}
+		defer func() { _ = listener.Close() }()
 		ports[port.ContainerPort] = listener.Addr().(*net.TCPAddr).Port
-		_ = listener.Close()
 	}
+	return ports
+}
+
+// routeWebhooks has the API server reach the webhooks at this machine's ports, if their Service would
+// lead it to the pod. It returns a function that has it reach them by the Service again.
+func (w *world) routeWebhooks(template *corev1.PodTemplateSpec, ports map[int32]int) func() {
+	w.Helper()
 	var configurations admissionv1.ValidatingWebhookConfigurationList
 	if err := w.Client.List(w.Context(), &configurations, client.HasLabels{"cluster.x-k8s.io/provider"}); err != nil {
 		w.Fatal(err)
 	}
-	for i := range configurations.Items {
-		configuration := &configurations.Items[i]
-		for j := range configuration.Webhooks {
-			config := &configuration.Webhooks[j].ClientConfig
-			if config.Service != nil && config.Service.Namespace == namespace {
-				port := ports[w.endpoint(config.Service, template)]
-				config.URL, config.Service = ptr.To(fmt.Sprintf("https://127.0.0.1:%d%s", port, *config.Service.Path)), nil
-			} else if config.URL != nil && strings.HasPrefix(*config.URL, "https://127.0.0.1:") {
-				w.Fatalf("webhook configuration %s is left from an earlier pod", configuration.Name)
-			}
+	configurations.Items = slices.DeleteFunc(configurations.Items, func(configuration admissionv1.ValidatingWebhookConfiguration) bool {
+		service := configuration.Webhooks[0].ClientConfig.Service
+		return service == nil || service.Namespace != namespace
+	})
+	if len(configurations.Items) != 1 {
+		w.Fatalf("there are %d webhook configurations for Services in namespace %s, want 1", len(configurations.Items), namespace)
+	}
+	original := &configurations.Items[0]
+	routed := original.DeepCopy()
+	for i := range routed.Webhooks {
+		config := &routed.Webhooks[i].ClientConfig
+		port := ports[w.endpoint(config.Service, template)]
+		config.URL, config.Service = ptr.To(fmt.Sprintf("https://127.0.0.1:%d%s", port, *config.Service.Path)), nil
+	}
+	if err := w.Client.Update(w.Context(), routed); err != nil {
+		w.Fatal(err)
+	}
+	return func() {
+		w.get(routed, "", original.Name)
+		for i := range routed.Webhooks {
+			routed.Webhooks[i].ClientConfig.URL, routed.Webhooks[i].ClientConfig.Service = nil, original.Webhooks[i].ClientConfig.Service
 		}
-		if err := w.Client.Update(w.Context(), configuration); err != nil {
+		if err := w.Client.Update(w.Context(), routed); err != nil {
 			w.Fatal(err)
 		}
 	}
-	return ports
 }
 
 // endpoint returns the port of the pod that a Service of a webhook leads to.
@@ -278,8 +296,7 @@ func (p *pod) running() error {
 	}
 }
 
-// stop ends the process as a kubelet does, and fails if it was refused anything, or asked AWS for
-// something that it may not.
+// stop ends the process as a kubelet does, and fails if the API server refused it anything.
 func (p *pod) stop() {
 	p.Helper()
 	if err := p.process.Process.Signal(syscall.SIGTERM); err != nil {
@@ -293,6 +310,7 @@ func (p *pod) stop() {
 	case <-time.After(stopTime):
 		p.Errorf("it runs %v after SIGTERM", stopTime)
 	}
+	p.unroute()
 	if text := p.output.String(); strings.Contains(text, "forbidden") {
 		p.Errorf("the API server refused something:\n%s", text)
 	}

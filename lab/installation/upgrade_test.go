@@ -10,8 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,11 +102,6 @@ func (w *world) newSide(name, sources string, arguments ...string) side {
 // install applies the components of a release over what is installed.
 func (w *world) install(s side, first bool) {
 	w.Helper()
-	// The laboratory led it to a process, and not to a Service, which kubectl would not take back.
-	webhooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slipway-validating-webhook"}}
-	if err := w.Client.Delete(w.Context(), webhooks); client.IgnoreNotFound(err) != nil {
-		w.Fatal(err)
-	}
 	if _, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), s.components, "--server-side", "--force-conflicts"); err != nil {
 		w.Fatal(err)
 	}
