@@ -67,7 +67,7 @@ func TestInstallation(t *testing.T) {
 			w.webhookAnswers()
 			manager.stop()
 			manager = w.upgrade(t, way)
-			w.deletePool()
+			w.deletePools()
 			manager.stop()
 			if err := way.uninstall(w); err != nil {
 				t.Fatal(err)

@@ -13,6 +13,9 @@ import (
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -108,7 +111,11 @@ func build(directory, to string) error {
 }
 
 // world is a test's part of the laboratory, with a ready cluster and without Slipway.
-type world struct{ *labtest.Env }
+type world struct {
+	*labtest.Env
+	// pools are the names of the pools, by their kind.
+	pools map[string]string
+}
 
 // registered registers the laboratory with clusterctl once.
 var registered sync.Once
@@ -118,7 +125,7 @@ func newWorld(t *testing.T) *world {
 	prepare(t)
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
-	w := &world{Env: labtest.NewWith(t, labtest.Options{AWS: awssim.Options{
+	w := &world{pools: map[string]string{"AWSMachinePool": poolName}, Env: labtest.NewWith(t, labtest.Options{AWS: awssim.Options{
 		Clock: clock,
 		Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{
 			Pending: 10 * time.Second, Boot: 20 * time.Second, ShuttingDown: 10 * time.Second,
@@ -133,25 +140,47 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// settled returns nil once the pool is rolled out as its spec says, and runs so many instances with Nodes.
+// settled returns nil once every pool is rolled out as its spec says, and runs so many instances with
+// Nodes.
 func (w *world) settled(count int) error {
-	pool := &infrav1.AWSMachinePool{}
-	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: poolName}, pool); err != nil {
-		return err
-	}
-	if pool.Status.ObservedGeneration != pool.Generation {
-		return fmt.Errorf("generation %d is observed of %d", pool.Status.ObservedGeneration, pool.Generation)
-	}
-	for _, condition := range []string{infrav1.ReadyCondition, infrav1.RolledOutCondition} {
-		if !meta.IsStatusConditionTrue(pool.Status.Conditions, condition) {
-			return fmt.Errorf("conditions are %+v", pool.Status.Conditions)
+	for kind, name := range w.pools {
+		if err := w.complete(kind, name); err != nil {
+			return fmt.Errorf("%s %s: %w", kind, name, err)
 		}
 	}
+	count *= len(w.pools)
 	if running := w.running(); len(running) != count {
 		return fmt.Errorf("%d instances run, want %d", len(running), count)
 	}
 	if nodes := w.Nodes(); len(nodes) != count {
 		return fmt.Errorf("there are %d nodes, want %d", len(nodes), count)
+	}
+	return nil
+}
+
+// complete returns nil if a pool is ready and rolled out for its current generation.
+func (w *world) complete(kind, name string) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, object); err != nil {
+		return err
+	}
+	var pool struct {
+		Status struct {
+			ObservedGeneration int64              `json:"observedGeneration"`
+			Conditions         []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pool); err != nil {
+		return err
+	}
+	if pool.Status.ObservedGeneration != object.GetGeneration() {
+		return fmt.Errorf("generation %d is observed of %d", pool.Status.ObservedGeneration, object.GetGeneration())
+	}
+	for _, condition := range []string{infrav1.ReadyCondition, infrav1.RolledOutCondition} {
+		if !meta.IsStatusConditionTrue(pool.Status.Conditions, condition) {
+			return fmt.Errorf("conditions are %+v", pool.Status.Conditions)
+		}
 	}
 	return nil
 }
@@ -167,21 +196,23 @@ func (w *world) running() map[string]bool {
 	return found
 }
 
-// deletePool deletes the pool, and waits until it has left nothing in AWS.
-func (w *world) deletePool() {
+// deletePools deletes the pools, and waits until they have left no instance.
+func (w *world) deletePools() {
 	w.Helper()
-	machinePool := &clusterv1.MachinePool{}
-	machinePool.Namespace, machinePool.Name = w.Namespace, poolName
-	if err := w.Client.Delete(w.Context(), machinePool); err != nil {
-		w.Fatal(err)
-	}
-	w.Eventually("the pool is gone, and its instances", func() error {
-		err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(machinePool), machinePool)
-		if client.IgnoreNotFound(err) != nil || err == nil {
-			return errors.Join(errors.New("it is still there"), err)
+	for _, name := range w.pools {
+		machinePool := &clusterv1.MachinePool{}
+		machinePool.Namespace, machinePool.Name = w.Namespace, name
+		if err := w.Client.Delete(w.Context(), machinePool); err != nil {
+			w.Fatal(err)
 		}
-		if running := w.running(); len(running) > 0 {
-			return fmt.Errorf("%d instances run", len(running))
+	}
+	w.Eventually("the pools are gone, and their instances", func() error {
+		var left clusterv1.MachinePoolList
+		if err := w.Client.List(w.Context(), &left, client.InNamespace(w.Namespace)); err != nil {
+			return err
+		}
+		if running := w.running(); len(left.Items) > 0 || len(running) > 0 {
+			return fmt.Errorf("there are %d MachinePools, and %d instances run", len(left.Items), len(running))
 		}
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/kubectl"
 	"github.com/slipway-project/slipway/lab/release"
 )
@@ -21,6 +22,11 @@ import (
 // firstRelease is the commit that recorded what release v0.1 writes (lab/integration/testdata/upgrade).
 // It stands in for the previous release until there is a tag.
 const firstRelease = "365367d08f27b5502d75d791020bca594957f12a"
+
+const (
+	managedExample = "../../examples/managedmachinepool.yaml"
+	managedCluster = "eks"
+)
 
 var previous = flag.String("previous", firstRelease, "commit or tag of the previous release, for TestReleasesInTurns")
 
@@ -31,11 +37,13 @@ type side struct {
 }
 
 // TestReleasesInTurns runs the previous release's manager, this one's, the previous one's again and this
-// one's again over the same pool, each with its own components, as its own Deployment says. Each scales
-// the pool out, which shows that it works. No node is replaced.
+// one's again over the same pools, one of each kind. Each has its own components, and runs as its own
+// Deployment says. Each scales the pools out, which shows that it works. No node is replaced.
 func TestReleasesInTurns(t *testing.T) {
 	sources := previousSources(t)
 	w := newWorld(t)
+	w.Cluster(lab.ClusterOptions{Name: managedCluster, Managed: true, KubernetesVersion: "v1.34.0"})
+	w.pools["AWSManagedMachinePool"] = "capa-mmp-0"
 	before, err := w.inventory()
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +61,10 @@ func TestReleasesInTurns(t *testing.T) {
 		manager := w.startPod(t, side.program, side.arguments...)
 		if turn == 0 {
 			w.ApplyFile(example)
+			w.ApplyFile(managedExample, "clusterName: capa", "clusterName: "+managedCluster)
 		}
 		w.scale(count)
-		w.Eventually(name+": the pool has its nodes", func() error { return errors.Join(w.settled(count), manager.running()) })
+		w.Eventually(name+": the pools have their nodes", func() error { return errors.Join(w.settled(count), manager.running()) })
 		running := w.running()
 		for id := range nodes {
 			if !running[id] {
@@ -67,7 +76,7 @@ func TestReleasesInTurns(t *testing.T) {
 			t.Errorf("%s: AWS was asked to replace instances: %q", name, calls)
 		}
 		if last {
-			w.deletePool()
+			w.deletePools()
 		}
 		manager.stop()
 	}
@@ -111,15 +120,17 @@ func (w *world) install(s side, first bool) {
 	w.issueCertificates()
 }
 
-// scale sets the number of nodes of the pool.
+// scale sets the number of nodes of each pool.
 func (w *world) scale(count int) {
 	w.Helper()
-	machinePool := &clusterv1.MachinePool{}
-	w.get(machinePool, w.Namespace, poolName)
-	before := machinePool.DeepCopy()
-	machinePool.Spec.Replicas = ptr.To(int32(count)) // #nosec G115 -- a few
-	if err := w.Client.Patch(w.Context(), machinePool, client.MergeFrom(before)); err != nil {
-		w.Fatal(err)
+	for _, name := range w.pools {
+		machinePool := &clusterv1.MachinePool{}
+		w.get(machinePool, w.Namespace, name)
+		before := machinePool.DeepCopy()
+		machinePool.Spec.Replicas = ptr.To(int32(count)) // #nosec G115 -- a few
+		if err := w.Client.Patch(w.Context(), machinePool, client.MergeFrom(before)); err != nil {
+			w.Fatal(err)
+		}
 	}
 }
 
