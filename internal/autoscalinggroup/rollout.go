@@ -95,6 +95,10 @@ const (
 	GoBack Verdict = "GoBack"
 	// Disabled: a refresh is due, and the user wants none.
 	Disabled Verdict = "Disabled"
+	// Stop: our refresh is under way, and the user pauses roll-outs.
+	Stop Verdict = "Stop"
+	// Paused: a refresh is due, and the user pauses roll-outs.
+	Paused Verdict = "Paused"
 	// Left: what still runs something else is what the user's preferences leave alone.
 	Left Verdict = "Left"
 )
@@ -125,6 +129,8 @@ type Rollout struct {
 	InPlace bool
 	// CanGoBack is true if there is a good config to go back to, other than the wanted one.
 	CanGoBack bool
+	// Paused is true if the user pauses roll-outs.
+	Paused bool
 	// Preferences are the user's, nil for the defaults.
 	Preferences *infrav1.RefreshPreferences
 	Now         time.Time
@@ -158,11 +164,15 @@ func (r Rollout) Decide() Decision {
 	}
 	latest := r.latest()
 	switch {
+	case r.Paused && r.started(latest):
+		decision.Verdict = Stop
 	case r.supersedes(latest):
 		decision.Verdict = Supersede
 	case latest.Active():
 		decision.Verdict = Rolling
-	case r.CanGoBack && r.preferences().Rollback && latest.Failed() && r.ours(latest):
+	case r.Paused && len(outdated) > 0:
+		decision.Verdict = Paused
+	case r.CanGoBack && r.preferences().Rollback && latest.Failed() && r.ours(latest) && latest.ID != r.After:
 		decision.Verdict = GoBack
 	case len(outdated) == 0:
 		decision.Verdict = RolledOut
@@ -283,6 +293,11 @@ func (r Rollout) ours(refresh *Refresh) bool {
 	return refresh != nil && refresh.ID != "" && refresh.ID == r.StartedID && r.StartedFor == r.Wanted.Key()
 }
 
+// started reports whether a refresh is under way that we started, and that can be cancelled.
+func (r Rollout) started(refresh *Refresh) bool {
+	return refresh.replacing() && refresh.ID == r.StartedID && r.StartedFor != ""
+}
+
 // supersedes reports whether the refresh under way should be cancelled: it is ours and was started
 // for something else, and either instances run that already, which it takes for done, or instances
 // run what is wanted, which it would replace. All others it replaces with what the group names by
@@ -290,7 +305,7 @@ func (r Rollout) ours(refresh *Refresh) bool {
 // template that was replaced since is cancelled if any instance of that template is outdated: its
 // versions are no longer known, and neither is which of them the refresh takes for done.
 func (r Rollout) supersedes(latest *Refresh) bool {
-	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.preferences().Disable {
+	if !r.started(latest) || r.preferences().Disable {
 		return false
 	}
 	if latest.InPlace() && r.StartedFor != r.Wanted.Key() {

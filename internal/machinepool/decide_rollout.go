@@ -24,14 +24,18 @@ func rollOut(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Group == nil || waitsToRollOut(in) || reportAttempt(in, plan) {
 		return true
 	}
-	if !in.Seen.Refreshes.Read && !shielding(in.Object) {
+	if !in.Seen.Refreshes.Read && !shielding(in.Object) && !retries(in) {
 		decision := rolloutOf(in, recorded(in.Object)).Decide()
 		if decision.Verdict == autoscalinggroup.RolledOut {
 			showRolledOut(in)
 			return true
 		}
-		if decision.Verdict == autoscalinggroup.Disabled && instancesUnchanged(in) {
+		if decision.Verdict == autoscalinggroup.Disabled && instancesUnchanged(in, infrav1.RefreshDisabledReason) {
 			leaveToUser(in, decision)
+			return true
+		}
+		if decision.Verdict == autoscalinggroup.Paused && instancesUnchanged(in, infrav1.RolloutPausedReason) {
+			showPaused(in, decision)
 			return true
 		}
 	}
@@ -74,8 +78,12 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	}
 	if reconcile.Succeeded[cancelRefresh](in.Done) {
 		newest := latest(in.Seen.Refreshes.List)
-		showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being canceled, "+
-			"because a newer configuration is desired", newest.ID))
+		if infrav1.RolloutPaused(in.Object.Annotations) {
+			showNotRolledOut(in, infrav1.RolloutPausedReason, fmt.Sprintf("instance refresh %s is being canceled, because %s", newest.ID, paused))
+		} else {
+			showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being canceled, "+
+				"because a newer configuration is desired", newest.ID))
+		}
 		plan.LookAgain(lookAgain)
 		return true
 	}
@@ -88,12 +96,12 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// instancesUnchanged reports whether the instances are the same as in status, and no refresh was in
-// progress when status was written. Then no refresh has replaced an instance since, and Slipway
+// instancesUnchanged reports whether RolledOut had a reason that keeps instances, the instances are
+// the same as in status, and no refresh was in progress when status was written. Then no refresh has replaced an instance since, and Slipway
 // need not ask AWS for a refresh that it did not start.
-func instancesUnchanged(in input) bool {
+func instancesUnchanged(in input, reason string) bool {
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
-	return shown != nil && shown.Reason == infrav1.RefreshDisabledReason && !refreshing(in.Object) &&
+	return shown != nil && shown.Reason == reason && !refreshing(in.Object) &&
 		slices.Equal(in.Object.Status.Instances, instanceStatuses(in.Seen.Group))
 }
 
@@ -113,6 +121,7 @@ func rolloutWith(in input, history []autoscalinggroup.Refresh, inPlace bool) aut
 	rollout := autoscalinggroup.Rollout{
 		Wanted: wanted(in), Instances: withoutShield(in), History: history, Configs: fingerprints(config),
 		Preferences: in.Object.Spec.RefreshPreferences, Now: in.Now, InPlace: inPlace, EndSeen: in.Now,
+		Paused: infrav1.RolloutPaused(in.Object.Annotations),
 	}
 	if record := in.Object.Status.Rollout; record != nil {
 		rollout.StartedID, rollout.StartedFor, rollout.StartedTemplate = record.StartedID, record.StartedFor, record.StartedTemplateID
@@ -148,6 +157,7 @@ func beginAttempts(in input) {
 func actOnRollout(in input, plan *reconcile.Plan) {
 	history := in.Seen.Refreshes.List
 	beginAttempts(in)
+	retry(in)
 	decision := rolloutOf(in, history).Decide()
 	status, newest := in.Object.Status.Rollout, latest(history)
 	status.Attempts = int32(decision.Attempts) //nolint:gosec // at most as many as are read
@@ -166,6 +176,13 @@ func actOnRollout(in input, plan *reconcile.Plan) {
 		showRolledOut(in)
 	case autoscalinggroup.Disabled:
 		leaveToUser(in, decision)
+	case autoscalinggroup.Paused:
+		if newest != nil {
+			status.AttemptsAfter = newest.ID // a refresh that a pause stopped is no failed attempt
+		}
+		showPaused(in, decision)
+	case autoscalinggroup.Stop:
+		stop(in, plan, newest)
 	case autoscalinggroup.Left:
 		showNotRolledOut(in, infrav1.InstancesLeftReason, decision.Reason)
 	case autoscalinggroup.Later:
@@ -214,6 +231,24 @@ func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh)
 		return
 	}
 	plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: cause(in)}, "%s", because(cause(in), "a newer configuration is desired"))
+}
+
+// paused says why a roll-out is paused.
+const paused = "annotation " + infrav1.RolloutPausedAnnotation + " pauses roll-outs"
+
+// stop cancels our refresh because roll-outs are paused, if it is still the one under way by what AWS
+// says now: a cancellation names the group alone.
+func stop(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh) {
+	if !in.Seen.Refreshes.Latest || !in.Seen.Fresh {
+		plan.Need(needLatest)
+		return
+	}
+	plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: paused, Paused: true}, "%s", paused)
+}
+
+// showPaused shows that a roll-out waits until it is resumed.
+func showPaused(in input, decision autoscalinggroup.Decision) {
+	showNotRolledOut(in, infrav1.RolloutPausedReason, decision.Reason+"; "+paused)
 }
 
 // startIfStillDue starts a refresh if it is still due by what AWS and the API server say now: what a
