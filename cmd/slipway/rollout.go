@@ -147,15 +147,21 @@ With the admission policy slipway-rollout-approval, this requires the verb appro
 		example: `  slipway rollout approve workers -n blue
   slipway rollout approve workers -n blue --version 7 --yes`,
 		decide: func(ctx context.Context, cluster planCluster, subject rolloutcontrol.Subject) (rolloutcontrol.Change, error) {
-			review := &authenticationv1.SelfSubjectReview{}
-			if err := cluster.Create(ctx, review); err != nil {
-				return rolloutcontrol.Change{}, fmt.Errorf("asking the API server who approves: %w", err)
-			}
-			return rolloutcontrol.Approve(subject, version, review.Status.UserInfo.Username)
+			return decideApproval(ctx, cluster, subject, version)
 		},
 	})
 	command.Flags().Int64Var(&version, "version", 0, "number of the version; the command fails if another one waits for approval")
 	return command
+}
+
+// decideApproval decides about an approval by the user whom the API server knows by the credentials of the
+// kubeconfig.
+func decideApproval(ctx context.Context, cluster planCluster, subject rolloutcontrol.Subject, version int64) (rolloutcontrol.Change, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := cluster.Create(ctx, review); err != nil {
+		return rolloutcontrol.Change{}, fmt.Errorf("asking the API server who approves: %w", err)
+	}
+	return rolloutcontrol.Approve(subject, version, review.Status.UserInfo.Username)
 }
 
 func (f *controlFlags) run(command *cobra.Command, control control, name string) error {
@@ -289,6 +295,11 @@ func (f *controlFlags) complete(command *cobra.Command, args []string, prefix st
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return controlNames(ctx, cluster, prefix)
+}
+
+// controlNames returns the names with a prefix that a command accepts.
+func controlNames(ctx context.Context, cluster planCluster, prefix string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, list := range []client.ObjectList{&infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}} {
 		if err := cluster.List(ctx, list, client.InNamespace(cluster.namespace)); err != nil {
