@@ -176,13 +176,13 @@ func TestPaused(t *testing.T) {
 		id        string
 		want      Verdict
 	}{
-		{"ours is under way", []Instance{old, current}, active("InProgress"), "r", Stop},
-		{"ours bakes", []Instance{current}, active("Baking"), "r", Stop},
+		{"ours is under way", []Instance{old, current}, active("InProgress"), "r", Supersede},
+		{"ours bakes", []Instance{current}, active("Baking"), "r", Supersede},
 		{"ours is being cancelled", []Instance{old, current}, active("Cancelling"), "r", Rolling},
 		{"another client's is under way", []Instance{old}, active("InProgress"), "other", Rolling},
-		{"ours was cancelled", []Instance{old}, []pastRefresh{ended("Cancelled", 0)}, "r", Paused},
-		{"ours failed", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "r", Paused},
-		{"an edit is due", []Instance{old}, nil, "", Paused},
+		{"ours was cancelled", []Instance{old}, []pastRefresh{ended("Cancelled", 0)}, "r", Disabled},
+		{"ours failed", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "r", Disabled},
+		{"an edit is due", []Instance{old}, nil, "", Disabled},
 		{"nothing is due", []Instance{current}, nil, "", RolledOut},
 	} {
 		rollout := Rollout{

@@ -16,16 +16,18 @@ func retried(in input) string {
 	return ""
 }
 
-// retry acts on a request to retry: refreshes that there are count as no attempts. A pool that was
-// rolled back first gets its launch config without the roll-back.
-func retry(in input) {
-	request, due := pool.Retry(in.Object, retried(in))
-	if !due || rolledBack(launchable(in)) {
-		return
+// forgetAttempts has refreshes count as no attempts: those that there are when a user asks to retry, and
+// one that a pause stopped. A pool that was rolled back is retried once its launch config is without the
+// roll-back.
+func forgetAttempts(in input) {
+	status, newest := rolloutStatus(in.Object), latest(in.Seen.Refreshes.List)
+	request, due := pool.Retry(in.Object, status.Retried)
+	due = due && !rolledBack(launchable(in))
+	if due {
+		status.Retried = request
 	}
-	status := rolloutStatus(in.Object)
-	status.Retried = request
-	if newest := latest(in.Seen.Refreshes.List); newest != nil && !newest.Active() {
+	over := newest != nil && (!newest.Active() || newest.Status == "Cancelling")
+	if over && (due || pausing(in)) {
 		status.AttemptsAfter = newest.ID
 	}
 }
