@@ -50,3 +50,20 @@ func TestWebhooksAreReached(t *testing.T) {
 		t.Errorf("the certificate is mounted as %+v, and arguments are %q", mount, pod.Containers[0].Args)
 	}
 }
+
+// TestApprovalIsOfTheManager holds that the policy of approvals lets the manager copy them, which it knows
+// by its ServiceAccount, and that its binding enforces it.
+func TestApprovalIsOfTheManager(t *testing.T) {
+	t.Parallel()
+	account := build(t, "default")["ServiceAccount slipway-manager"]
+	objects := build(t, "approval")
+	policy := as[admissionv1.ValidatingAdmissionPolicy](t, objects["ValidatingAdmissionPolicy slipway-rollout-approval"])
+	binding := as[admissionv1.ValidatingAdmissionPolicyBinding](t, objects["ValidatingAdmissionPolicyBinding slipway-rollout-approval"])
+	want := "request.userInfo.username != 'system:serviceaccount:" + account.GetNamespace() + ":" + account.GetName() + "'"
+	if conditions := policy.Spec.MatchConditions; len(conditions) != 1 || conditions[0].Expression != want {
+		t.Errorf("the policy is for requests that match %+v, want %q", conditions, want)
+	}
+	if binding.Spec.PolicyName != policy.Name || !slices.Equal(binding.Spec.ValidationActions, []admissionv1.ValidationAction{admissionv1.Deny}) {
+		t.Errorf("the binding is %+v", binding.Spec)
+	}
+}

@@ -85,6 +85,14 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
 }
 
 func (f *planFlags) bind(set *pflag.FlagSet) {
+	f.bindManager(set)
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
+	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
+	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
+}
+
+// bindManager adds the flags that select the management cluster, and describe its manager.
+func (f *planFlags) bindManager(set *pflag.FlagSet) {
 	f.kubeconfigFlags.bind(set)
 	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
 	set.StringVar(&f.secretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities, as for the manager")
@@ -92,9 +100,6 @@ func (f *planFlags) bind(set *pflag.FlagSet) {
 	set.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "as for the manager; the plan does not wait for it")
 	set.StringVar(&f.nodeRolePath, "node-role-path", noderole.DefaultPath, "as for the manager")
 	set.StringVar(&f.nodeRoleBoundary, "node-role-permissions-boundary", "", "as for the manager")
-	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
-	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
-	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
 }
 
 func (f *planFlags) run(command *cobra.Command, args []string) error {

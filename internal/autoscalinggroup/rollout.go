@@ -85,7 +85,8 @@ const (
 	RolledOut Verdict = "RolledOut"
 	// Rolling: a refresh is under way; check again later.
 	Rolling Verdict = "Rolling"
-	// Supersede: the refresh under way is ours and brings what is no longer wanted; cancel it.
+	// Supersede: the refresh under way is ours, and brings what is no longer wanted or the user pauses
+	// roll-outs; cancel it.
 	Supersede Verdict = "Supersede"
 	// Start: a refresh is due now.
 	Start Verdict = "Start"
@@ -93,7 +94,7 @@ const (
 	Later Verdict = "Later"
 	// GoBack: our refresh failed, and the user wants to go back to what ran before.
 	GoBack Verdict = "GoBack"
-	// Disabled: a refresh is due, and the user wants none.
+	// Disabled: a refresh is due, and the user wants none or pauses roll-outs.
 	Disabled Verdict = "Disabled"
 	// Left: what still runs something else is what the user's preferences leave alone.
 	Left Verdict = "Left"
@@ -125,6 +126,8 @@ type Rollout struct {
 	InPlace bool
 	// CanGoBack is true if there is a good config to go back to, other than the wanted one.
 	CanGoBack bool
+	// Paused is true if the user pauses roll-outs.
+	Paused bool
 	// Preferences are the user's, nil for the defaults.
 	Preferences *infrav1.RefreshPreferences
 	Now         time.Time
@@ -162,11 +165,11 @@ func (r Rollout) Decide() Decision {
 		decision.Verdict = Supersede
 	case latest.Active():
 		decision.Verdict = Rolling
-	case r.CanGoBack && r.preferences().Rollback && latest.Failed() && r.ours(latest):
+	case r.goesBack(latest):
 		decision.Verdict = GoBack
 	case len(outdated) == 0:
 		decision.Verdict = RolledOut
-	case r.preferences().Disable:
+	case r.Paused || r.preferences().Disable:
 		decision.Verdict = Disabled
 	default:
 		decision.Verdict = Start
@@ -283,15 +286,29 @@ func (r Rollout) ours(refresh *Refresh) bool {
 	return refresh != nil && refresh.ID != "" && refresh.ID == r.StartedID && r.StartedFor == r.Wanted.Key()
 }
 
-// supersedes reports whether the refresh under way should be cancelled: it is ours and was started
-// for something else, and either instances run that already, which it takes for done, or instances
+// started reports whether a refresh is under way that we started, and that can be cancelled.
+func (r Rollout) started(refresh *Refresh) bool {
+	return refresh.replacing() && refresh.ID == r.StartedID && r.StartedFor != ""
+}
+
+// goesBack reports whether our refresh failed, and the user wants to go back. A refresh that a user asked
+// to retry counts no longer.
+func (r Rollout) goesBack(latest *Refresh) bool {
+	return r.CanGoBack && !r.Paused && r.preferences().Rollback && latest.Failed() && r.ours(latest) && latest.ID != r.After
+}
+
+// supersedes reports whether the refresh under way should be cancelled: it is ours, and the user pauses
+// roll-outs, or it was started for something else, and either instances run that already, which it takes for done, or instances
 // run what is wanted, which it would replace. All others it replaces with what the group names by
 // then, because it carries no desired configuration; so it can go on. One that was started with a
 // template that was replaced since is cancelled if any instance of that template is outdated: its
 // versions are no longer known, and neither is which of them the refresh takes for done.
 func (r Rollout) supersedes(latest *Refresh) bool {
-	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.preferences().Disable {
+	if !r.started(latest) || r.preferences().Disable && !r.Paused {
 		return false
+	}
+	if r.Paused {
+		return true
 	}
 	if latest.InPlace() && r.StartedFor != r.Wanted.Key() {
 		return true // it carries a desired configuration, which is no longer wanted

@@ -165,6 +165,53 @@ func TestDecideByTheRecord(t *testing.T) {
 	}
 }
 
+// TestPaused holds that a pause stops our refresh, starts no other, and does not go back.
+func TestPaused(t *testing.T) {
+	t.Parallel()
+	old, current := running("lt-1", 1, "InService"), running("lt-1", 4, "InService")
+	for _, row := range []struct {
+		reason    string
+		instances []Instance
+		history   []pastRefresh
+		id        string
+		want      Verdict
+	}{
+		{"ours is under way", []Instance{old, current}, active("InProgress"), "r", Supersede},
+		{"ours bakes", []Instance{current}, active("Baking"), "r", Supersede},
+		{"ours is being cancelled", []Instance{old, current}, active("Cancelling"), "r", Rolling},
+		{"another client's is under way", []Instance{old}, active("InProgress"), "other", Rolling},
+		{"ours was cancelled", []Instance{old}, []pastRefresh{ended("Cancelled", 0)}, "r", Disabled},
+		{"ours failed", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "r", Disabled},
+		{"an edit is due", []Instance{old}, nil, "", Disabled},
+		{"nothing is due", []Instance{current}, nil, "", RolledOut},
+	} {
+		rollout := Rollout{
+			Wanted: wanted(), Instances: row.instances, StartedID: row.id, StartedFor: "c", CanGoBack: true, Paused: true,
+			Preferences: &infrav1.RefreshPreferences{Rollback: true}, Now: now,
+		}.withHistory(row.history)
+		if decision := rollout.Decide(); decision.Verdict != row.want {
+			t.Errorf("%s: %s, want %s", row.reason, decision.Verdict, row.want)
+		}
+	}
+}
+
+// TestRetried holds that a failed refresh counts for nothing once a user asks for another attempt: the
+// pool neither waits nor goes back.
+func TestRetried(t *testing.T) {
+	t.Parallel()
+	rollout := Rollout{
+		Wanted: wanted(), Instances: []Instance{running("lt-1", 1, "InService")}, StartedID: "r", StartedFor: "c", CanGoBack: true,
+		Preferences: &infrav1.RefreshPreferences{Rollback: true}, Now: now,
+	}.withHistory([]pastRefresh{ended("Failed", 0)})
+	if decision := rollout.Decide(); decision.Verdict != GoBack {
+		t.Errorf("before the retry: %s, want %s", decision.Verdict, GoBack)
+	}
+	rollout.After = "r"
+	if decision := rollout.Decide(); decision.Verdict != Start || decision.Attempts != 0 {
+		t.Errorf("after the retry: %s with %d attempts, want %s with none", decision.Verdict, decision.Attempts, Start)
+	}
+}
+
 // TestAttempts holds which refreshes count as attempts to bring what is wanted now: the refreshes
 // that AWS lists before the one that was newest when it came to be wanted, whatever the clocks of
 // AWS and of the manager say.

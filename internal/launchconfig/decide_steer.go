@@ -96,9 +96,9 @@ func earlierConfig(in Input, asked asked, number int64, plan *reconcile.Plan) (l
 }
 
 // decideApproval holds back what the spec newly asks for, where spec.rollout is Manual, until its
-// version is approved. What was launched before is launched on, with the bootstrap data of today.
-// It waits neither for the first version, nor for a rollback, nor for a template that is being
-// taken over.
+// version is approved, and where roll-outs are paused, until they are resumed. What was launched
+// before is launched on, with the bootstrap data of today. It waits neither for the first version,
+// nor for a rollback, nor for a template that is being taken over.
 func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan) (steered, bool) {
 	config := in.Object
 	if pinned := config.Spec.PinnedVersion; pinned != nil {
@@ -107,14 +107,19 @@ func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan)
 				"of the rest of the spec", *pinned))
 		return launch, true
 	}
-	if config.Spec.Rollout != infrav1.LaunchConfigRolloutManual {
+	manual, paused := config.Spec.Rollout == infrav1.LaunchConfigRolloutManual, infrav1.RolloutPaused(config.Annotations)
+	if !manual && !paused {
 		reconciling.Remove(config, infrav1.RolloutApprovedCondition)
 		return launch, true
 	}
 	wanted := launch.input.Fingerprints.Config
 	launched, exists := launchedVersion(in)
-	if !exists || launched.Fingerprints.Config == wanted || config.Status.RolledBackFrom != "" || in.Seen.Template.Untouched() || isApproved(in, wanted) {
-		reconciling.True(config, infrav1.RolloutApprovedCondition, infrav1.ApprovedReason, "")
+	approved := isApproved(in, wanted)
+	if !exists || launched.Fingerprints.Config == wanted || config.Status.RolledBackFrom != "" || in.Seen.Template.Untouched() || approved && !paused {
+		reconciling.Remove(config, infrav1.RolloutApprovedCondition)
+		if manual {
+			reconciling.True(config, infrav1.RolloutApprovedCondition, infrav1.ApprovedReason, approver(config, approved))
+		}
 		return launch, true
 	}
 	pending := launch.input
@@ -122,9 +127,21 @@ func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan)
 	if !known {
 		return steered{}, false
 	}
-	reconciling.False(config, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason, "Slipway is creating the version that "+
-		"needs approval")
+	reason, message := infrav1.WaitingForApprovalReason, "Slipway is creating the version that needs approval"
+	if paused {
+		reason, message = infrav1.EditPausedReason, "Slipway is creating the version that waits until roll-outs are resumed"
+	}
+	reconciling.False(config, infrav1.RolloutApprovedCondition, reason, message)
 	return steered{input: earlier, pending: &pending, unapproved: true}, true
+}
+
+// approver returns what is known about the user who approved the version that is launched.
+func approver(config *infrav1.AWSLaunchConfig, approved bool) string {
+	user := config.Annotations[infrav1.ApprovedByAnnotation]
+	if !approved || user == "" {
+		return ""
+	}
+	return fmt.Sprintf("version %s was approved by %q", config.Annotations[infrav1.ApprovedVersionAnnotation], bounded(user))
 }
 
 // launchedVersion is the version that was launched before this pass: status says it, and if that
@@ -228,10 +245,20 @@ func decidePending(in Input, launch steered, plan *reconcile.Plan) (number int64
 		if warning := in.Seen.Warnings[number]; warning != "" {
 			what += "; EC2 reports a warning: " + warning
 		}
-		reconciling.False(in.Object, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason,
-			fmt.Sprintf("version %d waits for approval by annotation %s: %q: %s", number, infrav1.ApprovedVersionAnnotation, strconv.FormatInt(number, 10), what))
+		showWaiting(in, number, what)
 	}
 	return number, why, true
+}
+
+// showWaiting shows that a version waits for a user.
+func showWaiting(in Input, number int64, what string) {
+	if infrav1.RolloutPaused(in.Object.Annotations) {
+		reconciling.False(in.Object, infrav1.RolloutApprovedCondition, infrav1.EditPausedReason,
+			fmt.Sprintf("version %d waits, because annotation %s pauses roll-outs: %s", number, infrav1.RolloutPausedAnnotation, what))
+		return
+	}
+	reconciling.False(in.Object, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason,
+		fmt.Sprintf("version %d waits for approval by annotation %s: %q: %s", number, infrav1.ApprovedVersionAnnotation, strconv.FormatInt(number, 10), what))
 }
 
 // longestReason bounds a version's reason in status (API: maxLength 256), in characters.

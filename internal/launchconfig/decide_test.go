@@ -150,6 +150,27 @@ func TestDecideVersions(t *testing.T) {
 			}, shows: map[string]string{infrav1.RolloutApprovedCondition: "True Approved"},
 		},
 		{
+			reason: "an edit waits while roll-outs are paused, also with an approval, and is launched when they are resumed",
+			given: func(w *world) {
+				metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, infrav1.RolloutPausedAnnotation, "true")
+				w.config.Spec.Rollout = infrav1.LaunchConfigRolloutManual
+			},
+			when: []when{
+				{setType("m5.xlarge"), []string{edited}},
+				{func(w *world) {
+					metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, infrav1.ApprovedVersionAnnotation, "2")
+					metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, infrav1.ApprovedByAnnotation, "alice")
+				}, nil},
+				{func(w *world) { delete(w.config.Annotations, infrav1.RolloutPausedAnnotation) }, []string{toTwo}},
+			}, shows: map[string]string{infrav1.RolloutApprovedCondition: "True Approved"},
+		},
+		{
+			reason: "roll-outs are paused", given: func(w *world) {
+				metav1.SetMetaDataAnnotation(&w.config.ObjectMeta, infrav1.RolloutPausedAnnotation, "true")
+			}, when: []when{{setType("m5.xlarge"), []string{edited}}, {func(*world) {}, nil}},
+			shows: map[string]string{infrav1.RolloutApprovedCondition: "False EditPaused"},
+		},
+		{
 			reason: "EC2 would not launch an edit: it is held back", given: func(w *world) { w.config.Spec.Verify = infrav1.VerifyDryRun }, when: []when{
 				{func(w *world) {
 					w.fails["try version 2"] = errRefused

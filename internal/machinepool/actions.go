@@ -95,7 +95,11 @@ type (
 		// Outdated are the IDs of the instances that run something else than what is wanted.
 		Outdated []string
 	}
-	cancelRefresh    struct{ Group, ID, Cause string }
+	cancelRefresh struct {
+		Group, ID, Cause string
+		// Paused is true if the user pauses roll-outs, and false if a newer configuration is desired.
+		Paused bool
+	}
 	protectInstances struct {
 		Group     string
 		Instances []string

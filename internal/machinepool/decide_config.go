@@ -226,7 +226,7 @@ func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AW
 	}
 	presentType := ""
 	if present != nil {
-		presentType, wanted.Rollback = present.Spec.InstanceType, keptRollback(in.Object, present)
+		presentType, wanted.Rollback = present.Spec.InstanceType, keptRollback(in, present)
 		if wanted.LaunchTemplateName == "" && spec.LaunchConfigTemplateRef != nil {
 			// EC2 renames no template, of a pool that named one before
 			wanted.LaunchTemplateName = present.Spec.LaunchTemplateName
@@ -245,10 +245,10 @@ func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AW
 	}
 }
 
-// keptRollback returns the rollback that goes on: until the user wants none any longer, or the spec
-// asks for something other than what failed.
-func keptRollback(object *infrav1.AWSMachinePool, config *infrav1.AWSLaunchConfig) *infrav1.Rollback {
-	if object.Spec.RefreshPreferences == nil || !object.Spec.RefreshPreferences.Rollback {
+// keptRollback returns the rollback that goes on: until the user wants none any longer or asks for
+// another attempt, or the spec asks for something other than what failed.
+func keptRollback(in input, config *infrav1.AWSLaunchConfig) *infrav1.Rollback {
+	if preferences := in.Object.Spec.RefreshPreferences; preferences == nil || !preferences.Rollback || retries(in) {
 		return nil
 	}
 	ready := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)

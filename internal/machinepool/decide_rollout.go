@@ -24,14 +24,14 @@ func rollOut(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Group == nil || waitsToRollOut(in) || reportAttempt(in, plan) {
 		return true
 	}
-	if !in.Seen.Refreshes.Read && !shielding(in.Object) {
+	if !in.Seen.Refreshes.Read && !shielding(in.Object) && !retries(in) {
 		decision := rolloutOf(in, recorded(in.Object)).Decide()
 		if decision.Verdict == autoscalinggroup.RolledOut {
 			showRolledOut(in)
 			return true
 		}
 		if decision.Verdict == autoscalinggroup.Disabled && instancesUnchanged(in) {
-			leaveToUser(in, decision)
+			showDisabled(in, decision)
 			return true
 		}
 	}
@@ -74,8 +74,12 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	}
 	if reconcile.Succeeded[cancelRefresh](in.Done) {
 		newest := latest(in.Seen.Refreshes.List)
-		showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being canceled, "+
-			"because a newer configuration is desired", newest.ID))
+		if pausing(in) {
+			showNotRolledOut(in, infrav1.RolloutPausedReason, fmt.Sprintf("instance refresh %s is being canceled, because %s", newest.ID, paused))
+		} else {
+			showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being canceled, "+
+				"because a newer configuration is desired", newest.ID))
+		}
 		plan.LookAgain(lookAgain)
 		return true
 	}
@@ -88,12 +92,12 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// instancesUnchanged reports whether the instances are the same as in status, and no refresh was in
-// progress when status was written. Then no refresh has replaced an instance since, and Slipway
+// instancesUnchanged reports whether the roll-out was disabled or paused already, the instances are the
+// same as in status, and no refresh was in progress when status was written. Then no refresh has replaced an instance since, and Slipway
 // need not ask AWS for a refresh that it did not start.
 func instancesUnchanged(in input) bool {
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
-	return shown != nil && shown.Reason == infrav1.RefreshDisabledReason && !refreshing(in.Object) &&
+	return shown != nil && shown.Reason == disabledReason(in) && !refreshing(in.Object) &&
 		slices.Equal(in.Object.Status.Instances, instanceStatuses(in.Seen.Group))
 }
 
@@ -113,6 +117,7 @@ func rolloutWith(in input, history []autoscalinggroup.Refresh, inPlace bool) aut
 	rollout := autoscalinggroup.Rollout{
 		Wanted: wanted(in), Instances: withoutShield(in), History: history, Configs: fingerprints(config),
 		Preferences: in.Object.Spec.RefreshPreferences, Now: in.Now, InPlace: inPlace, EndSeen: in.Now,
+		Paused: pausing(in),
 	}
 	if record := in.Object.Status.Rollout; record != nil {
 		rollout.StartedID, rollout.StartedFor, rollout.StartedTemplate = record.StartedID, record.StartedFor, record.StartedTemplateID
@@ -148,6 +153,7 @@ func beginAttempts(in input) {
 func actOnRollout(in input, plan *reconcile.Plan) {
 	history := in.Seen.Refreshes.List
 	beginAttempts(in)
+	forgetAttempts(in)
 	decision := rolloutOf(in, history).Decide()
 	status, newest := in.Object.Status.Rollout, latest(history)
 	status.Attempts = int32(decision.Attempts) //nolint:gosec // at most as many as are read
@@ -165,7 +171,7 @@ func actOnRollout(in input, plan *reconcile.Plan) {
 	case autoscalinggroup.RolledOut:
 		showRolledOut(in)
 	case autoscalinggroup.Disabled:
-		leaveToUser(in, decision)
+		showDisabled(in, decision)
 	case autoscalinggroup.Left:
 		showNotRolledOut(in, infrav1.InstancesLeftReason, decision.Reason)
 	case autoscalinggroup.Later:
@@ -209,11 +215,29 @@ func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh)
 		plan.Need(needLatest)
 		return
 	}
+	if pausing(in) {
+		plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: paused, Paused: true}, "%s", paused)
+		return
+	}
 	if !pointed(in) && !rootVolumesOf(in).inPlace && !newest.InPlace() {
 		plan.LookAgain(lookAgain)
 		return
 	}
 	plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: cause(in)}, "%s", because(cause(in), "a newer configuration is desired"))
+}
+
+// paused says why a roll-out is paused.
+const paused = "annotation " + infrav1.RolloutPausedAnnotation + " pauses roll-outs"
+
+// pausing reports whether the user pauses roll-outs.
+func pausing(in input) bool { return infrav1.RolloutPaused(in.Object.Annotations) }
+
+// disabledReason returns the reason of RolledOut while the user wants no refresh.
+func disabledReason(in input) string {
+	if pausing(in) {
+		return infrav1.RolloutPausedReason
+	}
+	return infrav1.RefreshDisabledReason
 }
 
 // startIfStillDue starts a refresh if it is still due by what AWS and the API server say now: what a
@@ -338,8 +362,12 @@ func rolledBack(config *infrav1.AWSLaunchConfig) bool {
 	return from != "" && from != config.Status.ConfigFingerprint && config.Spec.Rollback != nil
 }
 
-// leaveToUser shows that a roll-out waits for its user.
-func leaveToUser(in input, decision autoscalinggroup.Decision) {
+// showDisabled shows that a roll-out waits for its user.
+func showDisabled(in input, decision autoscalinggroup.Decision) {
+	if pausing(in) {
+		showNotRolledOut(in, infrav1.RolloutPausedReason, decision.Reason+"; "+paused)
+		return
+	}
 	showNotRolledOut(in, infrav1.RefreshDisabledReason, decision.Reason+". refreshPreferences.disable is true, "+
 		"so you must replace them yourself")
 }

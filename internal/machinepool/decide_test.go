@@ -238,6 +238,14 @@ var (
 	errLater   = errors.New("no answer")
 )
 
+// pause has the user pause roll-outs; the launch config has the annotation already.
+func pause(in *input) {
+	in.Object.Annotations[infrav1.RolloutPausedAnnotation] = "true"
+	config := in.Seen.LaunchConfig.Object.DeepCopy()
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, infrav1.RolloutPausedAnnotation, "true")
+	in.Seen.LaunchConfig.Object = config
+}
+
 // due has an instance refresh be due, and all be known that it takes to start it.
 func due(in *input) {
 	pointAt(in, 2)
@@ -707,6 +715,57 @@ func TestDecideRollout(t *testing.T) {
 			reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.RefreshDisabledReason, "")
 			did(in, recordInstances{}, nil)
 		}, then: "nothing", shows: []string{"RolledOut=False/RefreshDisabled: refreshPreferences.disable is true, so you must replace them yourself"}, again: time.Hour},
+		{reason: "roll-outs are paused", given: func(in *input) { pointAt(in, 2); pause(in) }, then: "needs instance refreshes"},
+		{reason: "roll-outs are paused, and the user knows", given: func(in *input) {
+			pointAt(in, 2)
+			pause(in)
+			reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.RolloutPausedReason, "")
+			did(in, recordInstances{}, nil)
+		}, then: "nothing", shows: []string{"RolledOut=False/RolloutPaused: rollout-paused pauses roll-outs"}, again: time.Hour},
+		{reason: "roll-outs are paused while a refresh is under way: it is read whether it still is", given: func(in *input) {
+			pointAt(in, 2)
+			recorded(in)
+			pause(in)
+			in.Seen.Refreshes = history(active)
+		}, then: "needs the newest instance refreshes"},
+		{reason: "roll-outs are paused while a refresh is under way", given: func(in *input) {
+			pointAt(in, 2)
+			recorded(in)
+			pause(in)
+			in.Seen.Refreshes, in.Seen.Fresh = history(active), true
+			in.Seen.Refreshes.Latest = true
+		}, then: "cancel instance refresh r-1, because annotation infrastructure.cluster.x-k8s.io/rollout-paused pauses roll-outs"},
+		{reason: "the refresh of a paused roll-out was cancelled", given: func(in *input) {
+			pointAt(in, 2)
+			recorded(in)
+			pause(in)
+			in.Seen.Refreshes, in.Seen.InMotion = history(active), true
+			did(in, cancelRefresh{ID: "r-1", Paused: true}, nil)
+			did(in, recordInstances{}, nil)
+		}, then: "nothing", shows: []string{"RolledOut=False/RolloutPaused: instance refresh r-1 is being canceled"}, again: lookAgain},
+		{reason: "a paused roll-out is resumed: what the pause stopped delays nothing", given: func(in *input) {
+			due(in)
+			recorded(in)
+			in.Object.Status.Rollout.AttemptsAfter, in.Object.Status.Rollout.AttemptsFor = "r-1", wanted(*in).Key()+"@lt-1"
+			in.Seen.Refreshes = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Cancelled"})
+			in.Seen.Refreshes.Latest = true
+		}, then: "start an instance refresh of Auto Scaling group pool, because instance type m5.large → m6i.large; 2 of 2 instances run version 1"},
+		{reason: "it failed, and the user retries it", given: func(in *input) {
+			due(in)
+			recorded(in)
+			in.Object.Annotations[infrav1.RetryRolloutAnnotation] = "now"
+			in.Seen.Refreshes = history(autoscalinggroup.Refresh{ID: "r-1", Status: "Failed"})
+			in.Seen.Refreshes.Latest = true
+		}, then: "start an instance refresh of Auto Scaling group pool, because instance type m5.large → m6i.large; 2 of 2 instances run version 1"},
+		{reason: "it went back, and the user retries it", given: func(in *input) {
+			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
+			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
+			in.Seen.LaunchConfig.Object.Status.RolledBackFrom = "config-2"
+			in.Object.Annotations[infrav1.RetryRolloutAnnotation] = "now"
+		}, then: "update AWSLaunchConfig pool, because the spec of the pool requests another rollback"},
+		{reason: "the user retries where nothing failed: refreshes are read to record it", given: func(in *input) {
+			in.Object.Annotations[infrav1.RetryRolloutAnnotation] = "now"
+		}, then: "needs instance refreshes"},
 		{reason: "what is left is protected", given: func(in *input) {
 			due(in)
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}

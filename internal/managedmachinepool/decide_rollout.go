@@ -47,6 +47,8 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 	case due == "":
 		reconciling.True(in.Object, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
 		return true
+	case paused(in):
+		return show(infrav1.RolloutPausedReason, "%s; annotation %s pauses roll-outs", due, infrav1.RolloutPausedAnnotation)
 	case busy(in):
 		return show(infrav1.WaitingForUpdateReason, "%s; EKS performs one update at a time, and an earlier one is in progress", due)
 	case held(in, desiredNodegroup(in).Key()):

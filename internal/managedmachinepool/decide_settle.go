@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
@@ -32,11 +33,14 @@ func settle(in input, plan *reconcile.Plan) bool {
 // config is not ready.
 func wantedUnknown(in input) bool { return in.Object.Spec.Templated() && launchable(in) == nil }
 
-// held reports whether what is wanted, which a key identifies, is held back: edits settle, or the
-// launch config is not ready.
+// held reports whether what is wanted, which a key identifies, is held back: edits settle, roll-outs
+// are paused, or the launch config is not ready.
 func held(in input, key string) bool {
-	return wantedUnknown(in) || exists(in) && settleWait(in, key) > 0
+	return wantedUnknown(in) || exists(in) && (paused(in) || settleWait(in, key) > 0)
 }
+
+// paused reports whether the user pauses roll-outs.
+func paused(in input) bool { return infrav1.RolloutPaused(in.Object.Annotations) }
 
 // wantedSince returns since when this is wanted.
 func wantedSince(in input, key string) metav1.Time {

@@ -310,6 +310,14 @@ func TestDecideRest(t *testing.T) {
 	})
 }
 
+// pause has the user pause roll-outs; the launch config has the annotation already.
+func pause(in *input) {
+	metav1.SetMetaDataAnnotation(&in.Object.ObjectMeta, infrav1.RolloutPausedAnnotation, "true")
+	config := in.Seen.LaunchConfig.Object.DeepCopy()
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, infrav1.RolloutPausedAnnotation, "true")
+	in.Seen.LaunchConfig.Object = config
+}
+
 func TestDecideUpdate(t *testing.T) {
 	t.Parallel()
 	ready, roll := infrav1.NodegroupReadyCondition, infrav1.RolledOutCondition
@@ -333,6 +341,14 @@ func TestDecideUpdate(t *testing.T) {
 			shows: []string{ready + "=False/EKSNodegroupReconciliationFailed", roll + "=False/WaitingForUpdate: instance type"}},
 		{reason: "the spec changed just now", given: func(in *input) { wantVersion(in, 2); in.Object.Status.WantedConfig = "another" }, then: "nothing", again: 10 * time.Second,
 			shows: []string{roll + "=False/Settling: instance type m5.large → m6i.large"}},
+		{reason: "roll-outs are paused", given: func(in *input) { wantVersion(in, 2); fresh(in); pause(in) }, then: "nothing", again: time.Hour,
+			shows: []string{roll + "=False/RolloutPaused: rollout-paused pauses roll-outs"}},
+		{reason: "roll-outs are paused, and another size is wanted", given: func(in *input) {
+			wantVersion(in, 2)
+			fresh(in)
+			pause(in)
+			in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3)
+		}, then: "update node group team_pool: min size 2 → 3; max size 2 → 3; desired size 2 → 3, because min size 2 → 3; max size 2 → 3; desired size 2 → 3"},
 		{reason: "EKS started it", given: func(in *input) {
 			wantVersion(in, 2)
 			fresh(in)
@@ -352,6 +368,14 @@ func TestDecideUpdate(t *testing.T) {
 			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}}
 			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.ConfigUpdate, Status: nodegroup.UpdateSuccessful, Reason: "pods stay", EndTime: ptr.To(metav1.NewTime(noon))}
 		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: retries the update: pods stay"}},
+		{reason: "it failed a short while ago, and the user retries it", given: func(in *input) {
+			wantVersion(in, 2)
+			fresh(in)
+			purpose := nextStep(*in).Version.For
+			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: purpose, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}}
+			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateFailed, StartedFor: purpose, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}
+			metav1.SetMetaDataAnnotation(&in.Object.ObjectMeta, infrav1.RetryRolloutAnnotation, "now")
+		}, then: update},
 		{reason: "another size is wanted", given: func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3); fresh(in) },
 			then: "update node group team_pool: min size 2 → 3; max size 2 → 3; desired size 2 → 3, because min size 2 → 3; max size 2 → 3; desired size 2 → 3"},
 		{reason: "EKS started to change the size", given: func(in *input) {

@@ -26,6 +26,7 @@ const mostAttempts = 1000
 // woken when its Auto Scaling group changes, and is checked again in any case.
 func followUpdate(in input, plan *reconcile.Plan) bool {
 	noteRefusals(in)
+	retry(in)
 	group, record := in.Seen.Group, in.Object.Status.Update
 	if group == nil {
 		return true
@@ -41,6 +42,19 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 		plan.Tell(reconcile.Eventf(infrav1.NodegroupActiveEvent, "Node group %s is active", group.Name))
 	}
 	return true
+}
+
+// retry acts on a request to retry a failed update: failed updates count as no attempts.
+func retry(in input) {
+	status := &in.Object.Status
+	request, due := pool.Retry(in.Object, status.Retried)
+	if !due {
+		return
+	}
+	status.Retried, status.FailedUpdates = request, nil
+	if record := status.Update; record != nil && record.Status != nodegroup.UpdateInProgress {
+		record.StartedFor, record.Attempts = "", 0
+	}
 }
 
 // findUpdate finds the update that is under way.

@@ -107,8 +107,9 @@ func (p Plan) waits() bool {
 // failed reports whether something is wrong. A roll-out that waits for a user by the pool's spec is as
 // it should be, and so is a paused pool.
 func (p Pool) failed() bool {
+	asWanted := []string{infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.InstancesLeftReason}
 	return slices.ContainsFunc(p.Problems, func(problem Problem) bool {
-		return problem.Condition != infrav1.RolloutApprovedCondition && problem.Condition != infrav1.PausedCondition && problem.Reason != infrav1.RefreshDisabledReason && problem.Reason != infrav1.InstancesLeftReason
+		return problem.Condition != infrav1.RolloutApprovedCondition && problem.Condition != infrav1.PausedCondition && !slices.Contains(asWanted, problem.Reason)
 	})
 }
 

@@ -45,14 +45,15 @@ func configAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]string)
 	return annotations
 }
 
-// approvedVersion returns the version that the user approved, on the pool or on its launch config
-// itself. An approval on the pool of a version that the launch config does not have counts for
-// nothing.
-func approvedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) string {
-	if approved := pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation]; config.HasVersion(approved) {
-		return approved
+// approvedVersion returns the version that a user approved, on the pool or on its launch config
+// itself, and the name of the user. An approval on the pool of a version that the launch config does
+// not have counts for nothing.
+func approvedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) (version, user string) {
+	annotations := pool.GetAnnotations()
+	if !config.HasVersion(annotations[infrav1.ApprovedVersionAnnotation]) {
+		annotations = config.Annotations
 	}
-	return config.Annotations[infrav1.ApprovedVersionAnnotation]
+	return annotations[infrav1.ApprovedVersionAnnotation], annotations[infrav1.ApprovedByAnnotation]
 }
 
 // ShowLaunchConfig shows the state of a launch config on a pool, and reports whether the pool

@@ -71,7 +71,7 @@ var notFailures = []string{
 // was lost or changed outside Slipway, and updates and refreshes that failed.
 var passing = []string{
 	infrav1.PendingReason, infrav1.AWSUnavailableReason, infrav1.ASGDeletionInProgressReason, infrav1.InsufficientCapacityReason, infrav1.SupersededReason,
-	infrav1.RollingOutReason, infrav1.InstancesLeftReason, infrav1.RefreshDisabledReason, infrav1.ReplacingNodegroupReason, infrav1.CapacityBlockInUseReason, infrav1.AdoptedWithDifferencesReason,
+	infrav1.RollingOutReason, infrav1.InstancesLeftReason, infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.ReplacingNodegroupReason, infrav1.CapacityBlockInUseReason, infrav1.AdoptedWithDifferencesReason,
 	infrav1.ASGNotFoundReason, infrav1.NodegroupNotFoundReason, infrav1.LaunchTemplateNotFoundReason, infrav1.LaunchTemplateDataInvalidReason,
 	infrav1.DegradedReason, infrav1.NodegroupUpdateFailedReason, infrav1.RefreshFailedReason, infrav1.RefreshCancelledReason, infrav1.RolledBackReason,
 }

@@ -219,6 +219,9 @@ func (a *attacker) lies() map[string]string {
 			return a.other().namespace + "/nodes"
 		},
 		infrav1.ApprovedVersionAnnotation: func() string { return pick(a, []string{"1", "2", "99", "x"}) },
+		infrav1.ApprovedByAnnotation:      func() string { return "system:masters" },
+		infrav1.RolloutPausedAnnotation:   func() string { return pick(a, []string{"true", "", "x"}) },
+		infrav1.RetryRolloutAnnotation:    func() string { return pick(a, []string{"1", "2", strings.Repeat("now", 100)}) },
 		ownership.RegionAnnotation:        func() string { return pick(a, []string{a.Cloud.Region(), a.Cloud.Region(), "eu-west-1", "", "x/y"}) },
 		ownership.ClusterAnnotation: func() string {
 			return pick(a, []string{self, rogue, managed, third, "../" + self, self + "/" + fleet.Name(0), ""})

@@ -104,6 +104,7 @@ const managersOwn = `
 watchNamespace: team
 watchFilter: blue
 webhook: {certificate: provided, secretName: certificate, caBundle: Q0E=}
+rolloutApproval: {enabled: true}
 `
 
 // TestGolden holds what the charts render to, but for definitions, roles and the data of ConfigMaps,

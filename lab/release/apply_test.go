@@ -119,7 +119,7 @@ func TestKubectlApply(t *testing.T) {
 	for _, flags := range [][]string{{"--server-side"}, nil} {
 		c := newEmptyCluster(t)
 		for _, name := range []string{
-			release.StandaloneFile, release.ProvisionerFile, release.KubeStateMetricsFile, release.ProvisionerKubeStateMetricsFile,
+			release.StandaloneFile, release.ProvisionerFile, release.KubeStateMetricsFile, release.ProvisionerKubeStateMetricsFile, release.ApprovalFile,
 		} {
 			path := filepath.Join(directory, name)
 			c.apply(path, flags...)

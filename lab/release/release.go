@@ -43,6 +43,8 @@ const (
 	// KubeStateMetricsFile configures kube-state-metrics to serve metrics of the manager's objects.
 	KubeStateMetricsFile = "kube-state-metrics-components.yaml"
 	// ProvisionerKubeStateMetricsFile does so for the provisioner's objects.
+	// ApprovalFile makes approving a roll-out a permission of its own.
+	ApprovalFile = "rollout-approval.yaml"
 	ProvisionerKubeStateMetricsFile = "kube-state-metrics-provisioner-components.yaml"
 )
 
@@ -50,6 +52,7 @@ const (
 var bases = map[string]string{
 	ComponentsFile: "clusterctl", StandaloneFile: "standalone", ProvisionerFile: "provisioner", DefinitionsFile: "crd",
 	KubeStateMetricsFile: "kube-state-metrics", ProvisionerKubeStateMetricsFile: "provisioner/kube-state-metrics",
+	ApprovalFile: "approval",
 }
 
 // policyFile is the name of the policies' files, by number: clusterctl leaves alone what it does

@@ -227,6 +227,11 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=255
 	AttemptsAfter string `json:"attemptsAfter,omitempty"`
 
+	// Retried is the digest of the value of annotation retry-rollout that was acted on last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Retried string `json:"retried,omitempty"`
+
 	// Status is AWS's: Pending, InProgress, Baking, Successful, Failed, Cancelling, Cancelled,
 	// RollbackInProgress, RollbackSuccessful or RollbackFailed.
 	// +optional

@@ -103,6 +103,11 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	FailedUpdates []FailedNodegroupUpdate `json:"failedUpdates,omitempty"`
 
+	// Retried is the digest of the value of annotation retry-rollout that was acted on last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Retried string `json:"retried,omitempty"`
+
 	// Deletion describes the progress of deleting a node group; absent if there is nothing to describe.
 	// +optional
 	Deletion *NodegroupDeletionStatus `json:"deletion,omitempty"`

@@ -62,6 +62,12 @@ const (
 	// Remedy: act on the message. Slipway starts another refresh after a delay.
 	InstanceRefreshEndedEvent = "InstanceRefreshEnded"
 
+	// InstanceRefreshPausedEvent reports that Slipway cancels an instance refresh, because the
+	// annotation rollout-paused pauses roll-outs.
+	//
+	// Remedy: none. Remove the annotation to continue.
+	InstanceRefreshPausedEvent = "InstanceRefreshPaused"
+
 	// InstanceRefreshStartedEvent reports that Slipway started an instance refresh, and which change
 	// caused it.
 	//

@@ -5,6 +5,26 @@ package v1beta2
 // configuration be launched for as long as the spec asks for it.
 const ApprovedVersionAnnotation = "infrastructure.cluster.x-k8s.io/approved-version"
 
+// ApprovedByAnnotation holds the name of the user who set ApprovedVersionAnnotation. The admission
+// policy slipway-rollout-approval, if it is installed, admits only the name of the user who sends
+// the request. Without the policy, the value is a claim that nothing verifies.
+const ApprovedByAnnotation = "infrastructure.cluster.x-k8s.io/approved-by"
+
+// RolloutPausedAnnotation with the value "true" pauses roll-outs. On a pool, Slipway cancels its
+// running instance refresh, starts no other roll-out, and holds edits of the launch template back as
+// rollout Manual does. On an AWSLaunchConfig that pools refer to, it holds edits back.
+const RolloutPausedAnnotation = "infrastructure.cluster.x-k8s.io/rollout-paused"
+
+// RetryRolloutAnnotation on a pool retries a roll-out that failed, each time that it gets another
+// value: Slipway starts the next attempt at once, and a pool that was rolled back launches what its
+// spec asks for again.
+const RetryRolloutAnnotation = "infrastructure.cluster.x-k8s.io/retry-rollout"
+
+// RolloutPaused reports whether the annotations of a pool or of an AWSLaunchConfig pause roll-outs.
+func RolloutPaused(annotations map[string]string) bool {
+	return annotations[RolloutPausedAnnotation] == "true"
+}
+
 // LaunchConfigRollout says when a configuration that the spec newly asks for is launched.
 //
 // +slipway:rule=SL44

@@ -189,6 +189,13 @@ const (
 	// Remedy: set the approved-version annotation to the number of the version, or undo the edit.
 	WaitingForApprovalReason = "WaitingForApproval"
 
+	// EditPausedReason reports that a version was created and waits, because the annotation
+	// rollout-paused pauses roll-outs. The message describes what it would change.
+	//
+	// Nodes: running and new nodes keep the previous version.
+	// Remedy: remove the annotation rollout-paused, or undo the edit.
+	EditPausedReason = "EditPaused"
+
 	// PinnedReason reports that nodes are launched with the configuration of spec.pinnedVersion.
 	//
 	// Nodes: new nodes use the pinned version. Edits of the spec reach none.

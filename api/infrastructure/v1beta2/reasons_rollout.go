@@ -29,6 +29,14 @@ const (
 	// Remedy: terminate the instances when it suits, or remove spec.refreshPreferences.disable.
 	RefreshDisabledReason = "RefreshDisabled"
 
+	// RolloutPausedReason reports that nodes run another configuration, and that the annotation
+	// rollout-paused keeps Slipway from replacing them.
+	//
+	// Nodes: running nodes keep their configuration. A node that is already being terminated is
+	// replaced, and so are the nodes of an EKS update that is in progress.
+	// Remedy: none. Remove the annotation rollout-paused to continue.
+	RolloutPausedReason = "RolloutPaused"
+
 	// RefreshStartFailedReason reports that AWS refused to start the instance refresh.
 	//
 	// Nodes: running nodes keep their configuration.
