@@ -50,7 +50,7 @@ func Of(objects Objects, now time.Time) View {
 	if config := objects.Config; config != nil {
 		fillConfig(&view, config)
 	}
-	view.Versions = versionsOf(&view, objects, of)
+	view.Versions = versionsOf(&view, objects)
 	view.State, view.Message = stateOf(of)
 	view.Drains = drainsOf(of)
 	view.Problems = problemsOf(of, objects.Config, view.Drains, now)
@@ -142,7 +142,7 @@ func InstanceID(providerID string) string {
 
 // versionsOf returns the versions that instances run. The status of an AWSMachinePool has them, and for an
 // AWSManagedMachinePool its instances are counted.
-func versionsOf(view *View, objects Objects, of pool) []Version {
+func versionsOf(view *View, objects Objects) []Version {
 	var versions []Version
 	if object := objects.SelfManaged; object != nil {
 		for _, running := range object.Status.RunningVersions {
@@ -153,7 +153,7 @@ func versionsOf(view *View, objects Objects, of pool) []Version {
 			versions = append(versions, version)
 		}
 	} else {
-		versions = countVersions(view, of)
+		versions = countVersions(view)
 	}
 	if config := objects.Config; config != nil {
 		for i := range versions {
@@ -180,7 +180,7 @@ func versionsOf(view *View, objects Objects, of pool) []Version {
 }
 
 // countVersions counts the instances of each version.
-func countVersions(view *View, of pool) []Version {
+func countVersions(view *View) []Version {
 	counts, wanted := map[int64]int32{}, map[int64]bool{}
 	for i := range view.Instances {
 		instance := &view.Instances[i]
@@ -233,7 +233,7 @@ func appendWriters(writers []Writer, object string, entries []metav1.ManagedFiel
 		if entry.Subresource != "" || entry.Manager == ownManager || entry.FieldsV1 == nil {
 			continue
 		}
-		if fields := specFields(entry.FieldsV1.Raw); len(fields) > 0 {
+		if fields := specFields(entry.FieldsV1.GetRawBytes()); len(fields) > 0 {
 			writers = append(writers, Writer{Object: object, Manager: entry.Manager, Operation: string(entry.Operation), Time: timeOf(entry.Time), Fields: fields})
 		}
 	}

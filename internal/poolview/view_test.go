@@ -28,10 +28,10 @@ func rolling() Objects {
 	pool := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "blue", Name: "workers", Generation: 4, Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},
 		ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "slipway", Operation: metav1.ManagedFieldsOperationUpdate, Time: ptr.To(ago(time.Minute)), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:providerID":{}}}`)}},
-			{Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate, Time: ptr.To(ago(21 * time.Minute)), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:awsLaunchTemplate":{"f:instanceType":{}}}}`)}},
-			{Manager: "argocd", Operation: metav1.ManagedFieldsOperationApply, Time: ptr.To(ago(48 * time.Hour)), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:minSize":{},"f:maxSize":{}}}`)}},
-			{Manager: "slipway", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", Time: ptr.To(ago(time.Second)), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)}},
+			{Manager: "slipway", Operation: metav1.ManagedFieldsOperationUpdate, Time: ptr.To(ago(time.Minute)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:providerID":{}}}`)},
+			{Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate, Time: ptr.To(ago(21 * time.Minute)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:awsLaunchTemplate":{"f:instanceType":{}}}}`)},
+			{Manager: "argocd", Operation: metav1.ManagedFieldsOperationApply, Time: ptr.To(ago(48 * time.Hour)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:minSize":{},"f:maxSize":{}}}`)},
+			{Manager: "slipway", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", Time: ptr.To(ago(time.Second)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
 		},
 		Annotations: map[string]string{drainingAnnotation: `{"i-0a":"2026-11-26T09:45:00Z"}`},
 	}}
