@@ -5,7 +5,7 @@
 // node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
 // that are pending. `slipway iam policy` prints the IAM policies that both need. `slipway preflight`
 // checks what the manager needs from its cluster and from AWS. `slipway plan` shows what an edit does
-// to nodes, and `slipway migrate capa` moves the pools of a management cluster from Cluster API Provider
+// to nodes. `slipway status`, `history`, `diff`, `explain`, `trace`, `tree` and `events` show pools. `slipway migrate capa` moves the pools of a management cluster from Cluster API Provider
 // AWS to Slipway and back.
 //
 // This package only parses flags, sets up logs, metrics and traces, and starts the components of
@@ -80,5 +80,6 @@ func newCommand() *cobra.Command {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
 	}
 	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
+	command.AddCommand(newReadCommands(connectClusters)...)
 	return command
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/conditionhelp"
 )
 
@@ -25,7 +26,10 @@ var order = []string{
 }
 
 // negative are the conditions that are True while there is something to know.
-var negative = []string{infrav1.PausedCondition, infrav1.DeletingCondition, infrav1.DeprecatedFieldsCondition}
+var negative = []string{infrav1.PausedCondition, infrav1.DeletingCondition, infrav1.DeprecatedFieldsCondition, provisioningv1.ReplacingCondition, provisioningv1.EndingCondition}
+
+// held are those of them that are False while something keeps the controller from what it should do.
+var held = []string{infrav1.DeletingCondition, provisioningv1.ReplacingCondition}
 
 // blockedAfter is how long PodDisruptionBudgets may hold a drain before a human should check them.
 const blockedAfter = 10 * time.Minute
@@ -73,7 +77,7 @@ func Problems(kind, name string, conditions []metav1.Condition) []Problem {
 		case condition.Type == infrav1.ReadyCondition, condition.Type == infrav1.ConvergedCondition, condition.Type == infrav1.ReleasedCondition:
 			continue
 		case slices.Contains(negative, condition.Type):
-			if condition.Status == metav1.ConditionFalse && condition.Type != infrav1.DeletingCondition {
+			if condition.Status == metav1.ConditionFalse && !slices.Contains(held, condition.Type) {
 				continue
 			}
 		case condition.Type == infrav1.AdoptedCondition:
