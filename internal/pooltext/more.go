@@ -82,6 +82,9 @@ func (p *Printer) Explanation(explanation *poolview.Explanation) error {
 	return p.err
 }
 
+// longestMessage bounds the message of an event in a table.
+const longestMessage = 240
+
 // Events writes events, the oldest first.
 func (p *Printer) Events(events []poolview.Event) error {
 	if len(events) == 0 {
@@ -94,7 +97,7 @@ func (p *Printer) Events(events []poolview.Event) error {
 		if event.Warning {
 			kind = "Warning"
 		}
-		message := printable(event.Message)
+		message := terminal.Line(event.Message, longestMessage)
 		if event.Count > 1 {
 			message += fmt.Sprintf(" (%d times)", event.Count)
 		}

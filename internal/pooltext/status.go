@@ -132,9 +132,9 @@ func (p *Printer) drains(drains []poolview.Drain) {
 // and what to do.
 func (p *Printer) problems(problems []poolview.Problem, whole bool) {
 	for _, problem := range problems {
-		style := terminal.Yellow
+		label, style := "Note", terminal.Yellow
 		if problem.NeedsHuman {
-			style = terminal.Red
+			label, style = "Problem", terminal.Red
 		}
 		text := problem.Condition + " is " + problem.Status + ", " + p.Screen.Paint(style, printable(problem.Reason))
 		if problem.Since != nil {
@@ -143,7 +143,7 @@ func (p *Printer) problems(problems []poolview.Problem, whole bool) {
 		if problem.Message != "" {
 			text += ": " + printable(problem.Message)
 		}
-		p.field("Problem", text)
+		p.field(label, text)
 		if whole && problem.Meaning != "" {
 			p.field("Meaning", problem.Meaning)
 		}

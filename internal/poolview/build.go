@@ -51,6 +51,7 @@ func Of(objects Objects, now time.Time) View {
 		fillConfig(&view, config)
 	}
 	view.Versions = versionsOf(&view, objects)
+	markInstances(&view)
 	view.State, view.Message = stateOf(of)
 	view.Drains = drainsOf(of)
 	view.Problems = problemsOf(of, objects.Config, view.Drains, now)
@@ -179,6 +180,19 @@ func versionsOf(view *View, objects Objects) []Version {
 	return versions
 }
 
+// markInstances marks the instances that run a wanted version. A version can be wanted of one template or
+// image and not of another: then the status does not tell which instances have it, and none is marked.
+func markInstances(view *View) {
+	wanted := map[int64]bool{}
+	for _, version := range view.Versions {
+		before, seen := wanted[version.Number]
+		wanted[version.Number] = version.Wanted && (before || !seen)
+	}
+	for i := range view.Instances {
+		view.Instances[i].Wanted = wanted[numberOf(view.Instances[i].Version)]
+	}
+}
+
 // countVersions counts the instances of each version.
 func countVersions(view *View) []Version {
 	counts, wanted := map[int64]int32{}, map[int64]bool{}
@@ -186,7 +200,7 @@ func countVersions(view *View) []Version {
 		instance := &view.Instances[i]
 		number := numberOf(instance.Version)
 		counts[number]++
-		wanted[number] = instance.Wanted || number != 0 && number == view.WantedVersion
+		wanted[number] = view.UpToDate > 0 && (instance.Wanted || number != 0 && number == view.WantedVersion)
 	}
 	versions := make([]Version, 0, len(counts))
 	for number, count := range counts {
@@ -227,13 +241,17 @@ func writersOf(of pool, owner *clusterv1.MachinePool) []Writer {
 // ownManager is the name under which Slipway's manager writes.
 const ownManager = "slipway"
 
+// ofControllers is a field that only controllers write: Slipway's into a pool, and Cluster API's into a
+// MachinePool.
+const ofControllers = "providerIDList"
+
 func appendWriters(writers []Writer, object string, entries []metav1.ManagedFieldsEntry) []Writer {
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Subresource != "" || entry.Manager == ownManager || entry.FieldsV1 == nil {
 			continue
 		}
-		if fields := specFields(entry.FieldsV1.GetRawBytes()); len(fields) > 0 {
+		if fields := specFields(entry.FieldsV1.GetRawBytes()); len(fields) > 0 && !slices.Contains(fields, ofControllers) {
 			writers = append(writers, Writer{Object: object, Manager: entry.Manager, Operation: string(entry.Operation), Time: timeOf(entry.Time), Fields: fields})
 		}
 	}

@@ -29,19 +29,20 @@ func finishRollout(view *View, of pool, now time.Time) {
 	rollout.Active = condition.Status != metav1.ConditionTrue && (condition.Reason == infrav1.RollingOutReason || condition.Reason == infrav1.SupersededReason)
 	rollout.Total = max(view.Replicas, view.UpToDate)
 	rollout.Done = view.UpToDate
-	awsPercent := rollout.Percent
+	progress := rollout.Percent // AWS counts the instances of this refresh alone
+	rollout.Percent = share(rollout.Done, rollout.Total)
 	switch {
 	case condition.Status == metav1.ConditionTrue:
 		rollout.Percent = 100
-	case !rollout.Active || awsPercent < 0:
-		rollout.Percent = share(rollout.Done, rollout.Total)
+	case progress < 0:
+		progress = rollout.Percent
 	}
 	if rollout.Active && rollout.Started != nil {
 		blocked := false
 		for _, drain := range view.Drains {
 			blocked = blocked || drain.Blocked()
 		}
-		rollout.ETA = eta(*rollout.Started, now, float64(rollout.Percent)/100, rollout.Total, blocked)
+		rollout.ETA = eta(*rollout.Started, now, float64(progress)/100, rollout.Total, blocked)
 	}
 }
 
@@ -108,7 +109,7 @@ func historyOf(view *View, config *infrav1.AWSLaunchConfig) []Launch {
 		}
 		switch {
 		case i == 0:
-			launch.Outcome = newestOutcome(view)
+			launch.Outcome = newestOutcome(view, launch.Nodes)
 		case config.Status.History[i-1].Cause == infrav1.LaunchConfigCauseRolledBack:
 			launch.Outcome = RolledBack
 		}
@@ -118,12 +119,12 @@ func historyOf(view *View, config *infrav1.AWSLaunchConfig) []Launch {
 	return launches
 }
 
-// newestOutcome returns what became of the newest launch.
-func newestOutcome(view *View) Outcome {
+// newestOutcome returns what became of the newest launch, by how many instances run its configuration.
+func newestOutcome(view *View, nodes int32) Outcome {
 	switch {
 	case view.Rollout != nil && view.Rollout.Active:
 		return InProgress
-	case view.UpToDate < view.Replicas:
+	case nodes < view.Replicas:
 		return Incomplete
 	}
 	return Current

@@ -89,8 +89,7 @@ type Version struct {
 
 // Rollout is the progress of the replacement of instances.
 type Rollout struct {
-	// Done of Total instances have the wanted configuration. Percent is the share of the refresh that AWS
-	// reports, or Done of Total if AWS reports none.
+	// Done of Total instances have the wanted configuration, which is Percent of them.
 	Done    int32 `json:"done"`
 	Total   int32 `json:"total"`
 	Percent int32 `json:"percent"`
@@ -207,12 +206,11 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Current is the launch of the wanted configuration, which all instances run.
+	// Current is the newest launch, which all instances run.
 	Current Outcome = "Current"
-	// InProgress is the launch of the wanted configuration, while instances are still replaced.
+	// InProgress is the newest launch, while instances are still replaced.
 	InProgress Outcome = "InProgress"
-	// Incomplete is the launch of the wanted configuration that some instances do not run, and that no
-	// roll-out brings to them now.
+	// Incomplete is the newest launch if some instances do not run it, and no roll-out replaces them now.
 	Incomplete Outcome = "Incomplete"
 	// RolledBack is a launch after which a roll-back followed.
 	RolledBack Outcome = "RolledBack"
