@@ -1,4 +1,4 @@
-// Package pooltext writes the values of package poolview for people.
+// Package pooltext prints the values of package poolview on a terminal.
 package pooltext
 
 import (

@@ -54,10 +54,18 @@ func problemsOf(of pool, config *infrav1.AWSLaunchConfig, drains []Drain, now ti
 		if problem.Condition == infrav1.NodesDrainedCondition && slices.ContainsFunc(drains, func(d Drain) bool {
 			return d.Blocked() && d.Since != nil && now.Sub(*d.Since) > blockedAfter
 		}) {
-			problem.NeedsHuman = true
+			problem.NeedsHuman, problem.Remedy = true, lasting(problem.Remedy)
 		}
 	}
 	return found
+}
+
+// lasting returns what to do about a problem that lasts.
+func lasting(remedy string) string {
+	if rest, conditional := strings.CutPrefix(remedy, "None. If it lasts, "); conditional && rest != "" {
+		return strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return remedy
 }
 
 func rank(condition string) int {

@@ -31,7 +31,7 @@ var (
 // boolean, or the next flag.
 var harmless = regexp.MustCompile(`^(?:[|>][+\-]?$|true$|false$|null$|[{\[]|--[a-z]|<redacted>)`)
 
-// Redacted returns user data as text without secrets, for people to read, and false for data that is no
+// Redacted returns user data as readable text without secrets, and false for data that is no
 // text. Compressed data is unpacked, and encoded pieces are replaced by their size and the beginning of a
 // hash of their content, in which join tokens are masked.
 func Redacted(data []byte) (string, bool) {
