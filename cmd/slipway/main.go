@@ -5,8 +5,9 @@
 // node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
 // that are pending. `slipway iam policy` prints the IAM policies that both need. `slipway preflight`
 // checks what the manager needs from its cluster and from AWS. `slipway plan` shows what an edit does
-// to nodes, `slipway undo`, `slipway unpin` and `slipway rollout` control roll-outs, and `slipway migrate capa` moves the pools of a management cluster from Cluster API Provider
-// AWS to Slipway and back.
+// to nodes. `slipway status`, `history`, `diff`, `explain`, `trace`, `tree` and `events` show pools.
+// `slipway undo`, `slipway unpin` and `slipway rollout` control roll-outs. `slipway migrate capa` moves
+// the pools of a management cluster from Cluster API Provider AWS to Slipway and back.
 //
 // This package only parses flags, sets up logs, metrics and traces, and starts the components of
 // internal/manager.
@@ -81,5 +82,6 @@ func newCommand() *cobra.Command {
 	}
 	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand())
+	command.AddCommand(newReadCommands(connectClusters)...)
 	return command
 }

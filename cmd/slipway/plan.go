@@ -255,6 +255,17 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 	return edited, nil
 }
 
+// noPoolError reports a name that no pool has.
+type noPoolError struct {
+	namespace, name string
+	kinds           []string
+}
+
+// Error implements error.
+func (e *noPoolError) Error() string {
+	return fmt.Sprintf("namespace %s has no %s %q", e.namespace, strings.Join(e.kinds, " or "), e.name)
+}
+
 // pool returns the pool of a name, which may have its kind before it and a slash, such as
 // awsmanagedmachinepool/workers.
 func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
@@ -284,7 +295,7 @@ func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstr
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("namespace %s has no %s %q", c.namespace, strings.Join(kinds, " or "), name)
+		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
 	case 1:
 		return found[0], nil
 	}

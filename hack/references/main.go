@@ -1,6 +1,6 @@
 // Command references writes the parts of docs/reference that follow from the code: the rules of the
 // CRDs with examples, the conditions and their reasons, the events, and the templates of all
-// messages. It parses the Go code and does not compile it. It fails if the code uses a reason
+// messages. It writes the documentation of reasons as Go code too, for commands that print it. It parses the Go code and does not compile it. It fails if the code uses a reason
 // that has no documentation.
 //
 // Users look up a reason or a message there when they see it on an object, so the pages must list
@@ -62,5 +62,6 @@ func generate(root string) ([]page, error) {
 	conditions, conditionErr := conditionsPage(catalog)
 	events, eventErr := eventsPage(catalog)
 	messages, messageErr := messagesPage(catalog)
-	return []page{rules, conditions, events, messages}, errors.Join(ruleErr, joined(problems), conditionErr, eventErr, messageErr)
+	help, helpErr := helpPage(catalog)
+	return []page{rules, conditions, events, messages, help}, errors.Join(ruleErr, joined(problems), conditionErr, eventErr, messageErr, helpErr)
 }

@@ -4,7 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/drain"
+	"github.com/slipway-project/slipway/internal/poolview"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // TestDrainSaysUntilWhen holds that a node whose pods are held is shown with the time at which its
@@ -27,5 +33,31 @@ func TestDrainSaysUntilWhen(t *testing.T) {
 	}
 	if got := describe([]departure{held, held}); got != want+"; "+want {
 		t.Errorf("two nodes: %q", got)
+	}
+}
+
+// TestDrainsAreReadable holds that the view of a pool understands how the condition describes drains.
+func TestDrainsAreReadable(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC)
+	held := drain.Progress{Held: map[string]int{"default/web": 2, "shop/cart": 1}, Ending: 3, Failed: map[string]int{"no; and, so": 1}}
+	drains := []departure{
+		{Instance: autoscalinggroup.Instance{ID: "i-01"}, node: "one", state: held.String(), until: since.Add(time.Hour)},
+		{Instance: autoscalinggroup.Instance{ID: "i-02"}, state: "it has no node", until: since.Add(time.Hour)},
+	}
+	for range mostShown {
+		drains = append(drains, departure{Instance: autoscalinggroup.Instance{ID: "i-03"}, state: "x"})
+	}
+	pool := &infrav1.AWSMachinePool{}
+	setDraining(pool, map[string]time.Time{"i-01": since})
+	reconciling.False(pool, infrav1.NodesDrainedCondition, infrav1.DrainingReason, describe(drains))
+	got := poolview.Of(poolview.Objects{SelfManaged: pool}, since).Drains
+	until := since.Add(time.Hour)
+	want := []poolview.Drain{
+		{Node: "one", Instance: "i-01", Waits: held.String(), Since: &since, Until: &until, Budgets: []poolview.Budget{{Namespace: "default", Name: "web", Pods: 2}, {Namespace: "shop", Name: "cart", Pods: 1}}},
+		{Instance: "i-02", Waits: "it has no node", Until: &until},
+	}
+	if diff := cmp.Diff(want, got[:2]); diff != "" || len(got) != mostShown {
+		t.Errorf("drains of %q: -want +got:\n%s", describe(drains), diff)
 	}
 }

@@ -1,0 +1,70 @@
+package pooltext
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-project/slipway/internal/poolview"
+	"github.com/slipway-project/slipway/internal/terminal"
+)
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"Short": {reason: "A text that fits stays on one line.", text: "one two", want: []string{"one two"}},
+		"Long":  {reason: "A line is broken between words.", text: "one two three", want: []string{"one two", "three"}},
+		"Word":  {reason: "A long word stays whole, so that it can be copied.", text: "a i-0123456789abcdef0 b", want: []string{"a", "i-0123456789abcdef0", "b"}},
+		"Empty": {reason: "A label may have no text.", want: []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, wrap(tc.text, 8)); diff != "" {
+				t.Errorf("%s -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestShort(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]time.Duration{"0s": -time.Hour, "90s": 90 * time.Second, "90m": 90 * time.Minute, "47h": 47 * time.Hour, "3d": 80 * time.Hour} {
+		if got := short(d); got != want {
+			t.Errorf("short(%s): got %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestBar(t *testing.T) {
+	t.Parallel()
+	for percent, want := range map[int32]string{-5: "[----]", 0: "[----]", 50: "[##--]", 100: "[####]", 130: "[####]"} {
+		if got := Bar(percent, 4); got != want {
+			t.Errorf("Bar(%d): got %s, want %s", percent, got, want)
+		}
+	}
+}
+
+// TestColors holds that colors are used only where the screen has them, and that they do not change the text.
+func TestColors(t *testing.T) {
+	t.Parallel()
+	view := &poolview.View{Kind: "AWSMachinePool", Namespace: "blue", Name: "workers", State: "Converged"}
+	plain, colored := &strings.Builder{}, &strings.Builder{}
+	for out, screen := range map[*strings.Builder]terminal.Screen{plain: {Width: 80}, colored: {Width: 80, Color: true}} {
+		if err := (&Printer{Out: out, Screen: screen}).Status(view); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without := colored.String()
+	for _, style := range []terminal.Style{terminal.Bold, terminal.Green, terminal.Yellow, terminal.Red} {
+		without = strings.ReplaceAll(without, "\x1b["+string(style)+"m", "")
+	}
+	without = strings.ReplaceAll(without, "\x1b[0m", "")
+	if diff := cmp.Diff(plain.String(), without); diff != "" || !strings.Contains(colored.String(), "\x1b[32mConverged\x1b[0m") {
+		t.Errorf("a colored status: %q, -plain +without colors:\n%s", colored, diff)
+	}
+}

@@ -1,0 +1,151 @@
+package poolview
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// finishRollout adds to the roll-out what follows from the rest of the view.
+func finishRollout(view *View, of pool, now time.Time) {
+	condition := meta.FindStatusCondition(of.conditions, infrav1.RolledOutCondition)
+	if condition == nil {
+		view.Rollout = nil
+		return
+	}
+	if view.Rollout == nil {
+		if condition.Status == metav1.ConditionTrue {
+			return
+		}
+		view.Rollout = &Rollout{Percent: -1}
+	}
+	rollout := view.Rollout
+	rollout.Status = condition.Reason
+	rollout.Active = condition.Status != metav1.ConditionTrue && (condition.Reason == infrav1.RollingOutReason || condition.Reason == infrav1.SupersededReason)
+	rollout.Total = max(view.Replicas, view.UpToDate)
+	rollout.Done = view.UpToDate
+	progress := rollout.Percent // AWS counts the instances of this refresh alone
+	rollout.Percent = share(rollout.Done, rollout.Total)
+	switch {
+	case condition.Status == metav1.ConditionTrue:
+		rollout.Percent = 100
+	case progress < 0:
+		progress = rollout.Percent
+	}
+	if rollout.Active && rollout.Started != nil {
+		blocked := false
+		for _, drain := range view.Drains {
+			blocked = blocked || drain.Blocked()
+		}
+		rollout.ETA = eta(*rollout.Started, now, float64(progress)/100, rollout.Total, blocked)
+	}
+}
+
+func share(done, total int32) int32 {
+	if total == 0 {
+		return 0
+	}
+	return done * 100 / total
+}
+
+// longestETA bounds an estimate. A pace that leads beyond it says nothing.
+const longestETA = 30 * 24 * time.Hour
+
+// eta returns when a roll-out is complete if it goes on at its pace so far. Progress is counted in whole
+// instances, so that the one that is being replaced may be nearly done: that gives the earliest time. Nil
+// is returned before the first instance is replaced, because there is no pace yet.
+func eta(started, now time.Time, progress float64, total int32, blocked bool) *Range {
+	elapsed := now.Sub(started)
+	if progress <= 0 || progress >= 1 || elapsed <= 0 || total == 0 {
+		return nil
+	}
+	next := min(progress+1/float64(total), 1)
+	earliest := time.Duration(float64(elapsed) * (1 - next) / next)
+	latest := time.Duration(float64(elapsed) * (1 - progress) / progress)
+	if latest > longestETA {
+		return nil
+	}
+	found := &Range{Earliest: now.Add(earliest).UTC().Truncate(time.Second)}
+	if !blocked {
+		until := now.Add(latest).UTC().Truncate(time.Second)
+		found.Latest = &until
+	}
+	return found
+}
+
+// numberOf returns the number of a version, zero for none.
+func numberOf(version string) int64 {
+	number, err := strconv.ParseInt(strings.TrimSpace(version), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// creationDelay is how long after an edit its version is created at most, for the edit to be taken as the
+// cause of the version.
+const creationDelay = 2 * time.Minute
+
+// historyOf returns the launches. Entries do not say who asked for them. The API server records only the
+// last edit of each manager, so the writer is known if its last edit came shortly before the version.
+func historyOf(view *View, config *infrav1.AWSLaunchConfig) []Launch {
+	var launches []Launch
+	for i := range config.Status.History {
+		entry := &config.Status.History[i]
+		launch := Launch{
+			Version: entry.Version, LaunchTemplateID: entry.LaunchTemplateID, Launched: timeOf(&entry.Launched), Created: timeOf(&entry.Created),
+			Cause: string(entry.Cause), Change: entry.Change, Deleted: entry.Deleted, Outcome: Replaced,
+		}
+		for _, user := range entry.RunBy {
+			launch.AllNodes += user.Instances
+			if user.Kind == view.Kind && user.Name == view.Name {
+				launch.Nodes += user.Instances
+			}
+		}
+		switch {
+		case i == 0:
+			launch.Outcome = newestOutcome(view, launch.Nodes)
+		case config.Status.History[i-1].Cause == infrav1.LaunchConfigCauseRolledBack:
+			launch.Outcome = RolledBack
+		}
+		launch.By = writerBefore(view.Writers, launch.Created)
+		launches = append(launches, launch)
+	}
+	return launches
+}
+
+// newestOutcome returns what became of the newest launch, by how many instances run its configuration.
+func newestOutcome(view *View, nodes int32) Outcome {
+	switch {
+	case view.Rollout != nil && view.Rollout.Active:
+		return InProgress
+	case nodes < view.Replicas:
+		return Incomplete
+	}
+	return Current
+}
+
+// writerBefore returns the manager whose last edit came shortly before a version was created, if it is the
+// only one.
+func writerBefore(writers []Writer, created *time.Time) string {
+	found := ""
+	for _, writer := range writers {
+		if created == nil || writer.Time == nil {
+			continue
+		}
+		// Managed fields have times in whole seconds, of another clock than AWS's.
+		if delay := created.Sub(*writer.Time); delay < -5*time.Second || delay > creationDelay {
+			continue
+		}
+		if found != "" && found != writer.Manager {
+			return ""
+		}
+		found = writer.Manager
+	}
+	return found
+}
