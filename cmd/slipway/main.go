@@ -79,6 +79,6 @@ func newCommand() *cobra.Command {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
 	}
-	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
+	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand(), newDashboardCommand())
 	return command
 }
