@@ -41,7 +41,7 @@ func TestScreenshots(t *testing.T) {
 				}{{"", 1440}, {"-narrow", 390}} {
 					one.do("size", chromedp.EmulateViewport(size.wide, 900))
 					eval[bool](one, `new Promise(r => setTimeout(() => r(true), 700))`)
-					image, err := chromedp.Run(one.ctx, chromedp.CaptureScreenshot())
+					image, err := chromedp.Run(one.ctx, shot(name))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -52,4 +52,12 @@ func TestScreenshots(t *testing.T) {
 			}
 		}
 	}
+}
+
+// shot takes the page as it is on the screen, and the pages about one pool in full.
+func shot(name string) chromedp.Action[[]byte] {
+	if name == "pool" || name == "approval" {
+		return chromedp.FullScreenshot(100)
+	}
+	return chromedp.CaptureScreenshot()
 }

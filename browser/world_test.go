@@ -47,7 +47,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 	}
 	w := &world{t: t, informers: &informertest.FakeInformers{Scheme: scheme}, token: dashboard.NewToken()}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).
 		WithIndex(&eventsv1.Event{}, "regarding", func(object client.Object) []string {
 			return []string{string(object.(*eventsv1.Event).Regarding.UID)}
 		}).Build()

@@ -17,7 +17,8 @@ type task struct {
 	Topic topic `json:"topic"`
 	// Command is what a user runs to do it, if that can be one command.
 	Command string `json:"command,omitempty"`
-	// Policy is the IAM policy statement to add, as JSON.
+	// Action is the action that AWS denied, and Policy the IAM policy to add, as JSON.
+	Action string `json:"action,omitempty"`
 	Policy string `json:"policy,omitempty"`
 	// Drains are the nodes that PodDisruptionBudgets hold.
 	Drains []poolview.Drain `json:"drains,omitempty"`
@@ -43,7 +44,8 @@ func tasksOf(view *poolview.View, of links) []task {
 			one.Topic, one.Command = approvalTopic, approvalOf(view, of)
 		case problem.Reason == infrav1.AccessDeniedReason:
 			one.Topic = permissionTopic
-			one.Policy, one.Command = policyFor(problem.Message)
+			one.Action = actionIn(problem.Message)
+			one.Policy, one.Command = policyFor(one.Action)
 		case problem.Condition == infrav1.NodesDrainedCondition && slices.ContainsFunc(view.Drains, poolview.Drain.Blocked):
 			one.Topic = drainTopic
 			for _, drain := range view.Drains {
@@ -77,13 +79,9 @@ var (
 	deniedOperation = regexp.MustCompile(`\b([A-Z][A-Za-z0-9]+): (?:UnauthorizedOperation|AccessDenied|AccessDeniedException)\b`)
 )
 
-// policyFor returns the policy that allows the action that a message reports as denied, as Slipway's own
-// policy has it. If that policy needs names to be bounded, it returns the command that prints it.
-//
-// A message is a text of AWS that can contain texts of tenants. It only chooses an action among those that
-// Slipway's policies contain, each bounded as there.
-func policyFor(message string) (policy, command string) {
-	action := actionIn(message)
+// policyFor returns the policy that allows an action, bounded as Slipway's own policy bounds it, and the
+// command that prints that policy. If the bounds need names, it returns the command only.
+func policyFor(action string) (policy, command string) {
 	if action == "" {
 		return "", ""
 	}
@@ -101,7 +99,9 @@ func policyFor(message string) (policy, command string) {
 	return "", "slipway iam policy --feature " + string(found[0])
 }
 
-// actionIn returns the action that a message reports as denied, if Slipway needs it, or nothing.
+// actionIn returns the action that a message reports as denied, if Slipway needs it, or nothing. A message
+// is a text of AWS that can contain texts of tenants. It only chooses among the actions in Slipway's
+// policies.
 func actionIn(message string) string {
 	var all []permissions.Feature
 	for _, purpose := range permissions.Features {

@@ -135,7 +135,7 @@ function history(pool) {
     launches.length === 0 ? el('p', { class: 'muted' }, 'Nothing was launched yet.') : el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Launches, newest first'),
       el('thead', {}, el('tr', {}, ...['Version', 'When', 'Change', 'By', 'Instances', 'Outcome'].map((t) => el('th', { scope: 'col' }, t)))),
       el('tbody', {}, ...launches.map((l) => el('tr', {}, el('th', { scope: 'row' }, `v${l.version}`), el('td', {}, when(l.launched)), el('td', {}, l.change || words(l.cause)),
-        el('td', {}, l.by || el('span', { class: 'muted' }, 'not recorded')), el('td', { class: 'number' }, count(l.nodes)), el('td', {}, el('span', { class: `pill ${tone[l.outcome] ?? 'quiet'}` }, words(l.outcome))))))));
+        el('td', {}, l.by || el('span', { class: 'muted' }, 'not recorded')), el('td', {}, count(l.nodes)), el('td', {}, el('span', { class: `pill ${tone[l.outcome] ?? 'quiet'}` }, words(l.outcome))))))));
 }
 
 function conditions(pool) {

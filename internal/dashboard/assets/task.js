@@ -4,11 +4,11 @@ import { when, words } from './words.js';
 // taskCard shows something that waits for a human: what is wrong, what it means for nodes, what to do.
 export function taskCard(task, subject) {
   return el('article', { class: `card task ${task.topic}` },
-    el('div', { class: 'cardhead' }, subject ?? null, el('h3', {}, words(task.reason)), task.since ? el('span', { class: 'since' }, 'since ', when(task.since)) : null),
-    task.message ? el('p', { class: 'message' }, task.message) : null,
+    el('div', { class: 'cardhead' }, subject ?? null, el('h3', {}, words(task.reason)), task.since ? el('span', { class: 'since' }, when(task.since)) : null),
+    task.message && !task.drains ? el('p', { class: 'message' }, task.message) : null,
     ...(task.drains ?? []).map((drain) => el('p', { class: 'message' },
       `Node ${drain.node || drain.instance} waits for `, ...drain.budgets.map((b, i) => [i ? ', ' : '', el('b', {}, `PodDisruptionBudget ${b.namespace}/${b.name}`), ` (${b.pods} pods)`]),
-      drain.until ? [', until ', when(drain.until), ' at the latest'] : '', '.')),
+      drain.until ? ['. Its instance is terminated ', when(drain.until), ' at the latest'] : '', '.')),
     el('dl', { class: 'advice' },
       task.nodes ? [el('dt', {}, 'Nodes'), el('dd', {}, task.nodes)] : null,
       task.remedy ? [el('dt', {}, 'What to do'), el('dd', {}, task.remedy)] : null),

@@ -47,7 +47,7 @@ setInterval(() => {
 
 // State of a pool for the eye: its rank in the fleet, a class, and a label.
 export function stateOf(pool) {
-  if (pool.needsHuman) return { rank: 0, tone: 'human', label: 'Needs you', group: 'human' };
+  if (pool.needsHuman) return { rank: 0, tone: 'human', label: words((pool.tasks ?? []).find((t) => t.needsHuman)?.reason) || 'Needs you', group: 'human' };
   if ((pool.tasks ?? []).length > 0) return { rank: 1, tone: 'warn', label: words(pool.tasks[0].reason), group: 'moving' };
   if (pool.rollout?.active) return { rank: 2, tone: 'active', label: 'Rolling out', group: 'moving' };
   if (pool.state === 'Deleting') return { rank: 3, tone: 'quiet', label: 'Deleting', group: 'moving' };
@@ -72,6 +72,9 @@ export function describeVersions(pool) {
 // summary is the one line that says most about a pool.
 export function summary(pool) {
   const task = (pool.tasks ?? [])[0];
+  if (task?.action) return `The manager may not call ${task.action}.`;
+  if (task?.topic === 'approval') return `Version ${pool.pendingVersion} waits for approval: ${task.message.replace(/^.*?approv.*?: ("\d+": )?/, '')}`;
+  if (task?.drains) return `PodDisruptionBudget ${task.drains[0].budgets[0].namespace}/${task.drains[0].budgets[0].name} holds ${task.drains[0].budgets[0].pods} pods of ${task.drains[0].node || task.drains[0].instance}`;
   if (task) return task.message || words(task.reason);
   if (pool.rollout?.active) return pool.rollout.cause || `${pool.rollout.percent} % replaced`;
   const problem = (pool.problems ?? [])[0];
