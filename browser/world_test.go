@@ -242,6 +242,17 @@ const denied = "creating launch template version: CreateLaunchTemplateVersion: U
 	"User: arn:aws:sts::111122223333:assumed-role/slipway-manager/1 is not authorized to perform: ec2:CreateLaunchTemplateVersion on resource: arn:aws:ec2:eu-central-1:111122223333:launch-template/lt-0a1b2c3d4e5f60718 " +
 	"because no identity-based policy allows the ec2:CreateLaunchTemplateVersion action"
 
+// poolNames are the names of the first pools of a fleet.
+var poolNames = func() []string {
+	var names []string
+	for _, object := range many(60) {
+		if _, is := object.(*infrav1.AWSMachinePool); is {
+			names = append(names, object.GetName())
+		}
+	}
+	return names
+}()
+
 // many returns a fleet of pools, most of which are settled.
 func many(pools int) []client.Object {
 	var all []client.Object

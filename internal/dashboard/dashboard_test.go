@@ -217,7 +217,9 @@ func TestLinksOfRows(t *testing.T) {
 	pool.OwnerReferences = []metav1.OwnerReference{{Kind: "MachinePool", Name: "owner"}}
 	shared := &infrav1.AWSManagedMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "eks"}}
 	shared.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "shared"}
-	meta := func(namespace, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	meta := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		object client.Object

@@ -223,4 +223,3 @@ func lastSeen(event *eventsv1.Event) time.Time {
 	}
 	return event.DeprecatedLastTimestamp.Time
 }
-

@@ -71,17 +71,22 @@ async function read(response, abort) {
 // connect keeps a connection open for as long as the page is. It reports its state: live, waiting, or
 // refused with the status of the answer.
 export async function connect(report) {
+  let lived = false;
   for (let attempt = 0; ; attempt++) {
     const abort = new AbortController();
     try {
       const response = await request('events', { signal: abort.signal });
-      if (response.status === 401 || response.status === 403) {
-        await report('refused', response.status);
+      // controller-runtime answers 500 to a token that the API server does not know, as it does while the
+      // API server cannot be asked.
+      const unknown = response.status === 500 && (!lived || attempt > 2) && (await response.text()).startsWith('Authentication failed');
+      if (unknown || response.status === 401 || response.status === 403) {
+        await report('refused', unknown ? 401 : response.status);
         attempt = 0;
         continue;
       }
       if (!response.ok) throw new Error('status ' + response.status);
       report('live');
+      lived = true;
       attempt = 0;
       await read(response, abort);
     } catch {
