@@ -52,7 +52,7 @@ func TestThousandPools(t *testing.T) {
 	for round := range 3 {
 		for i := range 60 {
 			pool := w.get([]string{"team-shop", "team-data", "team-search", "team-payments", "platform"}[i%5], poolNames[i])
-			pool.Status.ReadyReplicas = ptr.To(int32(round)) //nolint:gosec // a small number
+			pool.Status.ReadyReplicas = ptr.To(int32(round))
 			w.update(pool)
 		}
 		page.until(`document.querySelector("tr[data-key$='` + poolNames[59] + `'] .ready").textContent.startsWith("` + string(rune('0'+round)) + ` /")`)

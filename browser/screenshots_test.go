@@ -36,12 +36,12 @@ func TestScreenshots(t *testing.T) {
 				eval[string](one, `location.hash = "`+at+`"`)
 				one.until(`document.querySelector("main h1") && (!location.hash.includes("pool/") || document.querySelector(".steps"))`)
 				for _, size := range []struct {
-					name string
-					wide int64
-				}{{"", 1440}, {"-narrow", 390}} {
-					one.do("size", chromedp.EmulateViewport(size.wide, 900))
+					name       string
+					wide, high int64
+				}{{"", 1440, 900}, {"-docs", 1180, 640}, {"-narrow", 390, 900}} {
+					one.do("size", chromedp.EmulateViewport(size.wide, size.high))
 					eval[bool](one, `new Promise(r => setTimeout(() => r(true), 700))`)
-					image, err := chromedp.Run(one.ctx, shot(name))
+					image, err := chromedp.Run(one.ctx, shot(name+size.name))
 					if err != nil {
 						t.Fatal(err)
 					}

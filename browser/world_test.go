@@ -166,7 +166,7 @@ func pool(of shape) []client.Object {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: of.name, UID: "1"}},
 		ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: "argocd-controller", Operation: "Apply", APIVersion: infrav1.GroupVersion.String(), FieldsType: "FieldsV1", Time: ptr.To(at(24 * time.Minute)),
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:awsLaunchTemplate":{"f:instanceType":{}},"f:maxSize":{}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:awsLaunchTemplate":{"f:instanceType":{}},"f:maxSize":{}}}`),
 		}},
 	}}
 	config := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: of.namespace, Name: of.name}}
@@ -184,7 +184,7 @@ func pool(of shape) []client.Object {
 			total++
 		}
 		if count > 0 {
-			status.RunningVersions = append(status.RunningVersions, infrav1.RunningVersion{LaunchTemplateID: status.LaunchTemplateID, Version: version, Instances: int32(count), UpToDate: version == wanted}) //nolint:gosec // a small number
+			status.RunningVersions = append(status.RunningVersions, infrav1.RunningVersion{LaunchTemplateID: status.LaunchTemplateID, Version: version, Instances: int32(count), UpToDate: version == wanted})
 		}
 		reason := []string{"first configuration", "instance type m5.large → m6i.large", "image ami-0c2b8ca1dad447f8a → ami-0f3c7d07486cad139", "root volume 40 GiB → 60 GiB"}[i%4]
 		made := infrav1.LaunchTemplateVersionStatus{
@@ -197,7 +197,7 @@ func pool(of shape) []client.Object {
 		config.Status.Versions = append([]infrav1.LaunchTemplateVersionStatus{made}, config.Status.Versions...)
 		config.Status.History = append([]infrav1.LaunchConfigHistoryEntry{{
 			Version: version, Launched: made.Created, Created: made.Created, Cause: infrav1.LaunchConfigCauseEdited, Change: reason,
-			RunBy: []infrav1.LaunchConfigUser{{Kind: "AWSMachinePool", Name: of.name, Instances: int32(count)}}, //nolint:gosec // a small number
+			RunBy: []infrav1.LaunchConfigUser{{Kind: "AWSMachinePool", Name: of.name, Instances: int32(count)}},
 		}}, config.Status.History...)
 	}
 	slices.Reverse(status.RunningVersions)
@@ -208,17 +208,17 @@ func pool(of shape) []client.Object {
 			Number: of.pending, ConfigFingerprint: "c9", BootstrapFingerprint: "b9", ImageID: "ami-0aa55", Created: at(9 * time.Minute), Reason: "instance type m6i.large → m7i.large",
 		}}, config.Status.Versions...)
 	}
-	status.Replicas, status.ReadyReplicas = int32(total), ptr.To(int32(total)) //nolint:gosec // small numbers
-	status.UpToDateReplicas = ptr.To(int32(of.on[len(of.on)-1]))               //nolint:gosec // small numbers
+	status.Replicas, status.ReadyReplicas = int32(total), ptr.To(int32(total))
+	status.UpToDateReplicas = ptr.To(int32(of.on[len(of.on)-1]))
 	status.Conditions = []metav1.Condition{condition("Converged", "True", "Converged", "", time.Hour)}
 	if of.rolling {
 		done := of.on[len(of.on)-1]
-		status.Rollout = &infrav1.RolloutStatus{Cause: config.Status.Versions[0].Reason, Status: "InProgress", RefreshID: "8f2c", PercentageComplete: ptr.To(int32(done * 100 / total)), StartTime: ptr.To(at(22 * time.Minute))} //nolint:gosec // small numbers
+		status.Rollout = &infrav1.RolloutStatus{Cause: config.Status.Versions[0].Reason, Status: "InProgress", RefreshID: "8f2c", PercentageComplete: ptr.To(int32(done * 100 / total)), StartTime: ptr.To(at(22 * time.Minute))}
 		status.Conditions = append(status.Conditions, condition("RolledOut", "False", "RollingOut", fmt.Sprintf("%d of %d instances replaced", done, total), 22*time.Minute))
 	}
 	status.Conditions = append(status.Conditions, of.conditions...)
 	owner := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: of.namespace, Name: of.name}}
-	owner.Spec.ClusterName, owner.Spec.Replicas = of.cluster, ptr.To(int32(total)) //nolint:gosec // a small number
+	owner.Spec.ClusterName, owner.Spec.Replicas = of.cluster, ptr.To(int32(total))
 	return []client.Object{object, config, owner}
 }
 

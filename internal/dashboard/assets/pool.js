@@ -10,7 +10,8 @@ const mostTiles = 1000;
 const gone = (instance) => /^Terminating|^Terminated|^Detach/.test(instance.lifecycle ?? '');
 
 function steps(pool) {
-  const writer = (pool.writers ?? [])[0];
+  // Cluster API's controllers write the IDs of instances into specs; that is no edit.
+  const writer = (pool.writers ?? []).find((w) => w.object === pool.kind && (w.fields ?? []).some((field) => !field.startsWith('providerID')));
   const version = (pool.versions ?? []).find((v) => v.wanted);
   const template = (pool.templates ?? []).find((t) => t.number === (pool.pendingVersion || pool.wantedVersion));
   const drains = pool.drains ?? [];
