@@ -265,6 +265,7 @@ func many(pools int) []client.Object {
 		}
 		switch {
 		case i%97 == 11:
+			one.on = []int{0, 1 + i%4, 4 + i%9}
 			one.conditions = []metav1.Condition{condition("LaunchTemplateReady", "False", "AccessDenied", denied, time.Duration(i)*time.Minute)}
 		case i%131 == 7:
 			one.pending = 4

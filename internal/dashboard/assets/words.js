@@ -47,8 +47,9 @@ setInterval(() => {
 
 // State of a pool for the eye: its rank in the fleet, a class, and a label.
 export function stateOf(pool) {
-  if (pool.needsHuman) return { rank: 0, tone: 'human', label: words((pool.tasks ?? []).find((t) => t.needsHuman)?.reason) || 'Needs you', group: 'human' };
-  if ((pool.tasks ?? []).length > 0) return { rank: 1, tone: 'warn', label: words(pool.tasks[0].reason), group: 'moving' };
+  const label = (task) => ({ approval: `Approve v${pool.pendingVersion}`, drain: 'Drain blocked' }[task?.topic] ?? words(task?.reason)) || 'Needs you';
+  if (pool.needsHuman) return { rank: 0, tone: 'human', label: label((pool.tasks ?? []).find((t) => t.needsHuman)), group: 'human' };
+  if ((pool.tasks ?? []).length > 0) return { rank: 1, tone: 'warn', label: label(pool.tasks[0]), group: 'moving' };
   if (pool.rollout?.active) return { rank: 2, tone: 'active', label: 'Rolling out', group: 'moving' };
   if (pool.state === 'Deleting') return { rank: 3, tone: 'quiet', label: 'Deleting', group: 'moving' };
   if (pool.state === 'Paused') return { rank: 4, tone: 'quiet', label: 'Paused', group: 'settled' };
