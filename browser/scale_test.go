@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Budgets of a fleet of 1,000 pools, on two CPUs that other tests use too. Idle, each takes about a third.
+// Budgets of a fleet of 1,000 pools, on two CPUs that other tests use too.
 const (
-	// renderBudget bounds the time from the first row's arrival in the page to all rows on the screen.
+	// renderBudget bounds how long the page is busy with showing all rows for the first time.
 	renderBudget = 1500 * time.Millisecond
 	// frameBudget bounds how long one update may keep the page from answering to its user.
 	frameBudget = 250 * time.Millisecond
