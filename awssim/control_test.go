@@ -60,10 +60,13 @@ func TestControlCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := e.ok(t, "GET", "calls", "").([]any)
+	if sent := e.Calls()[0].UserAgent; !strings.HasPrefix(sent, "aws-sdk-go-v2/") {
+		t.Errorf("the user agent is %q, want that of the SDK", sent)
+	}
 	want := object{
 		"time": "2026-01-01T00:00:00Z", "service": "ssm", "action": "PutParameter",
 		"principal": "arn:aws:iam::" + account + ":user/" + key, "requestId": e.Calls()[0].RequestID,
-		"clientToken": "", "status": 200.0, "code": "", "account": account, "region": region,
+		"clientToken": "", "userAgent": e.Calls()[0].UserAgent, "status": 200.0, "code": "", "account": account, "region": region,
 	}
 	if diff := cmp.Diff([]any{want}, calls); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

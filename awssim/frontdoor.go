@@ -176,10 +176,14 @@ func (v *visit) record(status int, code string) sim.CallRecord {
 	}
 	return sim.CallRecord{
 		Time: v.at, Service: v.sim.Service, Action: v.sim.Action, Principal: v.sim.Principal,
-		RequestID: v.sim.RequestID, ClientToken: token, Status: status, Code: code,
+		RequestID: v.sim.RequestID, ClientToken: token, UserAgent: recordedUserAgent(v.http.UserAgent()), Status: status, Code: code,
 		Account: v.sim.Account, Region: v.sim.Region,
 	}
 }
+
+// recordedUserAgent returns a user agent as CloudTrail records it, which is cut off after 1 KB.
+// https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-record-contents.html
+func recordedUserAgent(sent string) string { return sent[:min(len(sent), 1024)] }
 
 func (v *visit) answer(w http.ResponseWriter, response *wire.Response) {
 	for key, values := range response.Header {

@@ -11,11 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/slipway-project/slipway/internal/aws/action"
+	"github.com/slipway-project/slipway/internal/aws/cause"
 )
 
 // callMiddleware processes every call of one identity in one region.
@@ -35,6 +37,10 @@ type callMiddleware struct {
 func (c *callMiddleware) install(stack *middleware.Stack) error {
 	// Before: the step after which the service and the operation are known to the context is the SDK's first.
 	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SlipwayCall", c.call), middleware.After); err != nil {
+		return err
+	}
+	// The step named "UserAgent" writes the SDK's part of the header.
+	if err := stack.Build.Insert(middleware.BuildMiddlewareFunc("SlipwayCause", explain), "UserAgent", middleware.After); err != nil {
 		return err
 	}
 	// Last of all, so that no time passes between the question and the request.
@@ -92,6 +98,19 @@ func (c *callMiddleware) attempt(
 		budget.empty(service, action)
 	}
 	return out, metadata, err
+}
+
+// explain appends the cause of a call that changes something to its user agent, so that CloudTrail
+// records which object the call was made for, and why.
+func explain(
+	ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler,
+) (middleware.BuildOutput, middleware.Metadata, error) {
+	_, name := called(ctx)
+	request, is := in.Request.(*smithyhttp.Request)
+	if why, known := cause.Of(ctx); is && known && action.Changes(name) {
+		request.Header.Set("User-Agent", strings.TrimSpace(request.Header.Get("User-Agent")+" "+why.Comment()))
+	}
+	return next.HandleBuild(ctx, in)
 }
 
 // NotSentError reports a call that was not sent because this process may not write now.

@@ -85,7 +85,7 @@ func (d *Discovery) Image(ctx context.Context, query ImageQuery) (Image, error) 
 	if query.KubernetesVersion == "" {
 		return Image{}, &InvalidQueryError{
 			Message: "an image cannot be looked up without a Kubernetes version: set spec.template.spec.version " +
-				"of the MachinePool, or set awsLaunchTemplate.ami.id",
+				"of the MachinePool, or spec.kubernetesVersion of an AWSLaunchConfig that pools share, or name an image by ami.id",
 		}
 	}
 	if query.ofEKS() {

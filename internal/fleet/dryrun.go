@@ -10,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/cause"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
@@ -28,6 +29,7 @@ type DryRuns struct {
 // nothing. A fleet checks less before it launches than a single instance, so a single one is asked
 // for. The error is EC2's reason why not, or why it could not say.
 func (d DryRuns) DryRun(ctx context.Context, request Request) error {
+	ctx = cause.Because(ctx, "dry run before instances are launched")
 	in := &ec2.RunInstancesInput{
 		DryRun: awssdk.Bool(true), MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1), InstanceType: ec2types.InstanceType(request.Offerings[0].InstanceType),
 		LaunchTemplate: &ec2types.LaunchTemplateSpecification{LaunchTemplateId: awssdk.String(request.TemplateID), Version: awssdk.String(strconv.FormatInt(request.Version, 10))},

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/cause"
 )
 
 // terminateBatch is the number of instances that one call terminates (AWS: API_TerminateInstances,
@@ -22,7 +23,8 @@ func (f *Fleets) Terminate(ctx context.Context, instance Instance, claim Claim) 
 	if err := claim.Check(instance); err != nil {
 		return err
 	}
-	asked := f.terminations.add(instance.ID)
+	why, _ := cause.Of(ctx)
+	asked := f.terminations.add(instance.ID, why)
 	if asked.leads {
 		f.terminateAll(context.WithoutCancel(ctx)) // the instances of others are among them
 	}
@@ -41,17 +43,17 @@ func (f *Fleets) terminateAll(ctx context.Context) {
 		if len(batch) == 0 {
 			return
 		}
-		ids := make([]string, 0, len(batch))
+		ids, causes := make([]string, 0, len(batch)), make([]cause.Cause, 0, len(batch))
 		for _, one := range batch {
-			ids = append(ids, one.id)
+			ids, causes = append(ids, one.id), append(causes, one.why)
 		}
 		slices.Sort(ids)
-		err := f.terminate(ctx, slices.Compact(ids))
+		err := f.terminate(cause.With(ctx, cause.Several(causes)), slices.Compact(ids))
 		for _, one := range batch {
 			// EC2 terminates none of the instances if it refuses one of them. One faulty instance
 			// must not keep the others.
 			if err != nil && len(batch) > 1 && refused(err) {
-				one.answer <- f.terminate(ctx, []string{one.id})
+				one.answer <- f.terminate(cause.With(ctx, one.why), []string{one.id})
 				continue
 			}
 			one.answer <- err
@@ -89,16 +91,18 @@ type terminations struct {
 // termination is one instance that waits to be terminated.
 type termination struct {
 	id string
+	// why is the cause of the termination.
+	why cause.Cause
 	// answer has room for one.
 	answer chan error
 	// leads has the caller send the calls, for others too.
 	leads bool
 }
 
-func (t *terminations) add(id string) termination {
+func (t *terminations) add(id string, why cause.Cause) termination {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := termination{id: id, answer: make(chan error, 1), leads: !t.led}
+	one := termination{id: id, why: why, answer: make(chan error, 1), leads: !t.led}
 	t.led = true
 	t.waiting = append(t.waiting, one)
 	return one

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/slipway-project/slipway/internal/aws/cause"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -220,6 +221,7 @@ func (c *Controller[T, S, M]) outdates(err error, object T) bool {
 
 // pass observes, and then decides and acts until nothing is left to do. It returns the last plan.
 func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Plan, error) {
+	ctx = c.withCause(ctx, pass.Object)
 	if err := c.observe(ctx, pass); err != nil {
 		return Plan{}, err
 	}
@@ -252,6 +254,15 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 		tellJournal(ctx, pass.Object, done[len(done)-1])
 	}
 	return Plan{}, fmt.Errorf("deciding: no end after %d actions, the last %s", len(done), done[len(done)-1].Action)
+}
+
+// withCause returns a context whose calls to AWS name the object.
+func (c *Controller[T, S, M]) withCause(ctx context.Context, object T) context.Context {
+	kind, err := c.Client.GroupVersionKindFor(object)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Calls to AWS do not name the kind of the object")
+	}
+	return cause.For(ctx, kind.Kind, object)
 }
 
 // prepare puts on the object what must be there before a step, and confirms what the cache shows of the

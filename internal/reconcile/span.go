@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/slipway-project/slipway/internal/aws/cause"
 )
 
 // ReasonAttribute is the reason of an action, on its span.
@@ -26,8 +28,10 @@ func Deciding(ctx context.Context, name string, decide func()) {
 	_ = inSpan(ctx, name, "", func(context.Context) error { decide(); return nil })
 }
 
-// Acting runs an action in a span of its own, and logs it with its reason.
+// Acting runs an action in a span of its own, logs it with its reason, and gives the reason to its
+// calls to AWS.
 func Acting(ctx context.Context, step Step, act func(context.Context) error) error {
+	ctx = cause.Because(ctx, step.Reason)
 	return inSpan(ctx, step.Action.String(), step.Reason, func(ctx context.Context) error {
 		err := act(ctx)
 		log.FromContext(ctx).V(1).Info("Acted", "action", step.Action.String(), "reason", step.Reason, "error", err)

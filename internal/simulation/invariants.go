@@ -31,6 +31,7 @@ const (
 	VersionsInUseStay  = "a version that the group or an instance uses is not deleted, and the group names it by number"
 	ForeignUnchanged   = "resources of another owner are not changed"
 	NothingInVain      = "an instance is replaced only if another configuration was asked for while it ran"
+	Explained          = "each call that changes something in AWS names the object that it is made for, its generation, and the reason"
 	NoPanic            = "no pass panics, and every write is valid"
 	NoHotLoop          = "nothing is reconciled without end"
 	ReachesSpec        = "once faults stop, the pool becomes as its spec says, and a deleted pool leaves nothing"

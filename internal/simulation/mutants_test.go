@@ -42,6 +42,9 @@ var mutants = []mutant{
 	{"roll instances for another join token", "another join token replaces nothing", []edit{{
 		"internal/launchtemplate/input.go", "hash(32, \"config/1\", text, string(masked))", "hash(32, \"config/1\", text, string(masked), string(bootstrap))",
 	}}},
+	{"give no reason for calls to AWS", "each write in AWS can be traced to the change that caused it", []edit{{
+		"internal/reconcile/span.go", "	ctx = cause.Because(ctx, step.Reason)\n", "	ctx = cause.Because(ctx, step.Reason[:0])\n",
+	}}},
 	{"add no finalizer", "what is created in AWS is deleted with its object", []edit{
 		{"internal/reconcile/controller.go", "			controllerutil.AddFinalizer(object, c.Finalizer)\n", "			controllerutil.RemoveFinalizer(object, c.Finalizer)\n"},
 	}},

@@ -2,10 +2,12 @@ package simulation
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws/action"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
@@ -57,13 +59,25 @@ type poolNames struct {
 // owner returns the value of the ownership tags of the pool's resources.
 func (n poolNames) owner() string { return namespace + "/" + n.cluster + "/" + n.name }
 
+// explanation matches the user agent of a call that names an object, its generation, and the reason;
+// or an instance that has no object.
+var explanation = regexp.MustCompile(`^[^()]* \(((AWS[A-Z]\w+|Provisioner|ProvisionedNode) [^ ;]+( and \d+ more)?; generation [1-9]\d*; [^;]+|` +
+	`no ProvisionedNode knows the instance of launch [^;]+)\)$`)
+
 // answered traces a call of the process, and has the scene check what it did.
-func (w *World) answered(name string, status int, code string) {
-	if code != "" || action.Changes(name) {
-		w.trace.detail("%s: %d %s", name, status, code)
+func (w *World) answered(call awssim.Call) {
+	changes := action.Changes(call.Action)
+	if call.Code != "" || changes {
+		w.trace.detail("%s: %d %s", call.Action, call.Status, call.Code)
 	}
-	if status < 300 && action.Changes(name) {
-		w.sent = append(w.sent, name)
-		w.scene.answered(name)
+	if !changes {
+		return
+	}
+	if !explanation.MatchString(call.UserAgent) {
+		w.verdict.violate(Explained, "the user agent of %s is %q", call.Action, call.UserAgent)
+	}
+	if call.Status < 300 {
+		w.sent = append(w.sent, call.Action)
+		w.scene.answered(call.Action)
 	}
 }

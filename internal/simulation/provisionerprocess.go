@@ -215,7 +215,10 @@ func (p *provisionerProcess) hear(now time.Time) {
 			one.at = now.Add(repeated)
 			p.world.trace.event("hear of instances %v: ended %v, interrupted %v, at risk %v", one.Instances, one.Ended, one.Interrupted, one.AtRisk)
 			p.world.scene.passes(true)
-			if err := p.nodes.Heard(p.ctx, "", one.Happened); err == nil && !p.dead {
+			err := p.nodes.Heard(p.ctx, "", one.Happened)
+			// It has the instances described in the background. Nothing else runs until that is done.
+			time.Sleep(time.Minute)
+			if err == nil && !p.dead {
 				continue
 			}
 		}

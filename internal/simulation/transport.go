@@ -26,8 +26,8 @@ type transport struct {
 	// gate decides the fate of each call. It is nil for the clients of the simulation itself:
 	// nothing goes wrong for them, and they see AWS as it is, however far its reads lag.
 	gate *gate
-	// seen is notified of each call that AWS has answered, and of its status.
-	seen func(action string, status int, code string)
+	// seen is notified of each call that AWS has answered.
+	seen func(call awssim.Call)
 }
 
 // Do implements aws.HTTPClient.
@@ -61,7 +61,7 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 			if completed != "" && last.Status < 300 {
 				t.gate.world.scene.released(completed)
 			}
-			t.seen(name, last.Status, last.Code)
+			t.seen(last)
 		}
 		return err
 	}, func() error {

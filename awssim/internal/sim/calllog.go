@@ -15,6 +15,7 @@ type CallRecord struct {
 	Principal   string    `json:"principal"`
 	RequestID   string    `json:"requestId"`
 	ClientToken string    `json:"clientToken"`
+	UserAgent   string    `json:"userAgent"`
 	Status      int       `json:"status"`
 	Code        string    `json:"code"`
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws/cause"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 )
@@ -113,6 +114,7 @@ func (c *Collector) terminate(ctx context.Context, instance fleet.Instance) erro
 	}
 	launch := instance.Tags[fleet.TagLaunch]
 	log.FromContext(ctx).Info("Terminating an instance that no ProvisionedNode knows", "instance", instance.ID, "launch", launch)
+	ctx = cause.Because(ctx, "no ProvisionedNode knows the instance of launch "+launch)
 	return c.Fleets.Terminate(ctx, instance, fleet.Claim{ClusterUID: c.ClusterUID, Cluster: instance.Tags[fleet.TagCluster], Launch: launch})
 }
 

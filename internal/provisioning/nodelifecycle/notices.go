@@ -17,7 +17,6 @@ import (
 // Heard acts on the events that AWS sends about instances. State that must outlive this process is
 // written before it returns; AWS repeats events that were not handled.
 func (c *Controller) Heard(ctx context.Context, _ string, happened events.Happened) error {
-	c.Instances.Hear(ctx, happened.Instances)
 	var failures []error
 	each := func(ids []string, act func(context.Context, *provisioningv1.ProvisionedNode) error) {
 		for _, id := range ids {
@@ -27,6 +26,7 @@ func (c *Controller) Heard(ctx context.Context, _ string, happened events.Happen
 	each(happened.Ended, c.ended)
 	each(happened.Interrupted, c.interrupted)
 	each(happened.AtRisk, c.atRisk)
+	c.Instances.Hear(ctx, happened.Instances)
 	return errors.Join(failures...)
 }
 

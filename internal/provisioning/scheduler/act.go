@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/slipway-project/slipway/internal/aws/cause"
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 )
@@ -23,6 +24,9 @@ import (
 type doer interface {
 	do(ctx context.Context, a actor) error
 }
+
+// provisionerKind is the kind that calls to AWS are made for.
+const provisionerKind = "Provisioner"
 
 // actor acts in one pass, and keeps what was observed true of the world.
 type actor struct {
@@ -96,7 +100,7 @@ func (t tellPods) do(ctx context.Context, a actor) error {
 // do ensures the default launch template. A failure is part of what was observed: the pods of the
 // nodes get it.
 func (e ensureDefault) do(ctx context.Context, a actor) error {
-	template, err := a.Defaults.Ensure(ctx, e.Provisioner, e.Variant)
+	template, err := a.Defaults.Ensure(cause.For(ctx, provisionerKind, e.Provisioner), e.Provisioner, e.Variant)
 	ensured := map[defaultOf]EnsuredTemplate{}
 	maps.Copy(ensured, a.seen.Ensured)
 	ensured[defaultOf{e.Provisioner.Name, e.Variant}] = EnsuredTemplate{Version: template.LaunchTemplateVersion, Err: err}

@@ -306,11 +306,11 @@ func reportUnkept(in Input, plan *Plan, events *teller) {
 	maps.DeleteFunc(places, func(_ types.UID, node string) bool { return !plan.Memory.Ready.known(node) })
 	due := plan.Memory.Unkept.next(places, in.Seen.Cluster.Waiting(), in.Now, events.most())
 	var all []reconcile.Event
-	for pod, node := range due {
+	for _, one := range due {
 		event := reconcile.Warningf(provisioningv1.NotBoundEvent, "Node %s is ready and has room for the pod, but the scheduler "+
 			"does not bind the pod to it. See the pod's condition PodScheduled for the reason. No other node "+
-			"is launched for the pod.", node)
-		event.About = pod
+			"is launched for the pod.", one.node)
+		event.About = one.pod
 		all = append(all, event)
 	}
 	plan.tell(all, "the scheduler does not bind the pod to a node with room for it")
@@ -326,12 +326,18 @@ type unkeptPlace struct {
 	told  bool
 }
 
+// unkeptPod is a pod that the scheduler keeps from the node that has a place for it.
+type unkeptPod struct {
+	pod  *corev1.Pod
+	node string
+}
+
 // next returns the pods to report now, no more than the most, with their nodes: pods that have had
 // the same place for longer than the scheduler may take. Each is reported once.
-func (u *unkept) next(places map[types.UID]string, waiting []*corev1.Pod, now time.Time, most int) map[*corev1.Pod]string {
+func (u *unkept) next(places map[types.UID]string, waiting []*corev1.Pod, now time.Time, most int) []unkeptPod {
 	before := *u
 	*u = unkept{}
-	next := map[*corev1.Pod]string{}
+	var next []unkeptPod
 	for _, pod := range waiting {
 		node, found := places[pod.UID]
 		if !found || pod.Spec.NodeName != "" {
@@ -342,7 +348,7 @@ func (u *unkept) next(places map[types.UID]string, waiting []*corev1.Pod, now ti
 			place = unkeptPlace{node: node, since: now}
 		}
 		if !place.told && now.Sub(place.since) >= bindingTime && len(next) < most {
-			next[pod], place.told = node, true
+			next, place.told = append(next, unkeptPod{pod, node}), true
 		}
 		(*u)[pod.UID] = place
 	}

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -193,7 +194,7 @@ func (c *created) unseen(ctx context.Context, live client.Reader, seen []provisi
 	for i := range seen {
 		delete(c.names, seen[i].Name)
 	}
-	for name := range c.names {
+	for _, name := range slices.Sorted(maps.Keys(c.names)) {
 		err := live.Get(ctx, client.ObjectKey{Name: name}, &provisioningv1.ProvisionedNode{})
 		switch {
 		case err == nil:

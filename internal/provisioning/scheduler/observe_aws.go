@@ -10,6 +10,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/cause"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
@@ -104,7 +105,7 @@ func (o observer) observeRefusals(ctx context.Context) {
 			continue
 		}
 		one := o.draft.usable(of.Provisioner)
-		template.Refused = o.trials().whyRefused(ctx, one, trialOf{version: template.Version, variant: of.Variant, places: one.places})
+		template.Refused = o.trials().whyRefused(cause.For(ctx, provisionerKind, one.object), one, trialOf{version: template.Version, variant: of.Variant, places: one.places})
 		template.Tried = true
 		ensured[of] = template
 	}
@@ -121,7 +122,8 @@ const mostTried = 10
 func (o observer) observeTrials(ctx context.Context) {
 	trials := o.trials()
 	for i := range o.draft.Planned {
-		o.seen.Trials = append(o.seen.Trials, trials.of(ctx, &o.draft.Planned[i]))
+		planned := &o.draft.Planned[i]
+		o.seen.Trials = append(o.seen.Trials, trials.of(cause.For(ctx, provisionerKind, o.draft.usable(planned.source.provisioner).object), planned))
 	}
 }
 

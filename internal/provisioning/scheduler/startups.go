@@ -82,6 +82,9 @@ func (s *Startups) Place(places map[types.UID]string) {
 
 // Forget drops a pod that is gone.
 func (s *Startups) Forget(pod types.UID) {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pods, pod)
@@ -90,6 +93,9 @@ func (s *Startups) Forget(pod types.UID) {
 // Oldest returns since when the longest waiting pod was seen pending, both of the pods that are not
 // bound and of the pods that do not run; zero if there is none.
 func (s *Startups) Oldest() (unbound, unstarted time.Time) {
+	if s == nil {
+		return unbound, unstarted
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, pod := range s.pods {

@@ -79,4 +79,8 @@ func TestStartups(t *testing.T) {
 	var none *Startups
 	none.See(pod("one"))
 	none.Place(nil)
+	none.Forget("one")
+	if unbound, unstarted := none.Oldest(); !unbound.IsZero() || !unstarted.IsZero() {
+		t.Errorf("without measurements, the oldest wait since %v and %v, want never", unbound, unstarted)
+	}
 }
