@@ -37,11 +37,22 @@ test: packages $(BIN)/gotestsum ## Run the tests beside the code, SCHEDULES=N of
 	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -vE '/lab/($(subst $() ,|,$(JOURNEYS)))$$')
 
 .PHONY: test-all
-test-all: test test-alerts journeys ## Run all tests: those of `make test`, the alerts, and the journeys.
+test-all: test test-alerts test-browser journeys ## Run all tests: those of `make test`, the alerts, the dashboard, and the journeys.
 
 .PHONY: test-alerts
 test-alerts: ## Try the alerts of the charts with Prometheus's own rules. It compiles Prometheus: some minutes the first time.
 	cd alerts && go test -count=1 ./...
+
+.PHONY: test-browser
+test-browser: ## Try the dashboard in a real Chromium, which is installed if it is missing.
+	@hack/install-packages.sh browser
+	cd browser && go test -count=1 ./...
+
+.PHONY: screenshots
+screenshots: ## Take screenshots of the dashboard into bin/screenshots, to look at: light and dark, wide and narrow.
+	@hack/install-packages.sh browser
+	@mkdir -p $(BIN)/screenshots
+	cd browser && go test -count=1 -run TestScreenshots . -args -screenshots ../$(BIN)/screenshots
 
 .PHONY: journeys
 journeys: packages $(BIN)/gotestsum ## Run every journey on a real API server, a slice of the crash sweep among them. Takes half an hour on two cores.
@@ -91,6 +102,7 @@ lint: lint-text lint-workflows $(BIN)/golangci-lint ## Run the linter over all m
 	cd lab && ../$(BIN)/golangci-lint run ./...
 	cd image && ../$(BIN)/golangci-lint run ./...
 	cd alerts && ../$(BIN)/golangci-lint run ./...
+	cd browser && ../$(BIN)/golangci-lint run ./...
 
 .PHONY: site
 site: ## Build the documentation's site into bin/site, from docs/. It fails if a link leads nowhere. SITE_URL is where it will be.

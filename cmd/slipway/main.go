@@ -81,7 +81,7 @@ func newCommand() *cobra.Command {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
 	}
 	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
-	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand())
+	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand())
 	command.AddCommand(newReadCommands(connectClusters)...)
 	return command
 }

@@ -49,6 +49,7 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.options.NodeRolePath, "node-role-path", noderole.DefaultPath, "the IAM path of node roles that are "+
 		"created, followed by the name of the cluster; the manager's IAM policy is limited to it")
 	set.StringVar(&f.options.NodeRoleBoundary, "node-role-permissions-boundary", "", "the ARN of the IAM policy that is the permissions boundary of every node role that is created; pools cannot choose another; none if empty")
+	set.StringVar(&f.options.DashboardAddress, "dashboard-address", "", "address of the dashboard over HTTPS, such as :9442, for clients that the API server authorizes to get /dashboard/; disabled if empty")
 	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "port of the webhooks, which return "+
 		"warnings at kubectl apply; disabled if 0")
 	set.StringVar(&f.options.Webhooks.CertificateDirectory, "webhook-cert-dir", "", "directory with the webhooks' certificate, tls.crt and tls.key, as a mounted Secret; no webhooks without it and without --webhook-cert-secret")

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,6 +81,8 @@ func (w *world) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 		w.discover(answer, path)
 	case path == "/api/v1/namespaces/kube-system":
 		w.reply(answer, http.StatusOK, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]string{"name": "kube-system", "uid": "cluster-uid"}})
+	case strings.HasSuffix(path, "/tokenreviews"), strings.HasSuffix(path, "/subjectaccessreviews"):
+		w.review(answer, request)
 	case strings.Contains(path, "/leases"):
 		w.lead(answer, request)
 	case verb == "WATCH":
@@ -192,6 +196,31 @@ func (w *world) lead(answer http.ResponseWriter, request *http.Request) {
 		w.leases = append(w.leases, *w.lease.Spec.HolderIdentity)
 	}
 	w.reply(answer, http.StatusOK, w.lease)
+}
+
+// review answers who a token is of, and what a user may do: a token is the name of its user, "stranger" is no
+// user, and the user "viewer" may get the dashboard.
+func (w *world) review(answer http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		w.Error(err)
+	}
+	object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	switch review := object.(type) {
+	case *authenticationv1.TokenReview:
+		review.Status.Authenticated, review.Status.User.Username = review.Spec.Token != "stranger", review.Spec.Token
+		review.APIVersion, review.Kind = "authentication.k8s.io/v1", "TokenReview"
+		w.reply(answer, http.StatusCreated, review)
+	case *authorizationv1.SubjectAccessReview:
+		asked := review.Spec.NonResourceAttributes
+		review.Status.Allowed = review.Spec.User == "viewer" && asked != nil && asked.Verb == "get" && strings.HasPrefix(asked.Path, "/dashboard/")
+		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
+		w.reply(answer, http.StatusCreated, review)
+	}
 }
 
 // seen returns the distinct requests with a verb so far, sorted.

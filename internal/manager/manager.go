@@ -84,7 +84,7 @@ func Run(ctx context.Context, options Options) error {
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)
 	workloads.Wrap, workloads.Loopback = options.wrapWorkloads(), options.LoopbackWorkloads
 	defer workloads.Close()
-	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks)); err != nil {
+	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks), addDashboard(manager, options)); err != nil {
 		return err
 	}
 	if err := manager.Start(ctx); err != nil {

@@ -3,6 +3,7 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"regexp"
 	"time"
@@ -103,6 +104,9 @@ type Options struct {
 	MetricsAddress string
 	// InsecureMetrics serves metrics over HTTP, without authentication.
 	InsecureMetrics bool
+	// DashboardAddress serves the dashboard over HTTPS to clients that the API server authorizes.
+	// Disabled if empty.
+	DashboardAddress string
 	// ProfilerAddress serves Go's profiles under /debug/pprof/, without authentication. Disabled if
 	// empty.
 	ProfilerAddress string
@@ -230,6 +234,9 @@ func (o Options) validate() error {
 	refuse(o.Webhooks.CertificateDirectory != "" && o.Webhooks.CertificateSecret != "", "--webhook-cert-dir and --webhook-cert-secret are both set, and only one can be")
 	if _, valid := o.Webhooks.secret(); o.Webhooks.CertificateSecret != "" {
 		refuse(!valid, "--webhook-cert-secret is %q, and must be NAMESPACE/NAME", o.Webhooks.CertificateSecret)
+	}
+	if _, _, err := net.SplitHostPort(o.DashboardAddress); o.DashboardAddress != "" {
+		refuse(err != nil, "--dashboard-address is %q, and must be an address with a port, such as :9442", o.DashboardAddress)
 	}
 	election := o.LeaderElection
 	refuse(election.RetryPeriod <= 0, "--leader-elect-retry-period is %v, and must be positive", election.RetryPeriod)

@@ -103,6 +103,7 @@ podLabels: {team: platform}
 const managersOwn = `
 watchNamespace: team
 watchFilter: blue
+dashboard: {enabled: true}
 webhook: {certificate: provided, secretName: certificate, caBundle: Q0E=}
 rolloutApproval: {enabled: true}
 `

@@ -1,0 +1,56 @@
+import { el } from './dom.js';
+import { rows, onChange, ofKind } from './live.js';
+import { count, plural, when, words } from './words.js';
+
+// most bounds the rows of a table.
+const most = 500;
+
+const tone = { Ready: 'good', Launching: 'active', Starting: 'active', Initializing: 'active', Draining: 'quiet', 'Not ready': 'warn' };
+
+function table(caption, columns, lines, none) {
+  if (lines.length === 0) return el('p', { class: 'empty small' }, none);
+  const shown = lines.slice(0, most);
+  return [el('div', { class: 'card' }, el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, caption),
+    el('thead', {}, el('tr', {}, ...columns.map((text) => el('th', { scope: 'col' }, text)))),
+    el('tbody', {}, ...shown.map((cells) => el('tr', {}, ...cells.map((cell, i) => el(i === 0 ? 'th' : 'td', i === 0 ? { scope: 'row' } : {}, cell))))))),
+  lines.length > most ? el('p', { class: 'muted' }, `${count(lines.length - most)} more.`) : null];
+}
+
+export function provisioner(main, announce) {
+  const content = el('div', {});
+  main.append(el('div', { class: 'head' }, el('h1', { tabindex: -1 }, 'Provisioner')), content);
+  let shown = '';
+  function show() {
+    const provisioners = ofKind('Provisioner').sort((a, b) => a.name.localeCompare(b.name));
+    const nodes = ofKind('ProvisionedNode').sort((a, b) => a.provisioner.localeCompare(b.provisioner) || b.created.localeCompare(a.created));
+    const pods = ofKind('Pod').sort((a, b) => a.since.localeCompare(b.since));
+    const now = JSON.stringify([provisioners, nodes, pods]);
+    if (now === shown) return;
+    shown = now;
+    if (!rows.get('meta')?.provisioners) {
+      content.replaceChildren(el('div', { class: 'empty' }, el('p', {}, 'This cluster has no Provisioners that you may see.'),
+        el('p', { class: 'muted' }, 'Provisioners run in the cluster whose pods need nodes. Start the dashboard with the kubeconfig of that cluster.')));
+      return;
+    }
+    content.replaceChildren();
+    content.append(el('div', { class: 'cards' }, ...provisioners.map((p) => el('article', { class: 'card' },
+      el('div', { class: 'cardhead' }, el('h2', {}, p.name), el('span', { class: `pill ${p.ready === 'True' ? 'good' : 'warn'}` }, p.ready === 'True' ? 'Ready' : 'Not ready')),
+      el('p', { class: 'big' }, count(p.nodes), el('span', { class: 'muted' }, p.nodes === 1 ? ' node' : ' nodes')),
+      el('p', { class: 'muted' }, [p.cpu && `${p.cpu} CPU`, p.memory && `${p.memory} memory`].filter(Boolean).join(' · '), p.limits ? ` of at most ${p.limits.join(', ')}` : ''),
+      ...(p.problems ?? []).map((problem) => el('p', { class: 'message' }, el('b', {}, words(problem.reason)), ': ', problem.message, problem.remedy ? el('span', { class: 'muted' }, ' ' + problem.remedy) : '')),
+    ))));
+    content.append(el('h2', {}, 'Pending pods ', el('span', { class: 'count' }, count(pods.length))));
+    content.append(...[table('Pods that no node has room for, with the reason', ['Pod', 'Since', 'Why'], pods.map((pod) => [
+      el('span', { class: 'two' }, el('span', { class: 'poolname' }, pod.name), el('span', { class: 'where' }, pod.namespace)), when(pod.since),
+      el('span', {}, pod.slipway ? [el('b', {}, words(pod.reason)), ': ', pod.slipway] : el('span', { class: 'muted' }, pod.scheduler || 'The Provisioner has not reported on it yet.'))]),
+    'Every pod has a node.')].flat().filter(Boolean));
+    content.append(el('h2', {}, 'Nodes ', el('span', { class: 'count' }, count(nodes.length))));
+    content.append(...[table('Nodes that Provisioners launched', ['Node', 'Provisioner', 'Status', 'Instance', 'Age'], nodes.map((n) => [
+      el('span', { class: 'two' }, el('span', { class: 'poolname' }, n.node || n.name), el('span', { class: 'where' }, n.message || n.instance || '')), n.provisioner,
+      el('span', { class: `pill ${tone[n.phase] ?? 'quiet'}` }, n.phase), [n.instanceType, n.zone, n.capacity].filter(Boolean).join(' · '), when(n.created)]),
+    'There are no nodes.')].flat().filter(Boolean));
+    announce(`${plural(pods.length, 'pod')} pending, ${plural(nodes.length, 'node')}`);
+  }
+  show();
+  return onChange((changed) => { if (!changed || [...changed].some((key) => /^(Prov|Pod|meta)/.test(key))) show(); });
+}
