@@ -158,6 +158,11 @@ var documented = map[key]Help{
 		Nodes:   "Running nodes stay.",
 		Remedy:  "Act on the message. The call is retried.",
 	},
+	{false, "EditPaused"}: {
+		Meaning: "Reports that a version was created and waits, because the annotation rollout-paused pauses roll-outs. The message describes what it would change.",
+		Nodes:   "Running and new nodes keep the previous version.",
+		Remedy:  "Remove the annotation rollout-paused, or undo the edit.",
+	},
 	{false, "ExistingNotAllowed"}: {
 		Meaning: "Reports that spec.existing names a launch template that belongs to another namespace or cluster, by its tags.",
 		Nodes:   "None are launched from it.",
@@ -437,6 +442,11 @@ var documented = map[key]Help{
 		Meaning: "Reports that instances are being replaced.",
 		Nodes:   "They are drained and replaced, within the limits of spec.refreshPreferences or spec.updateConfig.",
 		Remedy:  "None. The message and the condition NodesDrained report what it waits for.",
+	},
+	{false, "RolloutPaused"}: {
+		Meaning: "Reports that nodes run another configuration, and that the annotation rollout-paused keeps Slipway from replacing them.",
+		Nodes:   "Running nodes keep their configuration. A node that is already being terminated is replaced, and so are the nodes of an EKS update that is in progress.",
+		Remedy:  "None. Remove the annotation rollout-paused to continue.",
 	},
 	{false, "RootVolumeTooSmall"}: {
 		Meaning: "Reports that the root volume is smaller than the image's snapshot.",
