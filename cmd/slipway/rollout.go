@@ -189,7 +189,7 @@ func (f *controlFlags) runOn(command *cobra.Command, control control, cluster pl
 	}
 	out := command.OutOrStdout()
 	showChange(out, change)
-	edited, err := cluster.patchAll(ctx, change, client.DryRunAll)
+	edited, err := cluster.change(ctx, control, name, change, client.DryRunAll)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (f *controlFlags) runOn(command *cobra.Command, control control, cluster pl
 	// A user may think for longer than the requests before and after it may take.
 	ctx, cancel = context.WithTimeout(command.Context(), requestTimeout)
 	defer cancel()
-	if _, err := cluster.patchAll(ctx, change); err != nil {
+	if _, err := cluster.change(ctx, control, name, change); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "Done. Slipway acts on it within seconds.")
@@ -247,6 +247,31 @@ func (f *controlFlags) plan(ctx context.Context, out io.Writer, cluster planClus
 	return nil
 }
 
+// mostConflicts is how often a change is decided again because a controller wrote an object meanwhile.
+const mostConflicts = 10
+
+// change makes a change, and returns the objects as the API server stores them. Controllers write the
+// status of objects at any time, so a change that conflicts with a write is decided again. It is made
+// only if the decision is still the one that the user has seen.
+func (c planCluster) change(ctx context.Context, control control, name string, change rolloutcontrol.Change, options ...client.PatchOption) ([]client.Object, error) {
+	seen := change.Reason
+	for attempt := 1; ; attempt++ {
+		patched, err := c.patchAll(ctx, change, options...)
+		if !apierrors.IsConflict(err) || attempt == mostConflicts {
+			return patched, err
+		}
+		subject, readErr := rolloutcontrol.Read(ctx, c, c.namespace, name)
+		if readErr != nil {
+			return nil, readErr
+		}
+		again, decideErr := control.decide(ctx, c, subject)
+		if decideErr != nil || again.Reason != seen {
+			return nil, err
+		}
+		change = again
+	}
+}
+
 // patchAll applies the patches of a change, and returns the objects as the API server stores them.
 func (c planCluster) patchAll(ctx context.Context, change rolloutcontrol.Change, options ...client.PatchOption) ([]client.Object, error) {
 	options = append(options, client.FieldOwner(rolloutcontrol.FieldManager))
@@ -256,7 +281,7 @@ func (c planCluster) patchAll(ctx context.Context, change rolloutcontrol.Change,
 		err := c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch.Body), options...)
 		switch {
 		case apierrors.IsConflict(err):
-			return nil, fmt.Errorf("%q was changed by another user since it was read. Run the command again", object.GetName())
+			return nil, fmt.Errorf("%q was changed by another user since it was read. Run the command again: %w", object.GetName(), err)
 		case err != nil:
 			return nil, fmt.Errorf("changing %q: %w", object.GetName(), err)
 		}

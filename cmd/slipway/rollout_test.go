@@ -126,6 +126,32 @@ func TestControlConflict(t *testing.T) {
 	}
 }
 
+// TestControlRetriesConflicts holds that a write of a controller between the plan and the change does not
+// keep the user from making the change.
+func TestControlRetriesConflicts(t *testing.T) {
+	t.Parallel()
+	writes := 0
+	cluster := rolloutCluster(t, interceptor.Funcs{Patch: func(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+		pool := &infrav1.AWSMachinePool{}
+		if writes++; writes <= 2 {
+			if err := store.Get(ctx, client.ObjectKeyFromObject(object), pool); err != nil {
+				return err
+			}
+			pool.Labels = map[string]string{"writes": string(rune('0' + writes))}
+			if err := store.Update(ctx, pool); err != nil {
+				return err
+			}
+		}
+		return store.Patch(ctx, object, patch, options...)
+	}})
+	if _, err := runControl(t, cluster, controlFlags{yes: true}, "", rolloutcontrol.Pause); err != nil {
+		t.Fatal(err)
+	}
+	if !infrav1.RolloutPaused(poolIn(t, cluster).Annotations) {
+		t.Error("the pool is not paused")
+	}
+}
+
 // TestApproveRecordsTheUser holds that an approval names the user whom the API server knows, and that
 // texts of the cluster do not reach the terminal as they are.
 func TestApproveRecordsTheUser(t *testing.T) {
