@@ -153,7 +153,7 @@ func previousSources(t *testing.T) string {
 	check.Dir = root
 	if output, err := check.CombinedOutput(); err != nil {
 		missing := fmt.Sprintf("the repository does not have commit %s of the previous release (%v: %s): fetch the whole history with `git fetch --unshallow`", *previous, err, output)
-		if os.Getenv("CI") != "" {
+		if os.Getenv("REQUIRE_PREVIOUS_RELEASE") != "" {
 			t.Fatal(missing) // a job with a shallow clone would never run the test
 		}
 		t.Skip(missing)
