@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/poolview"
 )
 
-// newestEvents is how many events an explanation has.
+// newestEvents bounds the number of events of an explanation.
 const newestEvents = 10
 
 func newExplainCommand(connect func(*readFlags) (*source, error)) *cobra.Command {

@@ -35,7 +35,7 @@ const (
 	completionTimeout = 3 * time.Second
 )
 
-// source is what the commands that show pools read from.
+// source holds the clients that the commands that show pools read with.
 type source struct {
 	planCluster
 	// watcher watches the management cluster.

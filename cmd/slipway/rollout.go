@@ -247,7 +247,7 @@ func (f *controlFlags) plan(ctx context.Context, out io.Writer, cluster planClus
 	return nil
 }
 
-// mostConflicts is how often a change is decided again because a controller wrote an object meanwhile.
+// mostConflicts bounds how often a change is decided again because a controller wrote an object meanwhile.
 const mostConflicts = 10
 
 // change makes a change, and returns the objects as the API server stores them. Controllers write the

@@ -31,7 +31,7 @@ const (
 	// interval is the shortest time between two updates of a page, so that a roll-out of many
 	// pools does not keep a browser busy.
 	interval = 500 * time.Millisecond
-	// recompute is how often the rows of all pools are computed again: whether a blocked drain needs a
+	// recompute is the interval at which the rows of all pools are computed again: whether a blocked drain needs a
 	// human depends on the time.
 	recompute = time.Minute
 	// metaKey is the key of the row that describes the dashboard itself.

@@ -24,7 +24,7 @@ type subscription struct {
 	pending map[string]bool
 }
 
-// update is what a page receives: rows by key that are new or changed, and keys that are gone.
+// update holds what a page receives: rows by key that are new or changed, and keys that are gone.
 type update struct {
 	// Complete is true for an update that has all rows: the page drops every other one.
 	Complete bool                       `json:"complete,omitempty"`

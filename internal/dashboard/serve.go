@@ -18,7 +18,7 @@ const (
 	// writeTimeout bounds one write to a page. A page that does not read is disconnected, and connects
 	// again.
 	writeTimeout = 20 * time.Second
-	// heartbeat is how often a page is written to although nothing changed, so that neither side keeps a
+	// heartbeat is the interval at which a page is written to although nothing changed, so that neither side keeps a
 	// connection that is broken.
 	heartbeat = 15 * time.Second
 	// streamTime bounds one connection of a page. The page connects again, and is authorized again, so

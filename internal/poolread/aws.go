@@ -109,7 +109,7 @@ type Activity struct {
 	Description, Cause, Message string
 }
 
-// mostActivities is how many scaling activities AWS returns in one answer.
+// mostActivities is the most scaling activities that AWS returns in one answer.
 const mostActivities = 100
 
 // Activities returns the newest scaling activities of a group, newest first.

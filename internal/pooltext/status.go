@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-project/slipway/internal/terminal"
 )
 
-// mostWriters is how many field managers a status names.
+// mostWriters is the most field managers that a status names.
 const mostWriters = 3
 
 // Status writes the status of a pool.

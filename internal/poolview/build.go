@@ -22,7 +22,7 @@ const (
 	ManagedKind     = "AWSManagedMachinePool"
 )
 
-// pool is what both kinds of pools have.
+// pool holds the fields that both kinds of pools have.
 type pool struct {
 	client.Object
 	kind       string

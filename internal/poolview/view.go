@@ -28,7 +28,7 @@ type Objects struct {
 	Nodes    []corev1.Node
 }
 
-// View is what is known about a pool.
+// View describes a pool.
 type View struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -201,7 +201,7 @@ type Launch struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// Outcome is what became of a launch.
+// Outcome describes the result of a launch.
 type Outcome string
 
 // The outcomes.

@@ -17,7 +17,7 @@ type Patch struct {
 	Body   []byte
 }
 
-// Change is what a command changes.
+// Change holds the patches of a command.
 type Change struct {
 	Patches []Patch
 	// Reason says what is changed, and Notes what follows from it that the command's name does not say.

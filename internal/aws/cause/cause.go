@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Cause is why an AWS API is called.
+// Cause explains a call to an AWS API.
 type Cause struct {
 	// Kind, Namespace and Name are those of the Kubernetes object that the call is made for. Namespace
 	// is empty for a cluster-scoped object, and all are empty if there is no object.
