@@ -217,7 +217,7 @@ func (p *provisionerProcess) hear(now time.Time) {
 			p.world.scene.passes(true)
 			err := p.nodes.Heard(p.ctx, "", one.Happened)
 			// It has the instances described in the background. Nothing else runs until that is done.
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) //nolint:forbidigo // time of the bubble, which costs none
 			if err == nil && !p.dead {
 				continue
 			}
