@@ -44,7 +44,7 @@ const (
 	KubeStateMetricsFile = "kube-state-metrics-components.yaml"
 	// ProvisionerKubeStateMetricsFile does so for the provisioner's objects.
 	// ApprovalFile makes approving a roll-out a permission of its own.
-	ApprovalFile = "rollout-approval.yaml"
+	ApprovalFile                    = "rollout-approval.yaml"
 	ProvisionerKubeStateMetricsFile = "kube-state-metrics-provisioner-components.yaml"
 )
 
