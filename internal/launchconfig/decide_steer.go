@@ -116,9 +116,10 @@ func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan)
 	launched, exists := launchedVersion(in)
 	approved := isApproved(in, wanted)
 	if !exists || launched.Fingerprints.Config == wanted || config.Status.RolledBackFrom != "" || in.Seen.Template.Untouched() || approved && !paused {
-		reconciling.Remove(config, infrav1.RolloutApprovedCondition)
 		if manual {
 			reconciling.True(config, infrav1.RolloutApprovedCondition, infrav1.ApprovedReason, approver(config, approved))
+		} else {
+			reconciling.Remove(config, infrav1.RolloutApprovedCondition)
 		}
 		return launch, true
 	}

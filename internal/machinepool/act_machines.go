@@ -130,7 +130,7 @@ func (s syncMachines) create(ctx context.Context, a actor, instance autoscalingg
 func (a actor) showInstance(ctx context.Context, infra *infrav1.AWSMachinePoolMachine, instance autoscalinggroup.Instance) error {
 	showing := infra.DeepCopy()
 	show(showing, instance)
-	reconciling.Stamp(showing, a.Clock.Now())
+	reconciling.Stamp(showing, infra, a.Clock.Now())
 	if err := reconciling.PatchStatus(ctx, a.Client, showing, infra); err != nil {
 		return err
 	}

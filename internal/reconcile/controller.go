@@ -375,7 +375,7 @@ func (c *Controller[T, S, M]) patchStatus(ctx context.Context, object, stored T)
 			summary.Summarize(object)
 		}
 	}
-	reconciling.Stamp(object, c.Clock.Now())
+	reconciling.Stamp(object, stored, c.Clock.Now())
 	return c.Report.PatchStatus(ctx, c.Client, object, stored)
 }
 

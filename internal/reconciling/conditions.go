@@ -58,12 +58,19 @@ func set(object Conditioned, conditionType string, status metav1.ConditionStatus
 	object.SetConditions(conditions)
 }
 
-// Stamp sets the last transition of the conditions that have none yet.
-func Stamp(object Conditioned, now time.Time) {
+// Stamp sets the last transition of the conditions that have none yet. It is now, unless the stored
+// object has the condition with the same status: a condition that was removed and set again has not
+// changed, and a write for it would bring about the next pass, without end.
+func Stamp(object, stored Conditioned, now time.Time) {
 	conditions := slices.Clone(object.GetConditions())
 	for i := range conditions {
-		if conditions[i].LastTransitionTime.IsZero() {
-			conditions[i].LastTransitionTime = metav1.NewTime(now)
+		condition := &conditions[i]
+		if !condition.LastTransitionTime.IsZero() {
+			continue
+		}
+		condition.LastTransitionTime = metav1.NewTime(now)
+		if before := meta.FindStatusCondition(stored.GetConditions(), condition.Type); before != nil && before.Status == condition.Status {
+			condition.LastTransitionTime = before.LastTransitionTime
 		}
 	}
 	object.SetConditions(conditions)

@@ -2,6 +2,7 @@ package reconciling_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -42,6 +43,39 @@ func TestConditions(t *testing.T) {
 	reconciling.Remove(config, "none")
 	if difference := cmp.Diff(want[1:], config.Status.Conditions, ignoreTime); difference != "" {
 		t.Errorf("conditions after A was removed (-want +got):\n%s", difference)
+	}
+}
+
+// TestStamp holds when a condition last changed, also for one that was removed and set again.
+func TestStamp(t *testing.T) {
+	t.Parallel()
+	then, now := time.Unix(1000, 0), time.Unix(2000, 0)
+	for _, row := range []struct {
+		reason string
+		change func(config *infrav1.AWSLaunchConfig)
+		want   time.Time
+	}{
+		{"nothing changes", func(*infrav1.AWSLaunchConfig) {}, then},
+		{"another message is no transition", func(config *infrav1.AWSLaunchConfig) { reconciling.True(config, "A", "Ready", "by alice") }, then},
+		{"another status is one", func(config *infrav1.AWSLaunchConfig) { reconciling.False(config, "A", "Why", "because") }, now},
+		{"removed and set again", func(config *infrav1.AWSLaunchConfig) {
+			reconciling.Remove(config, "A")
+			reconciling.True(config, "A", "Ready", "")
+		}, then},
+		{"removed and set to another status", func(config *infrav1.AWSLaunchConfig) {
+			reconciling.Remove(config, "A")
+			reconciling.Unknown(config, "A", "Pending", "wait")
+		}, now},
+	} {
+		stored := &infrav1.AWSLaunchConfig{}
+		reconciling.True(stored, "A", "Ready", "")
+		reconciling.Stamp(stored, &infrav1.AWSLaunchConfig{}, then)
+		config := stored.DeepCopy()
+		row.change(config)
+		reconciling.Stamp(config, stored, now)
+		if got := meta.FindStatusCondition(config.Status.Conditions, "A").LastTransitionTime.Time; !got.Equal(row.want) {
+			t.Errorf("%s: the last transition is at %v, want %v", row.reason, got, row.want)
+		}
 	}
 }
 

@@ -139,7 +139,7 @@ func atRest() input {
 		reconciling.True(node, condition, condition, "")
 	}
 	reconciling.True(node, provisioningv1.NodeReadyCondition, provisioningv1.ReadyReason, "")
-	reconciling.Stamp(node, noon.Add(-time.Hour))
+	reconciling.Stamp(node, node, noon.Add(-time.Hour))
 	member := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ip-1", UID: "member", Finalizers: []string{provisioningv1.NodeFinalizer}}}
 	member.Spec.ProviderID = "aws:///us-east-1a/i-1"
 	member.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -229,7 +229,7 @@ func condition(name, reason string, is bool) edit {
 			set = reconciling.True
 		}
 		set(in.Object, name, reason, "")
-		reconciling.Stamp(in.Object, noon.Add(-time.Hour))
+		reconciling.Stamp(in.Object, in.Object, noon.Add(-time.Hour))
 	}
 }
 
