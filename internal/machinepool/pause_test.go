@@ -39,6 +39,18 @@ func (r *rollouts) versions() map[string]int {
 	return counts
 }
 
+// rests holds that further passes do not write the pool.
+func (r *rollouts) rests() {
+	r.Helper()
+	before := r.pool().ResourceVersion
+	for range 3 {
+		r.reconcile(time.Minute)
+	}
+	if after := r.pool().ResourceVersion; after != before {
+		r.Errorf("passes over a pool that waits wrote it: resource version %s became %s", before, after)
+	}
+}
+
 // TestPausedRollout holds that a pause stops a roll-out half-way and keeps it there, and that it goes on
 // without delay once it is resumed, also if the manager forgets everything meanwhile.
 func TestPausedRollout(t *testing.T) {
@@ -60,6 +72,7 @@ func TestPausedRollout(t *testing.T) {
 		if versions := r.versions(); versions["1"] == 0 || versions["2"] == 0 {
 			t.Errorf("after 40 minutes of a pause the instances run %v, want some of each version", versions)
 		}
+		r.rests()
 		if condition := r.condition(infrav1.RolledOutCondition); condition.Reason != infrav1.RolloutPausedReason {
 			t.Errorf("while paused, RolledOut is %s: %s", condition.Reason, condition.Message)
 		}
@@ -85,6 +98,7 @@ func TestPausedEdit(t *testing.T) {
 	for range 20 {
 		r.reconcile(time.Minute)
 	}
+	r.rests()
 	if !r.allRun(1) || r.condition(infrav1.RolledOutCondition).Reason != infrav1.RolloutPausedReason || r.refreshStatus() != "" {
 		t.Errorf("a paused pool runs %v, and has a refresh that is %q; RolledOut is %+v", r.versions(), r.refreshStatus(), r.condition(infrav1.RolledOutCondition))
 	}
