@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -30,20 +31,13 @@ some instances keep another one, RolledBack for a launch that a roll-back follow
   slipway history awsmanagedmachinepool/workers -n blue -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx, cancel, from, err := flags.start(command)
-			if err != nil {
-				return err
-			}
-			defer cancel()
-			objects, err := from.objects(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			view := poolview.Of(objects, from.clock.Now())
-			if view.History == nil {
-				view.History = []poolview.Launch{}
-			}
-			return show(flags, command.OutOrStdout(), view.History, from.printer(command.OutOrStdout()).History)
+			return flags.withPool(command, args[0], func(_ context.Context, from *source, objects poolview.Objects) error {
+				view := poolview.Of(objects, from.clock.Now())
+				if view.History == nil {
+					view.History = []poolview.Launch{}
+				}
+				return show(flags, command.OutOrStdout(), view.History, from.printer(command.OutOrStdout()).History)
+			})
 		},
 	}
 	flags.bind(command, poolNames)
@@ -82,36 +76,34 @@ func runDiff(command *cobra.Command, flags *readFlags, args []string) error {
 		}
 		numbers[i] = number
 	}
-	ctx, cancel, from, err := flags.start(command)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	objects, err := from.objects(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	template := poolview.Of(objects, from.clock.Now()).LaunchTemplateID
+	return flags.withPool(command, args[0], func(ctx context.Context, from *source, objects poolview.Objects) error {
+		diff, err := from.diff(ctx, args[0], objects, numbers)
+		if err != nil {
+			return err
+		}
+		return show(flags, command.OutOrStdout(), &diff, from.printer(command.OutOrStdout()).Diff)
+	})
+}
+
+// diff compares two versions of the launch template of a pool.
+func (s *source) diff(ctx context.Context, pool string, objects poolview.Objects, numbers [2]int64) (poolview.Diff, error) {
+	template := poolview.Of(objects, s.clock.Now()).LaunchTemplateID
 	if template == "" {
-		return errors.New("the pool has no launch template yet: see slipway status " + args[0])
+		return poolview.Diff{}, errors.New("the pool has no launch template yet: see slipway status " + pool)
 	}
-	cluster, err := from.pools.ClusterOf(ctx, objects)
+	cluster, err := s.pools.ClusterOf(ctx, objects)
 	if err != nil {
-		return err
+		return poolview.Diff{}, err
 	}
-	reader, err := from.aws(ctx)
+	reader, err := s.aws(ctx)
 	if err != nil {
-		return err
+		return poolview.Diff{}, err
 	}
 	before, after, err := reader.Versions(ctx, cluster, template, numbers[0], numbers[1])
 	if err != nil {
-		return err
+		return poolview.Diff{}, err
 	}
-	diff, err := diffOf(template, before, after)
-	if err != nil {
-		return err
-	}
-	return show(flags, command.OutOrStdout(), &diff, from.printer(command.OutOrStdout()).Diff)
+	return diffOf(template, before, after)
 }
 
 // diffOf compares two versions of a launch template.

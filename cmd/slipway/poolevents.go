@@ -23,25 +23,18 @@ permission autoscaling:DescribeScalingActivities.`,
   slipway events workers -n blue -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx, cancel, from, err := flags.start(command)
-			if err != nil {
-				return err
-			}
-			defer cancel()
-			objects, err := from.objects(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			view := poolview.Of(objects, from.clock.Now())
-			events, err := from.eventsOf(ctx, view.Namespace, aboutPool(&view, objects))
-			if err != nil {
-				return err
-			}
-			activities, failure := from.activities(ctx, &view, objects)
-			noted(command.ErrOrStderr(), "The activities of the Auto Scaling group are missing", failure)
-			events = append(events, activities...)
-			poolview.SortEvents(events)
-			return show(flags, command.OutOrStdout(), events, from.printer(command.OutOrStdout()).Events)
+			return flags.withPool(command, args[0], func(ctx context.Context, from *source, objects poolview.Objects) error {
+				view := poolview.Of(objects, from.clock.Now())
+				events, err := from.eventsOf(ctx, view.Namespace, aboutPool(&view, objects))
+				if err != nil {
+					return err
+				}
+				activities, failure := from.activities(ctx, &view, objects)
+				noted(command.ErrOrStderr(), "The activities of the Auto Scaling group are missing", failure)
+				events = append(events, activities...)
+				poolview.SortEvents(events)
+				return show(flags, command.OutOrStdout(), events, from.printer(command.OutOrStdout()).Events)
+			})
 		},
 	}
 	flags.bind(command, poolNames)

@@ -134,6 +134,20 @@ func (f *readFlags) start(command *cobra.Command) (context.Context, context.Canc
 	return ctx, cancel, from, nil
 }
 
+// withPool connects, reads a pool, and runs the rest of a command with it.
+func (f *readFlags) withPool(command *cobra.Command, pool string, run func(context.Context, *source, poolview.Objects) error) error {
+	ctx, cancel, from, err := f.start(command)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	objects, err := from.objects(ctx, pool)
+	if err != nil {
+		return err
+	}
+	return run(ctx, from, objects)
+}
+
 // connectClusters finds the management cluster by the flags.
 func connectClusters(f *readFlags) (*source, error) {
 	config, err := f.config()

@@ -77,15 +77,16 @@ func (s *source) trace(ctx context.Context, namespace, name string) (poolview.Tr
 	if err != nil {
 		return poolview.Trace{}, false, err
 	}
-	_, known := poolview.TraceOf(pools, viewsOf(pools, s.clock.Now()), name)
+	views := viewsOf(pools, s.clock.Now())
+	_, known := poolview.TraceOf(pools, views, name)
 	var failures error
 	for i := range pools {
-		view := poolview.Of(pools[i], s.clock.Now())
-		if _, here := poolview.TraceOf(pools[i:i+1], []poolview.View{view}, name); here || !known {
+		if _, here := poolview.TraceOf(pools[i:i+1], views[i:i+1], name); here || !known {
 			failures = errors.Join(failures, s.pools.WithNodes(ctx, &pools[i]))
+			views[i] = poolview.Of(pools[i], s.clock.Now())
 		}
 	}
-	trace, found := poolview.TraceOf(pools, viewsOf(pools, s.clock.Now()), name)
+	trace, found := poolview.TraceOf(pools, views, name)
 	if !found && failures != nil {
 		return trace, false, fmt.Errorf("no pool is known to have %.253q, and the nodes of some pools cannot be read: %s", name, workloadText(failures))
 	}
