@@ -64,7 +64,7 @@ func (w *world) inventory() (sets.Set[string], error) {
 }
 
 // nothingLeft waits until the management cluster has what it had before, no more and no less, and AWS
-// has nothing that Slipway created.
+// has nothing that Slipway created. AWS shows terminated instances with their tags for an hour.
 func (w *world) nothingLeft(before sets.Set[string]) {
 	w.Helper()
 	w.Eventually("the installation has left nothing", func() error {
@@ -75,11 +75,11 @@ func (w *world) nothingLeft(before sets.Set[string]) {
 		if diff := cmp.Diff(sets.List(before), sets.List(now)); diff != "" {
 			return fmt.Errorf("objects (-before +after):\n%s", diff)
 		}
+		if owned := w.owned(); len(owned) > 0 {
+			return fmt.Errorf("AWS has something of Slipway's among its %v", owned)
+		}
 		return nil
 	})
-	if owned := w.owned(); len(owned) > 0 {
-		w.Errorf("AWS has something of Slipway's among its %v", owned)
-	}
 }
 
 // owned returns the kinds of resources in AWS among which something has Slipway's name.
