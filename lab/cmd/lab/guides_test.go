@@ -158,7 +158,16 @@ func TestTutorials(t *testing.T) {
 // runScript runs a script in a laboratory that is started with arguments.
 func runScript(t *testing.T, directory string, args []string, text string) {
 	t.Helper()
-	programs := t.TempDir()
+	output, notes, err := inLaboratory(t, directory, t.TempDir(), args, "bash", "-c", "exec 2>&1\n"+text)
+	if err != nil {
+		t.Errorf("%v:\n%s%s", err, output, notes)
+	}
+}
+
+// inLaboratory runs a program in a laboratory that is started with arguments. The program finds kubectl and the
+// other programs of a directory. It returns what the program prints, and its notes.
+func inLaboratory(t *testing.T, directory, programs string, args []string, program ...string) (output, notes string, err error) {
+	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -166,14 +175,14 @@ func runScript(t *testing.T, directory string, args []string, text string) {
 	if err := os.Symlink(binary, filepath.Join(programs, kubectl)); err != nil {
 		t.Fatal(err)
 	}
-	var output bytes.Buffer
-	command := laboratory(t, append(append([]string{"run"}, args...), "--", "env", "-u", asLab, "bash", "-c", text)...)
+	arguments := slices.Concat([]string{"run"}, args, []string{"--", "env", "-u", asLab}, program)
+	var printed, noted bytes.Buffer
+	command := laboratory(t, arguments...)
 	command.Dir = directory
 	command.Env = append(command.Env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Run(); err != nil {
-		t.Errorf("%v:\n%s", err, &output)
-	}
+	command.Stdout, command.Stderr = &printed, &noted
+	err = command.Run()
+	return printed.String(), noted.String(), err
 }
 
 // TestGuides runs the commands of the how-to guides in one laboratory, one guide after the other, with
