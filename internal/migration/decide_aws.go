@@ -41,7 +41,10 @@ func decideAWS(o Observed, p Pool, check Step) Step {
 	}
 	step.Found, step.Remedy = found, remedy+again+leaveOut
 	step.Nodes = "Slipway would not take the pool over. Its nodes would keep running, and no controller would manage them."
-	if p.Takeover.Replaced > 0 {
+	switch {
+	case p.Takeover.Busy != "":
+		step.Nodes = "AWS may be replacing nodes. Meanwhile, no controller would manage them."
+	case p.Takeover.Replaced > 0 && len(p.Takeover.Problems) == 0:
 		step.Nodes = fmt.Sprintf("Slipway would replace %d nodes.", p.Takeover.Replaced)
 	}
 	return step
@@ -66,8 +69,8 @@ func (p Pool) takeoverProblem() (found, remedy string) {
 	case takeover.Replaced > 0:
 		return fmt.Sprintf("Slipway would replace %d instances of %s.", takeover.Replaced, p.group()),
 			"Run `slipway plan` for the pool, which shows the reason, and edit the spec to match the configuration that runs."
-	case takeover.RolledOut.Reason == infrav1.RollingOutReason:
-		return fmt.Sprintf("A roll-out of %s is in progress. %s", p.group(), sentence(takeover.RolledOut.Message)), "Wait until it is complete. It continues during a migration, and replaces nodes."
+	case takeover.Busy != "":
+		return fmt.Sprintf("AWS is changing %s. %s", p.group(), sentence(takeover.Busy)), "Wait until it is complete. It continues during a migration, and replaces nodes."
 	case takeover.Adopted.Status != metav1.ConditionTrue:
 		found = "Slipway would not complete the takeover of " + p.group() + "."
 		if takeover.Adopted.Message != "" {

@@ -24,7 +24,7 @@ func TestAWSIsChecked(t *testing.T) {
 		{reason: "there is no group", change: with(Takeover{Creates: true}), name: CheckAWS, state: Blocked, found: "There is no Auto Scaling group pool", remedy: "Check the identity and the region"},
 		{reason: "there is no node group", change: onPool(func(p *Pool) { p.Kind, p.Takeover = managed, &Takeover{Creates: true} }), name: CheckAWS, state: Blocked, found: "There is no node group pool"},
 		{reason: "nodes would be replaced", change: with(Takeover{Adopted: adopted, Replaced: 2}), name: CheckAWS, state: Blocked, found: "would replace 2 instances", remedy: "slipway plan"},
-		{reason: "a roll-out is in progress", change: with(Takeover{Adopted: adopted, RolledOut: falseBecause(infrav1.RollingOutReason, "instance refresh r-1 is InProgress")}), name: CheckAWS, state: Blocked,
+		{reason: "a roll-out is in progress", change: with(Takeover{Adopted: adopted, Busy: "instance refresh r-1 is InProgress"}), name: CheckAWS, state: Blocked,
 			found: "Instance refresh r-1 is InProgress.", remedy: "Wait until it is complete."},
 		{reason: "the takeover is not complete", change: with(Takeover{Adopted: falseBecause(infrav1.AdoptingReason, "Slipway is adopting it")}), name: CheckAWS, state: Blocked, found: "would not complete the takeover of Auto Scaling group pool. Slipway is adopting it."},
 		{reason: "nothing is adopted", change: with(Takeover{}), name: CheckAWS, state: Blocked, found: "would not complete the takeover"},

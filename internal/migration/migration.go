@@ -243,8 +243,10 @@ type Takeover struct {
 	Creates bool
 	// Replaced is the number of instances that Slipway would replace.
 	Replaced int
-	// Adopted and RolledOut are the conditions that the pool would have, empty if they would be missing.
-	Adopted, RolledOut metav1.Condition
+	// Busy describes the replacement of nodes that AWS is performing now, empty if there is none.
+	Busy string
+	// Adopted is the condition that the pool would have, empty if it would be missing.
+	Adopted metav1.Condition
 }
 
 // Problem is a condition that would not be True.

@@ -21,8 +21,10 @@ type Takeover struct {
 	Pool
 	// Creates is true if no group or node group is taken over, and Slipway creates one.
 	Creates bool
-	// Adopted and RolledOut are the pool's conditions afterwards, empty if they are missing.
-	Adopted, RolledOut metav1.Condition
+	// Busy describes the replacement of nodes that AWS is performing now, empty if there is none.
+	Busy string
+	// Adopted is the pool's condition of that name afterwards, empty if it is missing.
+	Adopted metav1.Condition
 }
 
 // Takeover returns what Slipway does with a pool of a kind that CAPA manages. It plans as if the pool's
@@ -56,7 +58,41 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 	creates := slices.ContainsFunc(planned.Steps, func(step Step) bool {
 		return slices.Contains(step.Calls, "autoscaling:CreateAutoScalingGroup") || slices.Contains(step.Calls, "eks:CreateNodegroup")
 	})
-	return Takeover{Pool: planned, Creates: creates, Adopted: find(infrav1.AdoptedCondition), RolledOut: find(infrav1.RolledOutCondition)}, nil
+	takeover := Takeover{Pool: planned, Creates: creates, Adopted: find(infrav1.AdoptedCondition)}
+	if ready := find(infrav1.NodegroupReadyCondition); ready.Reason == infrav1.NodegroupUpdatingReason {
+		takeover.Busy = ready.Message
+	}
+	if pool, is := after.Object.(*infrav1.AWSMachinePool); is && pool.Status.AutoScalingGroup != nil && len(planned.Problems) == 0 && !creates {
+		takeover.Busy, err = w.refreshing(ctx, pool)
+	}
+	return takeover, err
+}
+
+// refreshing returns a description of the instance refresh that is in progress in the group of a pool, empty
+// if there is none. Slipway does not wait for a refresh that it has not started.
+func (w *world) refreshing(ctx context.Context, pool *infrav1.AWSMachinePool) (string, error) {
+	clusterName := pool.Labels[clusterv1.ClusterNameLabel]
+	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.Namespace, clusterName)
+	if err != nil {
+		return "", err
+	}
+	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
+	if err != nil {
+		return "", err
+	}
+	if cloud == nil {
+		return "", access.Err
+	}
+	refreshes, err := cloud.Groups.Refreshes(ctx, pool.Status.AutoScalingGroup.Name)
+	if err != nil {
+		return "", err
+	}
+	for i := range refreshes {
+		if refreshes[i].Active() {
+			return fmt.Sprintf("instance refresh %s is %s", refreshes[i].ID, refreshes[i].Status), nil
+		}
+	}
+	return "", nil
 }
 
 // handOver resumes the cluster of a pool, and removes the annotation that released the pool to CAPA.

@@ -87,7 +87,7 @@ func TestTakeover(t *testing.T) {
 		problem         string
 		creates         bool
 		adopted         bool
-		rolledOut       string
+		busy            string
 	}{
 		{reason: "CAPA's tags name the cluster.", template: capas, group: capas, adopted: true},
 		{reason: "The cluster is paused meanwhile.", template: capas, group: capas, adopted: true, change: func(r *rig, _ *infrav1.AWSMachinePool) {
@@ -99,13 +99,13 @@ func TestTakeover(t *testing.T) {
 		{reason: "The pool was released to CAPA before.", template: capas, group: capas, adopted: true, change: func(_ *rig, pool *infrav1.AWSMachinePool) {
 			pool.Annotations = map[string]string{infrav1.ReleaseAnnotation: "true"}
 		}},
-		{reason: "The tags of the group do not name the cluster.", template: capas, group: map[string]string{"team": "red"}, problem: infrav1.NameTakenReason},
+		{reason: "The tags of the group do not name the cluster.", template: capas, group: map[string]string{"team": "red"}, problem: infrav1.OwnerTagMissingReason},
 		{reason: "The tags of the template do not name the cluster.", template: map[string]string{"team": "red"}, group: capas, problem: infrav1.AdoptionBlockedReason},
 		{reason: "spec.providerID names another group.", template: capas, group: capas, problem: infrav1.NameTakenReason, change: func(_ *rig, pool *infrav1.AWSMachinePool) {
 			pool.Spec.ProviderID += "-of-another"
 		}},
 		{reason: "The group does not exist.", creates: true},
-		{reason: "An instance refresh is in progress.", template: capas, group: capas, rolledOut: infrav1.RollingOutReason, adopted: true, change: func(r *rig, _ *infrav1.AWSMachinePool) {
+		{reason: "An instance refresh is in progress.", template: capas, group: capas, busy: "instance refresh", adopted: true, change: func(r *rig, _ *infrav1.AWSMachinePool) {
 			_, err := autoscaling.NewFromConfig(r.planner.AWS).StartInstanceRefresh(r.Context(), &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: ptr.To(key.Name)})
 			r.do(err)
 		}},
@@ -137,7 +137,7 @@ func TestTakeover(t *testing.T) {
 				problems += problem.Condition + " " + problem.Reason + ": " + problem.Message + "\n"
 			}
 			if (problems != "") != (row.problem != "") || !strings.Contains(problems, row.problem) || got.Creates != row.creates ||
-				(got.Adopted.Status == metav1.ConditionTrue) != row.adopted || len(got.Replaced()) > 0 || row.rolledOut != "" && got.RolledOut.Reason != row.rolledOut {
+				(got.Adopted.Status == metav1.ConditionTrue) != row.adopted || len(got.Replaced()) > 0 || (row.busy == "") != (got.Busy == "") || !strings.Contains(got.Busy, row.busy) {
 				t.Errorf("%s Got %+v, with problems %s", row.reason, got, problems)
 			}
 		})
