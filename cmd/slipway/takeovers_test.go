@@ -93,7 +93,7 @@ func TestMigrateChecksAWS(t *testing.T) {
 		reason string
 		tags   map[string]string
 		change func(*testing.T)
-		// executes are the arguments, and prints the part of the output that shows it.
+		// execute runs the command with --execute, and prints is a part of its output.
 		execute bool
 		prints  string
 	}{
