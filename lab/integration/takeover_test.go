@@ -78,10 +78,11 @@ func TestManagedTakeoverIsForeseen(t *testing.T) {
 	before := w.running()
 	w.pauseCluster(true)
 	w.unpauseManaged()
-	w.takesOver(w.foresee("AWSManagedMachinePool", w.managedKey()))
+	planned := w.foresee("AWSManagedMachinePool", w.managedKey())
+	w.takesOver(planned)
 	w.pauseCluster(false)
 	w.startManager()
-	w.awaitManaged(infrav1.AdoptedCondition, metav1.ConditionTrue, infrav1.AdoptedReason)
+	w.awaitManaged(infrav1.AdoptedCondition, metav1.ConditionTrue, planned.Adopted.Reason)
 	if err := equals(w.running(), before); err != nil {
 		t.Errorf("instances: %v", err)
 	}
