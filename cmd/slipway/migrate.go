@@ -22,6 +22,7 @@ const pollInterval = 2 * time.Second
 type migrateFlags struct {
 	cluster             clusterFlags
 	plan, execute, back bool
+	skipAWS             bool
 	timeout             time.Duration
 	output              string
 }
@@ -47,8 +48,11 @@ where you must install or uninstall Slipway.
 
 To Slipway, the command pauses Clusters, removes CAPA's webhooks for pools, turns CAPA's controllers of pools off, and resumes one
 Cluster after the other once Slipway runs. It records what it changes in annotations, and --back restores that. It leaves out pools
-that have the annotation cluster.x-k8s.io/paused. It reads the management cluster only: Slipway checks the tags in AWS before it
-takes a pool over.
+that have the annotation cluster.x-k8s.io/paused.
+
+Before anything is paused, the step check-aws runs Slipway's controllers over copies of the management cluster and of AWS, with your
+credentials. It is blocked if Slipway would not take a pool over, or would replace its nodes. It reads the Secrets of identities and
+of bootstrap data. Without AWS credentials, or with --skip-aws, the step is skipped.
 
 The exit code is 0 if no step is blocked, 1 if a step is blocked or failed, and 2 if the cluster could not be read.`,
 		Example: `  slipway migrate capa                     # print the steps to Slipway
@@ -64,6 +68,7 @@ The exit code is 0 if no step is blocked, 1 if a step is blocked or failed, and 
 	set.BoolVar(&flags.plan, "plan", false, "print the steps and change nothing, which is the default")
 	set.BoolVar(&flags.execute, "execute", false, "perform the steps that are due")
 	set.BoolVar(&flags.back, "back", false, "migrate from Slipway to CAPA")
+	set.BoolVar(&flags.skipAWS, "skip-aws", false, "do not check in AWS whether Slipway can take the pools over")
 	set.DurationVar(&flags.timeout, "timeout", 15*time.Minute, "how long --execute waits for controllers in total")
 	set.StringVarP(&flags.output, "output", "o", "table", "format of the output: table, json, or yaml")
 	return command
@@ -112,11 +117,17 @@ func (f *migrateFlags) runner(progress io.Writer) (migration.Runner, error) {
 	if err != nil {
 		return migration.Runner{}, err
 	}
+	trial := &takeovers{config: config, skip: f.skipAWS || f.back}
 	deadline := time.Now().Add(f.timeout)
 	return migration.Runner{
 		Observe: func(ctx context.Context) (migration.Observed, error) {
 			seen := preflight.Observed{Now: time.Now(), Namespace: f.cluster.namespace, Cluster: kubernetes.ObserveCluster(ctx, f.cluster.namespace)}
-			return migration.Observe(ctx, objects, seen)
+			observed, err := migration.Observe(ctx, objects, seen)
+			if err != nil {
+				return observed, err
+			}
+			err = trial.addTo(ctx, &observed)
+			return observed, err
 		},
 		Writer: objects,
 		Wait:   func(ctx context.Context) error { return f.wait(ctx, deadline) },

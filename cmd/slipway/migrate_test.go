@@ -104,17 +104,18 @@ func TestMigrate(t *testing.T) {
 	m.addCAPA(t)
 	m.addPool(t, poolARN)
 	kubeconfig := m.kubeconfig(t)
-	here := []string{"--kubeconfig", kubeconfig, "--context", "here"}
+	here := []string{"--kubeconfig", kubeconfig, "--context", "here", "--skip-aws"}
 
 	printed, progress, exit := runMigrate(t, append(here, "--plan")...)
 	for _, want := range []string{
 		"check-pool AWSMachinePool default/blue-mp-0 done Slipway can take over Auto Scaling group blue-mp-0 and its launch template.\n",
+		"check-aws AWSMachinePool default/blue-mp-0 skipped AWS was not checked. --skip-aws is set. Slipway checks AWS when the cluster is resumed",
 		"pause-cluster Cluster default/blue due The cluster is not paused.\n",
 		"remove-capa-webhooks MutatingWebhookConfiguration capa-mutating-webhook-configuration due ",
 		"stop-capa-controllers Deployment capa-system/capa-controller-manager due ", "install-slipway Deployment slipway-system/slipway-manager blocked ",
 		"resume-cluster Cluster default/blue due ", "take-over-pool AWSMachinePool default/blue-mp-0 due ",
 		"\npause-cluster Cluster default/blue: due\n Nodes: No node is replaced.", " Change: Set spec.paused of the Cluster to true.\n",
-		" To do: Install Slipway", "Nothing was changed. Run the command with --execute", "1 of 8 steps are blocked",
+		" To do: Install Slipway", "Nothing was changed. Run the command with --execute", "1 of 9 steps are blocked",
 	} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("the plan lacks %q:\n%s", want, printed)

@@ -36,7 +36,8 @@ func Decide(direction Direction, observed Observed) Report {
 func decideThere(o Observed) []Step {
 	var steps []Step
 	for _, pool := range o.Pools {
-		steps = append(steps, decideCheck(o, pool))
+		check := decideCheck(o, pool)
+		steps = append(steps, check, decideAWS(o, pool, check))
 	}
 	for _, cluster := range o.Clusters {
 		steps = append(steps, decidePause(cluster, o.capaRuns(), "CAPA's controllers of pools are off"))

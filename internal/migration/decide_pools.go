@@ -29,8 +29,7 @@ func (p Pool) resources() string {
 // leaveOut is the sentence about migrating without a pool.
 var leaveOut = fmt.Sprintf(" To leave the pool out of the migration, set its annotation %s; no controller manages its nodes meanwhile.", clusterv1.PausedAnnotation)
 
-// decideCheck reports whether Slipway can take a pool over. It covers what the objects show. Slipway
-// compares the tags of the resources in AWS before it takes them over.
+// decideCheck reports whether the objects show that Slipway can take a pool over.
 func decideCheck(o Observed, p Pool) Step {
 	step := Step{Name: CheckPool, Target: poolTarget(p), State: Blocked}
 	problem, remedy := p.problem()

@@ -39,6 +39,7 @@ const (
 // The names of the steps to Slipway, in their order.
 const (
 	CheckPool      = "check-pool"
+	CheckAWS       = "check-aws"
 	PauseCluster   = "pause-cluster"
 	RemoveWebhooks = "remove-capa-webhooks"
 	StopCAPA       = "stop-capa-controllers"
@@ -132,6 +133,8 @@ type Observed struct {
 	Hooks       []Configuration
 	Clusters    []Cluster
 	Pools       []Pool
+	// AWSUnchecked is why takeovers were not tried with AWS, empty if they were.
+	AWSUnchecked string
 }
 
 // Object holds what every patch needs to know about its object.
@@ -209,6 +212,8 @@ type Pool struct {
 	Owned, Release bool
 	// OutsideData is true if bootstrap data is stored outside the launch template.
 	OutsideData bool
+	// Takeover is what Slipway would do with the pool, nil if that was not tried.
+	Takeover *Takeover
 	// Lookup is how the image is looked up, nil if it is not, and Image is the image that runs, empty while
 	// it is not known.
 	Lookup     *Lookup
@@ -226,3 +231,23 @@ type Lookup struct {
 	ImageLookupOrg    string               `json:"imageLookupOrg,omitempty"`
 	ImageLookupBaseOS string               `json:"imageLookupBaseOS,omitempty"`
 }
+
+// Takeover is what Slipway would do with a pool by the objects and by AWS, found by running its
+// controllers over copies of both.
+type Takeover struct {
+	// Failed is why it could not be found out, empty if it was.
+	Failed string
+	// Problems are what keeps Slipway from taking the pool over.
+	Problems []Problem
+	// Creates is true if Slipway would create a group, because it found none.
+	Creates bool
+	// Replaced is the number of instances that Slipway would replace.
+	Replaced int
+	// Busy describes the replacement of nodes that AWS is performing now, empty if there is none.
+	Busy string
+	// Adopted is the condition that the pool would have, empty if it would be missing.
+	Adopted metav1.Condition
+}
+
+// Problem is a condition that would not be True.
+type Problem struct{ Reason, Message string }

@@ -22,17 +22,23 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit) (Po
 	if err := w.own(ctx, target); err != nil {
 		return Pool{}, err
 	}
+	planned, _, err := w.planned(ctx, target)
+	return planned, err
+}
+
+// planned runs the controllers of a pool, and returns what they do and the pool afterwards.
+func (w *world) planned(ctx context.Context, target target) (Pool, view, error) {
 	before, err := target.kind.read(ctx, w.cluster, target.name)
 	if err != nil {
-		return Pool{}, err
+		return Pool{}, view{}, err
 	}
 	failure := w.run(ctx, target, before)
 	if ctx.Err() != nil {
-		return Pool{}, ctx.Err()
+		return Pool{}, view{}, ctx.Err()
 	}
 	after, err := target.kind.read(ctx, w.cluster, target.name)
 	if err != nil {
-		return Pool{}, errors.Join(failure, err)
+		return Pool{}, view{}, errors.Join(failure, err)
 	}
 	object := target.kind.name + "/" + target.name.Name
 	planned := Pool{
@@ -48,7 +54,7 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit) (Po
 	if replaced := planned.Replaced(); len(replaced) > 0 {
 		planned.Rollout = target.kind.pace(w, after, len(replaced))
 	}
-	return planned, nil
+	return planned, after, nil
 }
 
 // decisive are the conditions without which no node of the edited spec is launched.

@@ -64,6 +64,7 @@ type controllers struct {
 	configs *launchconfig.Reconciler
 	pools   *machinepool.Controller
 	managed *managedmachinepool.Controller
+	clouds  *clouds.Registry
 }
 
 // newControllers returns controllers of a management cluster.
@@ -72,6 +73,7 @@ func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk cl
 	registry := clouds.NewRegistry(sessions, principals, clk, observe.DefaultIntervals)
 	reporter := report.Reporter{Recorder: noEvents{}}
 	return controllers{
+		clouds: registry,
 		configs: launchconfig.New(launchconfig.Options{
 			Client: c, Live: c, Watches: noWatches{}, Clouds: registry, Report: reporter, Clock: clk,
 		}),

@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	poolaccess "github.com/slipway-project/slipway/internal/pool"
+)
+
+// Takeover is what Slipway does with a pool that Cluster API Provider AWS (CAPA) manages, once it
+// reconciles the pool.
+type Takeover struct {
+	Pool
+	// Creates is true if no group or node group is taken over, and Slipway creates one.
+	Creates bool
+	// Busy describes the replacement of nodes that AWS is performing now, empty if there is none.
+	Busy string
+	// Adopted is the pool's condition of that name afterwards, empty if it is missing.
+	Adopted metav1.Condition
+}
+
+// Takeover returns what Slipway does with a pool of a kind that CAPA manages. It plans as if the pool's
+// cluster were not paused and the pool not released. Kinds without a definition have no objects, so
+// Slipway need not be installed.
+func (p *Planner) Takeover(ctx context.Context, kindName string, name client.ObjectKey) (Takeover, error) {
+	kind := kindNamed(kindName)
+	if kind == nil {
+		return Takeover{}, fmt.Errorf("%.64q is no kind of pools", kindName)
+	}
+	beside := *p
+	beside.Cluster = withoutDefinitions{p.Cluster}
+	w, target := beside.newWorld(), target{kind, name}
+	if err := w.handOver(ctx, target); err != nil {
+		return Takeover{}, fmt.Errorf("planning the takeover of %s %s: %w", kindName, name, err)
+	}
+	planned, after, err := w.planned(ctx, target)
+	if err != nil {
+		return Takeover{}, fmt.Errorf("planning the takeover of %s %s: %w", kindName, name, err)
+	}
+	find := func(condition string) metav1.Condition {
+		if found := meta.FindStatusCondition(after.conditions, condition); found != nil && found.ObservedGeneration > 0 {
+			return *found
+		}
+		return metav1.Condition{}
+	}
+	// CAPA's conditions have no generation, and some have the types of Slipway's.
+	planned.Problems = slices.DeleteFunc(planned.Problems, func(problem Problem) bool {
+		return problem.Condition != "" && find(problem.Condition).Type == ""
+	})
+	creates := slices.ContainsFunc(planned.Steps, func(step Step) bool {
+		return slices.Contains(step.Calls, "autoscaling:CreateAutoScalingGroup") || slices.Contains(step.Calls, "eks:CreateNodegroup")
+	})
+	takeover := Takeover{Pool: planned, Creates: creates, Adopted: find(infrav1.AdoptedCondition)}
+	if ready := find(infrav1.NodegroupReadyCondition); ready.Reason == infrav1.NodegroupUpdatingReason {
+		takeover.Busy = ready.Message
+	}
+	if pool, is := after.Object.(*infrav1.AWSMachinePool); is && pool.Status.AutoScalingGroup != nil && len(planned.Problems) == 0 && !creates {
+		takeover.Busy, err = w.refreshing(ctx, pool)
+	}
+	return takeover, err
+}
+
+// refreshing returns a description of the instance refresh that is in progress in the group of a pool, empty
+// if there is none. Slipway does not wait for a refresh that it has not started.
+func (w *world) refreshing(ctx context.Context, pool *infrav1.AWSMachinePool) (string, error) {
+	clusterName := pool.Labels[clusterv1.ClusterNameLabel]
+	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.Namespace, clusterName)
+	if err != nil {
+		return "", err
+	}
+	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
+	if err != nil {
+		return "", err
+	}
+	if cloud == nil {
+		return "", access.Err
+	}
+	refreshes, err := cloud.Groups.Refreshes(ctx, pool.Status.AutoScalingGroup.Name)
+	if err != nil {
+		return "", err
+	}
+	for i := range refreshes {
+		if refreshes[i].Active() {
+			return fmt.Sprintf("instance refresh %s is %s", refreshes[i].ID, refreshes[i].Status), nil
+		}
+	}
+	return "", nil
+}
+
+// handOver resumes the cluster of a pool, and removes the annotation that released the pool to CAPA.
+func (w *world) handOver(ctx context.Context, target target) error {
+	object, err := target.kind.read(ctx, w.cluster, target.name)
+	if err != nil {
+		return err
+	}
+	if annotations := object.GetAnnotations(); annotations[infrav1.ReleaseAnnotation] != "" {
+		delete(annotations, infrav1.ReleaseAnnotation)
+		object.SetAnnotations(annotations)
+		if err := w.cluster.Update(ctx, object.Object); err != nil {
+			return err
+		}
+	}
+	owner, err := poolaccess.GetCluster(ctx, w.cluster, target.name.Namespace, object.GetLabels()[clusterv1.ClusterNameLabel])
+	if err != nil || owner == nil || owner.Spec.Paused == nil {
+		return err
+	}
+	owner.Spec.Paused = nil
+	return w.cluster.Update(ctx, owner)
+}
+
+// withoutDefinitions reads from a cluster that may lack definitions of kinds.
+type withoutDefinitions struct{ client.Reader }
+
+// Get implements client.Reader.
+func (r withoutDefinitions) Get(ctx context.Context, name client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := r.Reader.Get(ctx, name, object, options...)
+	if meta.IsNoMatchError(err) {
+		return apierrors.NewNotFound(infrav1.GroupVersion.WithResource("").GroupResource(), name.Name)
+	}
+	return err
+}
+
+// List implements client.Reader.
+func (r withoutDefinitions) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := r.Reader.List(ctx, list, options...); err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		return err
+	}
+	return nil
+}
