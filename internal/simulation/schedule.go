@@ -25,7 +25,7 @@ const (
 	// tooMany bounds how often something may be reconciled while no time passes.
 	tooMany = 1000
 	// restPasses and restCalls bound how often an object at rest is reconciled while nothing may be
-	// written, and how many calls to AWS these passes send. In 1,000 schedules no object had more than
+	// written, and how many calls to AWS these passes send. In 180 schedules no object had more than
 	// half as many.
 	restPasses = 6
 	restCalls  = 18
