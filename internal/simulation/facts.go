@@ -49,6 +49,8 @@ type facts struct {
 	drains map[string]time.Time
 	// foreign describes the foreign resources; empty if there are none.
 	foreign string
+	// steering is what the user decides about roll-outs.
+	steering steeringFacts
 	// managed is what only a pool of the kind AWSManagedMachinePool has.
 	managed managedFacts
 }
@@ -75,7 +77,7 @@ type instance struct {
 }
 
 func newFacts(clk clock.PassiveClock) facts {
-	return facts{clock: clk, instances: map[string]*instance{}, versions: map[[2]string]configuration{}, drains: map[string]time.Time{}, managed: newManagedFacts()}
+	return facts{clock: clk, instances: map[string]*instance{}, versions: map[[2]string]configuration{}, drains: map[string]time.Time{}, managed: newManagedFacts(), steering: steeringFacts{chosen: map[string]bool{}}}
 }
 
 // running returns the IDs of instances that have not terminated.
@@ -89,15 +91,15 @@ func (f *facts) running() []string {
 	return ids
 }
 
-// specChanged notes what the spec of a pool asks its instances to be launched with.
-func (f *facts) specChanged(pool client.Object, template *infrav1.AWSLaunchTemplate) {
+// specChanged notes what a pool asks its instances to be launched with.
+func (f *facts) specChanged(pool client.Object, now configuration) {
 	f.deleting = f.deleting || pool.GetDeletionTimestamp() != nil
 	if f.unsettled {
 		return
 	}
-	now := configurationOf(template)
 	if last := len(f.asked) - 1; last < 0 || f.asked[last].configuration != now {
 		f.asked = append(f.asked, asked{configuration: now, from: f.clock.Now()})
+		f.steering.stopped = time.Time{} // attempts are counted anew
 	}
 }
 
@@ -225,6 +227,7 @@ func (o *observer) objectChanged(change apiserver.Change) {
 		o.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
 		return
 	}
-	o.facts.specChanged(pool, o.kind.template(pool))
+	o.steer(pool)
+	o.facts.specChanged(pool, o.asks(pool))
 	o.kind.changed(o, pool)
 }

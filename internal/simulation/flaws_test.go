@@ -163,7 +163,7 @@ var flaws = []flawed{
 // TestFlaws has the invariants notice each flaw, within as many schedules as -flaws says.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
-	for _, one := range slices.Concat(flaws, managedFlaws, provisionerFlaws) {
+	for _, one := range slices.Concat(flaws, steeringFlaws, managedFlaws, provisionerFlaws) {
 		if *flawsFlag == 0 && !slices.Contains(quickFlaws, one.name) {
 			continue
 		}

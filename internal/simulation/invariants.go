@@ -116,7 +116,10 @@ func (o *observer) unsettled(ctx context.Context, w *World) error {
 	case pool.GetDeletionTimestamp() != nil:
 		return errors.New("the pool is still being deleted")
 	}
-	return o.kind.unsettled(ctx, o, pool)
+	if err := o.kind.unsettled(ctx, o, pool); err != nil {
+		return err
+	}
+	return o.unsettledVersions(w)
 }
 
 // unsettledDeletion says what is left of a pool that is gone.

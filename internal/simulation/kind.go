@@ -46,6 +46,8 @@ type poolKind struct {
 	groups func(cloud *clouds.Cloud) *observe.Sweep[autoscalinggroup.Group]
 	// deeds are what users and operators may do to the pool.
 	deeds []deed
+	// steeredDeeds are what they may do if the user also controls roll-outs.
+	steeredDeeds []deed
 
 	// changed notes what a change of the pool says.
 	changed func(o *observer, pool client.Object)

@@ -40,17 +40,20 @@ var managed = poolKind{
 	createForeign: createForeignNodegroup, describeForeign: describeForeignNodegroup,
 	create: createManaged, register: registerManaged,
 	groups: func(cloud *clouds.Cloud) *observe.Sweep[autoscalinggroup.Group] { return cloud.SeenManagedGroups },
-	deeds: []deed{
-		changeInstanceType, changeInstanceType, changeVolume, scaleManaged, scaleManaged, rotateToken, rotateToken, label,
-		changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deletePool,
-		labelNodes, taintNodes, changeUpdateConfig, deleteNodegroup, deleteTemplate,
-	},
+	deeds:  managedDeeds, steeredDeeds: slices.Concat(managedDeeds, steeringDeeds),
 
 	changed: func(o *observer, object client.Object) {
 		pool := managedPool(object)
 		o.countsLeaving(pool.Status.Instances, pool.Status.Replicas, pool.Status.ReadyReplicas)
 	},
 	owns: ownsManaged, happened: happenedManaged, ended: endedManaged, afterCall: afterCallManaged, unsettled: unsettledManaged, left: leftManaged,
+}
+
+// managedDeeds are what users and operators may do to a pool of this kind.
+var managedDeeds = []deed{
+	changeInstanceType, changeInstanceType, changeVolume, scaleManaged, scaleManaged, rotateToken, rotateToken, label,
+	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deletePool,
+	labelNodes, taintNodes, changeUpdateConfig, deleteNodegroup, deleteTemplate,
 }
 
 // managedNames are the names of the AWSManagedMachinePool of a schedule.

@@ -105,6 +105,7 @@ func afterCallManaged(o *observer, action string) {
 	case "CreateNodegroup", "CreateLaunchTemplate", "CreateTags", "TagResource":
 		o.atMost(len(o.aws.ownedNodegroups()), 1+len(o.facts.managed.lost))
 		nodegroupVersionsInUse(o)
+		nodegroupsOnlyApproved(o)
 	case "CreateLaunchTemplateVersion":
 		o.twins()
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
@@ -112,6 +113,22 @@ func afterCallManaged(o *observer, action string) {
 	case "UpdateNodegroupVersion":
 		nodegroupVersionsInUse(o)
 		updatedInVain(o)
+		nodegroupsOnlyApproved(o)
+		o.rollsOut("an update")
+	}
+}
+
+// nodegroupsOnlyApproved checks what node groups launch, and what their updates lead to.
+func nodegroupsOnlyApproved(o *observer) {
+	for _, group := range o.aws.ownedNodegroups() {
+		if group.LaunchTemplate == nil {
+			continue
+		}
+		number := *group.LaunchTemplate.Version
+		if update := underWay(group); update != nil && update.Type == ekstypes.UpdateTypeVersionUpdate {
+			number = versionOf(update)
+		}
+		o.onlyApproved(*group.LaunchTemplate.Id, number)
 	}
 }
 
@@ -169,6 +186,9 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	if err := o.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
 		return err
 	}
+	if o.pinLost() {
+		return nil
+	}
 	groups := o.aws.ownedNodegroups()
 	if len(groups) != 1 || groups[0].Status != ekstypes.NodegroupStatusActive {
 		return fmt.Errorf("there are %d node groups, and the first one is not ACTIVE, or there is another", len(groups))
@@ -183,6 +203,10 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	status := reported{pool.Generation, pool.Status.ObservedGeneration, pool.Status.Conditions, pool.Status.Replicas, pool.Spec.ProviderIDList}
 	if err := status.unsettled(replicas); err != nil {
 		return err
+	}
+	if o.held(pool) {
+		launches, err := o.configurationOfVersion(*group.LaunchTemplate.Id, *group.LaunchTemplate.Version)
+		return errors.Join(err, o.unsettledHold(ctx, launches))
 	}
 	if !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.RolledOutCondition) {
 		return fmt.Errorf("the pool is not rolled out: %+v", meta.FindStatusCondition(pool.Status.Conditions, infrav1.RolledOutCondition))
@@ -219,7 +243,7 @@ func otherSettings(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) 
 // the spec. Another join token replaces no node, so the node group may have an older version with
 // another token than the present one.
 func (o *observer) otherVersion(pool *infrav1.AWSManagedMachinePool, machinePool *clusterv1.MachinePool, group awssim.Nodegroup) error {
-	wanted := configurationOf(pool.Spec.AWSLaunchTemplate)
+	wanted := o.asks(pool)
 	launches, err := o.configurationOfVersion(*group.LaunchTemplate.Id, *group.LaunchTemplate.Version)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ func kindOf(mistake string) string {
 			slices.ContainsFunc(flaws, func(one flawed) bool { return one.name == mistake })
 	}
 	switch {
-	case has(managedMutants, managedFlaws):
+	case has(slices.Concat(managedMutants, managedSteeringMutants), managedFlaws):
 		return simulation.Managed
 	case has(provisionerMutants, provisionerFlaws):
 		return simulation.Provisioners

@@ -143,10 +143,10 @@ func TestTableListsMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, one := range slices.Concat(mutants, managedMutants, provisionerMutants) {
+	for _, one := range slices.Concat(mutants, steeringMutants, managedMutants, managedSteeringMutants, provisionerMutants) {
 		known[fmt.Sprintf("%s | mutant | %s", one.name, one.rule)] = true
 	}
-	for _, one := range slices.Concat(flaws, managedFlaws, provisionerFlaws) {
+	for _, one := range slices.Concat(flaws, steeringFlaws, managedFlaws, provisionerFlaws) {
 		known[fmt.Sprintf("%s | flaw | %s", one.name, one.rule)] = true
 	}
 	rows := regexp.MustCompile(`(?m)^\| (.* \| (?:mutant|flaw) \| .*?) \| \d+ \|`).FindAllStringSubmatch(string(text), -1)

@@ -127,7 +127,7 @@ func (m mutant) sources(t *testing.T) map[string]string {
 // TestMutants holds that each mutant can be created from the source as it is. With -mutants N each
 // is caught within N schedules.
 func TestMutants(t *testing.T) {
-	for _, one := range slices.Concat(mutants, managedMutants, provisionerMutants) {
+	for _, one := range slices.Concat(mutants, steeringMutants, managedMutants, managedSteeringMutants, provisionerMutants) {
 		t.Run(one.name, func(t *testing.T) {
 			sources := one.sources(t)
 			if *mutantsFlag == 0 {
@@ -153,7 +153,7 @@ func TestMutants(t *testing.T) {
 func TestMutantsCompile(t *testing.T) {
 	t.Parallel()
 	sources, packages := map[string]string{}, map[string]bool{}
-	for _, one := range slices.Concat(mutants, managedMutants, provisionerMutants) {
+	for _, one := range slices.Concat(mutants, steeringMutants, managedMutants, managedSteeringMutants, provisionerMutants) {
 		for _, change := range one.edits {
 			sources[change.file] = change.source(t, sources[change.file])
 			packages["./"+filepath.Dir(change.file)] = true

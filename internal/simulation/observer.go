@@ -40,6 +40,9 @@ type observer struct {
 	server *apiserver.Server
 	user   client.Client
 	aws    holdings
+	person *person
+	// steers is true if the user controls roll-outs.
+	steers bool
 
 	// workload is the cluster that the instances join, so long after they have booted. It is nil for
 	// a pool whose nodes EKS drains.
@@ -67,6 +70,9 @@ var explanation = regexp.MustCompile(`^[^()]* \(((AWS[A-Z]\w+|Provisioner|Provis
 // answered traces a call of the process, and has the scene check what it did.
 func (w *World) answered(call awssim.Call) {
 	changes := action.Changes(call.Action)
+	if w.turn != "" {
+		w.asked[w.turn]++
+	}
 	if call.Code != "" || changes {
 		w.trace.detail("%s: %d %s", call.Action, call.Status, call.Code)
 	}

@@ -59,6 +59,7 @@ func (p *pools) observe(kind *poolKind) {
 		o.workload = newWorkloadCluster(w.clock, 3, pick(w.chance, 1, 1, 1, 0), pick(w.chance, 0, 10*time.Minute, 10*time.Minute, 40*time.Minute))
 		o.joinAfter = pick(w.chance, 5*time.Second, 30*time.Second)
 	}
+	o.person, o.steers = w.person, w.chance.happens(steered)
 	o.aws = holdings{w.sim.Region(account, region), o.owner()}
 	p.observers = append(p.observers, o)
 	w.sim.OnChange(o.instanceChanged)
@@ -102,11 +103,12 @@ func (p *pools) act(ctx context.Context) (string, error) {
 	if len(p.observers) > 1 {
 		o = pick(p.world.chance, p.observers...)
 	}
-	return pick(p.world.chance, o.kind.deeds...)(ctx, p.world, o)
+	deeds := o.kind.deeds
+	if o.steers {
+		deeds = o.kind.steeredDeeds
+	}
+	return pick(p.world.chance, deeds...)(ctx, p.world, o)
 }
-
-// moves implements scene. What happens to nodes and pods happens by itself.
-func (*pools) moves(context.Context) ([]move, error) { return nil, nil }
 
 // calm implements scene.
 func (p *pools) calm(context.Context) error {
@@ -122,7 +124,13 @@ func (p *pools) changed(change apiserver.Change) {
 }
 
 // passes implements scene.
-func (*pools) passes(bool) {}
+func (p *pools) passes(began bool) {
+	for _, o := range p.observers {
+		if began {
+			o.passBegins(p.world.process.ctx, p.world.process)
+		}
+	}
+}
 
 // answered implements scene.
 func (p *pools) answered(action string) {

@@ -231,6 +231,9 @@ func (s *provisioning) foreignUnchanged(context.Context) { s.observer.foreignUnc
 // released implements scene.
 func (*provisioning) released(string) {}
 
+// letGo implements scene. Users hold nothing back.
+func (*provisioning) letGo(context.Context) (bool, error) { return false, nil }
+
 // shown implements scene.
 func (*provisioning) shown() []client.ObjectList {
 	return []client.ObjectList{&provisioningv1.ProvisionerList{}, &provisioningv1.ProvisionedNodeList{}, &corev1.NodeList{}, &corev1.PodList{}, &policyv1.PodDisruptionBudgetList{}}

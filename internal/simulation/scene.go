@@ -25,6 +25,9 @@ type scene interface {
 	moves(ctx context.Context) ([]move, error)
 	// calm repairs what is wrong with AWS and with the cluster, when the faults stop.
 	calm(ctx context.Context) error
+	// letGo has users no longer hold back what they hold back once everything has come to rest, and
+	// reports whether they did.
+	letGo(ctx context.Context) (bool, error)
 	// shown returns the lists of objects that explain a violation.
 	shown() []client.ObjectList
 }

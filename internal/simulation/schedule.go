@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,11 @@ const (
 	quiet    = 20 * time.Minute
 	// tooMany bounds how often something may be reconciled while no time passes.
 	tooMany = 1000
+	// restPasses and restCalls bound how often an object at rest is reconciled while nothing may be
+	// written, and how many calls to AWS these passes send. In 180 schedules no object had more than
+	// half as many.
+	restPasses = 6
+	restCalls  = 18
 )
 
 // Options choose a schedule.
@@ -94,8 +100,19 @@ func (w *World) run(ctx context.Context, options Options) (int, error) {
 		return count, err
 	}
 	w.trace.event("everything is as it must be")
-	if err := w.quiet(ctx); err != nil {
+	if err := w.quiet(ctx); err != nil || w.verdict.violation != nil {
 		return count, err
+	}
+	if again, err := w.scene.letGo(ctx); err != nil {
+		return count, err
+	} else if again {
+		w.trace.event("nothing is held back any longer")
+		if err := w.settle(ctx); err != nil || w.verdict.violation != nil {
+			return count, err
+		}
+		if err := w.quiet(ctx); err != nil {
+			return count, err
+		}
 	}
 	w.scene.foreignUnchanged(ctx)
 	return count, nil
@@ -203,6 +220,9 @@ func (w *World) move(ctx context.Context, one move) error {
 
 func (w *World) reconcile(one work) error {
 	w.trace.event("reconcile %s %s", kindOf(one), one.request.Name)
+	w.turn = kindOf(one) + " " + one.request.Name
+	w.turns[w.turn]++
+	defer func() { w.turn = "" }()
 	if err := w.process.reconcile(one); err != nil {
 		w.verdict.violate(NoPanic, "%w", err)
 	}
@@ -315,6 +335,7 @@ func (w *World) whenChanged(look func(context.Context) error) func(context.Conte
 
 // quiet checks that nothing is written.
 func (w *World) quiet(ctx context.Context) error {
+	w.turns, w.asked = map[string]int{}, map[string]int{}
 	before, until := w.writes, w.clock.Now().Add(quiet)
 	for w.clock.Now().Before(until) {
 		if err := w.flush(ctx); err != nil || w.verdict.violation != nil {
@@ -326,7 +347,21 @@ func (w *World) quiet(ctx context.Context) error {
 		}
 		w.advance(w.next())
 	}
+	w.restsWell()
 	return nil
+}
+
+// restsWell checks how much work the objects made while nothing was written. The Provisioner's
+// controllers have no bounds: pods that wait are looked at again and again.
+func (w *World) restsWell() {
+	if _, are := w.scene.(*pools); !are {
+		return
+	}
+	for _, object := range slices.Sorted(maps.Keys(w.turns)) {
+		if passes, calls := w.turns[object], w.asked[object]; passes > restPasses || calls > restCalls {
+			w.verdict.violate(RestAsksLittle, "%s was reconciled %d times in %s at rest, and asked AWS %d times", object, passes, quiet, calls)
+		}
+	}
 }
 
 func kindOf(one work) string { return one.controller.name }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -33,10 +34,7 @@ var selfManaged = poolKind{
 	createForeign: createForeignGroup, describeForeign: describeForeignGroup,
 	create: createSelfManaged, register: registerSelfManaged,
 	groups: func(cloud *clouds.Cloud) *observe.Sweep[autoscalinggroup.Group] { return cloud.SeenGroups },
-	deeds: []deed{
-		changeInstanceType, changeInstanceType, changeVolume, changeReplicas, rotateToken, rotateToken, label,
-		changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deleteGroup, deletePool,
-	},
+	deeds:  selfManagedDeeds, steeredDeeds: slices.Concat(selfManagedDeeds, steeringDeeds, []deed{cancelRefresh, cancelRefresh, retryRollout, retryRollout}),
 
 	changed: func(o *observer, object client.Object) {
 		pool := object.(*infrav1.AWSMachinePool)
@@ -50,6 +48,12 @@ var selfManaged = poolKind{
 		}
 		return nil
 	},
+}
+
+// selfManagedDeeds are what users and operators may do to a pool of this kind.
+var selfManagedDeeds = []deed{
+	changeInstanceType, changeInstanceType, changeVolume, changeReplicas, rotateToken, rotateToken, label,
+	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deleteGroup, deletePool,
 }
 
 // selfManagedNames are the names of the AWSMachinePool of a schedule.
@@ -139,13 +143,27 @@ func afterCallSelfManaged(o *observer, action string) {
 	case "CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateOrUpdateTags", "CreateTags":
 		o.atMost(len(o.aws.ownedGroups()), 1)
 		o.versionsInUse()
+		o.launchesOnlyApproved()
 	case "CreateLaunchTemplateVersion":
 		o.twins()
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
 		o.versionsInUse()
 	case "UpdateAutoScalingGroup", "StartInstanceRefresh":
 		o.versionsInUse()
+		o.launchesOnlyApproved()
+		if action == "StartInstanceRefresh" {
+			o.rollsOut("an instance refresh")
+		}
 		o.noteSpared(action == "StartInstanceRefresh")
+	}
+}
+
+// launchesOnlyApproved checks what the pool's group launches.
+func (o *observer) launchesOnlyApproved() {
+	for _, group := range o.aws.ownedGroups() {
+		if source := group.LaunchTemplate; source != nil {
+			o.onlyApproved(*source.LaunchTemplateId, *source.Version)
+		}
 	}
 }
 
@@ -207,6 +225,9 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 	if err := o.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
 		return err
 	}
+	if o.pinLost() {
+		return nil
+	}
 	groups := o.aws.ownedGroups()
 	if len(groups) != 1 {
 		return fmt.Errorf("there are %d groups", len(groups))
@@ -220,15 +241,18 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 	if err := status.unsettled(replicas); err != nil {
 		return err
 	}
-	wanted := configurationOf(pool.Spec.AWSLaunchTemplate)
-	if err := o.facts.otherConfiguration(wanted); err != nil {
-		return err
-	}
 	launches, err := o.aws.version(*groups[0].LaunchTemplate.LaunchTemplateId, *groups[0].LaunchTemplate.Version)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(o.facts.oldToken(launches), o.workload.unsettled(running)); err != nil {
+		return err
+	}
+	if o.held(pool) {
+		return o.unsettledHold(ctx, configurationIn(launches.LaunchTemplateData))
+	}
+	wanted := o.asks(pool)
+	if err := o.facts.otherConfiguration(wanted); err != nil {
 		return err
 	}
 	versions, err := o.ownVersions()

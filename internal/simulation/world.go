@@ -73,6 +73,10 @@ type World struct {
 	// was sent.
 	writes    int
 	lastWrite time.Time
+	// turns and asked count the passes over each object, and the calls to AWS of these passes, since
+	// the last rest began; turn is the object whose pass runs.
+	turns, asked map[string]int
+	turn         string
 	// sent are the actions of AWS that processes did which change something, in order.
 	sent []string
 }
@@ -88,7 +92,8 @@ type person struct {
 // newWorld returns a world with what the schedule is about, and a process that has just started.
 func newWorld(ctx context.Context, options Options) (*World, error) {
 	seed := options.Seed
-	w := &World{kinds: options.Kinds, clock: simclock.New(begin, 0), chance: newChance(seed, 0), flaw: options.Flaw, patience: options.Patience}
+	w := &World{kinds: options.Kinds, clock: simclock.New(begin, 0), chance: newChance(seed, 0), flaw: options.Flaw, patience: options.Patience,
+		turns: map[string]int{}, asked: map[string]int{}}
 	w.trace = newTrace(w.clock, options.Trace)
 	w.verdict = &verdict{clock: w.clock, trace: w.trace}
 	w.server = apiserver.New(options.Kinds, w.clock, seed)

@@ -1,0 +1,195 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+)
+
+// Invariants of roll-outs that a user controls.
+const (
+	OnlyApproved   = "a pool launches only what was asked for without a hold, approved, or pinned"
+	PausedRolls    = "a process that knows of a pause starts no roll-out"
+	PauseCancels   = "at rest, no instance refresh of a paused pool is in progress"
+	RetriesOnce    = "a roll-out that was stopped is started again after a delay, or once for each retry"
+	RestAsksLittle = "at rest, an object is reconciled rarely, and its passes ask AWS little"
+)
+
+// steeringFacts is what an observer records about a pool whose roll-outs the user controls.
+type steeringFacts struct {
+	// manual, paused and pinned are what the pool says now.
+	manual, paused bool
+	pinned         *int64
+	// knew is true if the process knew of the pause when the present pass began.
+	knew bool
+	// free are the configurations that were asked for while nothing held them back, and chosen the
+	// numbers of the versions that were approved or pinned then.
+	free   []configuration
+	chosen map[string]bool
+	// stopped is when an operator last canceled the refresh, zero if something else explains the next
+	// one, and retries are the retries that no refresh has used.
+	stopped time.Time
+	retries int
+	// letGo is true once the user holds nothing back any longer.
+	letGo bool
+}
+
+// steer notes what a pool says about its roll-outs.
+func (o *observer) steer(pool client.Object) {
+	s, control, annotations := &o.facts.steering, controlOf(pool), pool.GetAnnotations()
+	paused := infrav1.RolloutPaused(annotations)
+	if paused != s.paused {
+		s.stopped = time.Time{}
+	}
+	s.manual, s.paused, s.pinned = control.Rollout == infrav1.LaunchConfigRolloutManual, paused, control.PinnedVersion
+	if s.pinned != nil {
+		s.chosen[strconv.FormatInt(*s.pinned, 10)] = true
+	}
+	if approved := annotations[infrav1.ApprovedVersionAnnotation]; approved != "" && !s.paused {
+		s.chosen[approved] = true
+	}
+	if wanted := configurationOf(o.kind.template(pool)); !s.manual && !s.paused && !o.facts.unsettled && !slices.Contains(s.free, wanted) {
+		s.free = append(s.free, wanted)
+	}
+}
+
+// asks returns the configuration that a pool asks for: its pinned version's, or its spec's.
+func (o *observer) asks(pool client.Object) configuration {
+	if pinned := o.facts.steering.pinned; pinned != nil {
+		if found, err := o.configurationOfOwn(strconv.FormatInt(*pinned, 10)); err == nil {
+			return found
+		}
+	}
+	return configurationOf(o.kind.template(pool))
+}
+
+// configurationOfOwn returns the configuration of a version of the pool's launch template.
+func (o *observer) configurationOfOwn(number string) (configuration, error) {
+	templates := o.aws.ownedTemplates()
+	if len(templates) != 1 {
+		return configuration{}, fmt.Errorf("there are %d launch templates", len(templates))
+	}
+	return o.configurationOfVersion(*templates[0].LaunchTemplateId, number)
+}
+
+// onlyApproved checks a version that a pool has begun to launch. The first version of a template waits
+// for no approval, and may get another join token.
+func (o *observer) onlyApproved(template, number string) {
+	if o.violation != nil || number == "1" {
+		return
+	}
+	launches, err := o.configurationOfVersion(template, number)
+	if err != nil {
+		return // another invariant is about versions that do not exist
+	}
+	if slices.Contains(o.facts.steering.free, launches) {
+		return
+	}
+	for _, chosen := range append(slices.Sorted(maps.Keys(o.facts.steering.chosen)), "1") {
+		if found, err := o.configurationOfVersion(template, chosen); err == nil && found == launches {
+			return
+		}
+	}
+	o.violate(OnlyApproved, "the pool launches version %s (%s, %d GB), which waits", number, launches.instanceType, launches.volumeSize)
+}
+
+// passBegins notes whether the process knows that roll-outs of the pool are paused.
+func (o *observer) passBegins(ctx context.Context, p *process) {
+	o.facts.steering.knew = false
+	if !o.facts.steering.paused {
+		return
+	}
+	pool := o.kind.empty()
+	if err := p.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.name}, pool); err == nil {
+		o.facts.steering.knew = infrav1.RolloutPaused(pool.GetAnnotations())
+	}
+}
+
+// rollsOut checks a roll-out that was started.
+func (o *observer) rollsOut(what string) {
+	s := &o.facts.steering
+	if s.paused && s.knew {
+		o.violate(PausedRolls, "%s of a pool whose roll-outs are paused", what)
+	}
+	if s.stopped.IsZero() || o.clock.Since(s.stopped) >= autoscalinggroup.RetryAfter {
+		s.stopped = time.Time{}
+		return
+	}
+	if s.retries--; s.retries < 0 {
+		o.violate(RetriesOnce, "%s %s after an operator stopped one", what, o.clock.Since(s.stopped))
+	}
+	s.stopped = time.Time{}
+}
+
+// held reports whether something holds back what a pool asks for: a pause, or a missing approval.
+func (o *observer) held(pool client.Object) bool {
+	s := &o.facts.steering
+	if s.paused && !s.letGo {
+		return true
+	}
+	if !s.manual || s.letGo || s.pinned != nil {
+		return false
+	}
+	approved, err := o.configurationOfOwn(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation])
+	return err != nil || approved != configurationOf(o.kind.template(pool))
+}
+
+// pinLost reports whether a pool is pinned to a version that its launch template, which was created
+// again, does not have. Its nodes stay as they are.
+func (o *observer) pinLost() bool {
+	pinned := o.facts.steering.pinned
+	if pinned == nil {
+		return false
+	}
+	for _, template := range o.aws.ownedTemplates() {
+		if _, err := o.aws.version(*template.LaunchTemplateId, strconv.FormatInt(*pinned, 10)); err == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// prunedWithin is the time after the last write within which versions that were in use last are deleted.
+const prunedWithin = 45 * time.Minute
+
+// unsettledVersions reports that versions may still be deleted of a pool whose roll-outs the user
+// controls. Which of them the pool keeps depends on what is launched, waits, and runs.
+func (o *observer) unsettledVersions(w *World) error {
+	if s := &o.facts.steering; !s.letGo && (s.manual || s.paused || s.pinned != nil) && o.clock.Since(w.lastWrite) < prunedWithin {
+		return errors.New("versions may still be deleted")
+	}
+	return nil
+}
+
+// unsettledHold returns how a pool that holds something back differs from what it launches: a pause
+// leaves instances as they are, and anything else has them run what the pool launches.
+func (o *observer) unsettledHold(ctx context.Context, launches configuration) error {
+	if !o.facts.steering.paused {
+		return o.facts.otherConfiguration(launches)
+	}
+	if o.workload == nil {
+		return nil // EKS drains its nodes, and cannot stop an update
+	}
+	for _, group := range o.aws.ownedGroups() {
+		refreshes, err := o.person.groups.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: group.AutoScalingGroupName})
+		if err != nil {
+			return fmt.Errorf("describing instance refreshes: %w", err)
+		}
+		for _, refresh := range refreshes.InstanceRefreshes {
+			if refresh.EndTime == nil {
+				return &ViolationError{Invariant: PauseCancels, Cause: fmt.Errorf("instance refresh %s is %s", *refresh.InstanceRefreshId, refresh.Status)}
+			}
+		}
+	}
+	return nil
+}
