@@ -83,10 +83,12 @@ type Lab struct {
 	client     client.Client
 	workload   client.Client
 	clusterAPI *clusterapi.Running
-	log        io.Writer
-	logFile    *os.File
-	manager    *RunningManager
-	pods       *nodes.Pods
+	// clusterAPIOptions are what Cluster API was started with.
+	clusterAPIOptions clusterapi.Options
+	log               io.Writer
+	logFile           *os.File
+	manager           *RunningManager
+	pods              *nodes.Pods
 }
 
 // NewScheme returns a scheme with every kind that the laboratory knows: Kubernetes', Cluster API's,
@@ -183,14 +185,33 @@ func (l *Lab) startControllers(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	l.clusterAPI, err = clusterapi.Start(ctx, clusterapi.Options{
+	l.clusterAPIOptions = clusterapi.Options{
 		RESTConfig: l.Management.RESTConfig(), Definitions: sets,
 		BootstrapTokenTTL: opts.BootstrapTokenTTL, WithoutPools: opts.WithoutPools, WithoutClusterTopology: opts.WithoutClusterTopology,
-	})
-	if err != nil {
+	}
+	if l.clusterAPI, err = clusterapi.Start(ctx, l.clusterAPIOptions); err != nil {
 		return err
 	}
 	return l.createControllerIdentity(ctx)
+}
+
+// RestartClusterAPI stops the controllers and webhooks of Cluster API and starts them again. They then
+// remember nothing of definitions that were deleted: a watch of such a kind is tried again ever more
+// rarely, and takes up to a minute to see objects once the kind is back.
+func (l *Lab) RestartClusterAPI(ctx context.Context) error {
+	running := l.clusterAPI
+	l.clusterAPI = nil
+	if err := running.Stop(); err != nil {
+		return err
+	}
+	options := l.clusterAPIOptions
+	options.Definitions = nil // they are installed
+	started, err := clusterapi.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	l.clusterAPI = started
+	return nil
 }
 
 // definitions reads the definitions in addition to Cluster API's own, in the order in which later

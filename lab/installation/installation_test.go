@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/lab/clusterctl"
 	"github.com/slipway-project/slipway/lab/kubectl"
 	"github.com/slipway-project/slipway/lab/release"
 )
@@ -24,27 +25,28 @@ import (
 // provider selects the objects of an installation that are not in its namespace.
 const provider = "cluster.x-k8s.io/provider=infrastructure-slipway"
 
-// way is a way to install a release and to remove all of it.
+// way is a way to install a release, to change to another release and back, and to remove all of it.
 type way struct {
-	name                        string
-	install, upgrade, uninstall func(*world) error
+	name                                   string
+	install, upgrade, downgrade, uninstall func(*world) error
 }
 
 // ways are the ways that the documentation describes. Each removes the definitions too, once there are
 // no pools.
 var ways = []way{
-	{"clusterctl", (*world).initialize, (*world).applyUpgrade, (*world).uninitialize},
-	{"Helm", (*world).helmInstall, (*world).helmUpgrade, (*world).helmUninstall},
+	{"clusterctl", (*world).initialize, (*world).applyUpgrade, (*world).reinitialize, (*world).uninitialize},
+	{"Helm", (*world).helmInstall, (*world).helmUpgrade, (*world).helmRollback, (*world).helmUninstall},
 	{
 		"kubectl",
-		func(w *world) error { return w.kubectlApply(files.folder) }, func(w *world) error { return w.kubectlApply(files.next) }, (*world).kubectlDelete,
+		func(w *world) error { return w.kubectlApply(files.folder) }, func(w *world) error { return w.kubectlApply(files.next) },
+		func(w *world) error { return w.kubectlApply(files.folder) }, (*world).kubectlDelete,
 	},
 }
 
 // TestInstallation installs a release from nothing but its files, in each way in turns. The manager runs
 // as its Deployment says, and a pool comes up. A wrong approval is refused by the webhook. The release is
-// upgraded to the next one, which keeps the pool's nodes. Then the pool is deleted and Slipway is
-// uninstalled, and nothing is left.
+// upgraded to the next one and downgraded again, and the pool keeps its nodes. Then the pool is deleted
+// and Slipway is uninstalled, and nothing is left.
 func TestInstallation(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -66,7 +68,8 @@ func TestInstallation(t *testing.T) {
 			}
 			w.webhookAnswers()
 			manager.stop()
-			manager = w.upgrade(t, way)
+			w.change(t, way.upgrade, nextImage, 3).stop()
+			manager = w.change(t, way.downgrade, image, 4)
 			w.deletePools()
 			manager.stop()
 			if err := way.uninstall(w); err != nil {
@@ -77,24 +80,24 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// upgrade upgrades to the next release, and returns its manager once it has scaled the pool out, and the
-// pool has the nodes that it had.
-func (w *world) upgrade(t *testing.T, way way) *pod {
+// change changes the installed release to the one with an image. It returns the manager once it has
+// scaled the pool out to count nodes, among them those that the pool had.
+func (w *world) change(t *testing.T, change func(*world) error, image string, count int) *pod {
 	t.Helper()
-	nodes, earlier := w.running(), w.managerImage()
-	if err := way.upgrade(w); err != nil {
+	nodes := w.running()
+	if err := change(w); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.managerImage(); got != nextImage || got == earlier {
-		t.Errorf("the upgrade changed the manager's image from %s to %s, want %s", earlier, got, nextImage)
+	if got := w.managerImage(); got != image {
+		t.Errorf("the manager's image is %s, want %s", got, image)
 	}
 	w.issueCertificates()
 	manager := w.startPod(t, files.program, loopback)
-	w.scale(3)
-	w.Eventually("the pool has one more node", func() error { return errors.Join(w.settled(3), manager.running()) })
+	w.scale(count)
+	w.Eventually(fmt.Sprintf("the pool has %d nodes", count), func() error { return errors.Join(w.settled(count), manager.running()) })
 	for id := range nodes {
 		if !w.running()[id] {
-			t.Errorf("after the upgrade, instance %s is gone", id)
+			t.Errorf("with image %s, instance %s is gone", image, id)
 		}
 	}
 	w.webhookAnswers()
@@ -148,6 +151,20 @@ func (w *world) applyUpgrade() error {
 	return c.ApplyUpgrade(w.Context(), clusterctlclient.ApplyUpgradeOptions{Kubeconfig: kubeconfig, InfrastructureProviders: []string{"slipway:" + nextVersion}})
 }
 
+// reinitialize runs `clusterctl delete --infrastructure slipway`, which keeps definitions and pools, and
+// `clusterctl init --infrastructure slipway:VERSION`, because clusterctl upgrades to later versions only.
+func (w *world) reinitialize() error {
+	c, kubeconfig, err := w.clusterctl()
+	if err != nil {
+		return err
+	}
+	if err := c.Delete(w.Context(), clusterctlclient.DeleteOptions{Kubeconfig: kubeconfig, InfrastructureProviders: []string{"slipway"}}); err != nil {
+		return err
+	}
+	_, err = c.Init(w.Context(), clusterctlclient.InitOptions{Kubeconfig: kubeconfig, InfrastructureProviders: []string{"slipway:" + clusterctl.SlipwayVersion}})
+	return err
+}
+
 // uninitialize runs `clusterctl delete`, with the definitions and the namespace, and deletes the roles of
 // the whole cluster, which clusterctl leaves.
 func (w *world) uninitialize() error {
@@ -172,17 +189,20 @@ func (w *world) helm() (*action.Configuration, error) {
 }
 
 // helmInstall runs `helm install` with the chart of the release and no values.
-func (w *world) helmInstall() error {
+func (w *world) helmInstall() error { return w.helmInstallOf("slipway") }
+
+// helmInstallOf installs a chart of the release under the chart's name.
+func (w *world) helmInstallOf(name string) error {
 	helm, err := w.helm()
 	if err != nil {
 		return err
 	}
-	chart, err := loader.LoadFile(filepath.Join(files.folder, release.ChartFile("slipway")))
+	chart, err := loader.LoadFile(filepath.Join(files.folder, release.ChartFile(name)))
 	if err != nil {
 		return err
 	}
 	install := action.NewInstall(helm)
-	install.ReleaseName, install.Namespace, install.CreateNamespace, install.WaitStrategy = "slipway", namespace, true, kube.HookOnlyStrategy
+	install.ReleaseName, install.Namespace, install.CreateNamespace, install.WaitStrategy = name, namespace, true, kube.HookOnlyStrategy
 	_, err = install.RunWithContext(w.Context(), chart, nil)
 	return err
 }
@@ -203,18 +223,32 @@ func (w *world) helmUpgrade() error {
 	return err
 }
 
+// helmRollback runs `helm rollback slipway 1`.
+func (w *world) helmRollback() error {
+	helm, err := w.helm()
+	if err != nil {
+		return err
+	}
+	rollback := action.NewRollback(helm)
+	rollback.Version, rollback.WaitStrategy = 1, kube.HookOnlyStrategy
+	return rollback.Run("slipway")
+}
+
 // helmUninstall runs `helm uninstall`, and deletes what it keeps: definitions and the namespace.
-func (w *world) helmUninstall() error {
+func (w *world) helmUninstall() error { return w.helmUninstallOf("slipway", provider) }
+
+// helmUninstallOf uninstalls a chart, and deletes the definitions with a label and the namespace.
+func (w *world) helmUninstallOf(name, label string) error {
 	helm, err := w.helm()
 	if err != nil {
 		return err
 	}
 	uninstall := action.NewUninstall(helm)
 	uninstall.WaitStrategy = kube.HookOnlyStrategy
-	if _, err := uninstall.Run("slipway"); err != nil {
+	if _, err := uninstall.Run(name); err != nil {
 		return err
 	}
-	if _, err := kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "customresourcedefinition", "-l", provider); err != nil {
+	if _, err := kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "customresourcedefinition", "-l", label); err != nil {
 		return err
 	}
 	_, err = kubectl.Delete(w.Context(), w.Lab.Kubeconfig(), "namespace", namespace)
@@ -222,7 +256,7 @@ func (w *world) helmUninstall() error {
 }
 
 func (w *world) kubectlApply(folder string) error {
-	_, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), filepath.Join(folder, release.StandaloneFile), "--server-side")
+	_, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), filepath.Join(folder, release.StandaloneFile), "--server-side", "--force-conflicts")
 	return err
 }
 

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	files.directory = directory
-	code := labtest.RunWith(m, lab.Options{WithoutSlipway: true, WithoutClusterTopology: true})
+	code := labtest.RunWith(m, lab.Options{WithoutSlipway: true, WithoutClusterTopology: true, Scheduler: true})
 	if err := os.RemoveAll(directory); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
@@ -117,9 +117,11 @@ type world struct {
 	pools map[string]string
 }
 
-// registered registers the laboratory with clusterctl once.
-var registered sync.Once
+// registered reports whether clusterctl knows the laboratory, which the first test tells it.
+var registered bool
 
+// newWorld returns a laboratory in which nothing remembers the installation of the test before: Cluster
+// API starts anew.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	prepare(t)
@@ -131,11 +133,14 @@ func newWorld(t *testing.T) *world {
 			Pending: 10 * time.Second, Boot: 20 * time.Second, ShuttingDown: 10 * time.Second,
 		}},
 	}})}
-	registered.Do(func() {
-		if err := files.repository.Register(t.Context(), w.Lab.Kubeconfig(), w.Client); err != nil {
+	if registered {
+		if err := w.Lab.RestartClusterAPI(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	})
+	} else if err := files.repository.Register(t.Context(), w.Lab.Kubeconfig(), w.Client); err != nil {
+		t.Fatal(err)
+	}
+	registered = true
 	w.Cluster(lab.ClusterOptions{})
 	return w
 }

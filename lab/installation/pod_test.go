@@ -59,8 +59,14 @@ type pod struct {
 // startPod runs a program as the pod of the installed manager would, and waits until it is ready.
 func (w *world) startPod(t *testing.T, program string, more ...string) *pod {
 	t.Helper()
+	return w.startPodOf(t, "slipway-manager", program, more...)
+}
+
+// startPodOf runs a program as the pod of an installed Deployment would, and waits until it is ready.
+func (w *world) startPodOf(t *testing.T, name, program string, more ...string) *pod {
+	t.Helper()
 	deployment := &appsv1.Deployment{}
-	w.get(deployment, namespace, "slipway-manager")
+	w.get(deployment, namespace, name)
 	template := &deployment.Spec.Template
 	container := &template.Spec.Containers[0]
 	ports := w.freePorts(container)
@@ -113,9 +119,13 @@ func (w *world) freePorts(container *corev1.Container) map[int32]int {
 }
 
 // routeWebhooks has the API server reach the webhooks at this machine's ports, if their Service would
-// lead it to the pod. It returns a function that has it reach them by the Service again.
+// lead it to the pod. It returns a function that has it reach them by the Service again. A pod without
+// a port for webhooks has none.
 func (w *world) routeWebhooks(template *corev1.PodTemplateSpec, ports map[int32]int) func() {
 	w.Helper()
+	if portNamed(&template.Spec.Containers[0], "webhook") == 0 {
+		return func() {}
+	}
 	var configurations admissionv1.ValidatingWebhookConfigurationList
 	if err := w.Client.List(w.Context(), &configurations, client.HasLabels{"cluster.x-k8s.io/provider"}); err != nil {
 		w.Fatal(err)
