@@ -38,7 +38,7 @@ kubeconfig of the workload cluster: its Provisioners and ProvisionedNodes are th
 		Example: `  slipway explain workers -n blue
   slipway explain node/ip-10-0-1-7.ec2.internal
   slipway explain pod/web-5d8f -n shop --context workload`,
-		Args: cobra.ExactArgs(1),
+		Args: namedArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx, cancel, from, err := flags.start(command)
 			if err != nil {
@@ -81,7 +81,7 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 			return explanation, err
 		}
 	}
-	return nil, fmt.Errorf("there is no pool, node, or pod %.253q, or not in namespace %s", name, s.namespace)
+	return nil, fmt.Errorf("namespace %s has no pool or pod %.253q, and no node or instance of its pools has the name", s.namespace, name)
 }
 
 // explainPool explains a pool of the management cluster.

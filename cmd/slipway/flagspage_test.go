@@ -47,7 +47,7 @@ func flagsReference(command *cobra.Command) string {
 }
 
 func writeFlags(text *strings.Builder, command *cobra.Command) {
-	if command.Runnable() {
+	if command.Runnable() && !command.HasSubCommands() {
 		fmt.Fprintf(text, "\n## %s\n\n%s.\n", command.CommandPath(), strings.TrimSuffix(command.Short, "."))
 		rows := &strings.Builder{}
 		command.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -29,7 +29,7 @@ OUTCOME is Current for the wanted configuration that all instances run, InProgre
 some instances keep another one, RolledBack for a launch that a roll-back followed, and Replaced for any other.`,
 		Example: `  slipway history workers
   slipway history awsmanagedmachinepool/workers -n blue -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: namedArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			return flags.withPool(command, args[0], func(_ context.Context, from *source, objects poolview.Objects) error {
 				view := poolview.Of(objects, from.clock.Now())
@@ -59,7 +59,7 @@ The versions are read from EC2 with the identity of the Cluster, based on your A
 ec2:DescribeLaunchTemplateVersions.`,
 		Example: `  slipway history workers   # lists the versions
   slipway diff workers 6 7`,
-		Args: cobra.ExactArgs(3),
+		Args: namedArgs,
 		RunE: func(command *cobra.Command, args []string) error { return runDiff(command, flags, args) },
 	}
 	flags.bind(command, poolNames)

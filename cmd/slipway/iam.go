@@ -14,7 +14,7 @@ import (
 )
 
 func newIAMCommand() *cobra.Command {
-	command := &cobra.Command{Use: "iam", Short: "Print IAM policies for Slipway"}
+	command := newGroupCommand("iam", "Print IAM policies for Slipway")
 	command.AddCommand(newPolicyCommand())
 	return command
 }

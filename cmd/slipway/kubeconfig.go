@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -19,6 +20,9 @@ func (f *kubeconfigFlags) bind(set *pflag.FlagSet) {
 // config returns how to connect to the management cluster.
 func (f *kubeconfigFlags) config() (*rest.Config, error) {
 	config, err := f.loader().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("finding the management cluster: there is no kubeconfig at %s: name one with --kubeconfig or KUBECONFIG", f.paths())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the management cluster (by --kubeconfig, KUBECONFIG, the pod's service account or ~/.kube/config): %w", err)
 	}
@@ -36,10 +40,19 @@ func (f *kubeconfigFlags) contextNamespace() (string, error) {
 	return namespace, nil
 }
 
-func (f *kubeconfigFlags) loader() clientcmd.ClientConfig {
+// paths returns the files that are read, for a message.
+func (f *kubeconfigFlags) paths() string {
+	return printable(strings.Join(f.rules().GetLoadingPrecedence(), " or "))
+}
+
+func (f *kubeconfigFlags) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.kubeContext})
+	return rules
+}
+
+func (f *kubeconfigFlags) loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules(), &clientcmd.ConfigOverrides{CurrentContext: f.kubeContext})
 }
 
 // clusterFlags holds the flags of commands about the manager of a management cluster.

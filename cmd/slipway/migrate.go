@@ -28,7 +28,7 @@ type migrateFlags struct {
 }
 
 func newMigrateCommand() *cobra.Command {
-	command := &cobra.Command{Use: "migrate", Short: "Migrate pools from another provider to Slipway, and back"}
+	command := newGroupCommand("migrate", "Migrate pools from another provider to Slipway, and back")
 	command.AddCommand(newMigrateCAPACommand())
 	return command
 }

@@ -18,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -226,7 +227,9 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 		if err != nil {
 			return nil, err
 		}
-		if err := cluster.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
+		// A field that does not exist is a typo, and a plan without it would mislead.
+		strict := client.WithFieldValidation(cluster.Client, metav1.FieldValidationStrict)
+		if err := strict.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
 			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
 		}
 		return []client.Object{object}, nil

@@ -21,7 +21,7 @@ identity of the Cluster, based on your AWS credentials, and left out with a note
 permission autoscaling:DescribeScalingActivities.`,
 		Example: `  slipway events workers
   slipway events workers -n blue -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: namedArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			return flags.withPool(command, args[0], func(ctx context.Context, from *source, objects poolview.Objects) error {
 				view := poolview.Of(objects, from.clock.Now())

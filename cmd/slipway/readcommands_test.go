@@ -37,10 +37,10 @@ func TestReadCommandsRefuse(t *testing.T) {
 		"BadVersion":     {reason: "A version is a number.", args: []string{"diff", "workers", "1", "latest"}, want: `"latest" is no version`},
 		"NoTemplate":     {reason: "A pool without a launch template has no versions.", args: []string{"diff", "system", "1", "2"}, want: "no launch template yet"},
 		"NoInstance":     {reason: "An instance may have left its pool.", args: []string{"trace", "i-0123456789abcdef0"}, want: "no pool of namespace blue has"},
-		"NoCluster":      {reason: "A tree needs a Cluster.", args: []string{"tree", "green"}, want: `reading Cluster "green"`},
-		"NothingNamed":   {reason: "A name may be of three kinds of objects.", args: []string{"explain", "nobody"}, want: "no pool, node, or pod"},
+		"NoCluster":      {reason: "A tree needs a Cluster.", args: []string{"tree", "green"}, want: `has no Cluster "green"`},
+		"NothingNamed":   {reason: "A name may be of three kinds of objects.", args: []string{"explain", "nobody"}, want: "has no pool or pod"},
 		"NoSuchKind":     {reason: "A kind that is none of pools is refused.", args: []string{"explain", "deployment/web"}, want: "no kind of pools"},
-		"NoSuchPodNamed": {reason: "A kind limits the search.", args: []string{"explain", "pod/workers"}, want: "no pool, node, or pod"},
+		"NoSuchPodNamed": {reason: "A kind limits the search.", args: []string{"explain", "pod/workers"}, want: "has no pool or pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

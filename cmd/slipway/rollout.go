@@ -54,7 +54,7 @@ func newControlCommand(control control) *cobra.Command {
 		note = planNote + note
 	}
 	command := &cobra.Command{
-		Use: control.use, Short: control.short, Long: control.long + note, Example: control.example, Args: cobra.ExactArgs(1),
+		Use: control.use, Short: control.short, Long: control.long + note, Example: control.example, Args: namedArgs,
 		RunE:              func(command *cobra.Command, args []string) error { return flags.run(command, control, args[0]) },
 		ValidArgsFunction: flags.complete,
 	}
@@ -102,7 +102,7 @@ func decideBy(decide func(rolloutcontrol.Subject) (rolloutcontrol.Change, error)
 }
 
 func newRolloutCommand() *cobra.Command {
-	command := &cobra.Command{Use: "rollout", Short: "Approve, pause, resume, cancel, or retry a roll-out"}
+	command := newGroupCommand("rollout", "Approve, pause, resume, cancel, or retry a roll-out")
 	command.AddCommand(
 		newApproveCommand(),
 		newControlCommand(control{

@@ -188,7 +188,7 @@ func TestControlCommands(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		{"the pool is needed", []string{"undo"}, "accepts 1 arg"},
+		{"the pool is needed", []string{"undo"}, "0 arguments given"},
 		{"a dry run is validated by the server or there is none", []string{"rollout", "pause", "workers", "--dry-run", "client"}, "must be server or none"},
 		{"the management cluster must be found", []string{"unpin", "workers", "--kubeconfig", "/does/not/exist"}, "management cluster"},
 		{"a version is a number", []string{"rollout", "approve", "workers", "--version", "latest"}, "invalid argument"},

@@ -94,7 +94,11 @@ func (f *statusFlags) list(ctx context.Context, out io.Writer, from *source) err
 	}
 	return show(&f.readFlags, out, viewsOf(pools, from.clock.Now()), func(views []poolview.View) error {
 		if len(views) == 0 {
-			_, err := fmt.Fprintln(out, "There are no pools.")
+			text := "There are no pools."
+			if namespace != "" {
+				text = fmt.Sprintf("There are no pools in namespace %s. Use -A for all namespaces.", printable(namespace))
+			}
+			_, err := fmt.Fprintln(out, text)
 			return err
 		}
 		return from.printer(out).List(views, f.all)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ The command reads the management cluster. To find an instance by the name of its
 of the namespace.`,
 		Example: `  slipway trace i-0123456789abcdef0
   slipway trace ip-10-0-1-7.ec2.internal -n blue`,
-		Args: cobra.ExactArgs(1),
+		Args: namedArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx, cancel, from, err := flags.start(command)
 			if err != nil {
@@ -33,7 +34,7 @@ of the namespace.`,
 			if all {
 				namespace = ""
 			}
-			trace, found, err := from.trace(ctx, namespace, args[0])
+			trace, found, err := from.trace(ctx, namespace, strings.TrimPrefix(args[0], "node/"))
 			switch {
 			case err != nil:
 				return err

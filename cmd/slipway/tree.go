@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +21,7 @@ func newTreeCommand(connect func(*readFlags) (*source, error)) *cobra.Command {
 run each version.`,
 		Example: `  slipway tree prod
   slipway tree prod -n blue -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: namedArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx, cancel, from, err := flags.start(command)
 			if err != nil {
@@ -28,7 +29,11 @@ run each version.`,
 			}
 			defer cancel()
 			cluster := &clusterv1.Cluster{}
-			if err := from.Get(ctx, client.ObjectKey{Namespace: from.namespace, Name: args[0]}, cluster); err != nil {
+			err = from.Get(ctx, client.ObjectKey{Namespace: from.namespace, Name: args[0]}, cluster)
+			switch {
+			case apierrors.IsNotFound(err):
+				return fmt.Errorf("namespace %s has no Cluster %.253q", from.namespace, args[0])
+			case err != nil:
 				return fmt.Errorf("reading Cluster %.253q: %w", args[0], err)
 			}
 			pools, err := from.pools.Pools(ctx, from.namespace)

@@ -84,7 +84,11 @@ func (p *printer) pool(pool Pool) {
 	if rollout := pool.Rollout; rollout != nil {
 		p.printf("  AWS replaces at most %d at a time.", rollout.AtOnce)
 		if rollout.AtMost > 0 {
-			p.printf(" The roll-out takes at least %s, and about %s if drains and\n  starts take as long as they may.", rollout.AtLeast, rollout.AtMost)
+			least := ""
+			if rollout.AtLeast > 0 {
+				least = fmt.Sprintf("at least %s, and ", rollout.AtLeast)
+			}
+			p.printf(" The roll-out takes %sabout %s if drains and\n  starts take as long as they may.", least, rollout.AtMost)
 		}
 		p.printf("\n")
 	}

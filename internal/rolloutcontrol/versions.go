@@ -89,7 +89,7 @@ func wanted(config *infrav1.AWSLaunchConfig) (string, error) {
 		return fingerprint(config, status.PendingVersion), nil
 	case ready.Status != metav1.ConditionTrue:
 		return "", fmt.Errorf("the latest edit did not become a version (%s), so nodes keep version %d and there is nothing to undo: correct the spec. "+
-			"To keep the version whatever the spec asks for, pin it with --to %[2]d", ready.Reason, status.Version)
+			"To hold later edits back as well, pin it with --to %[2]d; the pool reports the error until the spec is corrected", ready.Reason, status.Version)
 	}
 	return config.Status.ConfigFingerprint, nil
 }
