@@ -71,12 +71,13 @@ func runs(config *infrav1.AWSLaunchConfig, usages []usage) bool {
 // first.
 func recordLaunch(in Input, wanted launchtemplate.Version, change func(from int64) (string, bool)) bool {
 	status, seen := &in.Object.Status, in.Seen.Template
+	status.History = withMissedLaunches(in, wanted)
 	if runs(in.Object, in.Seen.Usages) {
 		launched := infrav1.LaunchConfigHistoryEntry{
 			Version: wanted.Number, LaunchTemplateID: seen.Template.ID, Launched: metav1.NewTime(in.Now), Created: metav1.NewTime(wanted.Created),
 			ConfigFingerprint: wanted.Fingerprints.Config, BootstrapFingerprint: wanted.Fingerprints.Bootstrap,
 		}
-		history := onlyLaunches(status.History)
+		history := status.History
 		if len(history) == 0 {
 			launched.Cause, launched.Change = firstLaunch(status.Versions)
 		} else if before := history[0]; before.ConfigFingerprint != launched.ConfigFingerprint {
@@ -93,6 +94,58 @@ func recordLaunch(in Input, wanted launchtemplate.Version, change func(from int6
 	}
 	status.History = withUsers(in.Object, seen.Observation, in.Seen.Usages)
 	return true
+}
+
+// withMissedLaunches returns the history of a config with launches that no pass saw in time: instances
+// run a version that is newer than all in the history, and an edit has another one wanted already.
+func withMissedLaunches(in Input, wanted launchtemplate.Version) []infrav1.LaunchConfigHistoryEntry {
+	status, seen := &in.Object.Status, in.Seen.Template
+	history := onlyLaunches(status.History)
+	last := int64(0)
+	for i := range history {
+		if history[i].LaunchTemplateID == seen.Template.ID {
+			last = max(last, history[i].Version)
+		}
+	}
+	for _, number := range runningOf(seen.Template.ID, in.Seen.Usages) {
+		version, ours := seen.Version(number)
+		known := slices.ContainsFunc(history, func(entry infrav1.LaunchConfigHistoryEntry) bool {
+			return entry.ConfigFingerprint == version.Fingerprints.Config
+		})
+		if !ours || known || number <= last || version.Fingerprints.Config == wanted.Fingerprints.Config {
+			continue
+		}
+		launched := infrav1.LaunchConfigHistoryEntry{
+			Version: number, LaunchTemplateID: seen.Template.ID, Launched: metav1.NewTime(in.Now), Created: metav1.NewTime(version.Created),
+			ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
+		}
+		if len(history) == 0 {
+			launched.Cause, launched.Change = firstLaunch(status.Versions)
+		} else {
+			launched.Cause = infrav1.LaunchConfigCauseEdited
+			for _, listed := range status.Versions {
+				if listed.Number == number {
+					launched.Change = listed.Reason
+				}
+			}
+		}
+		history = withLaunch(history, launched)
+	}
+	return history
+}
+
+// runningOf returns the versions of a template that instances run, the oldest first.
+func runningOf(template string, usages []usage) []int64 {
+	var running []int64
+	for _, used := range usages {
+		for version, instances := range used.running {
+			if instances > 0 && version.template == template {
+				running = append(running, version.version)
+			}
+		}
+	}
+	slices.Sort(running)
+	return slices.Compact(running)
 }
 
 // firstLaunch returns the cause of the first launch, as far as the versions say it: their reasons

@@ -130,6 +130,25 @@ func TestHistoryOfSteps(t *testing.T) {
 	l.expectHistory(l.runs(map[int64]int32{3: 2}), "3 Edited instance type m5.large → m5.xlarge, key pair none → default: 2", "1 First first version: 0")
 }
 
+// TestHistoryHasLaunchesThatWereEditedAtOnce holds that a launch has a row although an edit came before
+// a pass saw the instances.
+func TestHistoryHasLaunchesThatWereEditedAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLaunches(t)
+	l.reconcile()
+	l.setType("m5.xlarge")
+	l.expectHistory(l.runs(map[int64]int32{1: 2}), "1 First first version: 2")
+	l.expectHistory(l.runs(map[int64]int32{1: 1, 2: 1}), "2 Edited instance type m5.large → m5.xlarge: 1", "1 First first version: 1")
+	l.setType("c5.large")
+	l.reconcile()
+	l.setType("c5.xlarge")
+	l.expectHistory(l.runs(map[int64]int32{2: 1, 3: 1}),
+		"3 Edited instance type m5.xlarge → c5.large: 1", "2 Edited instance type m5.large → m5.xlarge: 1", "1 First first version: 0")
+	l.expectHistory(l.runs(map[int64]int32{4: 2}),
+		"4 Edited instance type c5.large → c5.xlarge: 2", "3 Edited instance type m5.xlarge → c5.large: 0",
+		"2 Edited instance type m5.large → m5.xlarge: 0", "1 First first version: 0")
+}
+
 // TestHistoryOfEarlierReleases holds that rows of versions that were never launched go, and that
 // all others stay as they are.
 func TestHistoryOfEarlierReleases(t *testing.T) {

@@ -227,7 +227,7 @@ func (o *observer) objectChanged(change apiserver.Change) {
 		o.violate(NoPanic, "%w", fmt.Errorf("reading the pool: %w", err))
 		return
 	}
-	o.steer(pool)
-	o.facts.specChanged(pool, o.asks(pool))
+	rollouts{o}.steer(pool)
+	o.facts.specChanged(pool, rollouts{o}.asks(pool))
 	o.kind.changed(o, pool)
 }

@@ -119,7 +119,7 @@ func (o *observer) unsettled(ctx context.Context, w *World) error {
 	if err := o.kind.unsettled(ctx, o, pool); err != nil {
 		return err
 	}
-	return o.unsettledVersions(w)
+	return rollouts{o}.unsettledVersions(w)
 }
 
 // unsettledDeletion says what is left of a pool that is gone.

@@ -114,7 +114,7 @@ func afterCallManaged(o *observer, action string) {
 		nodegroupVersionsInUse(o)
 		updatedInVain(o)
 		nodegroupsOnlyApproved(o)
-		o.rollsOut("an update")
+		rollouts{o}.rollsOut("an update")
 	}
 }
 
@@ -128,7 +128,7 @@ func nodegroupsOnlyApproved(o *observer) {
 		if update := underWay(group); update != nil && update.Type == ekstypes.UpdateTypeVersionUpdate {
 			number = versionOf(update)
 		}
-		o.onlyApproved(*group.LaunchTemplate.Id, number)
+		rollouts{o}.onlyApproved(*group.LaunchTemplate.Id, number)
 	}
 }
 
@@ -186,7 +186,7 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	if err := o.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
 		return err
 	}
-	if o.pinLost() {
+	if (rollouts{o}).pinLost() {
 		return nil
 	}
 	groups := o.aws.ownedNodegroups()
@@ -204,9 +204,9 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	if err := status.unsettled(replicas); err != nil {
 		return err
 	}
-	if o.held(pool) {
+	if (rollouts{o}).held(pool) {
 		launches, err := o.configurationOfVersion(*group.LaunchTemplate.Id, *group.LaunchTemplate.Version)
-		return errors.Join(err, o.unsettledHold(ctx, launches))
+		return errors.Join(err, rollouts{o}.unsettledHold(ctx, launches))
 	}
 	if !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.RolledOutCondition) {
 		return fmt.Errorf("the pool is not rolled out: %+v", meta.FindStatusCondition(pool.Status.Conditions, infrav1.RolledOutCondition))
@@ -243,7 +243,7 @@ func otherSettings(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) 
 // the spec. Another join token replaces no node, so the node group may have an older version with
 // another token than the present one.
 func (o *observer) otherVersion(pool *infrav1.AWSManagedMachinePool, machinePool *clusterv1.MachinePool, group awssim.Nodegroup) error {
-	wanted := o.asks(pool)
+	wanted := rollouts{o}.asks(pool)
 	launches, err := o.configurationOfVersion(*group.LaunchTemplate.Id, *group.LaunchTemplate.Version)
 	if err != nil {
 		return err

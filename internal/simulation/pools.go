@@ -127,7 +127,7 @@ func (p *pools) changed(change apiserver.Change) {
 func (p *pools) passes(began bool) {
 	for _, o := range p.observers {
 		if began {
-			o.passBegins(p.world.process.ctx, p.world.process)
+			rollouts{o}.passBegins(p.world.process.ctx, p.world.process)
 		}
 	}
 }

@@ -143,26 +143,26 @@ func afterCallSelfManaged(o *observer, action string) {
 	case "CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateOrUpdateTags", "CreateTags":
 		o.atMost(len(o.aws.ownedGroups()), 1)
 		o.versionsInUse()
-		o.launchesOnlyApproved()
+		rollouts{o}.launchesOnlyApproved()
 	case "CreateLaunchTemplateVersion":
 		o.twins()
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
 		o.versionsInUse()
 	case "UpdateAutoScalingGroup", "StartInstanceRefresh":
 		o.versionsInUse()
-		o.launchesOnlyApproved()
+		rollouts{o}.launchesOnlyApproved()
 		if action == "StartInstanceRefresh" {
-			o.rollsOut("an instance refresh")
+			rollouts{o}.rollsOut("an instance refresh")
 		}
 		o.noteSpared(action == "StartInstanceRefresh")
 	}
 }
 
 // launchesOnlyApproved checks what the pool's group launches.
-func (o *observer) launchesOnlyApproved() {
-	for _, group := range o.aws.ownedGroups() {
+func (r rollouts) launchesOnlyApproved() {
+	for _, group := range r.observer.aws.ownedGroups() {
 		if source := group.LaunchTemplate; source != nil {
-			o.onlyApproved(*source.LaunchTemplateId, *source.Version)
+			r.onlyApproved(*source.LaunchTemplateId, *source.Version)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 	if err := o.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
 		return err
 	}
-	if o.pinLost() {
+	if (rollouts{o}).pinLost() {
 		return nil
 	}
 	groups := o.aws.ownedGroups()
@@ -248,10 +248,10 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 	if err := errors.Join(o.facts.oldToken(launches), o.workload.unsettled(running)); err != nil {
 		return err
 	}
-	if o.held(pool) {
-		return o.unsettledHold(ctx, configurationIn(launches.LaunchTemplateData))
+	if (rollouts{o}).held(pool) {
+		return rollouts{o}.unsettledHold(ctx, configurationIn(launches.LaunchTemplateData))
 	}
-	wanted := o.asks(pool)
+	wanted := rollouts{o}.asks(pool)
 	if err := o.facts.otherConfiguration(wanted); err != nil {
 		return err
 	}

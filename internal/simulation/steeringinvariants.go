@@ -44,9 +44,12 @@ type steeringFacts struct {
 	letGo bool
 }
 
+// rollouts observes how the user of a pool controls its roll-outs.
+type rollouts struct{ observer *observer }
+
 // steer notes what a pool says about its roll-outs.
-func (o *observer) steer(pool client.Object) {
-	s, control, annotations := &o.facts.steering, controlOf(pool), pool.GetAnnotations()
+func (r rollouts) steer(pool client.Object) {
+	s, control, annotations := &r.observer.facts.steering, controlOf(pool), pool.GetAnnotations()
 	paused := infrav1.RolloutPaused(annotations)
 	if paused != s.paused {
 		s.stopped = time.Time{}
@@ -58,101 +61,101 @@ func (o *observer) steer(pool client.Object) {
 	if approved := annotations[infrav1.ApprovedVersionAnnotation]; approved != "" && !s.paused {
 		s.chosen[approved] = true
 	}
-	if wanted := configurationOf(o.kind.template(pool)); !s.manual && !s.paused && !o.facts.unsettled && !slices.Contains(s.free, wanted) {
+	if wanted := configurationOf(r.observer.kind.template(pool)); !s.manual && !s.paused && !r.observer.facts.unsettled && !slices.Contains(s.free, wanted) {
 		s.free = append(s.free, wanted)
 	}
 }
 
 // asks returns the configuration that a pool asks for: its pinned version's, or its spec's.
-func (o *observer) asks(pool client.Object) configuration {
-	if pinned := o.facts.steering.pinned; pinned != nil {
-		if found, err := o.configurationOfOwn(strconv.FormatInt(*pinned, 10)); err == nil {
+func (r rollouts) asks(pool client.Object) configuration {
+	if pinned := r.observer.facts.steering.pinned; pinned != nil {
+		if found, err := r.configurationOfOwn(strconv.FormatInt(*pinned, 10)); err == nil {
 			return found
 		}
 	}
-	return configurationOf(o.kind.template(pool))
+	return configurationOf(r.observer.kind.template(pool))
 }
 
 // configurationOfOwn returns the configuration of a version of the pool's launch template.
-func (o *observer) configurationOfOwn(number string) (configuration, error) {
-	templates := o.aws.ownedTemplates()
+func (r rollouts) configurationOfOwn(number string) (configuration, error) {
+	templates := r.observer.aws.ownedTemplates()
 	if len(templates) != 1 {
 		return configuration{}, fmt.Errorf("there are %d launch templates", len(templates))
 	}
-	return o.configurationOfVersion(*templates[0].LaunchTemplateId, number)
+	return r.observer.configurationOfVersion(*templates[0].LaunchTemplateId, number)
 }
 
 // onlyApproved checks a version that a pool has begun to launch. The first version of a template waits
 // for no approval, and may get another join token.
-func (o *observer) onlyApproved(template, number string) {
-	if o.violation != nil || number == "1" {
+func (r rollouts) onlyApproved(template, number string) {
+	if r.observer.violation != nil || number == "1" {
 		return
 	}
-	launches, err := o.configurationOfVersion(template, number)
+	launches, err := r.observer.configurationOfVersion(template, number)
 	if err != nil {
 		return // another invariant is about versions that do not exist
 	}
-	if slices.Contains(o.facts.steering.free, launches) {
+	if slices.Contains(r.observer.facts.steering.free, launches) {
 		return
 	}
-	for _, chosen := range append(slices.Sorted(maps.Keys(o.facts.steering.chosen)), "1") {
-		if found, err := o.configurationOfVersion(template, chosen); err == nil && found == launches {
+	for _, chosen := range append(slices.Sorted(maps.Keys(r.observer.facts.steering.chosen)), "1") {
+		if found, err := r.observer.configurationOfVersion(template, chosen); err == nil && found == launches {
 			return
 		}
 	}
-	o.violate(OnlyApproved, "the pool launches version %s (%s, %d GB), which waits", number, launches.instanceType, launches.volumeSize)
+	r.observer.violate(OnlyApproved, "the pool launches version %s (%s, %d GB), which waits", number, launches.instanceType, launches.volumeSize)
 }
 
 // passBegins notes whether the process knows that roll-outs of the pool are paused.
-func (o *observer) passBegins(ctx context.Context, p *process) {
-	o.facts.steering.knew = false
-	if !o.facts.steering.paused {
+func (r rollouts) passBegins(ctx context.Context, p *process) {
+	r.observer.facts.steering.knew = false
+	if !r.observer.facts.steering.paused {
 		return
 	}
-	pool := o.kind.empty()
-	if err := p.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: o.name}, pool); err == nil {
-		o.facts.steering.knew = infrav1.RolloutPaused(pool.GetAnnotations())
+	pool := r.observer.kind.empty()
+	if err := p.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.observer.name}, pool); err == nil {
+		r.observer.facts.steering.knew = infrav1.RolloutPaused(pool.GetAnnotations())
 	}
 }
 
 // rollsOut checks a roll-out that was started.
-func (o *observer) rollsOut(what string) {
-	s := &o.facts.steering
+func (r rollouts) rollsOut(what string) {
+	s := &r.observer.facts.steering
 	if s.paused && s.knew {
-		o.violate(PausedRolls, "%s of a pool whose roll-outs are paused", what)
+		r.observer.violate(PausedRolls, "%s of a pool whose roll-outs are paused", what)
 	}
-	if s.stopped.IsZero() || o.clock.Since(s.stopped) >= autoscalinggroup.RetryAfter {
+	if s.stopped.IsZero() || r.observer.clock.Since(s.stopped) >= autoscalinggroup.RetryAfter {
 		s.stopped = time.Time{}
 		return
 	}
 	if s.retries--; s.retries < 0 {
-		o.violate(RetriesOnce, "%s %s after an operator stopped one", what, o.clock.Since(s.stopped))
+		r.observer.violate(RetriesOnce, "%s %s after an operator stopped one", what, r.observer.clock.Since(s.stopped))
 	}
 	s.stopped = time.Time{}
 }
 
 // held reports whether something holds back what a pool asks for: a pause, or a missing approval.
-func (o *observer) held(pool client.Object) bool {
-	s := &o.facts.steering
+func (r rollouts) held(pool client.Object) bool {
+	s := &r.observer.facts.steering
 	if s.paused && !s.letGo {
 		return true
 	}
 	if !s.manual || s.letGo || s.pinned != nil {
 		return false
 	}
-	approved, err := o.configurationOfOwn(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation])
-	return err != nil || approved != configurationOf(o.kind.template(pool))
+	approved, err := r.configurationOfOwn(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation])
+	return err != nil || approved != configurationOf(r.observer.kind.template(pool))
 }
 
 // pinLost reports whether a pool is pinned to a version that its launch template, which was created
 // again, does not have. Its nodes stay as they are.
-func (o *observer) pinLost() bool {
-	pinned := o.facts.steering.pinned
+func (r rollouts) pinLost() bool {
+	pinned := r.observer.facts.steering.pinned
 	if pinned == nil {
 		return false
 	}
-	for _, template := range o.aws.ownedTemplates() {
-		if _, err := o.aws.version(*template.LaunchTemplateId, strconv.FormatInt(*pinned, 10)); err == nil {
+	for _, template := range r.observer.aws.ownedTemplates() {
+		if _, err := r.observer.aws.version(*template.LaunchTemplateId, strconv.FormatInt(*pinned, 10)); err == nil {
 			return false
 		}
 	}
@@ -164,8 +167,8 @@ const prunedWithin = 45 * time.Minute
 
 // unsettledVersions reports that versions may still be deleted of a pool whose roll-outs the user
 // controls. Which of them the pool keeps depends on what is launched, waits, and runs.
-func (o *observer) unsettledVersions(w *World) error {
-	if s := &o.facts.steering; !s.letGo && (s.manual || s.paused || s.pinned != nil) && o.clock.Since(w.lastWrite) < prunedWithin {
+func (r rollouts) unsettledVersions(w *World) error {
+	if s := &r.observer.facts.steering; !s.letGo && (s.manual || s.paused || s.pinned != nil) && r.observer.clock.Since(w.lastWrite) < prunedWithin {
 		return errors.New("versions may still be deleted")
 	}
 	return nil
@@ -173,15 +176,15 @@ func (o *observer) unsettledVersions(w *World) error {
 
 // unsettledHold returns how a pool that holds something back differs from what it launches: a pause
 // leaves instances as they are, and anything else has them run what the pool launches.
-func (o *observer) unsettledHold(ctx context.Context, launches configuration) error {
-	if !o.facts.steering.paused {
-		return o.facts.otherConfiguration(launches)
+func (r rollouts) unsettledHold(ctx context.Context, launches configuration) error {
+	if !r.observer.facts.steering.paused {
+		return r.observer.facts.otherConfiguration(launches)
 	}
-	if o.workload == nil {
+	if r.observer.workload == nil {
 		return nil // EKS drains its nodes, and cannot stop an update
 	}
-	for _, group := range o.aws.ownedGroups() {
-		refreshes, err := o.person.groups.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: group.AutoScalingGroupName})
+	for _, group := range r.observer.aws.ownedGroups() {
+		refreshes, err := r.observer.person.groups.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: group.AutoScalingGroupName})
 		if err != nil {
 			return fmt.Errorf("describing instance refreshes: %w", err)
 		}
