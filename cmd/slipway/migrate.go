@@ -133,7 +133,7 @@ func (f *migrateFlags) runner(progress io.Writer) (migration.Runner, error) {
 		Wait:   func(ctx context.Context) error { return f.wait(ctx, deadline) },
 		Progress: func(step migration.Step) {
 			text := step.Change
-			if step.State == migration.Waiting {
+			if step.State != migration.Due {
 				text = step.Found
 			}
 			fmt.Fprintf(progress, "%s: %s: %s\n", step.Name, step.Target, printable(text))

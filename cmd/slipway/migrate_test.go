@@ -133,7 +133,9 @@ func TestMigrate(t *testing.T) {
 	if next := report.Next(); exit != exitFailed || next.Name != migration.InstallSlipway || next.State != migration.Blocked || report.Direction != migration.ToSlipway {
 		t.Errorf("the migration exits with %d, and stops at %+v", exit, next)
 	}
-	if lines := strings.Split(progress, "\n"); len(lines) != 5 || lines[0] != "pause-cluster: Cluster default/blue: Set spec.paused of the Cluster to true." {
+	lines := strings.Split(progress, "\n")
+	if len(lines) != 6 || !strings.HasPrefix(lines[0], "check-aws: AWSMachinePool default/blue-mp-0: AWS was not checked. --skip-aws is set.") ||
+		lines[1] != "pause-cluster: Cluster default/blue: Set spec.paused of the Cluster to true." {
 		t.Errorf("the migration reports %q", progress)
 	}
 

@@ -30,7 +30,8 @@ type Runner struct {
 	Writer client.Writer
 	// Wait returns after a short time, or an error once the user does not want to wait any longer.
 	Wait func(context.Context) error
-	// Progress is called with each step before it is done, and with each step that is waited for.
+	// Progress is called with each step before it is done, with each step that is waited for, and with a
+	// check of AWS that is skipped, before anything is changed.
 	Progress func(Step)
 }
 
@@ -38,7 +39,7 @@ type Runner struct {
 // the first step that is blocked, and returns the steps as they are then.
 func (r Runner) Run(ctx context.Context, direction Direction) (Report, error) {
 	attempts, conflicts := map[string]int{}, map[string]int{}
-	waitsFor := ""
+	waitsFor, told := "", false
 	for {
 		observed, err := r.Observe(ctx)
 		if err != nil {
@@ -46,6 +47,10 @@ func (r Runner) Run(ctx context.Context, direction Direction) (Report, error) {
 		}
 		report := Decide(direction, observed)
 		next := report.Next()
+		if observed.AWSUnchecked != "" && next != nil && next.State == Due && !told {
+			told = true
+			r.tellUnchecked(report)
+		}
 		switch {
 		case next == nil || next.State == Blocked:
 			return report, nil
@@ -77,6 +82,16 @@ func (r Runner) Run(ctx context.Context, direction Direction) (Report, error) {
 			return report, fmt.Errorf("step %s of %s: %w", next.Name, next.Target, err)
 		}
 		conflicts[key] = 0
+	}
+}
+
+// tellUnchecked reports that AWS was not checked, and why, with the first pool for which it was not.
+func (r Runner) tellUnchecked(report Report) {
+	for _, step := range report.Steps {
+		if step.Name == CheckAWS && step.State == Skipped {
+			r.Progress(step)
+			return
+		}
 	}
 }
 
