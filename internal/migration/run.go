@@ -47,10 +47,7 @@ func (r Runner) Run(ctx context.Context, direction Direction) (Report, error) {
 		}
 		report := Decide(direction, observed)
 		next := report.Next()
-		if observed.AWSUnchecked != "" && next != nil && next.State == Due && !told {
-			told = true
-			r.tellUnchecked(report)
-		}
+		told = told || r.tellUnchecked(observed, report)
 		switch {
 		case next == nil || next.State == Blocked:
 			return report, nil
@@ -85,14 +82,20 @@ func (r Runner) Run(ctx context.Context, direction Direction) (Report, error) {
 	}
 }
 
-// tellUnchecked reports that AWS was not checked, and why, with the first pool for which it was not.
-func (r Runner) tellUnchecked(report Report) {
+// tellUnchecked reports that AWS was not checked, and why, with the first pool for which it was not. It
+// does so if a change is next, and returns whether it did.
+func (r Runner) tellUnchecked(observed Observed, report Report) bool {
+	next := report.Next()
+	if observed.AWSUnchecked == "" || next == nil || next.State != Due {
+		return false
+	}
 	for _, step := range report.Steps {
 		if step.Name == CheckAWS && step.State == Skipped {
 			r.Progress(step)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // mayHaveChanged reports whether the API server may have refused a patch because its object has changed. It
