@@ -189,7 +189,7 @@ func (v *visit) answer(w http.ResponseWriter, response *wire.Response) {
 	for key, values := range response.Header {
 		w.Header()[key] = values
 	}
-	// the answer to HEAD has the length of what it leaves out
+	// the answer to HEAD has the length of the body that it leaves out
 	if response.Header.Get("Content-Length") == "" {
 		w.Header().Set("Content-Length", strconv.Itoa(len(response.Body)))
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// AutoScalingGroups returns all Auto Scaling groups, in the order of their creation, as they are now,
-// like Instance. Instances in warm pools are not among those of their groups. What pointers lead to
-// must not be changed.
+// AutoScalingGroups returns all Auto Scaling groups, in the order of their creation, as they are
+// now, like Instance. A group does not list the instances in its warm pool. Callers must not change
+// the values that pointers refer to.
 func (r Region) AutoScalingGroups() (groups []asgtypes.AutoScalingGroup) {
 	r.look(func(held *sim.Region) {
 		for _, group := range autoscaling.Groups(held) {

@@ -17,7 +17,8 @@ type activityLog struct {
 	ids    []string // by start
 }
 
-// keptFor is how long activities and refreshes are remembered: six weeks (API DescribeScalingActivities).
+// keptFor limits the time that activities and refreshes are kept: six weeks (API
+// DescribeScalingActivities).
 const keptFor = 6 * 7 * 24 * time.Hour
 
 // begin records the start of an activity. Recorded activities are replaced, never changed.

@@ -80,8 +80,8 @@ func (r *requests) canonicalSpecification(spec *types.LaunchTemplateSpecificatio
 	return &types.LaunchTemplateSpecification{LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, Version: spec.Version}, nil
 }
 
-// canonicalPolicy checks a mixed instances policy and fills in its defaults. What an update leaves
-// out stays as it was: that is how a distribution alone can be changed (UG
+// canonicalPolicy checks a mixed instances policy and fills in its defaults. Members that an update
+// leaves out keep their values, so that a distribution alone can be changed (UG
 // update-auto-scaling-group).
 func (r *requests) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.MixedInstancesPolicy, error) {
 	launch, dist := p.LaunchTemplate, p.InstancesDistribution

@@ -151,7 +151,7 @@ func (api *describeActions) describeScalingActivities(c *sim.Call,
 	return &autoscaling.DescribeScalingActivitiesOutput{Activities: page, NextToken: next}, nil
 }
 
-// activityFilter returns what tells whether an activity was asked for.
+// activityFilter returns a function that reports whether a request selects an activity.
 func activityFilter(in *autoscaling.DescribeScalingActivitiesInput) (func(*types.Activity) bool, error) {
 	if len(in.ActivityIds) > 50 {
 		return nil, invalid("You can specify a maximum of 50 activity IDs.")

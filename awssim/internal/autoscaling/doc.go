@@ -1,12 +1,12 @@
 // Package autoscaling is the simulated Amazon EC2 Auto Scaling: groups, the instances that belong
 // to them, lifecycle hooks, suspended processes, warm pools, scaling activities and instance
 // refreshes. It owns every rule that Auto Scaling itself enforces, with the source of each rule
-// beside it, and speaks the input and output types of the AWS SDK.
+// next to it, and speaks the input and output types of the AWS SDK.
 //
-// A group is a living thing. Whatever happens to it (a call, an instance that changes state, a
-// timer) ends in one reconciliation (reconcile.go), which looks at what is there now and starts
-// what is missing: launches, terminations, lifecycle actions, the next step of a refresh. It then
-// asks to be woken at the next moment at which time alone changes something.
+// Everything that happens to a group (a call, an instance that changes state, a timer) triggers the
+// same reconciliation (reconcile.go), which compares the current state with the desired one and
+// starts whatever is missing: launches, terminations, lifecycle actions, the next step of a
+// refresh. It then asks to be woken at the next time at which something changes without an event.
 //
 // The service consists of parts that know only the parts before them (service.go):
 //
@@ -31,10 +31,10 @@
 // Decisions are packages of their own, which take values and return values: refreshplan (what a
 // refresh does next), scalein (which instance leaves), allocation (where and what to launch).
 //
-// What AWS keeps to itself is approximated: how soon it reacts (reaction), how failed launches are
-// retried (group.backOff), which Spot pools have capacity (allocation.OrderSpot). Zonal shifts,
-// capacity rebalancing and load balancers of a group are checked, stored and shown, and do nothing
-// else. Scaling policies that measure something are stored.
+// Behavior that AWS does not document is approximated: how soon it reacts (reaction), how failed
+// launches are retried (group.backOff), which Spot pools have capacity (allocation.OrderSpot).
+// Zonal shifts, capacity rebalancing and load balancers of a group are checked, stored and shown,
+// and do nothing else. Scaling policies that measure something are stored.
 //
 // State is per account and Region and is changed only under the kernel's lock. Describe actions
 // read snapshots from tables whose reads may lag; everything else sees the present.

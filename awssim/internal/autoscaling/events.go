@@ -11,14 +11,14 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file tells EventBridge what happens to groups (UG ec2-auto-scaling-event-reference;
+// This file publishes what happens to groups to EventBridge (UG ec2-auto-scaling-event-reference;
 // EventBridge events reference, "Amazon EC2 Auto Scaling events").
 
 func instanceARN(region *sim.Region, id string) string {
 	return "arn:aws:ec2:" + region.Name + ":" + region.Account.ID + ":instance/" + id
 }
 
-// publishActivity tells of a launch or a termination that has ended.
+// publishActivity publishes that a launch or a termination has finished.
 func publishActivity(region *sim.Region, a *types.Activity) {
 	kind, origin, destination := "EC2 Instance Launch", "EC2", "AutoScalingGroup"
 	switch {
@@ -48,7 +48,7 @@ func publishActivity(region *sim.Region, a *types.Activity) {
 	})
 }
 
-// publishAction tells that a lifecycle hook holds an instance.
+// publishAction publishes that an instance waits for a lifecycle hook.
 func publishAction(region *sim.Region, g *group, m *member, h hook, token string) {
 	kind, origin, destination := "EC2 Instance-launch Lifecycle Action", "EC2", "AutoScalingGroup"
 	if h.transition == transitionTerminate {
@@ -72,7 +72,8 @@ func publishAction(region *sim.Region, g *group, m *member, h hook, token string
 	eventbridge.Put(region, eventbridge.Event{Source: "aws.autoscaling", DetailType: kind, Resources: []string{g.arn}, Detail: detail})
 }
 
-// refreshEvents are the words for how a refresh ended.
+// refreshEvents maps the final statuses of a refresh to the outcomes that the detail types of its
+// events name.
 var refreshEvents = map[types.InstanceRefreshStatus]string{
 	types.InstanceRefreshStatusSuccessful:         "Succeeded",
 	types.InstanceRefreshStatusFailed:             "Failed",
@@ -88,7 +89,7 @@ func publishRefresh(region *sim.Region, g *group, r *refresh) {
 	}
 }
 
-// publishCheckpoint tells that a refresh pauses after the checkpoint that it has reached.
+// publishCheckpoint publishes that a refresh pauses after the checkpoint that it has reached.
 func publishCheckpoint(region *sim.Region, g *group, r *refresh) {
 	putRefresh(region, g, "Checkpoint Reached", map[string]string{
 		"InstanceRefreshId": r.id, "AutoScalingGroupName": g.name,

@@ -78,8 +78,8 @@ func start(t *testing.T, change ...func(*awssim.Options)) *fixture {
 }
 
 // retryConnections retries nothing but broken connections. The SDK closes the body of a request as
-// soon as it has the head of the answer; an answer that comes before net/http has seen that body's
-// end breaks the connection, and the simulator is that fast.
+// soon as it has the head of the answer; an answer that comes before net/http has read that body to
+// EOF breaks the connection, and the simulator is that fast.
 func retryConnections() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}

@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// reaction is how long Auto Scaling takes to act on what it was asked or has noticed. Calls return
-// before their effect on instances begins, as they do in AWS, where it is a few seconds.
+// reaction is the delay before Auto Scaling acts on a request or on a change that it has noticed.
+// Calls return before their effect on instances begins, as they do in AWS, where the delay is a few
+// seconds.
 const reaction = time.Second
 
 // group is one Auto Scaling group as it is now.
@@ -25,7 +26,7 @@ type group struct {
 	suspended []types.SuspendedProcess
 	operator  *types.Operator
 	attached  attachments
-	// What follows is replaced and never changed.
+	// The following values are replaced, never modified in place.
 	scaling       []types.ScalingPolicy
 	scheduled     []*scheduledAction
 	notifications []types.NotificationConfiguration // one for each type of a topic
@@ -33,7 +34,7 @@ type group struct {
 	warm          *warmPool
 	refresh       *refresh   // the active one
 	past          []*refresh // newest last
-	deleting      bool       // by DeleteAutoScalingGroup with force: ends when the last instance is gone
+	deleting      bool       // by DeleteAutoScalingGroup with force: removed with its last instance
 	gone          bool
 	launches      int // how many instances were ever launched or attached; orders them
 	cause         string
@@ -75,12 +76,12 @@ type member struct {
 	sick          string // why it is unhealthy; empty if it is healthy
 	protected     bool
 	replaced      bool // the active refresh took it out of service
-	// nextImage is that of the root volume that is on its way, rootTask EC2's task for it, and
-	// rootOf the last refresh that asked for one.
+	// nextImage is the image of the root volume that is being created, rootTask EC2's task for it,
+	// and rootOf the last refresh that asked for one.
 	nextImage, rootTask, rootOf string
 	rootReplaced                bool // it is on its way back into service with a new root volume
 
-	settle  time.Time // when a passing state ends by itself
+	settle  time.Time // when the instance leaves a transient state without an event
 	actions []*lifecycleAction
 	outcome string // of the lifecycle actions: resultContinue or resultAbandon
 	forced  bool   // terminates without hooks
@@ -224,8 +225,9 @@ func (g *group) hook(name string) int {
 	return slices.IndexFunc(g.hooks, func(h hook) bool { return h.name == name })
 }
 
-// settleActions lets what has timed out end with its default result. It sets the outcome once all
-// actions have continued or one has abandoned, which stops the others (UG lifecycle-hooks).
+// settleActions completes the actions that have timed out with their default results. It sets the
+// outcome once all actions have continued or one has abandoned, which stops the others (UG
+// lifecycle-hooks).
 func (m *member) settleActions(now time.Time) {
 	if m.outcome != "" {
 		return
@@ -246,7 +248,7 @@ func (m *member) settleActions(now time.Time) {
 	}
 }
 
-// nextDeadline is when the first open action times out.
+// nextDeadline returns when the first open action times out.
 func (m *member) nextDeadline() (next time.Time, ok bool) {
 	for _, a := range m.actions {
 		if a.result == "" && (!ok || a.deadline.Before(next)) {

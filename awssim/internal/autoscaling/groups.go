@@ -85,8 +85,8 @@ func (gs *groups) wake(g *group, d time.Duration) {
 	})
 }
 
-// changed is called when a call has changed a group: it shows the change and has it acted upon.
-// What failed before may work now.
+// changed publishes the change that a call has made to a group, and wakes the group to act on it.
+// It clears the back-off, because launches that failed before may succeed now.
 func (gs *groups) changed(g *group) {
 	g.failures, g.retryAt = 0, time.Time{}
 	gs.publish(g)

@@ -56,8 +56,8 @@ func (api *hookActions) delete(c *sim.Call, in *autoscaling.DeleteLifecycleHookI
 		return nil, invalid("No Lifecycle Hook found with name: %s", name)
 	}
 	g.hooks = slices.Delete(slices.Clone(g.hooks), i, i+1)
-	// Open actions end as if they had been completed: ABANDON for launching instances, CONTINUE for
-	// terminating ones (API DeleteLifecycleHook).
+	// The open actions of a deleted hook complete with ABANDON for launching instances, CONTINUE
+	// for terminating ones (API DeleteLifecycleHook).
 	for _, m := range g.members {
 		for _, a := range m.actions {
 			if a.hook == name && a.result == "" {

@@ -157,10 +157,10 @@ func checkInterfaces(interfaces []ec2types.LaunchTemplateInstanceNetworkInterfac
 	return nil
 }
 
-// checkConfigured refuses what needs a subnet where a group names none (SDK
+// checkConfigured refuses settings that need a subnet if the group names none (SDK
 // CreateLaunchConfigurationInput.AssociatePublicIpAddress and PlacementTenancy). The first message
-// is that of ansible/ansible#34794, the second an inference. A group is not refused for launches
-// that EC2 would refuse: these fail (UG ts-as-instancelaunchfailure).
+// is quoted in ansible/ansible#34794, the second is an inference. A group is not refused for
+// launches that EC2 would refuse: these fail (UG ts-as-instancelaunchfailure).
 func (r *requests) checkConfigured(n *settings) error {
 	l, err := r.configurations.find(&n.config.launchConfiguration)
 	if err != nil {

@@ -157,7 +157,7 @@ func TestTemplateRequirementsAreNotIgnored(t *testing.T) {
 	}
 }
 
-// baseline asks for types whose CPUs perform at least as well as those of a family.
+// baseline asks for types whose CPUs perform at least as well as the CPUs of a family.
 func baseline(family string) func(*ec2types.InstanceRequirementsRequest) {
 	return func(r *ec2types.InstanceRequirementsRequest) {
 		r.BaselinePerformanceFactors = &ec2types.BaselinePerformanceFactorsRequest{Cpu: &ec2types.CpuPerformanceFactorRequest{

@@ -127,10 +127,10 @@ func (api *configurationActions) ofInstance(in *autoscaling.CreateLaunchConfigur
 	return &derived, nil
 }
 
-// check refuses what names nothing that exists. Everything else shows when an
-// instance is launched (UG ts-as-instancelaunchfailure). The words are pasted by users: the image's
-// in benishak/lamp-aws-cloudformation#1, the groups' in kubernetes/kops#2109, the profile's in
-// hashicorp/terraform#2136 and #7198; those of the other cases are inferences.
+// check refuses references to resources that do not exist. Everything else shows when an instance
+// is launched (UG ts-as-instancelaunchfailure). Users have pasted the messages: the image's in
+// benishak/lamp-aws-cloudformation#1, the groups' in kubernetes/kops#2109, the profile's in
+// hashicorp/terraform#2136 and #7198; the messages of the other cases are inferences.
 func (api *configurationActions) check(l *types.LaunchConfiguration) error {
 	ids := len(list.Filter(l.SecurityGroups, isGroupID))
 	price, err := strconv.ParseFloat(valOr(l.SpotPrice, "1"), 64)
@@ -189,7 +189,7 @@ func (api *configurationActions) describe(_ *sim.Call,
 	return out, nil
 }
 
-// delete deletes what no group is attached to. The words are those of
+// delete deletes a launch configuration that no group uses. The messages are quoted in
 // hashicorp/terraform-provider-aws#681.
 func (api *configurationActions) delete(_ *sim.Call,
 	in *autoscaling.DeleteLaunchConfigurationInput) (*autoscaling.DeleteLaunchConfigurationOutput, error) {

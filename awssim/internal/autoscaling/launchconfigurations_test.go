@@ -225,8 +225,8 @@ func TestGroupsSwitchBetweenLaunchConfigurationAndTemplate(t *testing.T) {
 		t.Errorf("after the switch back: %+v", g)
 	}
 
-	// What has a launch configuration is refreshed to what has a template, and goes first when the
-	// group shrinks.
+	// A refresh replaces instances with a launch configuration by instances with a template, and
+	// the former go first when the group shrinks.
 	f.refresh(desired(f.template(), "1"))
 	f.ends(20*time.Minute, types.InstanceRefreshStatusSuccessful)
 	f.settled(2)

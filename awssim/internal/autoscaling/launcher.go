@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// launcher adds instances to groups: new ones, or those that rest in a warm pool.
+// launcher adds instances to groups: new ones, or ones that wait in a warm pool.
 type launcher struct {
 	region     *sim.Region
 	kernel     *sim.Kernel
@@ -140,10 +140,10 @@ func (l *launcher) launchFailed(g *group, where *allocation.Place, err error) {
 	g.backOff(l.kernel.Now())
 }
 
-// failureMessage returns what an activity says of a failed launch. Of a group with a mixed
-// instances policy it has the purchase option and EC2's code before EC2's message:
+// failureMessage returns the status message of an activity whose launch failed. For a group with a
+// mixed instances policy it has the purchase option and EC2's code before EC2's message:
 // buildkite/elastic-ci-stack-for-aws#851, cortexlabs/cortex#1258 and mludvig/aws-ethereum-miner#23
-// for Spot, aws/containers-roadmap#2204 and klothoplatform/klotho#311 for On-Demand. Of any other
+// for Spot, aws/containers-roadmap#2204 and klothoplatform/klotho#311 for On-Demand. For any other
 // group it has neither: aws/aws-parallelcluster#1944.
 func failureMessage(e *sim.Error, mixed bool, market ec2types.MarketType) string {
 	message := strings.TrimRight(e.Message, ".") + ". Launching EC2 instance failed."

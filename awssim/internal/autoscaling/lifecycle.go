@@ -68,7 +68,8 @@ func (l *lifecycle) step(g *group, m *member) {
 			l.leave(g, m)
 		}
 	default:
-		// InService, Standby, Terminated and the resting states of a warm pool do not end by themselves.
+		// InService, Standby, Terminated and the resting states of a warm pool last until something
+		// else changes them.
 	}
 }
 
@@ -76,7 +77,7 @@ func (l *lifecycle) step(g *group, m *member) {
 func (l *lifecycle) stepPending(g *group, m *member) {
 	switch l.compute.state(m.id) {
 	case ec2types.InstanceStateNamePending, ec2types.InstanceStateNameStopped, ec2types.InstanceStateNameStopping:
-		// A stopped instance that leaves a warm pool has been told to start.
+		// A stopped instance that leaves a warm pool has been asked to start.
 	case ec2types.InstanceStateNameRunning:
 		if l.beginActions(g, m, transitionLaunch) {
 			m.state = pairOf(m, types.LifecycleStatePendingWait, types.LifecycleStateWarmedPendingWait)
@@ -249,7 +250,7 @@ func (l *lifecycle) beginActions(g *group, m *member, transition string) bool {
 	return len(m.actions) > 0
 }
 
-// pairOf returns the state of the live group, or that of the warm pool.
+// pairOf returns the state for the live group, or the one for the warm pool.
 func pairOf(m *member, live, warm types.LifecycleState) types.LifecycleState {
 	if m.warmed() {
 		return warm

@@ -13,7 +13,7 @@ import (
 
 // Notifications and metrics are stored and shown. There is no SNS and no CloudWatch that would get them.
 
-// maxTopics is how many topics a group can notify (UG ec2-auto-scaling-quotas).
+// maxTopics limits the topics that a group can notify (UG ec2-auto-scaling-quotas).
 const maxTopics = 10
 
 // notificationTypes (API DescribeAutoScalingNotificationTypes).
@@ -125,7 +125,8 @@ func checkMetrics(names []string) error {
 	return nil
 }
 
-// enableMetricsCollection has all metrics collected, or those that are named.
+// enableMetricsCollection enables the collection of the named metrics, or of all if the request
+// names none.
 func (api *notificationActions) enableMetricsCollection(c *sim.Call, in *autoscaling.EnableMetricsCollectionInput) (*autoscaling.EnableMetricsCollectionOutput, error) {
 	g, err := api.groups.change(c, in.AutoScalingGroupName)
 	if err != nil {

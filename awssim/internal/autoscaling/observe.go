@@ -10,7 +10,7 @@ import (
 
 // This file contains what other services, and the user of the simulation, read and set in a Region.
 
-// Group is a group as it is now. What its pointers lead to must not be changed.
+// Group is a group as it is now. Callers must not change the values that its pointers refer to.
 type Group struct {
 	types.AutoScalingGroup
 	Warm       []types.Instance // in its warm pool
@@ -55,7 +55,7 @@ func (gs *groups) now(g *group) Group {
 	return found
 }
 
-// OnGroupChange makes f hear of every group that has changed, or may have, by name. f runs under
+// OnGroupChange calls f with the name of every group that has changed, or may have. f runs under
 // the kernel's lock and stays until the Region is reset.
 func OnGroupChange(r *sim.Region, f func(name string)) {
 	gs := regional(r).groups

@@ -77,8 +77,8 @@ func (p *launchPlanner) places(g *group) []allocation.Place {
 	return allocation.OrderPlaces(g.placesOf(g.members, func(m *member) bool { return !replacing || p.sources.updated(g, r, m) }))
 }
 
-// placesOf returns where a group may launch, with what it runs there already. stays tells which
-// instances will be there for longer.
+// placesOf returns where a group may launch, with what it runs there already. stays reports whether
+// an instance will not be replaced by the active refresh.
 func (n *settings) placesOf(members []*member, stays func(*member) bool) []allocation.Place {
 	var places []allocation.Place
 	for _, subnet := range n.subnets {

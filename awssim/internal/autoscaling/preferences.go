@@ -14,11 +14,11 @@ const (
 	maxAlarms              = 10
 )
 
-// preferences are those of one refresh with every default filled in when it started.
+// preferences holds the preferences of one refresh, with every default filled in when it started.
 type preferences struct {
 	minHealthy int
 	maxHealthy int
-	// maxExplicit tells a maximum that was asked for from the default: an explicit 100 launches
+	// maxExplicit distinguishes a requested maximum from the default: an explicit 100 launches
 	// before it terminates where both bounds cannot be kept, the default terminates and launches
 	// (SDK RefreshPreferences.MaxHealthyPercentage).
 	maxExplicit      bool

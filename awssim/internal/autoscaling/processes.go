@@ -31,7 +31,7 @@ func (g *group) suspends(process string) bool {
 	return slices.ContainsFunc(g.suspended, func(p types.SuspendedProcess) bool { return *p.ProcessName == process })
 }
 
-// processes returns those that a call names, all of them if it names none.
+// processes returns the processes that a call names, or all of them if it names none.
 func processes(named []string) ([]string, error) {
 	if len(named) == 0 {
 		return processNames, nil

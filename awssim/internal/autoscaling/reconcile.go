@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// reconciler looks at a group as it is now and starts whatever is missing.
+// reconciler compares the current state of a group with the desired one and starts whatever is
+// missing.
 type reconciler struct {
 	kernel    *sim.Kernel
 	groups    *groups
@@ -21,9 +22,9 @@ type reconciler struct {
 	refreshes *refreshes
 }
 
-// reconcile looks at a group as it is now and starts whatever is missing. It is called when
-// something has happened to the group or when time has passed, and doing it once more changes
-// nothing.
+// reconcile compares the current state of a group with the desired one and starts whatever is
+// missing. It is called when something has happened to the group or when time has passed, and it is
+// idempotent.
 func (r *reconciler) reconcile(g *group) {
 	r.lifecycle.advance(g)
 	if g.deleting {
@@ -87,7 +88,7 @@ func (r *reconciler) checkHealth(g *group) {
 }
 
 // replaceUnhealthy takes unhealthy instances out of service; their replacements follow. With a
-// maintenance policy, those that still run stay until the policy allows (UG
+// maintenance policy, instances that still run stay until the policy allows their replacement (UG
 // instance-maintenance-policy-overview-and-considerations).
 func (r *reconciler) replaceUnhealthy(g *group) {
 	if g.suspends(processReplaceUnhealthy) || g.suspends(processTerminate) {

@@ -57,7 +57,8 @@ func (r *refresh) progress(state refreshplan.State, plan refreshplan.Plan) {
 	if r.rollback == nil {
 		r.percent, r.remaining = plan.Percent, plan.Remaining
 	} else if state.Desired > 0 {
-		// What the refresh had deployed goes back to zero (SDK InstanceRefresh.PercentageComplete).
+		// During a rollback the percentage falls from what the refresh had reached to zero (SDK
+		// InstanceRefresh.PercentageComplete).
 		r.percent = min(r.percent, tally.Old*100/state.Desired)
 	}
 	if tally.UpdatedReady > r.best || plan.Done {
@@ -131,8 +132,8 @@ func (r *refresh) describe(group string, warmPool bool) *types.InstanceRefresh {
 	return d
 }
 
-// progressDetails tells the live group and the warm pool apart; a group without a warm pool shows
-// none (SDK InstanceRefresh).
+// progressDetails returns the progress of the live group and of the warm pool separately, or nil
+// for a group without a warm pool (SDK InstanceRefresh).
 func (r *refresh) progressDetails(warmPool bool) *types.InstanceRefreshProgressDetails {
 	if !warmPool {
 		return nil

@@ -448,7 +448,7 @@ func TestRefreshIsRefused(t *testing.T) {
 // TestRefreshKeepsItsPromises runs whole refreshes of real groups with drawn sizes, percentages and
 // warmups: as long as one runs, the instances in service never fall below the minimum (or, where
 // the percentages leave no room, by more than the one instance that AWS then takes out) and the
-// instances in service and pending never exceed the maximum; at its end every instance is on the
+// instances in service and pending never exceed the maximum; afterwards every instance is on the
 // group's template.
 func TestRefreshKeepsItsPromises(t *testing.T) {
 	t.Parallel()

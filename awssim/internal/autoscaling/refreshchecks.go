@@ -28,7 +28,7 @@ func (api *refreshActions) desiredConfiguration(g *group, d *types.DesiredConfig
 	return &config, nil
 }
 
-// checkRefresh refuses preferences that the group, or what is to be deployed, does not allow
+// checkRefresh refuses preferences that the group, or the desired configuration, does not allow
 // (reference 2.4; UG instance-refresh-overview, instance-refresh-rollback,
 // using-systems-manager-parameters).
 func (api *refreshActions) checkRefresh(g *group, prefs preferences, desired *configuration) error {
@@ -82,9 +82,9 @@ func (api *refreshActions) checkRootVolumes(g *group, desired *configuration) er
 		return invalid("The ReplaceRootVolume strategy requires an Auto Scaling group with a mixed instances policy.")
 	case desired == nil || desired.mixed == nil:
 		return invalid("The ReplaceRootVolume strategy requires a desired configuration with a mixed instances policy.")
-	// The page asks for an image in all overrides of "the mixed instances policy", of which there
-	// are two: the group's and the desired one. That it asks for them in both is a reading; a
-	// roll-back needs them in the group's.
+	// The page requires an image in all overrides of "the mixed instances policy". There are two
+	// policies: the group's and the desired one. That both need the images is an interpretation; a
+	// rollback needs them in the group's.
 	case !imagesEverywhere(*desired) || !imagesEverywhere(g.config):
 		return invalid("The ReplaceRootVolume strategy requires an ImageId in every launch template override.")
 	case !numbered(*desired) || !numbered(g.config):

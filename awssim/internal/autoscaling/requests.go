@@ -57,8 +57,8 @@ func defaultSettings(account *sim.Account) settings {
 	}
 }
 
-// apply returns the settings with those of the input in place; members that are not there stay as
-// they were (SDK UpdateAutoScalingGroup).
+// apply returns the settings with the values of the input applied; settings that the input leaves
+// out do not change (SDK UpdateAutoScalingGroup).
 func (r *requests) apply(old settings, in *autoscaling.UpdateAutoScalingGroupInput) (settings, error) {
 	n := old
 	if err := n.applySizes(in); err != nil {

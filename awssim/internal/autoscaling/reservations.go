@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file decides which launches go into the Capacity Reservations that a group names, not those
-// of its launch template.
+// This file decides which launches go into the Capacity Reservations that a group names.
+// Reservations that the launch template names are not considered here.
 
 // capacityTypes are the markets of the types of capacity that a distribution segment lists (SDK
 // DistributionSegment).

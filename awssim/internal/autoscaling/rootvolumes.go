@@ -74,7 +74,7 @@ func (l *lifecycle) stepRootTask(g *group, m *member) {
 	case ec2types.ReplaceRootVolumeTaskStateFailed, ec2types.ReplaceRootVolumeTaskStateFailedDetached:
 		l.rootFailed(g, m)
 	default:
-		// EC2 tells when it ends.
+		// EC2 notifies the group when the task finishes.
 	}
 }
 

@@ -40,7 +40,8 @@ func replaceRoots(template, version string, overrides ...types.LaunchTemplateOve
 	}
 }
 
-// machine is what EC2 says of an instance that a root volume replacement must keep, and what it changes.
+// machine holds the attributes of an instance that a root volume replacement must keep, and the
+// ones that it changes.
 type machine struct{ ID, Address, Interface, Volume, Image string }
 
 // machines returns the group's instances as EC2 and Auto Scaling have them, by id.
@@ -291,7 +292,7 @@ func TestRootVolumeStrategyIsRefused(t *testing.T) {
 	}
 }
 
-// snapshot returns that of the fixture's image.
+// snapshot returns the snapshot of the fixture's image.
 func (f *fixture) snapshot() *string {
 	f.t.Helper()
 	return call(f, f.ec2.DescribeImages, &ec2.DescribeImagesInput{ImageIds: []string{f.image}}).Images[0].BlockDeviceMappings[0].Ebs.SnapshotId

@@ -151,7 +151,7 @@ func (s *scaler) scaleIn(g *group, units int) {
 	}
 }
 
-// victim returns the instance that leaves next, of those that have at most the given units.
+// victim returns the instance that leaves next, among the instances with at most the given units.
 func (s *scaler) victim(g *group, units int) (*member, bool) {
 	config := g.effective()
 	current, err := s.sources.base(config)
@@ -179,8 +179,8 @@ func (s *scaler) victim(g *group, units int) (*member, bool) {
 	return g.instance(chosen.ID), true
 }
 
-// surplus reports of which purchase options the group has more than its distribution wants, once it
-// has shrunk to the desired capacity.
+// surplus reports which purchase options would exceed their shares of the distribution once the
+// group has shrunk to the desired capacity.
 func surplus(g *group, config configuration) (spot, onDemand bool) {
 	if config.mixed == nil {
 		return false, false
@@ -259,10 +259,10 @@ func (g *group) unbalanced() bool {
 	return most-fewest > 1
 }
 
-// outweighed reports whether what the group has too much of is less than any instance weighs that
-// is to leave a zone which the group has left. More has to come in its place then: taking away what
-// has come would begin all over again. That AWS goes on until such an instance can go is inferred;
-// it says nothing of weights here.
+// outweighed reports whether the group's surplus is less than the weight of every instance that
+// should leave because the group no longer uses its zone. More replacements have to come then:
+// terminating the ones that have come would start over. That AWS goes on until such an instance can
+// go is inferred; its documentation does not mention weights here.
 func (g *group) outweighed(surplus int) bool {
 	if g.suspends(processAZRebalance) || g.suspends(processLaunch) || g.suspends(processTerminate) {
 		return false

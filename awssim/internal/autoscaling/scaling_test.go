@@ -200,7 +200,8 @@ func TestGroupMovesToItsNewSubnets(t *testing.T) {
 	})
 }
 
-// What comes in the place of an instance that outweighs it is not taken away again before the other can go.
+// TestWeightedGroupMovesToItsNewSubnets: a replacement that weighs less than the instance it
+// replaces is not terminated before that instance can go.
 func TestWeightedGroupMovesToItsNewSubnets(t *testing.T) {
 	t.Parallel()
 	f := start(t)

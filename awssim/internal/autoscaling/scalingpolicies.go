@@ -217,8 +217,9 @@ func (api *policyActions) execute(c *sim.Call, in *autoscaling.ExecutePolicyInpu
 	return &autoscaling.ExecutePolicyOutput{}, nil
 }
 
-// adjustmentFor returns by how much a policy scales: of one with steps, that of the step in which
-// the metric's distance from the threshold is (UG as-scaling-simple-step; SDK ExecutePolicyInput).
+// adjustmentFor returns by how much a policy scales. For a policy with steps, it is the adjustment
+// of the step that contains the metric's distance from the threshold (UG as-scaling-simple-step;
+// SDK ExecutePolicyInput).
 func adjustmentFor(p *types.ScalingPolicy, in *autoscaling.ExecutePolicyInput) (int, error) {
 	switch *p.PolicyType {
 	case policySimple:

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// actionRequest is what a request says of an action. The batch's entries say the same as the single call.
+// actionRequest holds the parameters of a scheduled action. The batch's entries have the same
+// parameters as the single call.
 type actionRequest struct {
 	types.ScheduledUpdateGroupActionRequest
 	old *time.Time // Time, which StartTime has replaced
@@ -96,8 +97,8 @@ func (api *scheduleActions) schedule(g *group, in actionRequest) error {
 	return nil
 }
 
-// newAction checks a request (SDK PutScheduledUpdateGroupActionInput). The words about times in the
-// past are those that users of Terraform paste, hashicorp/terraform-provider-aws; the others are an
+// newAction checks a request (SDK PutScheduledUpdateGroupActionInput). The messages about times in
+// the past are quoted by users of Terraform, hashicorp/terraform-provider-aws; the others are an
 // inference.
 func (api *scheduleActions) newAction(g *group, in actionRequest) (*scheduledAction, error) {
 	now := api.kernel.Now()
@@ -130,8 +131,8 @@ func (api *scheduleActions) arm(g *group, a *scheduledAction) {
 	api.kernel.After(a.start.Sub(api.kernel.Now()), func() { api.run(g, a) })
 }
 
-// run changes the group's sizes, unless the action is gone or the process is suspended. An
-// action that runs once is gone afterwards, and so is one whose end has come.
+// run changes the group's sizes, unless the action is gone or the process is suspended. It removes
+// an action that runs only once, and a recurring action that would next run after its EndTime.
 func (api *scheduleActions) run(g *group, a *scheduledAction) {
 	if g.gone || g.deleting || !slices.Contains(g.scheduled, a) {
 		return

@@ -36,7 +36,7 @@ type service struct {
 func regional(r *sim.Region) *service { return sim.Store(r, newService) }
 
 // newService connects the parts of the service. Each part knows only parts that are created before
-// it, with one exception: a change of a group ends in the reconciler.
+// it, with one exception: a change of a group runs the reconciler.
 func newService(region *sim.Region) *service {
 	k := region.Kernel()
 	s := &service{alarms: map[string]AlarmState{}, ownZoneOnly: map[string]bool{}}

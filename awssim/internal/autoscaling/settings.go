@@ -43,8 +43,8 @@ type settings struct {
 // subnetPlace is a subnet and the zone it lies in.
 type subnetPlace struct{ id, zone string }
 
-// configuration is what a group launches: a launch template, a mixed instances policy, or the
-// launch configuration of that name. It is never changed, only replaced.
+// configuration describes what a group launches: a launch template, a mixed instances policy, or
+// the launch configuration of that name. It is never changed, only replaced.
 type configuration struct {
 	template            *types.LaunchTemplateSpecification
 	mixed               *types.MixedInstancesPolicy

@@ -81,7 +81,7 @@ func (s *sources) resolve(spec *types.LaunchTemplateSpecification) (resolved, er
 	return resolved{id: v.ID, name: v.Name, number: int(v.Number), data: v.Data}, nil
 }
 
-// templateOf returns the launch template of an override: its own, or that of the policy.
+// templateOf returns the launch template of an override: its own, or the policy's.
 func (s *sources) templateOf(o types.LaunchTemplateOverrides, base resolved) (resolved, error) {
 	if o.LaunchTemplateSpecification == nil {
 		return base, nil

@@ -73,7 +73,8 @@ func (s *sources) imageFor(g *group, r *refresh, m *member) string {
 	return val(o.ImageId)
 }
 
-// currentImage is the image of the instance's root volume, or that of the volume that will replace it.
+// currentImage returns the image of the instance's root volume, or of the volume that will replace
+// it.
 func (s *sources) currentImage(m *member) string {
 	if m.nextImage != "" {
 		return m.nextImage

@@ -2,7 +2,7 @@ package autoscaling
 
 import "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-// warmPool keeps instances ready beside a group (UG ec2-auto-scaling-warm-pools).
+// warmPool keeps initialized instances ready for a group (UG ec2-auto-scaling-warm-pools).
 type warmPool struct {
 	state       types.WarmPoolState
 	min         int

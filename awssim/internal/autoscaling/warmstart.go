@@ -24,7 +24,7 @@ func (l *launcher) fromWarmPool(g *group, reason string) *member {
 			}
 			before := g.capacity()
 			m.state, m.actions, m.outcome = types.LifecycleStatePending, nil, ""
-			l.groups.wake(g, reaction) // it may be running already, so that no event of EC2 tells
+			l.groups.wake(g, reaction) // it may be running already, so that EC2 sends no event
 			m.run = l.activities.begin(g, m, "Launching a new EC2 instance from warm pool: "+m.id, l.launchCause(g, before, before+m.units, reason))
 			return m
 		}

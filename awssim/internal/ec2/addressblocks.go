@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// mostBlocks is how many IPv4 blocks a VPC has at most (VPC User Guide, "Amazon VPC quotas").
+// mostBlocks limits the IPv4 blocks of a VPC (VPC User Guide, "Amazon VPC quotas").
 const mostBlocks = 5
 
 // blocksOf returns the IPv4 blocks of a VPC, the primary one first.

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// reservedAddresses is how many addresses of a subnet cannot be used: the first four and the last
-// (VPC User Guide, "Subnet sizing").
+// reservedAddresses counts the addresses of a subnet that cannot be used: the first four and the
+// last (VPC User Guide, "Subnet sizing").
 const reservedAddresses = 5
 
 // addressPool hands out the private IPv4 addresses of one subnet, the lowest free one first.

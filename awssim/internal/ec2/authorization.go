@@ -131,8 +131,8 @@ func resourceType(arn string) string {
 	return kind
 }
 
-// distinct leaves out requests that were asked before: the pools of a fleet have most of what they
-// launch with in common.
+// distinct removes duplicate requests: the pools of a fleet share most of the resources that they
+// launch with.
 func distinct(requests []iampolicy.Request) []iampolicy.Request {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(requests, func(request iampolicy.Request) bool {
@@ -251,11 +251,11 @@ func askTagged(c *sim.Call, ids []string, tagging func(iampolicy.Context)) []sim
 	return questions(asked)
 }
 
-// LaunchPermissions are what a caller needs who has another service launch instances in his name:
-// that service asks EC2 for a dry run as the caller. It is what he would need to call RunInstances,
-// except that the keys ec2:LaunchTemplate and ec2:IsLaunchTemplateResource are not there (seen by
-// users of Auto Scaling). What cannot be launched, because a template or a version does not exist,
-// asks for nothing.
+// LaunchPermissions returns the permissions that a caller needs when another service launches
+// instances on its behalf: that service asks EC2 for a dry run as the caller. They are the
+// permissions of RunInstances, except that the keys ec2:LaunchTemplate and
+// ec2:IsLaunchTemplateResource are absent (seen by users of Auto Scaling). A launch that is
+// impossible because its template or version does not exist needs none.
 func LaunchPermissions(r *sim.Region, request LaunchRequest) []iampolicy.Request {
 	version, err := ResolveLaunchTemplate(r, request.Template)
 	if err != nil {
@@ -369,7 +369,7 @@ func tagsOf(s *state, arn string) map[string]string {
 	return nil
 }
 
-// handedOver returns the permissions of what a launch hands over to EC2: a role, and the name of a
+// handedOver returns the permissions for the resources that a launch passes to EC2: a role, and a
 // parameter that holds the image (IAM user guide, id_roles_use_passrole; EC2 user guide, "Use a
 // Systems Manager parameter instead of an AMI ID").
 func handedOver(l *launch) []iampolicy.Request {

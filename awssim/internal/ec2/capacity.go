@@ -79,7 +79,7 @@ func (cp *capacity) machinesFor(l *launch, minCount, maxCount int) (int, error) 
 	return count, nil
 }
 
-// offering is what capacity is counted by.
+// offering identifies a unit of capacity accounting.
 type offering struct{ kind, zone, market string }
 
 // The markets of offerings, as CapacityRule names them.
@@ -106,8 +106,8 @@ func (i instance) offering() offering {
 
 // vcpusLeft returns how many vCPUs the account's quotas of the market have left for the type (User
 // Guide, "Amazon EC2 service quotas" and "Spot Instance quotas"): one of all types, which AWS does
-// not have, and that of the type's group of families. Both are without bound unless the world sets
-// them.
+// not have, and the one of the type's group of families. Both are without bound unless the world
+// sets them.
 func (cp *capacity) vcpusLeft(l *launch) int {
 	all := func(string) bool { return true }
 	ofGroup := func(kind string) bool { return l.groupQuota(kind) == l.groupQuota(l.kind.Name) }
@@ -177,8 +177,8 @@ func (cp *capacity) draftedAddresses(subnet string) int {
 }
 
 // checkSpotPrice: a Spot launch needs a maximum price that is not below the present one (error
-// codes, SpotMaxPriceTooLow). Like capacity it is a matter of the moment, so a dry run does not
-// look at it (inference).
+// codes, SpotMaxPriceTooLow). Like capacity, prices change at any time, so a dry run does not check
+// them (inference).
 func (cp *capacity) checkSpotPrice(l *launch) error {
 	most := val(val(val(l.in.InstanceMarketOptions).SpotOptions).MaxPrice)
 	if !l.spot() || most == "" {

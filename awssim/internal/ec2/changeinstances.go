@@ -85,8 +85,8 @@ func refuseStop(i instance, hibernate bool) error {
 	case i.keepRunning:
 		return sim.Errorf("OperationNotPermitted", "The instance '%s' may not be stopped. Modify its 'disableApiStop' instance attribute and try again.", i.id())
 	case i.api.InstanceLifecycle == types.InstanceLifecycleTypeSpot:
-		// User Guide, "Stop a Spot Instance": only those of a persistent request can be stopped;
-		// launches here are one-time.
+		// User Guide, "Stop a Spot Instance": only instances of a persistent request can be
+		// stopped; launches here are one-time.
 		return sim.Errorf("UnsupportedOperation", "You can't stop the Spot Instance '%s' because it is associated with a one-time Spot Instance request. You can only stop Spot Instances associated with persistent Spot Instance requests.", i.id())
 	case hibernate && !val(i.api.HibernationOptions.Configured):
 		return sim.Errorf("UnsupportedHibernationConfiguration", "The instance '%s' is not enabled for hibernation.", i.id())
@@ -166,8 +166,8 @@ func modifyInstanceAttribute(c *sim.Call, in *awsec2.ModifyInstanceAttributeInpu
 	}
 	s.instances.Put(i.id(), i)
 	if primary, ok := s.interfaces.primaryOf(i); ok {
-		// The attributes groupSet and sourceDestCheck of an instance are those of its primary
-		// interface (SDK, ModifyInstanceAttributeInput).
+		// An instance has the attributes groupSet and sourceDestCheck of its primary interface
+		// (SDK, ModifyInstanceAttributeInput).
 		primary.Groups, primary.SourceDestCheck = i.api.SecurityGroups, i.api.SourceDestCheck
 		s.interfaces.store(primary)
 	}

@@ -27,7 +27,7 @@ import (
 // The state". A long name is on a line of its own, below the dash.
 var documentedFilter = regexp.MustCompile(`(?m)^\s*-\s+([a-z][a-z0-9.-]*[a-z0-9])(?::| -|$| \()`)
 
-// alias is how the SDK's doc comments name another spelling of a filter.
+// alias matches the sentence in the SDK's doc comments that names another spelling of a filter.
 var alias = regexp.MustCompile(`(?s)[Yy]ou can also use (\w+)(?: or (\w+))? as the\s+filter names?`)
 
 // documentedFilters returns the filters that the SDK documents for an action, or none if it has no filters.
@@ -59,8 +59,8 @@ func documentedFilters(t *testing.T, module, action string) []string {
 	return names
 }
 
-// notFilters are values of filters, which the doc comments list in the same form, and names of what
-// is not listed.
+// notFilters lists values of filters, because the doc comments list them in the same form as
+// filters.
 var notFilters = map[string][]string{
 	"DescribeCapacityReservations": {"default", "dedicated", "active", "expired", "cancelled", "pending", "failed", "unlimited", "limited", "open", "targeted"},
 	"DescribeImages":               {"informational", "low", "medium", "high", "critical"},

@@ -168,7 +168,8 @@ func dumpGroups(s *state) map[string]any {
 	return changed(original, dumpTable(s.groups.All(), func(g types.SecurityGroup) string { return *g.GroupId }, compact[types.SecurityGroup]))
 }
 
-// changed is what now differs from the world that the account began with; what is gone is null.
+// changed returns the resources that differ from the world that the account began with; a deleted
+// resource is null.
 func changed(original, now map[string]any) map[string]any {
 	for id, was := range original {
 		is, here := now[id]

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// The errors that several actions share. Codes are those of AWS's page "error codes"; messages
-// follow what EC2 answers, as users have reported it.
+// The errors that several actions share. Codes are from AWS's page "error codes"; messages follow
+// EC2's answers as users have reported them.
 
 func missingParameter(name string) error {
 	return sim.Errorf("MissingParameter", "The request must contain the parameter %s", name)
@@ -88,7 +88,7 @@ func (k idKind) missing(ids ...string) error {
 	if len(ids) == 1 {
 		end := ""
 		if k == volumeID {
-			end = "." // AWS was recorded to end the sentence for volumes alone
+			end = "." // recorded answers of AWS have the period for volumes only
 		}
 		return sim.Errorf(k.notFound, "The %s '%s' does not exist%s", k.noun, ids[0], end)
 	}

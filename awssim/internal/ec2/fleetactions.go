@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// createFleet launches a fleet of the type instant. What keeps single instances from being launched
-// is no error of the call: the answer lists it beside what was launched (API reference,
-// CreateFleet, errorSet).
+// createFleet launches a fleet of the type instant. Errors that prevent the launch of single
+// instances do not fail the call: the answer lists them alongside the launched instances (API
+// reference, CreateFleet, errorSet).
 //
 // A repeated client token gets the former answer, errors included, also when nothing was launched
 // then: a retry has to come with another token (https://github.com/runs-on/runs-on/issues/251).
@@ -57,9 +57,8 @@ func createFleet(c *sim.Call, in *awsec2.CreateFleetInput) (*awsec2.CreateFleetO
 	return out, nil
 }
 
-// fleetTemplates resolves the launch templates of a request, each of which must exist: one that
-// does not is an error of the call (Karpenter looks for InvalidLaunchTemplateName.NotFoundException
-// there).
+// fleetTemplates resolves the launch templates of a request. All of them must exist: a missing one
+// fails the call (Karpenter looks for InvalidLaunchTemplateName.NotFoundException there).
 func fleetTemplates(s *state, request *awsec2.CreateFleetInput) ([]*LaunchTemplateVersion, error) {
 	templates := make([]*LaunchTemplateVersion, len(request.LaunchTemplateConfigs))
 	for i, config := range request.LaunchTemplateConfigs {
@@ -133,10 +132,11 @@ func describeFleetInstances(c *sim.Call, in *awsec2.DescribeFleetInstancesInput)
 	return nil, sim.Errorf("UnsupportedOperation", "DescribeFleetInstances does not support fleets of type instant. Use DescribeFleets with the fleet ID.")
 }
 
-// maxFleetDeletions is how many instant fleets one request deletes (SDK, DeleteFleetsInput.FleetIds).
+// maxFleetDeletions limits the instant fleets that one request deletes (SDK,
+// DeleteFleetsInput.FleetIds).
 const maxFleetDeletions = 25
 
-// deleteFleets deletes fleets with their instances. Codes and words are those of the User Guide,
+// deleteFleets deletes fleets with their instances. Codes and messages are from the User Guide,
 // "Troubleshoot when a fleet fails to delete".
 func deleteFleets(c *sim.Call, in *awsec2.DeleteFleetsInput) (*awsec2.DeleteFleetsOutput, error) {
 	if len(in.FleetIds) == 0 {

@@ -54,8 +54,8 @@ const (
 )
 
 // ensureSpotRole creates the role of Spot unless it is there, as EC2 does for callers who may
-// create it. Code and words are those that users of Karpenter report, whose fleets are told so for
-// each pool (karpenter.sh/docs/troubleshooting, "Missing Service Linked Role").
+// create it. The code and the message are from reports of users of Karpenter, whose fleets get this
+// error for each pool (karpenter.sh/docs/troubleshooting, "Missing Service Linked Role").
 func ensureSpotRole(c *sim.Call) error {
 	for _, question := range iam.ServiceLinkedRole(c.Account, spotRoleName, spotRoleService) {
 		if !c.Permits(question.Request) {
@@ -82,12 +82,12 @@ type purchase struct {
 	keepsMarket bool
 
 	failed   map[failure]bool
-	short    map[*pool]bool // pools that have no more
+	short    map[*pool]bool // pools without further capacity
 	reached  float64        // units that are planned
 	spending float64        // US dollars per hour that are planned
 }
 
-// failure is an error of a pool. Each is told once.
+// failure is an error of a pool. The answer lists each only once.
 type failure struct {
 	pool *pool
 	code string
@@ -213,8 +213,8 @@ func (p *purchase) fill(list []offer) {
 	}
 }
 
-// take plans up to count instances from a pool. What keeps it from all of them is recorded; the
-// budget is no error (SDK, SpotOptionsRequest.MaxTotalPrice).
+// take plans up to count instances from a pool. It records the error that prevents it from planning
+// all of them; a used-up budget is not an error (SDK, SpotOptionsRequest.MaxTotalPrice).
 func (p *purchase) take(o offer, count int) {
 	if price := p.price(o.pool); price > 0 {
 		count = min(count, int(math.Min((p.bounds.most()-p.spending)/price, maxFleetCapacity)))

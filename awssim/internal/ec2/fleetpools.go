@@ -139,8 +139,9 @@ func orderOnDemand(strategy types.FleetOnDemandAllocationStrategy, list []offer)
 	slices.SortStableFunc(list, byPrice)
 }
 
-// orderSpot puts first what is launched first (User Guide, "Allocation strategies for Spot
-// Instances"). How likely a pool is to be interrupted is known here only as how much room it has.
+// orderSpot sorts offers in the order of their launch (User Guide, "Allocation strategies for Spot
+// Instances"). The room of a pool is the only indication of how likely EC2 will interrupt its
+// instances.
 func orderSpot(strategy types.SpotAllocationStrategy, list []offer) {
 	byRoom := func(a, b offer) int { return cmp.Compare(b.room, a.room) }
 	switch strategy {

@@ -45,7 +45,7 @@ func checkFleetReserved(in *awsec2.CreateFleetInput) error {
 
 // runReserved launches into each type of reservation in the order given, and what is missing then
 // in the markets that the fleet falls back to. Without AllocationStrategy AWS launches "in a random
-// order", which here is that of the request.
+// order"; here it is the order of the request.
 func (f *fleetLaunch) runReserved() error {
 	options := f.fleet.request.ReservedCapacityOptions
 	target := float64(val(f.fleet.request.TargetCapacitySpecification.TotalTargetCapacity))
@@ -76,8 +76,8 @@ func (f *fleetLaunch) runReserved() error {
 	return err
 }
 
-// reserved is the purchase from the reservations of one type: a pool for each reservation that a
-// pool of the fleet fits. What a reservation costs was bought with it.
+// reserved returns the purchase from the reservations of one type, with a pool for each reservation
+// that a pool of the fleet fits. The price is zero, because a reservation is already paid for.
 func (f *fleetLaunch) reserved(kind types.FleetReservationType, target float64) *purchase {
 	p := &purchase{
 		fleetLaunch: f, lifecycle: types.InstanceLifecycle(kind), target: target, price: func(*pool) float64 { return 0 }, failed: map[failure]bool{},

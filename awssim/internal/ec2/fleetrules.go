@@ -21,13 +21,14 @@ const (
 	maxFleetMinCapacity = 1000
 )
 
-// fleetTaggable is what an instant fleet can tag (SDK, CreateFleetInput.TagSpecifications).
+// fleetTaggable lists the types of resources that an instant fleet can tag (SDK,
+// CreateFleetInput.TagSpecifications).
 var fleetTaggable = []types.ResourceType{
 	types.ResourceTypeFleet, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface,
 }
 
-// invalidFleet is what EC2 answers to a fleet that contradicts itself. Where a text is known from
-// users it is theirs.
+// invalidFleet returns EC2's error for a fleet with contradictory parameters. Messages that users
+// have reported are used verbatim.
 func invalidFleet(format string, args ...any) error {
 	return sim.Errorf("InvalidFleetConfig", format, args...)
 }
@@ -157,9 +158,9 @@ func checkFleetOnDemand(in *awsec2.CreateFleetInput) error {
 	return onDemandBounds(in).check(target)
 }
 
-// checkFleetSpot: the words about the number of pools are those that users report. Instances of an
-// instant fleet cannot be stopped or hibernated, as that takes persistent requests (User Guide,
-// "Behavior of Spot Instance interruptions").
+// checkFleetSpot checks the options for Spot. Users have reported the message about the number of
+// pools. Instances of an instant fleet cannot be stopped or hibernated, as that takes persistent
+// requests (User Guide, "Behavior of Spot Instance interruptions").
 func checkFleetSpot(in *awsec2.CreateFleetInput) error {
 	options := val(in.SpotOptions)
 	if options.InstancePoolsToUseCount != nil {

@@ -65,7 +65,7 @@ func (r *rig) fleet(in *ec2.CreateFleetInput) *ec2.CreateFleetOutput {
 	return out
 }
 
-// launched tells what a fleet launched as "2 m5.large in us-east-1a", in the order of the answer.
+// launched returns what a fleet launched as "2 m5.large in us-east-1a", in the order of the answer.
 func launched(out *ec2.CreateFleetOutput) []string {
 	list := []string{}
 	for _, i := range out.Instances {
@@ -74,7 +74,7 @@ func launched(out *ec2.CreateFleetOutput) []string {
 	return list
 }
 
-// refused tells what a fleet did not launch as "InsufficientInstanceCapacity m5.large".
+// refused returns what a fleet did not launch as "InsufficientInstanceCapacity m5.large".
 func refused(out *ec2.CreateFleetOutput) []string {
 	list := []string{}
 	for _, e := range out.Errors {

@@ -84,7 +84,7 @@ func TestDisassociatedInstancesAreLentAnAddress(t *testing.T) {
 }
 
 // TestNATGatewayLife: a gateway is pending for a while, fails for the documented reasons, and is
-// shown for an hour after its end.
+// shown for an hour after it failed or was deleted.
 func TestNATGatewayLife(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -205,8 +205,8 @@ func TestGatewaysThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRouteTables: routes are replaced and turn into black holes, and associations move, that of
-// the main table too.
+// TestRouteTables: routes are replaced and turn into black holes, and associations move, also the
+// one of the main table.
 func TestRouteTables(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

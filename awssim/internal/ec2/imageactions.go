@@ -99,8 +99,8 @@ func describeImages(c *sim.Call, in *awsec2.DescribeImagesInput) (*awsec2.Descri
 	return &awsec2.DescribeImagesOutput{Images: found, NextToken: next}, nil
 }
 
-// registerImage publishes an image of the account. Its snapshots are taken on trust: the simulation
-// knows only those of images.
+// registerImage publishes an image of the account. It does not check that the snapshots exist,
+// because the simulation only knows the snapshots of images.
 func registerImage(c *sim.Call, in *awsec2.RegisterImageInput) (*awsec2.RegisterImageOutput, error) {
 	s := stateOf(c.Region)
 	if val(in.Name) == "" {

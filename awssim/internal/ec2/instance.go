@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Instance is one instance as it is at a moment. What its pointers lead to must not be changed.
+// Instance is a snapshot of one instance. Callers must not change the values that its pointers
+// refer to.
 type Instance struct {
 	types.Instance
 	ReservationID string
@@ -17,7 +18,7 @@ type Instance struct {
 	Booted        bool   // the node in it is up
 }
 
-// instance is what the table holds; it is never changed in place.
+// instance is an entry of the table; it is never modified in place.
 type instance struct {
 	api         types.Instance
 	owner       string // the account
@@ -33,8 +34,8 @@ type instance struct {
 	shutdown    types.ShutdownBehavior
 }
 
-// tombstone is how long a terminated instance can still be described (User Guide, "Terminate Amazon
-// EC2 instances": about an hour).
+// tombstone is the time for which a terminated instance can still be described (User Guide,
+// "Terminate Amazon EC2 instances": about an hour).
 const tombstone = time.Hour
 
 func (i instance) public() Instance {
@@ -74,8 +75,8 @@ func macAddress(instanceID, address string) string {
 
 func hash(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }
 
-// volumeIOPS is what a volume can do: what was provisioned, or for gp2 its baseline of 3 per GiB,
-// at least 100 and at most 16,000 (EBS User Guide, "General Purpose SSD volumes").
+// volumeIOPS returns the IOPS of a volume: the provisioned IOPS, or for gp2 its baseline of 3 per
+// GiB, at least 100 and at most 16,000 (EBS User Guide, "General Purpose SSD volumes").
 func volumeIOPS(ebs types.EbsBlockDevice) *int32 {
 	if ebs.VolumeType == types.VolumeTypeGp2 {
 		return ptr(min(max(3*val(ebs.VolumeSize), 100), 16000))

@@ -61,8 +61,8 @@ func TerminateInstances(r *sim.Region, ids ...string) {
 	}
 }
 
-// StopInstances stops instances on behalf of a service, as for a warm pool. Those that are not
-// pending or running are left alone.
+// StopInstances stops instances on behalf of a service, as for a warm pool. It ignores instances
+// that are not pending or running.
 func StopInstances(r *sim.Region, ids ...string) {
 	s := stateOf(r)
 	for _, id := range ids {
@@ -72,8 +72,9 @@ func StopInstances(r *sim.Region, ids ...string) {
 	}
 }
 
-// HibernateInstances is StopInstances for instances that keep what is in their memory. Those that
-// were not launched for it stop (User Guide, "How Amazon EC2 instance hibernation works").
+// HibernateInstances stops instances like StopInstances, but they keep the content of their memory.
+// Instances that were not launched with hibernation enabled stop without it (User Guide, "How
+// Amazon EC2 instance hibernation works").
 func HibernateInstances(r *sim.Region, ids ...string) {
 	s := stateOf(r)
 	for _, id := range ids {

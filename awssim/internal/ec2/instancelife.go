@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// EventBooted is the state of the event that tells that the node in a running instance is up. The
+// EventBooted is the state of the event that reports that the node in a running instance is up. The
 // other states of events of the kind "instance" are EC2's names of instance states.
 const EventBooted = "booted"
 
@@ -111,7 +111,8 @@ func (is *instances) terminate(i instance, why ending) types.InstanceStateName {
 	return before
 }
 
-// ending is why an instance was stopped or terminated, as EC2 words it (SDK, StateReason.Message).
+// ending describes why an instance was stopped or terminated, with the messages of EC2 (SDK,
+// StateReason.Message).
 type ending struct{ code, message, transition string }
 
 var (
@@ -201,8 +202,8 @@ func (is *instances) spot(id string) (instance, error) {
 	return i, nil
 }
 
-// publish tells EventBridge of an instance's new state (EC2 user guide, "State change events for
-// your instances").
+// publish sends an event about an instance's new state to EventBridge (EC2 user guide, "State
+// change events for your instances").
 func publish(region *sim.Region, i instance, state string) {
 	if !slices.Contains(types.InstanceStateName("").Values(), types.InstanceStateName(state)) {
 		return // "booted" is the simulator's own

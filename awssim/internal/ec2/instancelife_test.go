@@ -148,8 +148,8 @@ func TestModifyAndReboot(t *testing.T) {
 	}
 }
 
-// TestStatusChecksFail holds what DescribeInstanceStatus shows of failed checks, which filters find
-// them, and what ends them.
+// TestStatusChecksFail checks what DescribeInstanceStatus shows for failed checks, which filters
+// find them, and what clears them.
 func TestStatusChecksFail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, withBehavior(awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Boot: time.Minute}}))

@@ -7,13 +7,13 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// noticeTime is how long before a Spot Instance is interrupted EC2 says so (User Guide, "Spot
-// Instance interruption notices").
+// noticeTime is the time between the notice of an interruption and the interruption of a Spot
+// Instance (User Guide, "Spot Instance interruption notices").
 const noticeTime = 2 * time.Minute
 
 // InterruptSpotInstance has EC2 take a Spot Instance back: it gives notice, and terminates the
-// instance two minutes later, unless it has ended by then. It fails if there is no such Spot
-// Instance that is pending or running.
+// instance two minutes later, unless it has already been terminated. It fails if there is no such
+// Spot Instance that is pending or running.
 func InterruptSpotInstance(r *sim.Region, id string) error {
 	s := stateOf(r)
 	i, err := s.instances.spot(id)

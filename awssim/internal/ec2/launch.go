@@ -288,7 +288,8 @@ func (l *launch) spot() bool {
 	return l.in.InstanceMarketOptions != nil && l.in.InstanceMarketOptions.MarketType == types.MarketTypeSpot
 }
 
-// tags returns what the launch gives to resources of a type, those of AWS not included.
+// tags returns the tags that the launch gives to resources of a type, without the tags that AWS
+// adds.
 func (l *launch) tags(resource types.ResourceType) []types.Tag {
 	var tags []types.Tag
 	for _, spec := range l.in.TagSpecifications {

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// dataRules are the rules of RunInstances that look at the parameters alone, with the image and the
-// instance type if those are known. A launch stops at the first that fails; a launch template's
-// warning lists all.
+// dataRules lists the rules of RunInstances that depend only on the parameters, and on the image
+// and the instance type if those are known. A launch stops at the first that fails; a launch
+// template's warning lists all.
 var dataRules = []func(*launch) error{
 	ruleEnums, ruleUserData, ruleArchitecture, ruleInterfacesOrGroups, ruleMarket,
 	ruleReservation, ruleCPU, ruleCredits, ruleEnclaveAndHibernation, rulePlacement,
@@ -217,7 +217,7 @@ func ruleEnclaveAndHibernation(l *launch) error {
 	return nil
 }
 
-// mostHibernatedMemory is what an instance may have in memory to hibernate, in MiB (User Guide,
+// mostHibernatedMemory bounds the memory of an instance that can hibernate, in MiB (User Guide,
 // "Prerequisites for EC2 instance hibernation": less than 150 GiB on Linux).
 const mostHibernatedMemory = 150 * 1024
 

@@ -16,8 +16,8 @@ type volumePlan struct {
 	ebs    types.EbsBlockDevice // complete: every member that the volume type has is set
 }
 
-// volumeLimits is what a volume type allows (SDK, EbsBlockDevice; ratios: EBS User Guide, "Amazon
-// EBS volume types").
+// volumeLimits holds the limits of a volume type (SDK, EbsBlockDevice; ratios: EBS User Guide,
+// "Amazon EBS volume types").
 type volumeLimits struct {
 	minSize, maxSize             int32 // GiB
 	minIOPS, maxIOPS             int32 // 0: the type has no provisioned IOPS

@@ -4,7 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// listing is how a Describe action reads one kind of resource.
+// listing describes how a Describe action reads one kind of resource.
 type listing[V any] struct {
 	kind    idKind
 	id      func(V) string
@@ -13,7 +13,7 @@ type listing[V any] struct {
 	pages   pageLimits
 }
 
-// query is what every Describe action is asked.
+// query holds the parameters that all Describe actions share.
 type query struct {
 	ids        []string
 	filters    []types.Filter
@@ -22,7 +22,8 @@ type query struct {
 	dryRun     *bool
 }
 
-// commonPages is what most actions allow (API reference: MaxResults "between 5 and 1000").
+// commonPages holds the page limits of most actions (API reference: MaxResults "between 5 and
+// 1000").
 var commonPages = pageLimits{min: 5, max: 1000}
 
 // read picks by id, filters and cuts a page, in this order: an id that names nothing is an error

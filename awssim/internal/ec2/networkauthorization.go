@@ -228,7 +228,8 @@ func authorizeOn[I any](reg *sim.Registry, action string, named func(*I) []*stri
 	})
 }
 
-// onEach returns the requests for an action on resources. What does not exist asks for nothing.
+// onEach returns the requests for an action on resources. A resource that does not exist needs no
+// permission.
 func onEach(s *state, action string, ids ...*string) []iampolicy.Request {
 	var asked []iampolicy.Request
 	for _, id := range ids {

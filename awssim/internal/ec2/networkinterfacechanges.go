@@ -149,7 +149,8 @@ func detachNetworkInterface(c *sim.Call, in *awsec2.DetachNetworkInterfaceInput)
 	return &awsec2.DetachNetworkInterfaceOutput{}, nil
 }
 
-// errNotYours is the answer to a change of what an AWS service manages (error codes, AuthFailure).
+// errNotYours refuses a change of a network interface that an AWS service manages (error codes,
+// AuthFailure).
 var errNotYours = sim.Errorf("AuthFailure", "You do not have permission to access the specified resource.")
 
 func modifyNetworkInterfaceAttribute(c *sim.Call, in *awsec2.ModifyNetworkInterfaceAttributeInput) (*awsec2.ModifyNetworkInterfaceAttributeOutput, error) {

@@ -82,7 +82,7 @@ func attachment(read func(types.NetworkInterfaceAttachment) []string) func(types
 	}
 }
 
-// interfaceRequest is what a network interface is created from.
+// interfaceRequest holds the parameters of a new network interface.
 type interfaceRequest struct {
 	subnet      types.Subnet
 	groups      []types.GroupIdentifier
@@ -163,8 +163,8 @@ func (ni *networkInterfaces) forLaunch(plan interfacePlan, now time.Time, instan
 	if public && plan.existing == nil {
 		n = associated(n, ni.automaticAddress(n, instanceID))
 	}
-	// Those that come with the instance go with it, others stay (User Guide, "Delete network
-	// interfaces on termination").
+	// Interfaces that the launch creates are deleted with the instance, others stay (User Guide,
+	// "Delete network interfaces on termination").
 	goes := plan.existing == nil
 	if plan.spec.DeleteOnTermination != nil {
 		goes = *plan.spec.DeleteOnTermination
@@ -220,7 +220,7 @@ func (ni *networkInterfaces) refreshed(i instance) instance {
 	return i.showing(views)
 }
 
-// showing returns an instance with interfaces, the first of which is the primary one.
+// showing returns an instance with interfaces. The first one is the primary interface.
 func (i instance) showing(views []types.InstanceNetworkInterface) instance {
 	primary := views[0]
 	i.api.NetworkInterfaces, i.api.SecurityGroups, i.api.SourceDestCheck = views, primary.Groups, primary.SourceDestCheck
@@ -317,8 +317,8 @@ func (ni *networkInterfaces) publicName(vpc, address string) string {
 	return publicDNSName(ni.region, address)
 }
 
-// checkAttachment refuses what cannot be attached. Codes are those of AWS's page "error codes", the
-// words of the state's error are an inference.
+// checkAttachment refuses an attachment that is not possible. Codes are from AWS's page "error
+// codes"; the message about the state is an inference.
 func (ni *networkInterfaces) checkAttachment(n types.NetworkInterface, i instance, device, card int32) error {
 	if n.Attachment != nil {
 		return sim.Errorf("InvalidNetworkInterface.InUse", "The network interface '%s' is currently in use.", *n.NetworkInterfaceId)

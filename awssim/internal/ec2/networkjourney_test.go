@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// must returns a result, and ends the test if there is an error.
+// must returns a result, and fails the test immediately if there is an error.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(result T, err error) T {
 		t.Helper()

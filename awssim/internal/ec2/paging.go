@@ -4,7 +4,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// pageLimits is what one action allows and defaults to (API reference, MaxResults of the action).
+// pageLimits holds the page sizes that one action allows, and its default (API reference,
+// MaxResults of the action).
 type pageLimits struct {
 	min, max int
 	// unpaged is the size of a page when MaxResults is not given; 0 means that everything comes at once.

@@ -22,20 +22,22 @@ type CapacityReservation struct {
 	InstanceType string `json:"instanceType"`
 	Zone         string `json:"zone"`
 	Count        int    `json:"count"`
-	// Block tells a Capacity Block from an On-Demand reservation. It needs Start and End.
+	// Block selects a Capacity Block instead of an On-Demand reservation. It requires both times
+	// below.
 	Block bool `json:"block,omitempty"`
-	// Interruptible tells a reservation whose owner may take it back, which takes instances of that
-	// market type alone.
+	// Interruptible marks a reservation that its owner may take back. It only accepts instances of
+	// that market type.
 	Interruptible bool `json:"interruptible,omitempty"`
 	// ResourceGroup is the ARN of a resource group that it is in. The groups themselves are not simulated.
 	ResourceGroup string `json:"resourceGroup,omitempty"`
-	// Start is when it becomes active, End when it expires: at once and never if they are left out.
+	// The reservation becomes active at Start, immediately if it is zero, and expires at End, never
+	// if it is zero.
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 }
 
-// blockEnding is how long before the end of a Capacity Block EC2 terminates what runs in it (UG
-// capacity-blocks-how: "30 minutes before the end time").
+// blockEnding is the time before the end of a Capacity Block at which EC2 terminates the instances
+// in it (UG capacity-blocks-how: "30 minutes before the end time").
 const blockEnding = 30 * time.Minute
 
 func (cp *capacity) check(c CapacityReservation) error {
@@ -70,8 +72,8 @@ func (cp *capacity) reservationState(c CapacityReservation) types.CapacityReserv
 }
 
 // reservationLeft returns how many more instances can be launched into a reservation: none before
-// it begins and after it ends (UG capacity-blocks-view). That none can be in the half hour in which
-// EC2 empties a block is an inference.
+// it begins and after it expires (UG capacity-blocks-view). That none can be in the half hour in
+// which EC2 empties a block is an inference.
 func (cp *capacity) reservationLeft(c CapacityReservation) int {
 	ending := c.Block && !cp.kernel.Now().Before(c.End.Add(-blockEnding))
 	if ending || cp.reservationState(c) != types.CapacityReservationStateActive {
@@ -115,11 +117,11 @@ func (cp *capacity) describe(c CapacityReservation) types.CapacityReservation {
 	return shown
 }
 
-// reservedRoom returns how many instances the reservation takes. What is of another type, zone,
-// platform or market finds no room (code and words as users report them, of a type that differs
-// too: hashicorp/terraform-provider-aws#32458; for the market it is an inference). It is a matter
-// of the moment like all capacity, so that a dry run does not look at it: an Auto Scaling group can
-// be made before its Capacity Block begins (EKS UG capacity-blocks-mng).
+// reservedRoom returns how many instances the reservation takes. An instance of another type, zone,
+// platform or market finds no room (code and message as users report them, also for a type that
+// differs: hashicorp/terraform-provider-aws#32458; for the market it is an inference). Like all
+// capacity it can change at any time, so that a dry run does not check it: an Auto Scaling group
+// can be created before its Capacity Block begins (EKS UG capacity-blocks-mng).
 func (cp *capacity) reservedRoom(l *launch, c CapacityReservation) (int, error) {
 	market := cmp.Or(val(l.in.InstanceMarketOptions).MarketType, types.MarketTypeOnDemand)
 	fits := string(l.in.InstanceType) == c.InstanceType && val(l.subnet.AvailabilityZone) == c.Zone && l.image.Platform == "" && market == c.Market()
@@ -146,8 +148,9 @@ func (cp *capacity) checkNamed(in *awsec2.CreateFleetInput) error {
 	return nil
 }
 
-// matching returns the reservations of a market that fit a pool, by id: of those that the
-// fleet names, or if it names none, of those that the launch template names.
+// matching returns the reservations of a market that fit a pool, ordered by id. It considers the
+// reservations that the fleet names, or the ones that the launch template names if the fleet has no
+// target.
 func (cp *capacity) matching(options *types.ReservedCapacityOptionsRequest, p *pool, market types.MarketType) []CapacityReservation {
 	named := val(options.CapacityReservationTarget)
 	if options.CapacityReservationTarget == nil {

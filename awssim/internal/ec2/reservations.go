@@ -46,7 +46,8 @@ func OpenReservations(r *sim.Region, ids, groups []string) []CapacityReservation
 	return open
 }
 
-// endBlock terminates what runs in a Capacity Block that is about to end, unless the end has been moved.
+// endBlock terminates the instances in a Capacity Block that is about to expire, unless the end has
+// been moved.
 func endBlock(s *state, id string, end time.Time) {
 	if c, ok := s.capacities.Get(id); !ok || !c.End.Equal(end) {
 		return

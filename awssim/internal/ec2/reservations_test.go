@@ -18,8 +18,8 @@ const (
 	onDemandID = "cr-0123456789abcdef1"
 )
 
-// withReservations has an On-Demand reservation of one m5.large, and a Capacity Block of two
-// p5.48xlarge that begins in an hour and ends a day later.
+// withReservations adds an On-Demand reservation of one m5.large, and a Capacity Block of two
+// p5.48xlarge that begins in an hour and expires a day later.
 func (r *rig) withReservations() {
 	r.Helper()
 	for _, c := range []awssim.CapacityReservation{
@@ -206,7 +206,7 @@ func inReservations(ids ...string) *types.FleetCapacityReservationTargetRequest 
 
 var fallsBack = &types.ReservedCapacityFallbackOptionsRequest{MarketTypes: []types.ReservedCapacityFallbackMarketType{types.ReservedCapacityFallbackMarketTypeOnDemand}}
 
-// bought tells what a fleet launched as "2 m5.large on-demand", in the order of the answer.
+// bought returns what a fleet launched as "2 m5.large on-demand", in the order of the answer.
 func bought(out *ec2.CreateFleetOutput) []string {
 	list := []string{}
 	for _, i := range out.Instances {

@@ -13,7 +13,7 @@ import (
 // means $Default.
 type LaunchTemplateSpec struct{ ID, Name, Version string }
 
-// LaunchTemplateVersion is what a LaunchTemplateSpec stands for at this moment.
+// LaunchTemplateVersion is the version that a LaunchTemplateSpec currently resolves to.
 type LaunchTemplateVersion struct {
 	ID, Name string
 	Number   int64

@@ -29,7 +29,7 @@ func partition(region string) string {
 	}
 }
 
-// beginning is when the things were made that a world brings without a date of their own.
+// beginning is the creation time of the resources of a world that have no date of their own.
 var beginning = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // tagList writes a map of tags in the order of its keys.
@@ -45,7 +45,7 @@ func tagList(tags map[string]string) []types.Tag {
 	return list
 }
 
-// freshID returns the idMaker of what a request creates.
+// freshID returns the idMaker for resources that a request creates.
 func freshID(k *sim.Kernel) idMaker {
 	return func(prefix string, _ ...string) string { return k.NewID(prefix, 17) }
 }

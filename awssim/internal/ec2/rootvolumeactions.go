@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// rootTaskID: the page's examples have such ids; the error codes are an inference from those of
+// rootTaskID: the page's examples have such ids; the error codes are inferred from the codes of
 // other resources.
 var rootTaskID = idKind{"replacevol", "InvalidReplaceRootVolumeTaskId.Malformed", "InvalidReplaceRootVolumeTaskId.NotFound", "replace root volume task", ""}
 

@@ -15,7 +15,7 @@ import (
 // This file replaces root volumes of running instances (User Guide, "Replace the root volume for an
 // Amazon EC2 instance without stopping it", replace-root below).
 
-// attaching is how long the new volume takes to be created before the instance is rebooted
+// attaching is the time that EC2 takes to create the new volume before the instance is rebooted
 // (inference: AWS names no time).
 const attaching = 2 * time.Second
 
@@ -39,8 +39,8 @@ func (t rootTask) active() bool {
 	return t.api.TaskState == types.ReplaceRootVolumeTaskStatePending || t.api.TaskState == types.ReplaceRootVolumeTaskStateInProgress
 }
 
-// plan checks a request, and works out the volume that becomes the root. Which codes EC2
-// refuses with is not documented: they are those that it has for the same defects elsewhere
+// plan checks a request, and works out the volume that becomes the root. The error codes of EC2 are
+// not documented: the codes here are the ones that it uses for the same defects elsewhere
 // (inference).
 func (rv *rootVolumes) plan(in *awsec2.CreateReplaceRootVolumeTaskInput) (rootTask, error) {
 	found, err := rv.instances.named([]string{val(in.InstanceId)})
@@ -95,7 +95,7 @@ func (rv *rootVolumes) refuse(i instance, in *awsec2.CreateReplaceRootVolumeTask
 	return nil
 }
 
-// checkRootSource checks what the request says of the new volume.
+// checkRootSource checks the parameters for the new volume.
 func checkRootSource(in *awsec2.CreateReplaceRootVolumeTaskInput) error {
 	sources := 0
 	for _, source := range []*string{in.ImageId, in.SnapshotId, in.VolumeId} {
@@ -229,7 +229,7 @@ func (rv *rootVolumes) swap(id string) {
 	if !ready || t.api.ImageId != nil && !imageExists {
 		rv.finish(t, types.ReplaceRootVolumeTaskStateFailed)
 		for _, watch := range rv.instances.watchers {
-			watch(i.public()) // its state is what it was, so that no event tells
+			watch(i.public()) // its state has not changed, so that EC2 sends no event
 		}
 		return
 	}

@@ -29,7 +29,7 @@ func localRoute(cidr *string) types.Route {
 	return types.Route{DestinationCidrBlock: cidr, GatewayId: ptr(localTarget), Origin: types.RouteOriginCreateRouteTable, State: types.RouteStateActive}
 }
 
-// localTarget is how EC2 writes the target of a local route.
+// localTarget is the target of a local route in the answers of EC2.
 const localTarget = "local"
 
 func routeAssociated() *types.RouteTableAssociationState {

@@ -71,7 +71,7 @@ func TestPagesAreTheWhole(t *testing.T) {
 	})
 }
 
-// TestMergedTags: over wins, nothing is lost, and the order is that of the keys.
+// TestMergedTags: over wins, nothing is lost, and the tags are sorted by key.
 func TestMergedTags(t *testing.T) {
 	t.Parallel()
 	tags := rapid.Custom(func(t *rapid.T) []types.Tag {

@@ -15,7 +15,7 @@ import (
 // one source each, and back. Where no source is given for the words of a refusal, they are an
 // inference.
 
-// allProtocols is how EC2 writes that a rule is for every protocol.
+// allProtocols is the protocol of a rule for every protocol in the answers of EC2.
 const allProtocols = "-1"
 
 // protocolNames are the protocols that EC2 writes by name (SDK, IpPermission.IpProtocol).

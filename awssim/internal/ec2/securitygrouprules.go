@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// mostRules is how many rules a group can have for each direction and version of IP (VPC User
-// Guide, "Amazon VPC quotas").
+// mostRules limits the rules of a group for each direction and version of IP (VPC User Guide,
+// "Amazon VPC quotas").
 const mostRules = 60
 
 // authorize adds all the rules that permissions mean, or none.

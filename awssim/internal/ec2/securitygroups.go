@@ -104,10 +104,10 @@ func (sg *securityGroups) byName(vpc, name string) (types.SecurityGroup, bool) {
 	return types.SecurityGroup{}, false
 }
 
-// forInterface returns the security groups of an interface: those that are named, or the VPC's
+// forInterface returns the security groups of an interface: the ones that are named, or the VPC's
 // default group. Names are for launches in the default VPC that name no subnet:
 // hashicorp/terraform#12123 has EC2's refusal, crossplane-contrib/provider-aws#1519 and #1752 have
-// Auto Scaling's for a launch template with names, beside a subnet and without one.
+// Auto Scaling's for a launch template with names, with a subnet and without one.
 func (sg *securityGroups) forInterface(ids, names []string, subnet types.Subnet, named bool) ([]types.GroupIdentifier, error) {
 	var groups []types.GroupIdentifier
 	for _, id := range ids {

@@ -69,8 +69,7 @@ func (r *rig) permit(group string, permissions ...types.IpPermission) error {
 	return err
 }
 
-// samePermissions compares permissions. It does not tell the lists that EC2 writes although they
-// are empty from nil.
+// samePermissions compares permissions. It treats the empty lists that EC2 returns like nil.
 var samePermissions = cmp.Options{cmpopts.IgnoreUnexported(types.IpPermission{}, types.IpRange{}, types.Ipv6Range{}, types.UserIdGroupPair{}), cmpopts.EquateEmpty()}
 
 // TestNewGroupsLetEverythingOut: a group begins with a rule that lets all traffic out; a VPC's

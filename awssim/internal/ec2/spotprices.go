@@ -44,7 +44,7 @@ func describeSpotPriceHistory(c *sim.Call, in *awsec2.DescribeSpotPriceHistoryIn
 	return &awsec2.DescribeSpotPriceHistoryOutput{SpotPriceHistory: found, NextToken: next}, nil
 }
 
-// asksFor applies the members of the request that choose prices beside its filters.
+// asksFor applies the members of the request that select prices in addition to its filters.
 func asksFor(in *awsec2.DescribeSpotPriceHistoryInput, p types.SpotPrice) bool {
 	is := func(asked, value *string) bool { return val(asked) == "" || *asked == val(value) }
 	return is(in.AvailabilityZone, p.AvailabilityZone) && is(in.AvailabilityZoneId, p.AvailabilityZoneId) &&

@@ -8,8 +8,8 @@ import (
 )
 
 // state holds what EC2 has in one Region of one account. Each part knows only the parts that
-// newState creates before it. What takes several of them, as launches and most actions do, takes
-// the state.
+// newState creates before it. Functions that need several of them, as launches and most actions do,
+// take the state.
 type state struct {
 	region *sim.Region
 	kernel *sim.Kernel

@@ -32,7 +32,7 @@ func (c statusChecks) instanceFails() bool { return c.failing != "" }
 
 // FailStatusCheck has a status check of a running instance fail, until the instance is rebooted or
 // stopped, or with an empty name none. It fails if there is no such instance or check. A reboot
-// keeps the instance on its host, so that it does not end a failure of the system check (User
+// keeps the instance on its host, so that it does not clear a failure of the system check (User
 // Guide, "Reboot your Amazon EC2 instance").
 func FailStatusCheck(r *sim.Region, id, check string) error {
 	s := stateOf(r)

@@ -59,8 +59,8 @@ func checkTagCount(tags []types.Tag) error {
 	return nil
 }
 
-// metadataTagKey is what instance metadata can serve as a path element (User Guide, "View tags for
-// your EC2 instances using instance metadata").
+// metadataTagKey matches the keys that instance metadata can serve as path elements (User Guide,
+// "View tags for your EC2 instances using instance metadata").
 var metadataTagKey = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
 
 // checkMetadataTagKeys refuses a launch that shows instance tags in instance metadata when a key

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// maxUserData is how many bytes user data may have before it is encoded (User Guide, "Run commands
-// when you launch an EC2 instance").
+// maxUserData limits the bytes of user data before it is encoded (User Guide, "Run commands when
+// you launch an EC2 instance").
 const maxUserData = 16384
 
 // checkTemplateData refuses what EC2 refuses when a version is created. EC2 does not fully validate
@@ -81,12 +81,13 @@ var (
 
 var profileARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:instance-profile/.+$`)
 
-// imageAlias is how an image is given by a Systems Manager parameter (User Guide, "Create a launch
-// template", "Use a Systems Manager parameter instead of an AMI ID").
+// imageAlias is the prefix of an image that is specified by a Systems Manager parameter (User
+// Guide, "Create a launch template", "Use a Systems Manager parameter instead of an AMI ID").
 const imageAlias = "resolve:ssm:"
 
-// templateImage is what a template may have for an image. Its length is judged when an instance is
-// launched: moto's tests of launch templates, which are verified on AWS, store ami-def456.
+// templateImage matches the image ids that a template may have. Their length is checked when an
+// instance is launched: moto's tests of launch templates, which are verified on AWS, store
+// ami-def456.
 var templateImage = regexp.MustCompile(`^ami-[0-9a-f]+$`)
 
 // checkTemplateIDs refuses ids that are malformed. Whether they name something is seen at launch.
@@ -189,7 +190,7 @@ func checkRequirements(r *types.InstanceRequirementsRequest) error {
 	return nil
 }
 
-// instanceTypePattern is what an allowed or excluded instance type looks like (EC2's API model,
+// instanceTypePattern matches allowed and excluded instance types (EC2's API model,
 // AllowedInstanceType).
 var instanceTypePattern = regexp.MustCompile(`^[a-zA-Z0-9.*-]{1,30}$`)
 
@@ -226,7 +227,8 @@ func checkTemplateRequiredMembers(data *types.RequestLaunchTemplateData) error {
 	return nil
 }
 
-// templateTaggable is what a launch can tag (SDK, LaunchTemplateTagSpecificationRequest.ResourceType).
+// templateTaggable lists the types of resources that a launch can tag (SDK,
+// LaunchTemplateTagSpecificationRequest.ResourceType).
 var templateTaggable = []types.ResourceType{
 	types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface, types.ResourceTypeSpotInstancesRequest,
 }

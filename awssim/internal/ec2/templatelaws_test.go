@@ -23,9 +23,9 @@ func do[O any](c *caller, action string, in any) (*O, error) {
 	return out.(*O), nil
 }
 
-// history is what a launch template must look like after the calls so far.
+// history describes the expected launch template after the calls so far.
 type history struct {
-	versions       map[int64]types.InstanceType // those that exist
+	versions       map[int64]types.InstanceType // the existing versions
 	number, preset int64                        // the highest number given, the default version
 }
 

@@ -58,9 +58,9 @@ func (t template) read(selector string, get func(string) (templateVersion, bool)
 	return v, nil
 }
 
-// newVersionData is what a new version holds: the request's data, on top of the source version's if
-// one is named. Snapshots of the source's block device mappings are not inherited (SDK,
-// CreateLaunchTemplateVersionInput.SourceVersion).
+// newVersionData returns the data of a new version: the request's data, on top of the source
+// version's if one is named. Snapshots of the source's block device mappings are not inherited
+// (SDK, CreateLaunchTemplateVersionInput.SourceVersion).
 func (t template) newVersionData(in *awsec2.CreateLaunchTemplateVersionInput) (types.RequestLaunchTemplateData, error) {
 	var none types.RequestLaunchTemplateData
 	if err := checkTemplateData(in.LaunchTemplateData); err != nil {
@@ -82,7 +82,7 @@ func (t template) newVersionData(in *awsec2.CreateLaunchTemplateVersionInput) (t
 			ebs.SnapshotId = nil
 		}
 	}
-	// A type and requirements exclude each other, so the one that is given ends the inheritance of
+	// A type and requirements exclude each other, so a version that specifies one does not inherit
 	// the other (inference).
 	if in.LaunchTemplateData.InstanceType != "" {
 		data.InstanceRequirements = nil
@@ -128,8 +128,8 @@ func (v versionOf) metadata() types.LaunchTemplateInstanceMetadataOptionsRequest
 	return val(v.version.data.MetadataOptions)
 }
 
-// selectVersions returns the versions that a request is about, newest first: those of one template,
-// by number, alias or range, or the latest and default ones of all templates.
+// selectVersions returns the versions that a request is about, newest first: the versions of one
+// template, by number, alias or range, or the latest and default ones of all templates.
 func (ts *templates) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
 	ranged := val(in.MinVersion) != "" || val(in.MaxVersion) != ""
 	if ranged && len(in.Versions) > 0 {
@@ -179,7 +179,7 @@ func (t template) versionRange(minVersion, maxVersion *string) (lowest, highest 
 	return lowest, highest, nil
 }
 
-// describeHint is what EC2 answers to a request for the versions of no template in particular.
+// describeHint is EC2's answer to a request for versions that names no template.
 const describeHint = "To describe the launch template data for all your launch templates, for ‘--versions’ specify ‘$Latest’, ‘$Default’, or both, and omit " +
 	"‘--launch-template-id’, ‘--launch-template-name’, and version numbers. To describe the launch template data for a specific launch template, specify " +
 	"‘--launch-template-id’ or ‘--launch-template-name’, and for ‘--versions’ specify one or more of the following values: ‘$Latest’, ‘$Default’, or one or " +

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// typeFilters are those of DescribeInstanceTypes (SDK, DescribeInstanceTypesInput.Filters).
+// typeFilters holds the filters of DescribeInstanceTypes (SDK, DescribeInstanceTypesInput.Filters).
 var typeFilters = filterTable[types.InstanceTypeInfo]{
 	"auto-recovery-supported":          func(i types.InstanceTypeInfo) []string { return boolean(i.AutoRecoverySupported) },
 	"bare-metal":                       func(i types.InstanceTypeInfo) []string { return boolean(i.BareMetal) },

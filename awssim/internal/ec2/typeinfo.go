@@ -93,8 +93,9 @@ func ebsInfo(w *world.InstanceType) *types.EbsInfo {
 	return info
 }
 
-// trackedSeconds is how long a TCP connection is tracked where the type does not say otherwise. AWS
-// answered 432000 or, for newer types, 350; the times of UDP are the same for all.
+// trackedSeconds is the time in seconds for which a TCP connection is tracked, unless the type
+// overrides it. AWS answered 432000 or, for newer types, 350; the times of UDP are the same for
+// all.
 const trackedSeconds = 432000
 
 func networkInfo(w *world.InstanceType) *types.NetworkInfo {

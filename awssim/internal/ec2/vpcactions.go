@@ -74,7 +74,7 @@ func createVpc(c *sim.Call, in *awsec2.CreateVpcInput) (*awsec2.CreateVpcOutput,
 	s.groups.add(s.groups.newGroup(c.Kernel.NewID("sg-", 17), defaultGroup, "default VPC security group", *vpc.VpcId, nil), freshID(s.kernel))
 	// in the answer, as in the API reference's example; a describe finds it available
 	vpc.State = types.VpcStatePending
-	// The examples of the AWS CLI show the empty list in this answer, and none in that of
+	// The examples of the AWS CLI show the empty list in this answer, and none in the answer of
 	// DescribeVpcs.
 	vpc.Ipv6CidrBlockAssociationSet = []types.VpcIpv6CidrBlockAssociation{}
 	return &awsec2.CreateVpcOutput{Vpc: &vpc}, nil

@@ -73,7 +73,7 @@ type node struct {
 	state    asgtypes.LifecycleState
 }
 
-// of returns the nodes of a group, including new ones that have not joined yet, without those that
+// of returns the nodes of a group, including new ones that have not joined yet, without nodes that
 // are being terminated or detached.
 func (ns *nodes) of(g *group) []node {
 	found, ok := autoscaling.LookupGroup(ns.region, g.made.asg)

@@ -257,7 +257,7 @@ func (n *settings) types() []string {
 	return n.instanceTypes
 }
 
-// build creates the resources of a group, each after those that it refers to.
+// build creates the resources of a group, each after the resources that it refers to.
 func (b *builder) build(g *group) error {
 	if g.made.profile == "" {
 		if err := b.createProfile(g); err != nil {

@@ -44,7 +44,7 @@ func regional(r *sim.Region) *service {
 }
 
 // newService connects the parts of the service. Each part knows only parts that are created before
-// it, with one exception: a change of a group ends in the reconciler.
+// it, with one exception: a change of a group runs the reconciler.
 func newService(r *sim.Region) *service {
 	k := r.Kernel()
 	s := &service{updates: newUpdates(k), clusters: newClusters(r)}

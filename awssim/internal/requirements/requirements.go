@@ -160,9 +160,9 @@ var unsupportedFamilies = strings.Fields("c1 g3 g3s hpc7g m1 m2 mac1 mac2 mac2-m
 // familyGeneration finds the number of a family's generation: the 6 of c6i, the 1 of trn1n.
 var familyGeneration = regexp.MustCompile(`^[a-z]+([0-9]+)[a-z0-9-]*$`)
 
-// meetsPerformance compares the CPUs of a type with the baseline's. AWS publishes no figures of
-// what it compares. Here a family of an earlier generation performs worse, and every other one well
-// enough, regardless of the maker of its processors (inference). A family with an unknown
+// meetsPerformance compares the CPUs of a type with the baseline's. AWS does not publish the
+// figures that it compares. Here a family of an earlier generation performs worse, and every other
+// one well enough, regardless of the maker of its processors (inference). A family with an unknown
 // generation has no type, as one that is not supported.
 func meetsPerformance(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest) bool {
 	if r.BaselinePerformanceFactors == nil || r.BaselinePerformanceFactors.Cpu == nil || len(r.BaselinePerformanceFactors.Cpu.References) == 0 {

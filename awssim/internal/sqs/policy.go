@@ -13,7 +13,8 @@ import (
 
 // This file evaluates a queue's policy as far as needed: whether an AWS service may send to it.
 
-// Delivery is a message that a service sends for a resource of its own, such as a rule.
+// Delivery is a message that a service sends for a resource of its own, such as an EventBridge
+// rule.
 type Delivery struct {
 	// Service is such as events.amazonaws.com, SourceARN the resource's ARN.
 	Service, SourceARN string

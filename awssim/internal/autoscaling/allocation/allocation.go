@@ -48,7 +48,7 @@ func Affordable(choices []Choice, spot bool) []Choice {
 func (c Choice) perUnit(price float64) float64 { return price / float64(max(c.Units, 1)) }
 
 // OnDemandTarget returns how many of total units should be On-Demand: the base, and the percentage
-// of what is above it, rounded up in favor of On-Demand (SDK InstancesDistribution; rounding: UG
+// of the units above it, rounded up in favor of On-Demand (SDK InstancesDistribution; rounding: UG
 // mixed-instances-groups-instances-distribution).
 func OnDemandTarget(total, base, percent int) int {
 	return min(total, base+(max(0, total-base)*percent+99)/100)
@@ -65,9 +65,9 @@ func OrderOnDemand(strategy string, choices []Choice) []Choice {
 	return ordered
 }
 
-// OrderSpot returns the choices in the order in which Spot launches try them. The strategies that
-// look at capacity cannot know more here than that a pool has some or none, which a failed launch
-// finds out: price-capacity-optimized and capacity-optimized are the order of price,
+// OrderSpot returns the choices in the order in which Spot launches try them. For the strategies
+// that depend on capacity, the simulation only knows whether a pool has some or none, which a
+// failed launch finds out: price-capacity-optimized and capacity-optimized are the order of price,
 // capacity-optimized-prioritized is the order of the overrides.
 func OrderSpot(strategy string, pools int, choices []Choice) []Choice {
 	ordered := slices.Clone(choices)

@@ -11,14 +11,14 @@ type Place struct {
 	Zone   string
 	Subnet string
 	Count  int // instances of the group in the subnet
-	Stay   int // those of them that a refresh under way does not replace
+	Stay   int // the instances that an active refresh does not replace
 }
 
 // OrderPlaces returns the places in the order in which a launch should try them: the zone with the
 // fewest instances first, and in it the subnet with the fewest (UG auto-scaling-benefits, "Balance
-// capacity across Availability Zones"). Equal ones keep the group's order. What a refresh is about
-// to replace counts only where the rest is equal, so that the group is balanced when the refresh is
-// done.
+// capacity across Availability Zones"). Equal ones keep the group's order. Instances that a refresh
+// is about to replace count only where the rest is equal, so that the group is balanced when the
+// refresh is done.
 func OrderPlaces(places []Place) []Place {
 	stay, all := map[string]int{}, map[string]int{}
 	for _, p := range places {

@@ -91,7 +91,8 @@ func identifiedPrice(found []*world.InstanceType, price func(*world.InstanceType
 	return 0
 }
 
-// generalFamily matches the families C, M and R by their generation number, which tells them from mac.
+// generalFamily matches the families C, M and R by their generation number, which distinguishes
+// them from mac.
 var generalFamily = regexp.MustCompile(`^[cmr][0-9]`)
 
 // UnitsOf returns how much an instance of a type counts: its weight, its vCPUs or memory where the

@@ -33,7 +33,7 @@ type Member struct {
 	Updated   bool // runs what the refresh wants
 	Treatment Treatment
 	ByRefresh bool // leaving because the refresh replaced it
-	NewRoot   bool // it is to get a new root volume, not to be replaced itself
+	NewRoot   bool // it should get a new root volume instead of being replaced itself
 }
 
 // State holds the group as a refresh sees it. Members come in the order in which they should be
@@ -52,7 +52,7 @@ type State struct {
 // WaitReason says what holds a refresh up.
 type WaitReason int
 
-// What a refresh can wait for.
+// The reasons for which a refresh can wait.
 const (
 	WaitNothing WaitReason = iota
 	WaitPending
@@ -84,7 +84,7 @@ type Tally struct {
 	kept                    int // units that count and stay although they are not updated
 	Old                     int // units that count and are still to be replaced
 	remaining               int // instances still to be replaced
-	waiting                 int // units of those that only the user can let go
+	waiting                 int // units of the instances that only the user can release
 	largest                 int // units of the largest instance still to be replaced
 	pending, warming, Going string
 	protected, standby      string
@@ -215,8 +215,8 @@ func (s State) Plan() Plan {
 			}
 			continue
 		}
-		// What is terminated is launched again, and what is launched is new: not more of it than
-		// the checkpoint allows.
+		// The group replaces terminated instances, and the replacements count as updated. Their
+		// number must not exceed what the checkpoint allows.
 		if refill := s.Desired - (total - m.Units); refill > 0 && t.Updated+refill > allowed {
 			continue
 		}

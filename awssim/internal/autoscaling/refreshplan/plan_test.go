@@ -10,8 +10,7 @@ import (
 
 // members returns members from a word: o old and ready, O old and protected (wait), u updated and
 // ready, w updated and warming, p updated and pending, s old in standby, i old and ignored, x
-// leaving by the refresh, q old and pending, r and R those that get a new root volume, ready and
-// pending.
+// leaving by the refresh, q old and pending, r and R getting a new root volume, ready and pending.
 func members(word string) []Member {
 	var all []Member
 	for i, r := range word {
@@ -142,9 +141,9 @@ func TestPlanInPlace(t *testing.T) {
 	}
 }
 
-// TestLaws plays whole refreshes: whatever the percentages, checkpoints and weights, the
-// group never has fewer ready units than the floor and never more units than the ceiling, and it
-// ends with every instance updated and the desired capacity in place.
+// TestLaws plays whole refreshes: whatever the percentages, checkpoints and weights, the group
+// never has fewer ready units than the floor and never more units than the ceiling, and when it
+// finishes, every instance is updated and the desired capacity is in place.
 func TestLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -77,7 +77,7 @@ func (d Decision) Choose(all []Candidate) (Candidate, bool) {
 	}), true
 }
 
-// ofSurplusOption keeps the purchase option of which there is too much (UG
+// ofSurplusOption keeps the instances of the purchase option that exceeds its share (UG
 // ec2-auto-scaling-termination-policies, mixed instances).
 func (d Decision) ofSurplusOption(all []Candidate) []Candidate {
 	if !d.Mixed || d.SurplusSpot == d.SurplusOnDemand {
@@ -115,7 +115,7 @@ func (d Decision) apply(policy string, left []Candidate) []Candidate {
 		if d.Mixed {
 			left = d.apply(PolicyAllocationStrategy, left)
 		}
-		// What has a launch configuration goes before what has a launch template (UG
+		// Instances with a launch configuration go before instances with a launch template (UG
 		// ec2-auto-scaling-termination-policies).
 		if slices.ContainsFunc(left, hasConfiguration) {
 			left = d.apply(PolicyOldestLaunchConfiguration, left)
