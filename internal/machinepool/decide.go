@@ -60,7 +60,7 @@ func decidePool(in input, plan *reconcile.Plan) {
 		return
 	}
 	if condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.ASGReadyCondition); condition != nil && condition.Reason == infrav1.OwnerTagMissingReason {
-		reconciling.Remove(in.Object, infrav1.ASGReadyCondition) // the decision may stop before it is set anew
+		reconciling.Remove(in.Object, infrav1.ASGReadyCondition) // the decision may stop before setting it
 	}
 	keepGroup(in, plan)
 	if pending(plan) {
