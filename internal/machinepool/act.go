@@ -39,7 +39,7 @@ func (a actor) key() client.ObjectKey { return client.ObjectKeyFromObject(a.Obje
 // group is the pool's.
 func (a actor) group() *autoscalinggroup.Group { return a.Seen.Group }
 
-// groups are those of the account and region of the pool.
+// groups returns the Auto Scaling groups of the pool's account and region.
 func (a actor) groups() *autoscalinggroup.Groups { return a.Memory.cloud.Groups }
 
 // invalidate has the group described when it is next asked for, because it was changed by a call,

@@ -137,8 +137,8 @@ func (a actor) changeHold(id string, change func(*Hold)) {
 	})
 }
 
-// complete completes the lifecycle actions of instances. What is reported about each is remembered
-// first: should the answer be lost, it is reported when the instance is seen to have gone.
+// complete completes the lifecycle actions of instances. It first remembers the event for each:
+// should the answer be lost, the event is reported when the instance is seen to have gone.
 func (a actor) complete(ctx context.Context, group string, notes []note, complete func(ctx context.Context, group, instance string) error) ([]reconcile.Event, error) {
 	var told []reconcile.Event
 	for _, one := range notes {
@@ -146,7 +146,8 @@ func (a actor) complete(ctx context.Context, group string, notes []note, complet
 		if err := complete(ctx, group, one.Instance); err != nil {
 			return told, err
 		}
-		// Another hook may hold it further. That is not ours to end, and need not be tried again.
+		// Another hook may still hold it. Slipway does not complete other hooks, and need not
+		// retry.
 		a.changeHold(one.Instance, func(hold *Hold) { hold.Completed, hold.Unanswered = true, nil })
 		if one.Event != nil {
 			told = append(told, *one.Event)

@@ -32,7 +32,7 @@ func (t terminateInstances) do(ctx context.Context, a actor) ([]reconcile.Event,
 		if one.Shrink {
 			how = "the group scales in"
 		}
-		// What the call made of the group is known without another one.
+		// The effect of the call on the group is known without another call.
 		a.change(func(group *autoscalinggroup.Group) {
 			group.Instances = slices.Clone(group.Instances)
 			for i := range group.Instances {

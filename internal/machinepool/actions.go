@@ -90,7 +90,8 @@ type (
 	startRefresh struct {
 		Group     string
 		Replacing autoscalinggroup.Replacing
-		// What describes to users what the refresh replaces, and Cause describes why.
+		// Cause describes why the refresh replaces something, and What describes to users what it
+		// replaces.
 		What, Cause string
 		// Outdated are the IDs of the instances that run something else than what is wanted.
 		Outdated []string
@@ -127,7 +128,7 @@ type (
 		kubernetes
 		Since  map[string]time.Time
 		Events []reconcile.Event
-		// Told are the instances whose event was waiting for their end to be seen.
+		// Told lists the instances whose event waited until they were seen to have gone.
 		Told []string
 	}
 	completeHooks struct {

@@ -132,7 +132,7 @@ func (c *Controller) paused(ctx context.Context, object *infrav1.AWSMachinePool)
 	return paused, nil
 }
 
-// ready is how the Ready condition follows from the others. A roll-out under way does not make a
+// ready derives the Ready condition from the other conditions. A roll-out under way does not make a
 // pool unready: its nodes work.
 var ready = reconciling.Summary{
 	Target: infrav1.ReadyCondition,
@@ -146,7 +146,7 @@ var ready = reconciling.Summary{
 	Unless: infrav1.AWSReachableCondition,
 }
 
-// summaries are what follows from the other conditions of a pool.
+// summaries returns the summarizers that derive conditions from the other conditions of a pool.
 func summaries(object *infrav1.AWSMachinePool) []reconcile.Summarizer {
 	if isPaused(object) || object.DeletionTimestamp != nil || pool.Releasing(object) {
 		return []reconcile.Summarizer{report.Converged}
@@ -183,7 +183,8 @@ func (c *Controller) Register(manager ctrl.Manager, settings watches.Settings, n
 	return nil
 }
 
-// goes reports whether a Machine was deleted or is to be, which is all that a pool has to know about it.
+// goes reports whether a Machine was deleted or is marked for deletion, which is all that a pool
+// has to know about it.
 func goes(machine client.Object) bool {
 	_, marked := machine.GetAnnotations()[clusterv1.DeleteMachineAnnotation]
 	return marked || machine.GetDeletionTimestamp() != nil

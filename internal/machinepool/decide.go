@@ -22,11 +22,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// lookAgain is when something in AWS that was just written and cannot be seen yet is checked again.
+// lookAgain is the delay before something in AWS that was just written and cannot be seen yet is
+// checked again.
 const lookAgain = 5 * time.Second
 
-// Decide returns what to do for a pool, and writes its status. What failed in this pass is never
-// planned again in it, so that the concerns after it still have their turn.
+// Decide returns what to do for a pool, and writes its status. An action that failed in this pass
+// is never planned again in it, so that later concerns still have their turn.
 func Decide(in input) reconcile.Plan {
 	var plan reconcile.Plan
 	restamp(in)
@@ -44,8 +45,8 @@ func Decide(in input) reconcile.Plan {
 	return plan
 }
 
-// decidePool keeps the nodes of a pool as its spec says. What runs is reported even where the
-// newest spec is refused, or its launch config is not ready.
+// decidePool keeps the nodes of a pool as its spec says. It reports what runs even if the newest
+// spec is refused or its launch config is not ready.
 func decidePool(in input, plan *reconcile.Plan) {
 	reconciling.Remove(in.Object, infrav1.ReleasedCondition)
 	in.Object.Status.Deletion = nil
@@ -59,7 +60,7 @@ func decidePool(in input, plan *reconcile.Plan) {
 		return
 	}
 	if condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.ASGReadyCondition); condition != nil && condition.Reason == infrav1.OwnerTagMissingReason {
-		reconciling.Remove(in.Object, infrav1.ASGReadyCondition) // the decision may end before it is set anew
+		reconciling.Remove(in.Object, infrav1.ASGReadyCondition) // the decision may stop before setting it
 	}
 	keepGroup(in, plan)
 	if pending(plan) {
@@ -73,7 +74,8 @@ func decidePool(in input, plan *reconcile.Plan) {
 	waitBriefly(in, plan)
 }
 
-// keepGroup goes through the concerns of a pool in order, until one has something to do, or ends the others.
+// keepGroup goes through the concerns of a pool in order, until one has something to do, or stops
+// the others.
 func keepGroup(in input, plan *reconcile.Plan) {
 	for _, concern := range []func(input, *reconcile.Plan) bool{
 		showRefresh, drainNodes, releaseWarmInstances, keepMachines, awaitBootstrap, ensureLaunchConfig, describeNode, settle, ensureGroup, rollOut,
@@ -171,8 +173,8 @@ func bootstrapMissing(in input) string {
 	return ""
 }
 
-// describeNode shows in status what a node is, so that cluster-autoscaler can scale from zero. What
-// is known stays while the launch config is not ready.
+// describeNode shows in status what a node is, so that cluster-autoscaler can scale from zero. The
+// last known values stay while the launch config is not ready.
 func describeNode(in input, plan *reconcile.Plan) bool {
 	config, shape := launchable(in), in.Seen.Shape
 	switch {
@@ -201,8 +203,9 @@ func nodeShape(in input) pool.NodeShape {
 	return shape
 }
 
-// briefly is how long a new pool waits for its launch config before status shows it. It is usually
-// ready within a second and wakes the pool; what holds no longer is not worth a write (docs/adr/0019).
+// briefly is the time for which a new pool waits for its launch config before status shows that.
+// The launch config is usually ready within a second and wakes the pool; a state that no longer
+// holds is not worth a write (docs/adr/0019).
 const briefly = 2 * time.Second
 
 // waitBriefly leaves the status of a new pool unwritten while its launch config is expected to be
@@ -223,7 +226,7 @@ func waitBriefly(in input, plan *reconcile.Plan) {
 	}
 }
 
-// longestName is that of a group's name (AWS: API_CreateAutoScalingGroup).
+// longestName limits the length of a group's name (AWS: API_CreateAutoScalingGroup).
 const longestName = 255
 
 // groupName matches the names that an Auto Scaling group can have (AWS:
@@ -233,10 +236,10 @@ var groupName = regexp.MustCompile(`^[^:\pC]{1,255}$`)
 // names returns what the group may be called.
 func names(object *infrav1.AWSMachinePool, clusterName string) []string {
 	candidates := ownership.Names(object.Name, clusterName, object, 1, longestName)
-	// A group that was found once is found again, whatever becomes of what its name followed from.
+	// A group that was found once is found again, even if its name is derived differently now.
 	for _, arn := range arns(object) {
-		// Names are described together with those of other pools, and AWS refuses a request with a
-		// name that cannot exist.
+		// Names are described together with the names of other pools, and AWS refuses a request
+		// with a name that cannot exist.
 		if _, name, known := strings.Cut(arn, ":autoScalingGroupName/"); known && groupName.MatchString(name) && !slices.Contains(candidates, name) {
 			candidates = append(candidates, name)
 		}
@@ -331,7 +334,7 @@ func instanceIDs(instances []autoscalinggroup.Instance) []string {
 	return ids
 }
 
-// mostNamed is how many instances a reason names.
+// mostNamed limits the number of instances that a reason names.
 const mostNamed = 5
 
 // named lists names for a reason.

@@ -20,8 +20,8 @@ import (
 //
 //  1. recognize the group, and prove whose it is (observe): nothing is written
 //  2. write the launch config, with the id of the template to take over (ensureLaunchConfig)
-//  3. its controller tags the template as owned, together with the record of which versions count
-//     as what the spec asks for now, and creates a version
+//  3. its controller tags the template as owned, together with the record of the versions that
+//     count as what the spec asks for now, and creates a version
 //  4. tag the group as owned (adopt): from here on it is found like any other
 //  5. point it at that version by number (updateGroupIfDue)
 
@@ -83,7 +83,7 @@ func mayAdopt(in input) error {
 	return nil
 }
 
-// adoptableTemplate returns the id of the template that the pool's launch config is to take over,
+// adoptableTemplate returns the id of the template that the pool's launch config should take over,
 // "" for none.
 func adoptableTemplate(in input) string {
 	if !in.Seen.Adopting || in.Seen.Group == nil {

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// shortPatience is how long a group may be below its desired capacity before AWS is asked why:
-	// instances come within seconds.
+	// shortPatience is the time for which a group may be below its desired capacity before AWS is
+	// asked why: instances come within seconds.
 	shortPatience = time.Minute
-	// shortNoticed is when a group is checked that was made larger just now. Usually its first
-	// instance, which status shows, wakes the pool before.
+	// shortNoticed is the delay before a group that was just enlarged is checked. Usually its first
+	// instance, which status shows, wakes the pool earlier.
 	shortNoticed = 10 * time.Second
-	// askAfter is when AWS is asked again, if it lasts, and then after as long as it has lasted, up
-	// to askEvery.
+	// askAfter is the shortest delay before AWS is asked again while the shortage lasts. The delay
+	// grows with the duration of the shortage, up to askEvery.
 	askAfter = 5 * time.Minute
 	askEvery = 30 * time.Minute
-	// shortRest is how long a group that stays short is watched closely. After it, it is checked
-	// like one at rest.
+	// shortRest is the time for which a group that stays short is watched closely. Afterwards it is
+	// checked like a group at rest.
 	shortRest = 10 * time.Minute
 )
 
@@ -122,12 +122,12 @@ func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.Faile
 	reconciling.False(in.Object, infrav1.CapacityAvailableCondition, reason, launch.Message)
 }
 
-// warmLookEvery is how often a warm pool is checked that has more instances than it is to have.
+// warmLookEvery is the interval at which a warm pool with too many instances is checked.
 const warmLookEvery = 30 * time.Second
 
-// releaseWarmInstances ends the hold of the drain hook on instances that leave a warm pool: AWS
-// asks the hooks of the group for them too (AWS: warm-pool-instance-lifecycle), and there is
-// nothing to drain.
+// releaseWarmInstances releases the drain hook's hold on instances that leave a warm pool: AWS asks
+// the hooks of the group for them too (AWS: warm-pool-instance-lifecycle), and there is nothing to
+// drain.
 func releaseWarmInstances(in input, plan *reconcile.Plan) bool {
 	if !keepsWarm(in) {
 		return true

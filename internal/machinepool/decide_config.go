@@ -55,7 +55,7 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	return in.Seen.LaunchConfig.Prove(in.Object, plan, presentTemplate(in))
 }
 
-// followConfig shows a launch config that the pool refers to, and of which nothing is written.
+// followConfig shows a launch config that the pool refers to, and to which the pool writes nothing.
 func followConfig(in input, plan *reconcile.Plan) bool {
 	config := in.Seen.LaunchConfig
 	if !config.ShowUnfit(in.Object, in.Object.Spec.LaunchConfigRef.Name, unfitReferred(in)) {
@@ -112,7 +112,7 @@ func showForeignConfig(in input, plan *reconcile.Plan) bool {
 }
 
 // refusedConfig reports whether an action failed because the API server does not take a launch
-// config as it is, or has it already: failures that conditions tell about.
+// config as it is, or has it already: failures that conditions report.
 func refusedConfig(done reconcile.Done) bool {
 	switch done.Action.(type) {
 	case createLaunchConfig, updateLaunchConfig:
@@ -237,8 +237,8 @@ func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AW
 	// would be.
 	if policy := spec.MixedInstancesPolicy; wanted.InstanceType == "" && policy != nil && len(policy.Overrides) > 0 {
 		wanted.InstanceType = policy.Overrides[0].InstanceType
-		// Another first override makes no other nodes of those that are there: the type stays for
-		// as long as it is among them.
+		// A different first override does not change existing nodes: the type stays for as long as
+		// it is among the overrides.
 		if slices.ContainsFunc(policy.Overrides, func(override infrav1.Overrides) bool { return override.InstanceType == presentType }) {
 			wanted.InstanceType = presentType
 		}

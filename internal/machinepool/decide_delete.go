@@ -20,19 +20,20 @@ import (
 )
 
 const (
-	// groupEnding is when a group that is being deleted is checked again, should no sweep notice its end.
+	// groupEnding is the delay before a group that is being deleted is checked again, should no
+	// sweep notice that it is gone.
 	groupEnding = 10 * time.Second
-	// untaggedAgain is when a group that lacks the pool's owner tag is checked again, should no
-	// sweep notice the tag.
+	// untaggedAgain is the delay before a group that lacks the pool's owner tag is checked again,
+	// should no sweep notice the tag.
 	untaggedAgain = 2 * time.Minute
-	// settledAfter is how long Auto Scaling is given to take an instance out of a group that
-	// shrank, before one that stays, because it is protected, in standby, or its group's Terminate
-	// process suspended, goes with the group.
+	// settledAfter is the time that Auto Scaling has to take an instance out of a group that
+	// shrank. An instance that then stays, because it is protected, in standby, or its group's
+	// Terminate process is suspended, goes with the group.
 	settledAfter = time.Minute
-	// unwatched is how long the nodes of a group may go unchecked before they are checked for
-	// settledAfter anew, whatever their time limit says.
+	// unwatched limits the time for which the nodes of a group may go unchecked. If it is exceeded,
+	// they are checked for settledAfter anew, whatever their time limit says.
 	unwatched = 10 * time.Minute
-	// watchNoted is how often it is recorded that nodes are checked.
+	// watchNoted is the interval at which it is recorded that nodes are checked.
 	watchNoted = 5 * time.Minute
 )
 
@@ -79,7 +80,7 @@ func deletionStatus(object *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolDelet
 	return object.Status.Deletion
 }
 
-// deleteGroupFirst has the group deleted, and waits for its end, without holding a worker.
+// deleteGroupFirst has the group deleted, and waits until it is gone, without holding a worker.
 func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 	group := in.Seen.Group
 	if group == nil {

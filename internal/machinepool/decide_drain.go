@@ -25,10 +25,11 @@ import (
 const DrainingAnnotation = "slipway.infrastructure.cluster.x-k8s.io/draining"
 
 const (
-	// lookLimit is how long one pass may talk to a workload cluster. Nodes that it did not get to
-	// have their turn in the next.
+	// lookLimit limits the time for which one pass may talk to a workload cluster. Nodes that it
+	// did not reach have their turn in the next pass.
 	lookLimit = 10 * time.Second
-	// signEvery is how often the hold on an instance is extended whose node is still being drained.
+	// signEvery is the interval at which the hold on an instance is extended while its node is
+	// being drained.
 	signEvery = autoscalinggroup.DrainHeartbeat / 3
 )
 
@@ -74,7 +75,7 @@ func drainPossible(in input) bool {
 	return in.Seen.Cluster != nil && in.Seen.Cluster.DeletionTimestamp.IsZero()
 }
 
-// drainTimeout is how long a node may take to empty.
+// drainTimeout returns the time that a node may take to empty.
 func drainTimeout(in input) time.Duration {
 	if set := in.Object.Spec.NodeDrain; set != nil && set.Timeout != nil {
 		return set.Timeout.Duration
@@ -83,8 +84,8 @@ func drainTimeout(in input) time.Duration {
 }
 
 // drainNodes drains the nodes of instances that the drain hook holds on their way out, and releases
-// those that are empty or whose time is up. When a node's time began is recorded on the pool; all
-// else is observed anew each time.
+// the instances whose nodes are empty or whose time is up. The pool records when a node's time
+// began; all else is observed anew each time.
 func drainNodes(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Group == nil {
 		return true
@@ -162,8 +163,9 @@ func departuresOf(in input, instances []autoscalinggroup.Instance) []departure {
 	return departures
 }
 
-// withoutLook returns how far an instance is of which the node is not to be drained here: whether
-// nothing keeps it, and what is in the way. The state is empty if the node is to be drained.
+// withoutLook returns the progress of an instance whose node Slipway should not drain: whether
+// nothing keeps the instance, and what is in the way. The state is empty if Slipway should drain
+// the node.
 func withoutLook(in input, instance autoscalinggroup.Instance) (empty bool, state string) {
 	machine, has := in.Seen.Machines[instance.ID]
 	switch {
@@ -174,13 +176,14 @@ func withoutLook(in input, instance autoscalinggroup.Instance) (empty bool, stat
 	case has && machine.drained():
 		return true, "Cluster API has drained it"
 	case has && machine.drainedByCore(instance):
-		// One drains, not two. Core goes by what else is said of Machines, such as MachineDrainRules.
+		// Only one of the two drains. Core also follows other settings for Machines, such as
+		// MachineDrainRules.
 		return false, fmt.Sprintf("Cluster API drains it for Machine %s", machine.Machine.Name)
 	}
 	return false, ""
 }
 
-// drainAndRecord has the nodes drained that are to be, and then recorded since when.
+// drainAndRecord has the nodes drained that Slipway should drain, and then records since when.
 func drainAndRecord(in input, plan *reconcile.Plan, departures []departure) {
 	var pendingNodes []autoscalinggroup.Instance
 	var states []string
@@ -202,9 +205,9 @@ func drainAndRecord(in input, plan *reconcile.Plan, departures []departure) {
 	}
 }
 
-// drainRecord returns what is to be recorded on the pool: since when nodes are being drained that
-// are not empty, without instances that no longer count. It has the events about those that began,
-// and those that ended.
+// drainRecord returns the record for the pool: since when nodes that are not empty have been
+// draining, without instances that no longer count. It includes the events about drains that began,
+// and about instances whose hold is over.
 func drainRecord(in input, departures []departure) recordDrain {
 	begun, deleting := drainingSince(in.Object), !in.Object.DeletionTimestamp.IsZero()
 	record := recordDrain{Since: maps.Clone(begun)}
@@ -212,8 +215,8 @@ func drainRecord(in input, departures []departure) recordDrain {
 	var started []departure
 	for _, d := range departures {
 		_, known := begun[d.ID]
-		// What was released may be held by another hook, and counts no more. A node whose instance
-		// stays is uncordoned later.
+		// An instance that was released may be held by another hook, and no longer counts. A node
+		// whose instance stays is uncordoned later.
 		if !known && (deleting || d.ReplacesRoot() && d.node != "" && !d.gone || !d.done() && !in.Seen.Holds[d.ID].Completed) {
 			record.Since[d.ID] = d.since.UTC().Truncate(time.Second)
 			started = append(started, d)
@@ -236,7 +239,7 @@ func drainRecord(in input, departures []departure) recordDrain {
 	return record
 }
 
-// due reports whether something is to be recorded, or reported.
+// due reports whether something must be recorded or reported.
 func (r recordDrain) due(in input) bool {
 	return !maps.EqualFunc(drainingSince(in.Object), r.Since, time.Time.Equal) || len(r.Events)+len(r.Told) > 0
 }
@@ -283,7 +286,7 @@ func dropEnded(in input, record map[string]time.Time, departures []departure) (e
 }
 
 // endedEvents returns what is reported about an instance whose node was being drained and that went
-// without this process having released it: AWS or a user ended the hold, maybe while no manager
+// without this process having released it: AWS or a user released the hold, maybe while no manager
 // ran.
 func endedEvents(in input, id string, since time.Time) []reconcile.Event {
 	hold := in.Seen.Holds[id]
@@ -338,8 +341,8 @@ func departureEvent(in input, d departure) *reconcile.Event {
 	return &event
 }
 
-// release ends the hold on instances that are done, and extends that on the others. Each kind of
-// action is tried once in a pass.
+// release releases the hold on instances that are done, and extends the hold on the others. Each
+// kind of action is tried once in a pass.
 func release(in input, plan *reconcile.Plan, departures []departure) {
 	if releaseFailure(in) != nil {
 		return
@@ -365,7 +368,7 @@ func release(in input, plan *reconcile.Plan, departures []departure) {
 	}
 }
 
-// releasing is what is due about the hold on an instance.
+// releasing identifies the action that is due for the hold on an instance.
 type releasing int
 
 const (
@@ -400,7 +403,7 @@ func abandons(in input, d departure) bool {
 	return d.expired && !d.empty && !d.ReplacesRoot() && retains(in) && in.Object.DeletionTimestamp.IsZero()
 }
 
-// releaseFailure returns why the hold on instances could not be ended or extended in this pass.
+// releaseFailure returns why the hold on instances could not be released or extended in this pass.
 func releaseFailure(in input) error {
 	return cmp.Or(reconcile.LastFailure[retainInstances](in.Done), reconcile.LastFailure[terminateRetained](in.Done), reconcile.LastFailure[completeHooks](in.Done), reconcile.LastFailure[extendHolds](in.Done))
 }
@@ -422,9 +425,9 @@ func statesOf(departures []departure) string {
 	return named(states)
 }
 
-// notesOf returns instances with what is reported once their hold has ended. If AWS did not answer
-// the first request, the Node may have gone since, because of that request: what was to be reported
-// then is reported now.
+// notesOf returns instances with the events to report once their hold is released. If AWS did not
+// answer the first request, the Node may have gone since, because of that request: the event of the
+// first request is then reported now.
 func notesOf(in input, departures []departure) []note {
 	notes := make([]note, 0, len(departures))
 	for _, d := range departures {
@@ -442,10 +445,10 @@ func notesOf(in input, departures []departure) []note {
 	return notes
 }
 
-// mostShown is how many nodes a condition names.
+// mostShown limits the number of nodes that a condition names.
 const mostShown = 5
 
-// showDrain shows how far the nodes are. A pool of which no instance ever left has no such condition.
+// showDrain shows how far the nodes are. A pool has no such condition until an instance leaves.
 func showDrain(in input, plan *reconcile.Plan, departures []departure) {
 	waiting := slices.DeleteFunc(slices.Clone(departures), departure.done)
 	left := retainedElsewhere(in)

@@ -83,8 +83,8 @@ func hibernates(spec *infrav1.AWSLaunchConfigSpec) bool {
 	return spec.Existing != nil || spec.HibernationOptions != nil && spec.HibernationOptions.Configured
 }
 
-// lacksDryRun reports whether a launch config asks for a dry run and has no instance type, of which
-// there is none.
+// lacksDryRun reports whether a launch config asks for a dry run and has no instance type, without
+// which there is no dry run.
 func lacksDryRun(spec *infrav1.AWSLaunchConfigSpec) bool {
 	return spec.Verify != "" && spec.InstanceType == ""
 }

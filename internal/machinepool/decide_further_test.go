@@ -61,7 +61,8 @@ func TestMayAdopt(t *testing.T) {
 	}
 }
 
-// TestDecideDepartures specifies what is reported about instances whose drain does not end as usual.
+// TestDecideDepartures specifies what is reported about instances whose drain does not finish as
+// usual.
 func TestDecideDepartures(t *testing.T) {
 	t.Parallel()
 	held, recorded := inState("i-1", "Terminating:Wait"), tried(recordInstances{}, nil)
@@ -157,8 +158,8 @@ func TestNotesOfDepartures(t *testing.T) {
 	}
 }
 
-// TestMachinesOfDepartures specifies Machines where the pool says nothing about them, and those of
-// instances that leave or are held.
+// TestMachinesOfDepartures specifies Machines where the pool says nothing about them, and Machines
+// of instances that leave or are held.
 func TestMachinesOfDepartures(t *testing.T) {
 	t.Parallel()
 	both := func(in *input) {
@@ -197,7 +198,8 @@ func TestMachinesOfDepartures(t *testing.T) {
 }
 
 // TestShieldIsLowered holds that the pool names the instances which Slipway has protected until AWS
-// has confirmed that they are not protected any more, or are to be spared no more.
+// has confirmed that they are no longer protected, and that Slipway gives up the protection of
+// instances that no refresh needs to spare.
 func TestShieldIsLowered(t *testing.T) {
 	t.Parallel()
 	const lowersBoth, stays = "give up the protection of i-1, i-2 from scale-in, because no instance refresh " +

@@ -55,7 +55,7 @@ func groupCanBeChanged(in input) bool {
 	return in.Seen.Group != nil && !in.Seen.Group.Deleting && templateAdopted(in) && obstacleOf(in) == nil
 }
 
-// obstacle is what keeps the group from being made as desired.
+// obstacle describes what keeps the group from its desired state.
 type obstacle struct {
 	// need is an observation that is missing; empty if none is.
 	need reconcile.Need
@@ -102,7 +102,7 @@ func obstacleOf(in input) *obstacle {
 	return nil
 }
 
-// replicas is how many instances the MachinePool asks for.
+// replicas returns the number of instances that the MachinePool asks for.
 func replicas(in input) int32 { return ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 1) }
 
 // overrideObstacle returns what is wrong with an override that Auto Scaling would take, or refuse
@@ -237,7 +237,8 @@ func subnetQuery(in input) discovery.SubnetQuery {
 // createGroupIfGone creates the group.
 func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 	if slices.ContainsFunc(arns(in.Object), func(arn string) bool { return arn != "" }) && !in.Seen.Fresh {
-		// The pool had a group. What a sweep saw may be old, and a second group would double the nodes.
+		// The pool had a group. The result of a sweep may be old, and a second group would double
+		// the nodes.
 		plan.Need(needFreshGroup)
 		return true
 	}
@@ -266,8 +267,8 @@ func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// updateGroupIfDue makes a group that exists as desired. What keeps instances from coming or going
-// unseen is first: hooks, and suspended processes.
+// updateGroupIfDue brings an existing group to its desired state. Hooks and suspended processes are
+// first, because they keep instances from coming or going unseen.
 func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Adopting {
 		if goOn := adopt(in, plan); !goOn || in.Seen.Adopting {
@@ -306,7 +307,7 @@ func updateIfDifferent(in input, plan *reconcile.Plan, desired autoscalinggroup.
 	tried, err := reconcile.Attempted[updateGroup](in.Done)
 	switch {
 	case err != nil:
-		// What a warm pool that is being deleted stands in the way of is tried again when that is
+		// A change that waits for the deletion of a warm pool is tried again when the warm pool is
 		// gone, which wakes the pool.
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
 		return false, true
@@ -363,8 +364,8 @@ func announceGiven(in input, pool *infrav1.AWSMachinePool) {
 	applied.Record(pool)
 }
 
-// confirmGiven records on a pool what AWS confirmed that its group has: exactly what it is to have,
-// and the hooks if they were checked in this pass.
+// confirmGiven records on a pool what AWS confirmed that its group has: exactly what it should
+// have, and the hooks if they were checked in this pass.
 func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
 	applied, desired := ownership.AppliedOf(pool), desiredGroup(in)
 	if hooksConfirmed(in) {
@@ -386,7 +387,7 @@ func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
 	applied.Record(pool)
 }
 
-// visibleAfter is how long after a change of ours what is seen may be from before it.
+// visibleAfter is the time for which the observed state may be older than a change of ours.
 const visibleAfter = time.Minute
 
 // asGiven reports whether the pool asks for what its group was given last: if the group is another

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// wantedHooks returns the hooks that the pool's group shall have: those of the spec, and Slipway's own.
+// wantedHooks returns the hooks that the pool's group should have: the hooks of the spec, and
+// Slipway's own.
 func wantedHooks(in input) []lifecyclehook.Hook {
 	return lifecyclehook.Sort(append(lifecyclehook.Of(in.Object.Spec.LifecycleHooks), drainHooks(in)...))
 }
@@ -64,7 +65,7 @@ func ensureHooks(in input, plan *reconcile.Plan) bool {
 	return checkHooks(in, plan)
 }
 
-// checkHooks puts the hooks that the group lacks, or has otherwise, and deletes those that retired.
+// checkHooks puts the hooks that the group lacks or has otherwise, and deletes retired hooks.
 func checkHooks(in input, plan *reconcile.Plan) bool {
 	err := in.Seen.Hooks.Err
 	if failure := reconcile.LastFailure[changeHooks](in.Done); failure != nil {
@@ -85,7 +86,7 @@ func checkHooks(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// hookChanges returns how the hooks that were described differ from those that are wanted.
+// hookChanges returns how the described hooks differ from the wanted hooks.
 func hookChanges(in input) []lifecyclehook.Change {
 	if !in.Seen.Hooks.Read {
 		return nil
@@ -93,7 +94,7 @@ func hookChanges(in input) []lifecyclehook.Change {
 	return lifecyclehook.Changes(wantedHooks(in), ownership.AppliedOf(in.Object).Hooks, in.Seen.Hooks.List)
 }
 
-// hasHooks reports whether the group is to have hooks of the pool, or was given some.
+// hasHooks reports whether the group should have hooks of the pool, or was given some.
 func hasHooks(in input) bool {
 	return len(wantedHooks(in))+len(ownership.AppliedOf(in.Object).Hooks) > 0
 }

@@ -50,7 +50,7 @@ func (m Machine) drainedByCore(instance autoscalinggroup.Instance) bool {
 	return m.Machine != nil && (!instance.ReplacesRoot() || !m.Machine.DeletionTimestamp.IsZero())
 }
 
-// leaving reports whether the instance is to go: its Machine was deleted, or is marked by Cluster
+// leaving reports whether the instance should go: its Machine was deleted, or is marked by Cluster
 // API's annotation to go when the pool shrinks.
 func (m Machine) leaving() bool { return m.rank() < unconcerned }
 
@@ -88,8 +88,8 @@ func machinesWanted(in input) bool {
 	return in.Seen.Settings.MachinePoolMachines
 }
 
-// keepMachines keeps an object for each instance, removes those whose instance goes, and terminates
-// the instances whose Machine was deleted.
+// keepMachines keeps an object for each instance, removes the objects whose instance goes, and
+// terminates the instances whose Machine was deleted.
 func keepMachines(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Group == nil {
 		return true
@@ -203,9 +203,10 @@ func endInstances(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// endings are what the Machines that are to go mean for their instances.
+// endings lists the effects on instances of Machines that were deleted or are marked to go.
 type endings struct {
-	// Terminate are the instances that are terminated now, and Delete those whose Machines are deleted first.
+	// Terminate are the instances that are terminated now, and Delete the instances whose Machines
+	// are deleted first.
 	Terminate []ending
 	Delete    []string
 	// Staying is how many instances the group keeps beyond what the pool asks for, because their
@@ -213,8 +214,8 @@ type endings struct {
 	Staying int32
 }
 
-// endingsOf returns them. Machines that were deleted go first, then those that are marked to go, as
-// long as the group has more instances than the pool asks for.
+// endingsOf returns them. Machines that were deleted go first, then Machines that are marked to go,
+// as long as the group has more instances than the pool asks for.
 func endingsOf(in input) endings {
 	group, surplus := in.Seen.Group, surplusOf(in)
 	candidates := slices.DeleteFunc(slices.Clone(group.Instances), func(instance autoscalinggroup.Instance) bool {
@@ -266,7 +267,7 @@ func surplusOf(in input) int32 {
 	return max(in.Seen.Group.Capacity-max(replicas(in), in.Object.Spec.MinSize), 0)
 }
 
-// dropMachines removes the Machines of a pool that is to have none any longer, and leaves its
+// dropMachines removes the Machines of a pool that should no longer have any, and leaves its
 // instances and nodes alone.
 func dropMachines(in input, plan *reconcile.Plan) bool {
 	if in.Object.Status.InfrastructureMachineKind != "" {
@@ -286,8 +287,8 @@ func dropMachines(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// machineName is that of both objects of an instance. Names of Machines are used as labels, so they
-// are not longer than these may be.
+// machineName returns the name of both objects of an instance. Names of Machines are used as label
+// values, so they are not longer than a label value may be.
 func machineName(pool, instance string) string {
 	suffix := "-" + strings.TrimPrefix(instance, "i-")
 	return strings.TrimRight(pool[:min(len(pool), validation.LabelValueMaxLength-len(suffix))], "-.") + suffix

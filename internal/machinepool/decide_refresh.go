@@ -35,7 +35,7 @@ const tokenWaitsAtMost = 4 * time.Minute
 const noRefresh = "-"
 
 // showRefresh shows how far the refresh is that is under way, whatever is wrong with what is asked
-// for now, and lowers the shield of one that has ended.
+// for now, and lowers the shield of a refresh that has finished.
 func showRefresh(in input, plan *reconcile.Plan) bool {
 	group := in.Seen.Group
 	if group == nil || group.Deleting || !in.Seen.Refreshes.Read && (in.Seen.Adopting || !refreshing(in.Object) && !shielding(in.Object)) {
@@ -72,8 +72,8 @@ func readRefreshes(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// lowerShield gives up the protection that Slipway set, and no other, except of the instances that
-// are to be spared. The pool names an instance until AWS has confirmed that it is not protected:
+// lowerShield gives up the protection that Slipway set, and no other, except for the instances that
+// should be spared. The pool names an instance until AWS has confirmed that it is not protected:
 // what a description says may be older than a protection whose answer was lost. It returns why AWS
 // refused in this pass.
 func lowerShield(in input, plan *reconcile.Plan, spare []string) error {
@@ -105,8 +105,9 @@ func lowerShield(in input, plan *reconcile.Plan, spare []string) error {
 	return nil
 }
 
-// stillShielded returns the instances that the pool names as protected by Slipway, without those
-// that AWS has confirmed in this pass not to be, and those that have left or leave.
+// stillShielded returns the instances that the pool names as protected by Slipway, without
+// instances that AWS has confirmed in this pass not to be protected, and instances that have left
+// or leave.
 func stillShielded(in input) []string {
 	return slices.DeleteFunc(shielded(in.Object), func(id string) bool {
 		stays := slices.ContainsFunc(in.Seen.Group.Instances, func(instance autoscalinggroup.Instance) bool {
@@ -204,7 +205,7 @@ func latest(history []autoscalinggroup.Refresh) *autoscalinggroup.Refresh {
 	return &history[0]
 }
 
-// recorded returns the newest refresh as status has it: enough to tell whether AWS has to be asked.
+// recorded returns the newest refresh as status has it: enough to decide whether to ask AWS.
 func recorded(object *infrav1.AWSMachinePool) []autoscalinggroup.Refresh {
 	record := object.Status.Rollout
 	if record == nil || record.RefreshID == "" {
@@ -224,7 +225,8 @@ func rolloutStatus(object *infrav1.AWSMachinePool) *infrav1.RolloutStatus {
 	return object.Status.Rollout
 }
 
-// showHistory shows the newest refresh in status, and reports its end by an event, once status shows it.
+// showHistory shows the newest refresh in status, and reports by an event that it has finished,
+// once status shows it.
 func showHistory(in input, plan *reconcile.Plan) {
 	history := in.Seen.Refreshes.List
 	newest := latest(history)
@@ -240,8 +242,8 @@ func showHistory(in input, plan *reconcile.Plan) {
 	status.PercentageComplete, status.StartTime = ptr.To(newest.Percentage), ptr.To(metav1.NewTime(newest.Started))
 }
 
-// reportEnd reports the end of the refresh that status shows, if status does not show that it has
-// ended. Another one may have been started since.
+// reportEnd reports that the refresh that status shows has finished, if status does not show that
+// yet. Another refresh may have been started since.
 func reportEnd(status *infrav1.RolloutStatus, history []autoscalinggroup.Refresh, plan *reconcile.Plan) {
 	found := slices.IndexFunc(history, func(refresh autoscalinggroup.Refresh) bool { return refresh.ID == status.RefreshID })
 	if found < 0 || history[found].Active() || status.Status == history[found].Status {
@@ -259,7 +261,7 @@ func reportEnd(status *infrav1.RolloutStatus, history []autoscalinggroup.Refresh
 	plan.Tell(reconcile.Warningf(infrav1.InstanceRefreshEndedEvent, "Instance refresh %s finished with status %s%s", refresh.ID, refresh.Status, said(refresh)))
 }
 
-// noteEnd records when a refresh was first seen to have ended.
+// noteEnd records when a refresh was first seen to have finished.
 func noteEnd(in input, status *infrav1.RolloutStatus, newest *autoscalinggroup.Refresh) {
 	known := status.RefreshID == newest.ID && status.EndSeenTime != nil
 	switch {
@@ -336,7 +338,7 @@ func protectable(instance autoscalinggroup.Instance) bool {
 	return instance.InService() || instance.LifecycleState == "Standby"
 }
 
-// unshieldable returns an instance that is to be spared and cannot be yet, "" if there is none.
+// unshieldable returns an instance that should be spared and cannot be yet, "" if there is none.
 func unshieldable(shield []autoscalinggroup.Instance) string {
 	for _, instance := range shield {
 		if !instance.Protected && !protectable(instance) {
@@ -347,8 +349,8 @@ func unshieldable(shield []autoscalinggroup.Instance) string {
 }
 
 // refreshPreferences returns the user's preferences. A refresh that goes back watches no alarms:
-// they may go off because of what it is to replace, and AWS starts none while one does (AWS:
-// instance-refresh-rollback).
+// the configuration that it replaces may set them off, and AWS starts no refresh with an alarm that
+// is on (AWS: instance-refresh-rollback).
 func refreshPreferences(in input) *infrav1.RefreshPreferences {
 	preferences := in.Object.Spec.RefreshPreferences.DeepCopy()
 	if preferences != nil && rolledBack(launchable(in)) {

@@ -75,7 +75,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 				"pool with awsLaunchTemplate, and migrate to it")
 	case config == nil && reconcile.Succeeded[createLaunchConfig](in.Done), config != nil && reconcile.Succeeded[createLaunchConfig](in.Done):
 		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was recreated")
-	case config == nil: // it was taken away, and is needed once more
+	case config == nil: // it was taken away, and is needed again
 		return createConfig(in, plan)
 	case !metav1.IsControlledBy(config, in.Object):
 		return showForeignConfig(in, plan)
@@ -110,8 +110,8 @@ func templateReleased(in input, config *infrav1.AWSLaunchConfig) bool {
 }
 
 // releaseGroup has the group follow its template, as CAPA wants it, removes the hooks that only
-// Slipway answers, and the ownership last. That the hooks are to be put anew is recorded first, for
-// a pool that is adopted again.
+// Slipway answers, and the ownership last. It first records that the hooks must be put anew, for a
+// pool that is adopted again.
 func releaseGroup(in input, plan *reconcile.Plan) bool {
 	if !isOurs(in) {
 		return true

@@ -76,8 +76,8 @@ func resting(in input) bool {
 	return in.Seen.Group.Units() < in.Seen.Group.Capacity && (launchSuspended(in) || shortFor(in) >= shortRest)
 }
 
-// recordOf returns what is to be recorded on the pool: what was done in AWS, and the two fields of
-// the spec that the contract gives to the provider, sorted, because core compares them in order.
+// recordOf returns the record for the pool: what was done in AWS, and the two fields of the spec
+// that the contract gives to the provider, sorted, because core compares them in order.
 func recordOf(in input) recordInstances {
 	ids := make([]string, 0, len(in.Seen.Group.Instances))
 	for _, instance := range in.Seen.Group.Instances {
@@ -133,7 +133,8 @@ func countInstances(in input) {
 	}
 }
 
-// runner returns what tells whether an instance runs what is wanted, nil while that is not known.
+// runner returns a function that reports whether an instance runs what is wanted, nil while that is
+// not known.
 func runner(in input) func(autoscalinggroup.Instance) bool {
 	if launchable(in) == nil {
 		return nil
@@ -141,11 +142,11 @@ func runner(in input) func(autoscalinggroup.Instance) bool {
 	return wanted(in).Runs
 }
 
-// mostRunningVersions is how many different ones status lists (API: maxItems).
+// mostRunningVersions limits the number of different versions that status lists (API: maxItems).
 const mostRunningVersions = 64
 
-// runningVersions counts the instances by what they were launched from, those of the pool's own
-// template first.
+// runningVersions counts the instances by what they were launched from, sorted by template, and
+// each template's newest version first.
 func runningVersions(group *autoscalinggroup.Group, runs func(autoscalinggroup.Instance) bool) []infrav1.RunningVersion {
 	var running []infrav1.RunningVersion
 	for _, instance := range group.Instances {

@@ -54,8 +54,8 @@ func retainedElsewhere(in input) []string {
 	return ids
 }
 
-// recordRetained adds instances to those whose termination Slipway abandons, and drops those that
-// are no longer in the group.
+// recordRetained adds instances to the record of instances whose termination Slipway abandons, and
+// drops instances that are no longer in the group.
 func recordRetained(in input, object *infrav1.AWSMachinePool, added ...string) {
 	recorded := retainedIDs(object)
 	wanted := slices.DeleteFunc(slices.Concat(recorded, added), func(id string) bool { return !slices.Contains(in.Seen.Group.InstanceIDs(), id) })

@@ -16,9 +16,9 @@ func retried(in input) string {
 	return ""
 }
 
-// forgetAttempts has refreshes count as no attempts: those that there are when a user asks to retry, and
-// one that a pause stopped. A pool that was rolled back is retried once its launch config is without the
-// roll-back.
+// forgetAttempts stops counting refreshes as attempts: the refreshes that exist when a user asks to
+// retry, and a refresh that a pause stopped. A pool that was rolled back is retried once its launch
+// config is without the roll-back.
 func forgetAttempts(in input) {
 	status, newest := rolloutStatus(in.Object), latest(in.Seen.Refreshes.List)
 	request, due := pool.Retry(in.Object, status.Retried)

@@ -250,7 +250,7 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	case !in.Seen.LaunchConfig.Current(plan):
 		return
 	case in.Seen.Refreshes.UnderWay:
-		// The announcement must not be taken for that of another's refresh.
+		// The announcement must not be matched with a refresh that was started elsewhere.
 		annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, refreshAnnotation, "") })
 		showNotRolledOut(in, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is in progress")
 		pollAgain(in, plan)
@@ -325,8 +325,8 @@ func replaced(roots rootVolumes) string {
 	return ""
 }
 
-// showRefusedRefresh shows that AWS takes no such refresh. What it refuses are preferences that do
-// not go together, with each other or with the group, and alarms that are not OK.
+// showRefusedRefresh shows that AWS takes no such refresh. AWS refuses preferences that do not go
+// together, with each other or with the group, and alarms that are not OK.
 func showRefusedRefresh(in input, plan *reconcile.Plan, err error) {
 	pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)

@@ -13,7 +13,7 @@ import (
 // holds no token that expires.
 var joinByRole = []string{"EKSConfig", "NodeadmConfig"}
 
-// rootVolumes is whether what is wanted is brought to the instances by new root volumes.
+// rootVolumes describes whether new root volumes bring what is wanted to the instances.
 type rootVolumes struct {
 	inPlace bool
 	// launches is what the group is to launch then.
@@ -23,7 +23,7 @@ type rootVolumes struct {
 }
 
 // rootVolumesOf decides whether what is wanted is brought to the instances by new root volumes. The
-// group is left as it is then: AWS gives it the images once the refresh has succeeded. A group of
+// group is left as it is then: AWS gives it the images once the refresh has succeeded. A group in
 // which a refresh would replace nothing is given them at once.
 func rootVolumesOf(in input) rootVolumes {
 	preferences, group := in.Object.Spec.RefreshPreferences, in.Seen.Group
@@ -66,7 +66,7 @@ func replacedBecause(in input, desired autoscalinggroup.Desired) string {
 }
 
 // holdsConfiguration reports whether the group keeps what it launches because of a refresh: AWS
-// refuses to change it until a replacement of root volumes has ended, and a version with another
+// refuses to change it until a replacement of root volumes has finished, and a version with another
 // join token waits until a refresh has started.
 func holdsConfiguration(in input) bool {
 	newest := latest(recorded(in.Object))

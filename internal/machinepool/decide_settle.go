@@ -99,11 +99,11 @@ func settleWait(in input) time.Duration {
 	return in.Seen.Settings.SettleWindow - in.Now.Sub(wantedSince(in).Time)
 }
 
-// mostSources is how many configurations of running instances are compared with the wanted one.
-// There are rarely more than two.
+// mostSources limits the number of configurations of running instances that are compared with the
+// wanted one. There are rarely more than two.
 const mostSources = 4
 
-// source is what instances were launched from.
+// source identifies the launch template version that instances were launched from.
 type source struct {
 	template string
 	version  int64
@@ -150,7 +150,7 @@ func needsDifferences(in input) bool {
 }
 
 // knownDifference returns what differs between what some instances run and what is wanted, as far
-// as that is known without reading versions: only those of the pool's own template are read.
+// as that is known without reading versions: only versions of the pool's own template are read.
 func knownDifference(in input, from source) string {
 	config, target := launchable(in), wanted(in)
 	switch {

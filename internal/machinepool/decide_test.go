@@ -30,7 +30,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// noon is when these tables are decided.
+// noon is the time at which these tables are decided.
 var noon = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 
 const poolARN = "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:1:autoScalingGroupName/pool"
@@ -97,7 +97,7 @@ func member(id string, version int64) autoscalinggroup.Instance {
 	}
 }
 
-// settleDown records what is to be recorded until nothing is left to do.
+// settleDown applies the records that are due until nothing is left to do.
 func settleDown(t *testing.T, in *input) {
 	t.Helper()
 	for range 10 {
@@ -128,7 +128,7 @@ func settleDown(t *testing.T, in *input) {
 	t.Fatal("a pool at rest does not come to rest")
 }
 
-// edit is what a row changes of a pool at rest.
+// edit changes a pool at rest for a row.
 type edit func(in *input)
 
 // row is one line of a specification: given a pool at rest with something changed, this is needed,
@@ -136,7 +136,7 @@ type edit func(in *input)
 type row struct {
 	reason string
 	given  edit
-	// then is the first action and why, or what is to be observed, or nothing.
+	// then is the first action and why, or what must be observed, or nothing.
 	then string
 	// shows are conditions, as type=status/reason, each with a part of the message after a colon if
 	// there is one.

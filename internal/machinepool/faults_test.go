@@ -57,7 +57,7 @@ func (r *rollouts) runs(version int64) func() bool {
 }
 
 // TestFaultsLeaveNothing holds that a pool that is created and edited while calls are lost or
-// refused ends with the same group, instances and status as one that nothing disturbs, and that no
+// refused reaches the same group, instances and status as a pool that nothing disturbs, and that no
 // instance is launched for nothing.
 func TestFaultsLeaveNothing(t *testing.T) {
 	t.Parallel()

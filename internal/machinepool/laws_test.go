@@ -308,7 +308,7 @@ func (m *model) want(version int64) {
 	m.in.Seen.LaunchConfig.Object = config
 }
 
-// outcome is what the group came to, without what differs by chance.
+// outcome returns the resulting state of the group, without what differs by chance.
 func (m *model) outcome() map[string]any {
 	group := m.in.Seen.Group
 	var versions []int64

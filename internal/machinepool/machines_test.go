@@ -150,8 +150,8 @@ func TestInstancesHaveMachines(t *testing.T) {
 	}
 }
 
-// TestDeletedMachineIsReplaced holds that an instance whose Machine was deleted ends and is
-// replaced, and that no other one is.
+// TestDeletedMachineIsReplaced holds that an instance whose Machine was deleted is terminated and
+// replaced, and that no other instance is.
 func TestDeletedMachineIsReplaced(t *testing.T) {
 	t.Parallel()
 	r := newMachineRollouts(t)
@@ -201,8 +201,8 @@ func TestMarkedMachineGoesFirst(t *testing.T) {
 	}
 }
 
-// TestInstanceThatIsGoneLosesItsMachine holds that the Machine of an instance that ended behind the
-// pool's back goes, before the object of the instance does.
+// TestInstanceThatIsGoneLosesItsMachine holds that the Machine of an instance that was terminated
+// behind the pool's back goes, before the object of the instance does.
 func TestInstanceThatIsGoneLosesItsMachine(t *testing.T) {
 	t.Parallel()
 	r := newMachineRollouts(t)
@@ -221,8 +221,8 @@ func TestInstanceThatIsGoneLosesItsMachine(t *testing.T) {
 }
 
 // TestMachinesAreTakenAway holds that a pool that must have no Machines loses them, while every
-// instance stays, and that Cluster API drains none of their nodes: it is told to stop first, and
-// each Machine is paused before it is deleted.
+// instance stays, and that Cluster API drains none of their nodes: status no longer asks it for
+// Machines, and each Machine is paused before it is deleted.
 func TestMachinesAreTakenAway(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -289,7 +289,7 @@ func TestOthersMachinesStay(t *testing.T) {
 }
 
 // TestTerminationThatFails holds that an instance whose termination AWS refuses stays a member with
-// its Machine, that the pool says so, and that it ends when AWS allows it.
+// its Machine, that the pool says so, and that the instance is terminated when AWS allows it.
 func TestTerminationThatFails(t *testing.T) {
 	t.Parallel()
 	r := newMachineRollouts(t)
@@ -315,8 +315,8 @@ func TestTerminationThatFails(t *testing.T) {
 	})
 }
 
-// TestPoolOfMachine holds which Machines wake which pool: only those that Cluster API's MachinePool
-// controls, and only when they will go.
+// TestPoolOfMachine holds which Machines wake which pool: only Machines that Cluster API's
+// MachinePool controls, and only when they will go.
 func TestPoolOfMachine(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)

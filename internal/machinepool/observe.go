@@ -29,8 +29,8 @@ import (
 // pass is one reconcile of one pool.
 type pass = reconcile.Pass[*infrav1.AWSMachinePool, Observed, Memory]
 
-// Memory is what a process remembers of a pool, in order to save calls. Nothing is decided from it
-// that a process which starts anew would decide otherwise, once it has asked AWS.
+// Memory holds what a process remembers about a pool, in order to save calls. It changes no
+// decision: a process that starts anew decides the same, once it has asked AWS.
 type Memory struct {
 	// cloud is where the pool's group is.
 	cloud *clouds.Cloud
@@ -54,7 +54,7 @@ type Memory struct {
 	nodes map[string]nodeMemory
 }
 
-// nodeMemory is what is remembered of the node of an instance on its way out.
+// nodeMemory holds what is remembered about the node of an instance on its way out.
 type nodeMemory struct {
 	// name of the Node.
 	name string
@@ -79,7 +79,7 @@ type observer struct {
 	pass
 }
 
-// input is what could be decided from now. Observing goes by it only as far as saving calls goes.
+// input returns the input of a decision at this point. Observing uses it only to save calls.
 func (o observer) input() input {
 	return input{Object: o.Object, Seen: *o.Seen, Now: o.Clock.Now()}
 }
@@ -104,7 +104,7 @@ func (o observer) observe(ctx context.Context) (err error) {
 		if groupReason(seen.GroupErr, "") != "" {
 			seen.Group, seen.Adopting, seen.GroupErr = nil, false, nil
 		}
-		o.Memory.cloud.SeenGroups.Forget(o.key()) // nothing is to be noticed
+		o.Memory.cloud.SeenGroups.Forget(o.key()) // nothing needs to be noticed
 		return o.readConfig(ctx)
 	}
 	seen.InMotion = o.Memory.cloud.SeenGroups.Moves(o.key())
@@ -151,7 +151,7 @@ func (o observer) observeKept(ctx context.Context) error {
 	return o.expect(ctx)
 }
 
-// expect observes what decisions about a pool need as a rule, which costs no call as a rule.
+// expect observes what decisions about a pool usually need, which usually costs no call.
 func (o observer) expect(ctx context.Context) error {
 	config := launchable(o.input())
 	if config == nil && o.Seen.Group == nil {

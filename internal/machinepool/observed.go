@@ -14,24 +14,24 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// input is what a decision about an AWSMachinePool is made from.
+// input holds everything that a decision about an AWSMachinePool is based on.
 type input = reconcile.Input[*infrav1.AWSMachinePool, Observed]
 
-// Settings are those of the manager.
+// Settings holds the settings of the manager.
 type Settings struct {
-	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero
-	// for no wait.
+	// SettleWindow is the time for which what is wanted must not have changed before it is rolled
+	// out; zero for no wait.
 	SettleWindow time.Duration
 	// MachinePoolMachines gives instances Machines where the pool does not say.
 	MachinePoolMachines bool
 }
 
-// Observed is what a pass knows beside the pool itself.
+// Observed holds what a pass knows in addition to the pool itself.
 type Observed struct {
 	Settings Settings
 	// MachinePool owns the pool, nil if it does not yet or is gone.
 	MachinePool *clusterv1.MachinePool
-	// Cluster is that of the pool, nil if it is gone. ClusterName is its name, as the MachinePool
+	// Cluster is the pool's Cluster, nil if it is gone. ClusterName is its name, as the MachinePool
 	// has it, or as it was recorded before anything was created in AWS.
 	Cluster     *clusterv1.Cluster
 	ClusterName string
@@ -64,7 +64,7 @@ type Observed struct {
 	LaunchConfig pool.LaunchConfig
 	// Shape is what a node of the pool has and is.
 	Shape Shape
-	// Subnets are those that instances are launched into, as AWS knows them.
+	// Subnets are the subnets that instances are launched into, as AWS knows them.
 	Subnets Subnets
 	// Overrides are the facts about the overrides of the mixed instances policy, in their order.
 	// OverridesRead is true if they were looked up.
@@ -109,7 +109,7 @@ type Candidate struct {
 	AWSMachine string
 }
 
-// Shape is what a node has and is.
+// Shape describes a node: its capacity, architecture, and operating system.
 type Shape struct {
 	Known    bool
 	Capacity infrav1.NodeCapacity
@@ -124,7 +124,7 @@ type Subnets struct {
 	Err  error
 }
 
-// Override is what AWS knows about an override of a mixed instances policy.
+// Override holds what AWS knows about an override of a mixed instances policy.
 type Override struct {
 	// Reason is the reason of Err, the first thing about the override that could not be found or is
 	// not allowed.
@@ -133,8 +133,8 @@ type Override struct {
 	// ImageID is the image of instances of the override, and Architecture the image's, empty if it
 	// is not known.
 	ImageID, Architecture string
-	// InstanceType and Architectures are those of the override's type, empty if AWS chooses types
-	// that can run the image.
+	// InstanceType and Architectures describe the override's type, empty if AWS chooses types that
+	// can run the image.
 	InstanceType  string
 	Architectures []string
 }
@@ -160,7 +160,7 @@ type Refreshes struct {
 	UnderWay bool
 }
 
-// WarmPool is what was seen of a warm pool.
+// WarmPool holds what was seen of a warm pool.
 type WarmPool struct {
 	Read bool
 	// Leaving are the instances on their way out, if AWS was asked in this pass; At is when it was
@@ -179,7 +179,7 @@ type FailedLaunch struct {
 	Again time.Time
 }
 
-// Node is what was found of the Node of an instance in this pass.
+// Node describes the Node of an instance, as this pass found it.
 type Node struct {
 	// Name is empty if there is no Node, or it is not known.
 	Name string
@@ -190,7 +190,8 @@ type Node struct {
 	Uncordoned bool
 }
 
-// Hold is what is known about the hold of the drain hook on an instance, which AWS does not describe.
+// Hold records what is known about the drain hook's hold on an instance, which AWS does not
+// describe.
 type Hold struct {
 	// Extended is when the hold was last extended, zero if that is not known.
 	Extended time.Time

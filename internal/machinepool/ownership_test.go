@@ -59,7 +59,7 @@ type rig struct {
 	pools *Controller
 	// terminating is a namespace in which nothing can be created, empty for none.
 	terminating string
-	// memory is that of drains which are not made by whole passes.
+	// memory is used by drains that do not run as whole passes.
 	memory Memory
 }
 
@@ -216,7 +216,7 @@ func capaTags() map[string]string {
 	return map[string]string{infrav1.ClusterTagKey(clusterName): infrav1.TagValueOwned, infrav1.KubernetesClusterTagKey(clusterName): infrav1.TagValueOwned}
 }
 
-// slipwayTags are those of a group of the pool in a namespace.
+// slipwayTags returns the tags of a group of the pool in a namespace.
 func slipwayTags(namespace string) map[string]string {
 	tags := capaTags()
 	owner := ownership.OwnerNamed(namespace, clusterName, poolName)
@@ -262,7 +262,7 @@ func poolIn(namespace, providerID string) *infrav1.AWSMachinePool {
 }
 
 // TestDeletionDeletesOnlyWhatIsOwned holds that deleting a pool deletes a group with the pool's
-// owner tag, and no other, whatever the pool says of itself.
+// owner tag, and no other, whatever the pool's fields say.
 func TestDeletionDeletesOnlyWhatIsOwned(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -507,7 +507,7 @@ func TestNoSecondGroupBesideOneWithoutItsTag(t *testing.T) {
 				t.Errorf("writes to AWS: %q", writes)
 			}
 			r.tag(row.name, infrav1.TagMachinePool, owner)
-			// What a sweep saw is good until the next one, and none runs here.
+			// The result of a sweep is good until the next one, and none runs here.
 			r.pools.kind.Clouds.ForgetGroup(client.ObjectKeyFromObject(pool))
 			pool = r.pass(victim)
 			if condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ASGReadyCondition); condition != nil && condition.Reason == infrav1.OwnerTagMissingReason {

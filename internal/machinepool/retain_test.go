@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
-// retainingRig has a pool that retains instances, whose group has one and is told to have none. Its
-// workload cluster does not answer.
+// retainingRig returns a rig with a pool that retains instances. Its group has one instance and a
+// desired capacity of zero, and its workload cluster does not answer.
 func retainingRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)

@@ -52,7 +52,7 @@ type rollouts struct {
 	forgetful bool
 }
 
-// settleWindow is that of these tests.
+// settleWindow is the settle window of these tests.
 const settleWindow = 10 * time.Second
 
 func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
@@ -324,7 +324,7 @@ func TestEditDuringAnEarlyRefresh(t *testing.T) {
 
 // TestRefreshIsNotListedYet holds that passes which come while AWS does not list a refresh that it
 // has started do not ask for another one: a process that started it does not ask at all, and one
-// that knows nothing of it asks once. What each pass wrote would wake the next one at once.
+// that does not know about it asks once. The writes of each pass would wake the next one at once.
 func TestRefreshIsNotListedYet(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -399,7 +399,7 @@ func TestTemplateLostDuringRefresh(t *testing.T) {
 }
 
 // TestCauseIsTheDifference holds that the reason for a roll-out is what differs between what the
-// instances run and what is wanted, and nothing of what was wanted in between.
+// instances run and what is wanted, and does not depend on what was wanted in between.
 func TestCauseIsTheDifference(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -439,7 +439,7 @@ func TestBadEditDoesNotFreezeStatus(t *testing.T) {
 			r.Fatal(err)
 		}
 	}
-	unnamed := func(r *rollouts) { // the pass ends before the launch config
+	unnamed := func(r *rollouts) { // the pass stops before the launch config
 		machinePool := &clusterv1.MachinePool{}
 		if err := r.Get(r.Context(), r.key, machinePool); err != nil {
 			r.Fatal(err)
@@ -544,8 +544,8 @@ func TestSettleWindow(t *testing.T) {
 	}
 }
 
-// TestSizesChangeWithAGoneImage holds that a pool grows and shrinks though AWS takes its launch
-// template no more.
+// TestSizesChangeWithAGoneImage holds that a pool grows and shrinks though AWS no longer takes its
+// launch template.
 func TestSizesChangeWithAGoneImage(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)

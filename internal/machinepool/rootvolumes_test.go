@@ -16,7 +16,7 @@ import (
 )
 
 // preferRoots starts a pool of m5.large that prefers new root volumes, and whose bootstrap data is
-// from configs of a kind. It returns the images of the world, newest last, with that of the pool
+// from configs of a kind. It returns the images of the world, newest last, with the pool's image
 // first.
 func preferRoots(t *testing.T, kind string) (*rollouts, []string) {
 	t.Helper()
@@ -158,7 +158,7 @@ func TestOtherChangesReplaceInstances(t *testing.T) {
 	}
 }
 
-// TestEditsDuringRootVolumeReplacement holds that an edit ends a refresh that holds what the group
+// TestEditsDuringRootVolumeReplacement holds that an edit stops a refresh that holds what the group
 // launches, and that the newest configuration reaches all instances.
 func TestEditsDuringRootVolumeReplacement(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func readyInput(change func(*infrav1.AWSLaunchConfigStatus)) input {
 	return in
 }
 
-// TestWaitBriefly holds which passes write no status: those of a new pool whose launch config is
+// TestWaitBriefly holds which passes write no status: passes of a new pool whose launch config is
 // expected to be ready soon, and none of them for long.
 func TestWaitBriefly(t *testing.T) {
 	t.Parallel()

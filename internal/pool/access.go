@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Access is whether AWS can be called for an object, and where, as it was observed.
+// Access describes whether AWS can be called for an object, and where, as it was observed.
 type Access struct {
 	// Cluster is the Cluster's name, and Exists is true if the Cluster is there.
 	Cluster string
@@ -30,7 +30,7 @@ type Access struct {
 	Facts *cluster.Facts
 	// Location is what is recorded on an object before anything is made for it.
 	Location ownership.Location
-	// Outage is that of the services that the object needs.
+	// Outage is the outage of the services that the object needs.
 	Outage Outage
 	// NothingMade is true of an object that is being deleted for which nothing was ever made in AWS.
 	NothingMade bool
@@ -38,7 +38,7 @@ type Access struct {
 	Err error
 }
 
-// Registry is where AWS is reached, with a reader of Kubernetes and the services that a kind needs.
+// Registry gives access to AWS, with a reader of Kubernetes and the services that a kind needs.
 type Registry struct {
 	*clouds.Registry
 	Reader   client.Reader
@@ -46,7 +46,7 @@ type Registry struct {
 }
 
 // Reach finds the AWS that a cluster is in, as the identity that it names. The cloud is nil if AWS
-// cannot be called; then nothing is to be looked at there either. An error is one of the API
+// cannot be called; then nothing should be observed there either. An error is one of the API
 // server's.
 func (r Registry) Reach(ctx context.Context, object client.Object, owner *clusterv1.Cluster, clusterName string) (*clouds.Cloud, Access, error) {
 	known, err := r.LoadFacts(ctx, owner, clusterName)
@@ -57,7 +57,7 @@ func (r Registry) Reach(ctx context.Context, object client.Object, owner *cluste
 	return cloud, access, nil
 }
 
-// LoadFacts reads what is known of a cluster, and calls nothing in AWS. An error is one of the API
+// LoadFacts reads the facts about a cluster, and calls nothing in AWS. An error is one of the API
 // server's. Any other reason why there are no facts is in the result.
 func (r Registry) LoadFacts(ctx context.Context, owner *clusterv1.Cluster, clusterName string) (Access, error) {
 	if owner == nil {
@@ -73,7 +73,7 @@ func (r Registry) LoadFacts(ctx context.Context, owner *clusterv1.Cluster, clust
 	return Access{Cluster: clusterName, Exists: true, Facts: facts}, nil
 }
 
-// ReachFrom finds the AWS of a cluster of which the facts are known.
+// ReachFrom finds the AWS of a cluster whose facts are known.
 func (r Registry) ReachFrom(ctx context.Context, object client.Object, facts *cluster.Facts, clusterName string) (*clouds.Cloud, Access) {
 	access := Access{Cluster: clusterName, Exists: true, Facts: facts}
 	cloud, err := authenticated(ctx, r.Registry, facts.Identity, facts.Namespace, facts.Region)
@@ -310,7 +310,7 @@ func showUnreachable(object reconciling.Conditioned, plan *reconcile.Plan, condi
 	}
 	set(object, condition, reason, message)
 	if !errors.As(err, &noRegion) {
-		// What is in Kubernetes wakes the object when it is changed; what is in IAM does not.
+		// A change in Kubernetes wakes the object; a change in IAM does not.
 		plan.LookAgain(fate.After)
 	}
 }

@@ -21,7 +21,8 @@ import (
 // answered returns an error that AWS answers.
 func answered(code string) error { return &smithy.GenericAPIError{Code: code, Message: "no"} }
 
-// TestAccessIsShown says in a condition whether AWS can be called, and when that is looked at again.
+// TestAccessIsShown holds that a condition shows whether AWS can be called, and which failures are
+// checked again.
 func TestAccessIsShown(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -30,7 +31,7 @@ func TestAccessIsShown(t *testing.T) {
 		status metav1.ConditionStatus
 		why    string
 		says   string
-		// again is whether the object is looked at again by itself.
+		// again reports whether the object is checked again by itself.
 		again bool
 	}{
 		{"AWS can be called", Access{Exists: true}, "True", infrav1.ReadyReason, "", false},

@@ -26,14 +26,14 @@ func GetCluster(ctx context.Context, reader client.Reader, namespace, name strin
 	return found, nil
 }
 
-// deleteForMoveAnnotation is what clusterctl sets on an object before it deletes it at the end of a
-// move (clusterctl: api/v1alpha3, annotations.go).
+// deleteForMoveAnnotation is the annotation that clusterctl sets on an object before it deletes it
+// at the end of a move (clusterctl: api/v1alpha3, annotations.go).
 const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
 
 // Paused says whether the object is paused, by itself or by its Cluster, and shows it in the Paused
-// condition. Nothing else is to be done with a paused object, its deletion included. An object that
-// clusterctl move takes away counts as paused: it is deleted with its finalizers, maybe after its
-// Cluster, and what it stands for in AWS lives on in another management cluster.
+// condition. Nothing else should be done with a paused object, its deletion included. An object
+// that clusterctl move takes away counts as paused: it is deleted with its finalizers, maybe after
+// its Cluster, and what it stands for in AWS lives on in another management cluster.
 func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
 	message := ""
 	_, annotated := object.GetAnnotations()[clusterv1.PausedAnnotation]

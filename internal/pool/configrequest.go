@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-project/slipway/internal/inspection"
 )
 
-// ConfigRequest is what a pool, of either kind, asks of the launch config that it launches from: one
-// that it refers to, of which nothing is written, or one of its own, made from what the pool has in
-// itself or from a template.
+// ConfigRequest describes what a pool, of either kind, asks of the launch config that it launches
+// from: a config that it refers to and does not write, or its own config, created from the pool's
+// own spec or from a template.
 type ConfigRequest struct {
 	Pool client.Object
 	// Kind of the pool.
@@ -26,10 +26,10 @@ type ConfigRequest struct {
 	Control  infrav1.LaunchConfigControl
 	// Placement is where the pool asks its instances to run.
 	Placement Placement
-	// Adopt is the id of the launch template that the config is to take over, "" for none.
+	// Adopt is the id of the launch template that the config should take over, "" for none.
 	Adopt string
-	// Given are what the pool has itself of what it would else have from a launch template, as
-	// members in EC2's words.
+	// Given lists what the pool has itself and would otherwise have from a launch template, as
+	// EC2's field names.
 	Given []string
 }
 
@@ -120,8 +120,8 @@ func (r ConfigRequest) Labels(config *infrav1.AWSLaunchConfig, source LaunchSour
 	return labelSource(configLabels(config, r.Pool, r.ClusterName), source)
 }
 
-// Annotations returns the config's own annotations, the names of what it was made from, and what it
-// is to take over, and to do with what was taken over.
+// Annotations returns the config's own annotations, the names of its sources, and the annotations
+// that request what it should take over, and what it should do then.
 func (r ConfigRequest) Annotations(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
 	annotations := maps.Clone(source.Marks)
 	annotations[infrav1.AdoptTemplateAnnotation] = r.Adopt

@@ -344,7 +344,7 @@ func TestDeletionInAnyOrder(t *testing.T) {
 	}
 }
 
-// deletePart deletes one part of what is in the namespace.
+// deletePart deletes one part of the namespace's objects.
 func (w *world) deletePart(part string, managed bool) {
 	w.Helper()
 	called := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
@@ -374,7 +374,7 @@ func (w *world) deletePart(part string, managed bool) {
 }
 
 // deletionPass is a pass, after which every object that was being deleted before, and is still
-// there, must say what of it is left.
+// there, must report what is left.
 func (w *world) deletionPass() {
 	w.Helper()
 	deleted := map[string]bool{}

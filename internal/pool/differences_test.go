@@ -50,7 +50,7 @@ func TestConfigDifferences(t *testing.T) {
 	}
 }
 
-// changes are what versions of templates differ by.
+// changes holds the differences between versions of templates.
 type changes struct {
 	list []string
 	err  error

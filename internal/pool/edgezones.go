@@ -11,17 +11,17 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 )
 
-// Placement is where a pool asks its instances to run.
+// Placement describes where a pool asks its instances to run.
 type Placement struct {
-	// SubnetIDs and Zones are those that the pool names, and ClusterSubnets the subnets that its
-	// cluster knows.
+	// SubnetIDs and Zones are the subnets and zones that the pool names, and ClusterSubnets the
+	// subnets that its cluster knows.
 	SubnetIDs, Zones []string
 	ClusterSubnets   []cluster.Subnet
 }
 
 // PlacementOf returns the placement of a pool: its subnets decide alone if it names any, else its
-// zones, else the failure domains of its MachinePool. Facts are nil where nothing is known of the
-// cluster.
+// zones, else the failure domains of its MachinePool. Facts are nil where nothing is known about
+// the cluster.
 func PlacementOf(subnetIDs, zones, failureDomains []string, facts *cluster.Facts) Placement {
 	placement := Placement{SubnetIDs: subnetIDs}
 	if facts != nil {
@@ -37,7 +37,7 @@ func PlacementOf(subnetIDs, zones, failureDomains []string, facts *cluster.Facts
 	return placement
 }
 
-// availabilityZone matches the name of an Availability Zone, such as us-east-1a. Those of Local
+// availabilityZone matches the name of an Availability Zone, such as us-east-1a. Names of Local
 // Zones and Wavelength Zones have more parts, such as us-east-1-bos-1a (AWS:
 // concepts.regions-and-availability-zones).
 var availabilityZone = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+[a-z]$`)

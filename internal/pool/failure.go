@@ -10,9 +10,9 @@ import (
 )
 
 // ShowFailure says in a condition what an error of AWS means, and in the plan when to try again. An
-// error that only a person or AWS can end is written into the condition, under a reason that says
-// whose turn it is. One that a moment may end leaves a condition alone that was known before, so
-// that it does not flap.
+// error that only a person or AWS can resolve is written into the condition, under a reason that
+// says whose turn it is. An error that may soon pass leaves an existing condition alone, so that it
+// does not flap.
 func ShowFailure(object reconciling.Conditioned, plan *reconcile.Plan, condition, reason string, err error) {
 	fate := aws.FateOf(err)
 	if fate.Kind != aws.RetrySoon {
@@ -27,8 +27,8 @@ func ShowFailure(object reconciling.Conditioned, plan *reconcile.Plan, condition
 	TryAgain(plan, err)
 }
 
-// TryAgain has the object looked at again when what failed may be asked of AWS again, with the
-// delays of the work queue if that is not known.
+// TryAgain has the object reconciled again when AWS may be asked again, with the delays of the work
+// queue if that is not known.
 func TryAgain(plan *reconcile.Plan, err error) {
 	if fate := aws.FateOf(err); fate.After > 0 {
 		plan.LookAgain(fate.After)
@@ -38,7 +38,7 @@ func TryAgain(plan *reconcile.Plan, err error) {
 	plan.Fail(err)
 }
 
-// reasonFor returns the most telling reason: who must act counts more than what was being done.
+// reasonFor returns the most helpful reason: who must act counts more than what was being done.
 func reasonFor(err error, reason string) string {
 	switch {
 	case aws.IsAccessDenied(err):

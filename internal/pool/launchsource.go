@@ -19,12 +19,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// LaunchSource is what the launch config of a pool is made from: the pool's own awsLaunchTemplate,
-// or an AWSLaunchConfigTemplate.
+// LaunchSource holds what the launch config of a pool is created from: the pool's own
+// awsLaunchTemplate, or an AWSLaunchConfigTemplate.
 type LaunchSource struct {
 	infrav1.AWSLaunchConfigTemplateResourceSpec
-	// Marks are the annotations of the launch config that say which template it was made from, with
-	// "" for those that it must not have.
+	// Marks are the annotations of the launch config that say which template it was created from,
+	// with "" for annotations that it must not have.
 	Marks map[string]string
 	// Labels are the labels that find the launch configs of a template.
 	Labels map[string]string
@@ -169,8 +169,8 @@ func TemplateKey(namespace string, reference infrav1.LaunchConfigTemplateReferen
 	return key
 }
 
-// marks returns the annotations of what was made from a template: Slipway's own, and Cluster API's for
-// any object that was cloned.
+// marks returns the annotations of an object that was created from a template: Slipway's own, and
+// Cluster API's for any object that was cloned.
 func marks(template, generation string) map[string]string {
 	set := map[string]string{
 		infrav1.LaunchConfigTemplateAnnotation:           template,
@@ -186,11 +186,11 @@ func marks(template, generation string) map[string]string {
 	return set
 }
 
-// longestLabel is how long a label's value can be (Kubernetes: labels, syntax).
+// longestLabel limits the length of a label's value (Kubernetes: labels, syntax).
 const longestLabel = 63
 
-// TemplateLabels find the launch configs that were made from a template. A name that is too long
-// for a label is cut and told from others by a hash.
+// TemplateLabels returns the labels that find the launch configs created from a template. A name
+// that is too long for a label is cut and distinguished from others by a hash.
 func TemplateLabels(template client.ObjectKey) map[string]string {
 	name := template.Name
 	if len(name) > longestLabel {

@@ -38,9 +38,9 @@ func OwningMachinePool(ctx context.Context, reader client.Reader, pool client.Ob
 	return nil, nil
 }
 
-// Owners are the MachinePool that owns a pool and the Cluster of both, either of which may be nil,
-// and the Cluster's name: as the MachinePool says it, or as it was recorded before anything was
-// made in AWS.
+// Owners returns the MachinePool that owns a pool and the Cluster of both, each of them nil if
+// there is none, and the Cluster's name: as the MachinePool says it, or as it was recorded before
+// anything was created in AWS.
 func Owners(ctx context.Context, reader client.Reader, pool client.Object) (*clusterv1.MachinePool, *clusterv1.Cluster, string, error) {
 	name := cmp.Or(pool.GetAnnotations()[ownership.ClusterAnnotation], pool.GetLabels()[clusterv1.ClusterNameLabel])
 	machinePool, err := OwningMachinePool(ctx, reader, pool)

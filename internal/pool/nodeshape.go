@@ -40,7 +40,7 @@ func (s NodeShape) Describe(ctx context.Context, d *discovery.Discovery) (infrav
 	instanceType, err := d.InstanceType(ctx, s.InstanceType)
 	var missing *discovery.NotFoundError
 	if errors.As(err, &missing) {
-		return nil, nil, nil // the launch config's condition says so, or that of the group
+		return nil, nil, nil // the launch config's condition says so, or the group's
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding out what a node has: %w", err)

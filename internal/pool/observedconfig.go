@@ -72,9 +72,10 @@ func liveConfig(ctx context.Context, live client.Reader, object client.Object) (
 const NeedTemplate reconcile.Need = "whose the launch template is"
 
 const (
-	// ConfigEnding is when a pool checks again whether a launch config that has its name is gone.
+	// ConfigEnding is the delay before a pool checks again whether a launch config that has its
+	// name is gone.
 	ConfigEnding = 10 * time.Second
-	// CacheBehind is when the cache is expected to show what this process wrote at the latest.
+	// CacheBehind is the time within which the cache is expected to show what this process wrote.
 	CacheBehind = 5 * time.Second
 )
 
@@ -204,7 +205,7 @@ func (c LaunchConfig) ShowUnfit(object reconciling.Conditioned, name, problem st
 	return true
 }
 
-// Leftovers is what a deleted or released pool may leave of its launch config.
+// Leftovers holds what a deleted or released pool may leave of its launch config.
 type Leftovers struct {
 	// ConfigRead is true if the launch config was read past the cache; Config is nil if the pool has none.
 	ConfigRead bool

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Outage is whether services of AWS answer, as it was observed. The zero value knows of no outage,
-// and of no answer either.
+// Outage describes whether services of AWS answer, as it was observed. The zero value records
+// neither an outage nor an answer.
 type Outage struct {
 	// Outage is nil if none is known.
 	*aws.Outage
@@ -24,8 +24,8 @@ type Outage struct {
 
 // ShowOutage shows in the AWSReachable condition that AWS gives no answers, and since when. An
 // outage that the status knows to be older began then: this process may have started meanwhile. The
-// condition stays until a service has answered. It is written when it begins and when it ends, and
-// not in between.
+// condition stays until a service has answered. It is written when it begins and when it is over,
+// and not in between.
 func ShowOutage(object reconciling.Conditioned, outage Outage, region string) {
 	known := meta.FindStatusCondition(object.GetConditions(), infrav1.AWSReachableCondition)
 	switch {

@@ -29,8 +29,9 @@ func template(change func(*infrav1.AWSLaunchConfigTemplate)) *infrav1.AWSLaunchC
 	return object
 }
 
-// TestReadTemplate holds which templates a pool may follow: those of its own namespace, and others
-// only if they allow it. What cannot be found out is an error, and no permission.
+// TestReadTemplate holds which templates a pool may follow: templates of its own namespace, and
+// others only if they allow it. A permission that cannot be determined is an error, and not
+// granted.
 func TestReadTemplate(t *testing.T) {
 	t.Parallel()
 	allowed := func(list []string, labels map[string]string) func(*infrav1.AWSLaunchConfigTemplate) {
