@@ -117,8 +117,8 @@ var ready = reconciling.Summary{
 }
 
 // summaries returns how to compute the Ready condition from the others, including Verified if
-// spec.verify is set. A config that is paused or being deleted keeps the Ready condition that it
-// has.
+// spec.verify is set. It returns nil for a config that is paused or being deleted, whose Ready
+// condition does not follow from the others.
 func summaries(config *infrav1.AWSLaunchConfig) []reconcile.Summarizer {
 	if config.DeletionTimestamp != nil || meta.IsStatusConditionTrue(config.Status.Conditions, infrav1.PausedCondition) {
 		return nil

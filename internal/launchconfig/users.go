@@ -112,8 +112,8 @@ func endsGroup(pool client.Object, conditions []metav1.Condition, reason string)
 	return pool.GetDeletionTimestamp() != nil && deleting != nil && deleting.Reason == reason
 }
 
-// countedAfter delays waking a launch config after the instances of a pool changed. Status of the
-// launch config counts them, and nothing else waits for that. A pool that grows or rolls changes
+// countedAfter is the time after a change of its instances at which a pool wakes its launch config,
+// whose status counts them. Nothing else waits for that, and a pool that grows or rolls changes
 // with each of its instances.
 const countedAfter = 5 * time.Second
 

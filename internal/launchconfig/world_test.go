@@ -35,8 +35,8 @@ type world struct {
 	now    time.Time
 	// inputs are what versions were made of, by number.
 	inputs map[int64]launchtemplate.Input
-	// fails has actions fail whose text begins with a key, and answers observes needs that a world
-	// cannot answer by itself.
+	// fails holds the errors of failing actions, by the beginning of the action's text, and answers
+	// observes needs that a world cannot answer by itself.
 	fails   map[string]error
 	answers map[reconcile.Need]func(*Observed)
 	// warns is the warning that EC2 returns for each version that it creates.

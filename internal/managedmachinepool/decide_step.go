@@ -49,8 +49,8 @@ func needsDifferences(in input) bool {
 	return missing
 }
 
-// blockEmptied is the time before the expiry of its Capacity Block at which EKS scales a node group
-// to 0, so that pods leave before EC2 takes the instances away (AWS: EKS user guide,
+// blockEmptied is the time by which EKS scales a node group to 0 before its Capacity Block expires,
+// so that pods leave before EC2 takes the instances away (AWS: EKS user guide,
 // capacity-blocks-mng).
 const blockEmptied = 40 * time.Minute
 
