@@ -165,7 +165,7 @@ func remember(pass pass) {
 func (k *kind) storeBootstrap(ctx context.Context, pass pass, action storeBootstrap) ([]reconcile.Event, error) {
 	written, err := pass.Memory.cloud.Storage.Put(ctx, action.Item, action.Known)
 	if err != nil {
-		// What is there now is not known: the next pass looks.
+		// It is unknown what the write left there, so the next pass reads it.
 		pass.Memory.stored, pass.Seen.Stored = storedItem{}, storedItem{}
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func pruneVersions(ctx context.Context, pass pass, action prune) error {
 	return nil
 }
 
-// noteEnded notes that the config has no template any more.
+// noteEnded records that the config no longer has a template.
 func noteEnded(pass pass, name string) {
 	pass.Seen.Template.Template, pass.Seen.Template.Ended = nil, true
 	pass.Memory.forgetTemplate()

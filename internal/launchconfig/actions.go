@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// What can be done for an AWSLaunchConfig. Each action holds all that AWS is asked for.
+// The actions for an AWSLaunchConfig. Each action holds everything that it requests from AWS.
 type (
 	// createTemplate creates the launch template with its first version.
 	createTemplate struct {
@@ -18,7 +18,8 @@ type (
 		// Why is the reason of the version.
 		Why string
 	}
-	// createVersion creates a version, which does not become the default if it is Beside the wanted one.
+	// createVersion creates a version. A version that is created next to the wanted one does not
+	// become the default.
 	createVersion struct {
 		launchtemplate.CreateVersion
 		Why string

@@ -1,9 +1,9 @@
 // Package launchconfig keeps the EC2 launch template of every AWSLaunchConfig: it is the one place
 // from which the heart, package launchtemplate, is driven.
 //
-// What there is is observed by observe.go, lookups.go and proof.go. What to do about it is decided
-// by the files named decide, one per concern, which are functions from values to values. What is
-// done is listed in actions.go, and done by act.go.
+// Files observe.go, lookups.go and proof.go observe the current state. The files named decide, one
+// per concern, decide how to change it, in functions from values to values. File actions.go lists the
+// actions, and act.go executes them.
 package launchconfig
 
 import (
@@ -34,7 +34,7 @@ const (
 	kindManaged     = "AWSManagedMachinePool"
 )
 
-// Options are what the controller works with.
+// Options configures the controller.
 type Options struct {
 	Client client.Client
 	// Live reads past the cache: bootstrap data, because the cache holds no Secrets, and the pool
@@ -103,7 +103,7 @@ func (r *Reconciler) forget(config types.NamespacedName) {
 	r.options.Watches.Forget(config)
 }
 
-// ready is how the Ready condition follows from the others.
+// ready computes the Ready condition from the other conditions.
 var ready = reconciling.Summary{
 	Target: infrav1.ReadyCondition,
 	Of: []string{
@@ -116,8 +116,9 @@ var ready = reconciling.Summary{
 	Unless: infrav1.AWSReachableCondition,
 }
 
-// summaries are how the Ready condition follows from the others, Verified among them where it is
-// asked for. It is left as it is while a config is paused.
+// summaries returns how to compute the Ready condition from the others, including Verified if
+// spec.verify is set. It returns nil for a config that is paused or being deleted, whose Ready
+// condition does not follow from the others.
 func summaries(config *infrav1.AWSLaunchConfig) []reconcile.Summarizer {
 	if config.DeletionTimestamp != nil || meta.IsStatusConditionTrue(config.Status.Conditions, infrav1.PausedCondition) {
 		return nil

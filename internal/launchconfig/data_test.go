@@ -71,7 +71,7 @@ func TestTokensRequired(t *testing.T) {
 	}
 }
 
-// What depends on the image can be refused only once it is known.
+// Device settings that depend on the image can be refused only once the image is known.
 func TestDeviceContradictions(t *testing.T) {
 	t.Parallel()
 	image := discovery.Image{ID: "ami-1", RootDeviceName: "/dev/xvda", RootSnapshotSizeGiB: 20}

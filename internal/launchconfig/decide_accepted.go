@@ -50,11 +50,11 @@ func acceptedBefore(in Input, input launchtemplate.Input) launchtemplate.Accepte
 	return launchtemplate.Accepted{Config: config, Versions: append([]infrav1.AcceptedVersions{taken}, accepted.Of(config)...)}
 }
 
-// mostDifferences is how many are named in a condition.
+// mostDifferences limits the number of differences that a condition lists.
 const mostDifferences = 12
 
-// reportAdoption says of a template that was taken over what its instances run otherwise than the
-// spec asks for.
+// reportAdoption shows in a condition how the configuration of a template that was taken over
+// differs from the spec.
 func reportAdoption(in Input, input launchtemplate.Input, accepted launchtemplate.Accepted) error {
 	seen := in.Seen.Template
 	own := slices.IndexFunc(accepted.Versions, func(versions infrav1.AcceptedVersions) bool {

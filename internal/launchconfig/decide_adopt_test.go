@@ -122,7 +122,7 @@ func TestDecidePruningFailures(t *testing.T) {
 	}
 }
 
-// TestDecideWarnings reads as what becomes of a version of which EC2 warned when it was made.
+// TestDecideWarnings specifies how Slipway handles a version that EC2 created with a warning.
 func TestDecideWarnings(t *testing.T) {
 	t.Parallel()
 	edit := func(w *world) {
@@ -203,13 +203,14 @@ func TestDecideTries(t *testing.T) {
 	}
 }
 
-// inspectionError is an error that only a person can end.
+// inspectionError is an error that only a user can resolve.
 type inspectionError struct{}
 
 func (*inspectionError) Error() string      { return "EC2 would not launch it" }
 func (*inspectionError) WaitsForUser() bool { return true }
 
-// TestDecideLaunched reads as what is said of what is launched, where that is not what the spec asks for.
+// TestDecideLaunched specifies what status shows about the launched configuration if the spec asks
+// for a different one.
 func TestDecideLaunched(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

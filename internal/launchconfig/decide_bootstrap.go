@@ -16,8 +16,8 @@ const (
 )
 
 // decideBootstrap turns the Secret that the spec names into user data. A config without one
-// launches instances without user data. That of a node group is made once the image is known
-// (decide_nodegroup.go).
+// launches instances without user data. For a node group, decide_nodegroup.go builds the user data
+// once the image is known.
 func decideBootstrap(in Input, plan *reconcile.Plan) (delivery, bool) {
 	bootstrap := in.Object.Spec.Bootstrap
 	secret := in.Seen.Bootstrap

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// contradiction says what of type, image and volume cannot go together: a launch would fail.
+// contradiction returns why instance type, image, and volumes cannot be combined: a launch would
+// fail.
 func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.InstanceType, image discovery.Image) (reason, message string) {
 	if reason, message := nodegroupContradiction(spec, instanceType); reason != "" {
 		return reason, message
@@ -86,10 +87,12 @@ func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.
 	return "", ""
 }
 
-// tokensRequired is true for a config that is to have session tokens where its spec says nothing of
-// IMDS: one that a person wrote, or an AWSLaunchConfigTemplate, whose launch template was begun
-// since that is so. The launch template remembers it in a tag. Where it was lost, or the tag was
-// removed, the default version tells, and what status says that the wanted version was made of.
+// tokensRequired reports whether a config requires session tokens where its spec does not configure
+// IMDS. This applies to a config that a user wrote, or that was cloned from an
+// AWSLaunchConfigTemplate, if its launch template was created since Slipway requires session tokens
+// by default. The launch template records the requirement in a tag. If the template was lost or the
+// tag was removed, the requirement follows from the default version, and from the configuration
+// fingerprint in status.
 func tokensRequired(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation, resolved launchtemplate.Resolved) bool {
 	if metav1.GetControllerOf(config) != nil && config.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == "" {
 		return false // awsLaunchTemplate of a pool is as CAPA has it

@@ -18,11 +18,11 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// stillUsed is when a template that a group still uses is looked at again.
+// stillUsed is the time until Slipway checks a template again that a group still uses.
 const stillUsed = 15 * time.Second
 
-// decideDeletion ends a config: consumers first, then the template, the finalizer last. It reads no
-// bootstrap data, and needs neither status nor the cluster objects.
+// decideDeletion waits for the consumers of a config, then deletes its template, and removes the
+// finalizer last. It reads no bootstrap data, and needs neither status nor the cluster objects.
 func decideDeletion(in Input) (plan reconcile.Plan) {
 	reconciling.False(in.Object, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 	switch {
@@ -61,9 +61,9 @@ func decideEnd(in Input, plan *reconcile.Plan) bool {
 
 // staysWithPool reports whether a config was deleted while its pool still exists. The template is
 // then kept: the pool creates the config again, and that config finds the template by its tags.
-// Waiting for the pool would never end, and deleting the template would take it from a group that
-// uses it. The same holds for a new pool that replaces the config's own pool after a user removed
-// that pool's finalizer.
+// Waiting for the pool would never finish, and deleting the template would take it from a group
+// that uses it. The same holds for a new pool that replaces the config's own pool after a user
+// removed that pool's finalizer.
 func staysWithPool(in Input) bool {
 	owning := in.Seen.Owner
 	return owning.Exists && !owning.Deleting && (owning.Same || owning.Own)
@@ -128,8 +128,9 @@ func decideConsumers(in Input, plan *reconcile.Plan) bool {
 }
 
 // unseenUser returns a pool that may have created a group from the template which AWS does not
-// describe yet, nil if there is none. A pool that has seen its group end has none. The node group of
-// an AWSManagedMachinePool can be deleted before it is visible, and not long after that.
+// describe yet, nil if there is none. A pool that has seen that its group is gone, or going, has no
+// such group. The node group of an AWSManagedMachinePool can be deleted before it is visible, and
+// not long after that.
 func unseenUser(in Input) *infrav1.LaunchConfigUser {
 	reference := metav1.GetControllerOf(in.Object)
 	for _, used := range in.Seen.Usages {
@@ -141,8 +142,8 @@ func unseenUser(in Input) *infrav1.LaunchConfigUser {
 	return nil
 }
 
-// deletionSeen returns when this controller first looked at what it has to delete, by its own
-// clock, and has status remember it.
+// deletionSeen returns when this controller first checked what it has to delete, by its own clock,
+// and records that time in status.
 func deletionSeen(in Input) time.Time {
 	status := &in.Object.Status
 	if status.DeletionSeen == nil {

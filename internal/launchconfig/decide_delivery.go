@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
-// delivery is how bootstrap data reaches instances.
+// delivery describes how bootstrap data reaches instances.
 type delivery struct {
 	// userData goes into the template. Empty for a config without bootstrap data.
 	userData []byte
@@ -21,7 +21,7 @@ type delivery struct {
 	item *bootstrapstorage.Item
 }
 
-// problem is why there is no delivery, for the condition.
+// problem explains in a condition why there is no delivery.
 type problem struct{ reason, message string }
 
 func invalid(format string, values ...any) *problem {
@@ -46,7 +46,8 @@ func deliver(in Input, data []byte, format userdata.Format) (delivery, *problem)
 	}
 }
 
-// storageOf is what the spec says itself, else CAPA's default: with ignition set, the bucket of the cluster.
+// storageOf returns the storage that the spec names, else CAPA's default: with ignition set, the
+// bucket of the cluster, unless ignition asks for unencrypted user data.
 func storageOf(bootstrap *infrav1.LaunchConfigBootstrap) infrav1.BootstrapStorage {
 	switch {
 	case bootstrap.Storage != "":
@@ -57,7 +58,8 @@ func storageOf(bootstrap *infrav1.LaunchConfigBootstrap) infrav1.BootstrapStorag
 	return infrav1.BootstrapStorageUserData
 }
 
-// inTemplate is the data itself. What Ignition needs besides goes around it.
+// inTemplate delivers the data itself in the template, wrapped in the additional settings of
+// Ignition if there are any.
 func inTemplate(config *infrav1.AWSLaunchConfig, data []byte, format userdata.Format) (delivery, *problem) {
 	if settings := ignitionOf(config.Spec.Bootstrap); format == userdata.FormatIgnition && !settings.Plain() {
 		wrapped, err := settings.Wrap(data)

@@ -33,7 +33,7 @@ func decideFollowing(in Input) (plan reconcile.Plan) {
 	number := version.Number
 	seen, exists := in.Seen.Template.Version(number)
 	if !exists {
-		plan.LookAgain(describeAgain) // the version is not among those of its launch template yet
+		plan.LookAgain(describeAgain) // EC2 does not list the version of the launch template yet
 		return plan
 	}
 	in.Object.Status.Resolved = resolvedStatus(&version.Resolved)
@@ -115,8 +115,8 @@ func followedNumber(in Input) (int64, error) {
 	return number, nil
 }
 
-// showLostExisting says that the template is not there. What status says of it stays: pools go on
-// with it. The sweeps wake the config when it is there again.
+// showLostExisting reports that the template does not exist. Its details stay in status, because
+// pools continue to use it. The sweeps wake the config when the template exists again.
 func showLostExisting(in Input, name string, plan *reconcile.Plan) {
 	message := fmt.Sprintf("launch template %s, which spec.existing names, does not exist in this region, or "+
 		"its owner deleted it. No node is launched from it. Correct spec.existing, or create the launch "+
@@ -153,7 +153,7 @@ func showFollowed(in Input, version launchtemplate.Version, plan *reconcile.Plan
 		return false
 	}
 	if !slices.ContainsFunc(status.Versions, func(listed infrav1.LaunchTemplateVersionStatus) bool { return listed.Number == version.Number }) {
-		// An old one of many: pools look for what they launch among those that are listed.
+		// An old one of many: pools search the listed versions for the version that they launch.
 		status.Versions = append(status.Versions[:infrav1.MaxLaunchConfigStatusVersions-1], versionStatus(version, why[version.Number]))
 	}
 	return true

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// TestDecideWhatAdoptedVersionsRun reads as what the condition Adopted says of versions that were
-// taken over, by what the spec asked for in another world.
+// TestDecideWhatAdoptedVersionsRun specifies what the condition Adopted reports about versions that
+// were taken over, by what the spec asked for in another world.
 func TestDecideWhatAdoptedVersionsRun(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -247,7 +247,8 @@ func TestDecideShowsSubnetsOnce(t *testing.T) {
 	}
 }
 
-// TestDecideLaunchedNeedsFacts holds that what is launched is looked up once more after EC2 did not answer.
+// TestDecideLaunchedNeedsFacts holds that the launched configuration is looked up again after EC2
+// did not answer.
 func TestDecideLaunchedNeedsFacts(t *testing.T) {
 	t.Parallel()
 	w := readyWorld(t)

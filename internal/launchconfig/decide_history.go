@@ -53,7 +53,7 @@ func withUsers(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation,
 	return history
 }
 
-// runs reports whether a pool has an instance of what is wanted, by what the pools report.
+// runs reports whether any pool reports an instance of the wanted configuration.
 func runs(config *infrav1.AWSLaunchConfig, usages []usage) bool {
 	for _, used := range usages {
 		for version, instances := range used.running {
@@ -66,9 +66,9 @@ func runs(config *infrav1.AWSLaunchConfig, usages []usage) bool {
 }
 
 // recordLaunch adds to the history what instances began to run, and how that differs from what was
-// launched before. Status has the wanted version, and which others count as it, already. Change
-// returns the difference from a version of the template, in words, and false if that has to be read
-// first.
+// launched before. Status already has the wanted version, and which others count as it. Change
+// returns a human-readable difference from a version of the template, and false if that version has
+// to be read first.
 func recordLaunch(in Input, wanted launchtemplate.Version, change func(from int64) (string, bool)) bool {
 	status, seen := &in.Object.Status, in.Seen.Template
 	status.History = withMissedLaunches(in, wanted)

@@ -48,7 +48,7 @@ func showLaunched(in Input, asked asked, launch steered, version launchtemplate.
 	return true
 }
 
-// showColumns fills what kubectl get shows of what is launched.
+// showColumns fills the columns of kubectl get that describe the launched configuration.
 func showColumns(config *infrav1.AWSLaunchConfig) {
 	launched := config.WhatIsLaunched()
 	config.Status.LaunchedImageID, config.Status.LaunchedInstanceType = launched.ImageID, launched.InstanceType

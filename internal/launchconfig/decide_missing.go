@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// visibleAfter is how long after a change descriptions may still return the template as it was
-	// before (AWS: eventual-consistency).
+	// visibleAfter is the time after a change during which descriptions may still return the
+	// template as it was before (AWS: eventual-consistency).
 	visibleAfter = time.Minute
-	// describeAgain is how soon a template that EC2 does not return is described again.
+	// describeAgain is the time until Slipway describes a template again that EC2 did not return.
 	describeAgain = 5 * time.Second
 )
 
@@ -57,7 +57,7 @@ func decideMissing(in Input, plan *reconcile.Plan) bool {
 		fail(in, plan, infrav1.OwnerTagMissingReason, &launchtemplate.OwnerTagMissingError{ID: status.LaunchTemplateID, Owner: owner(in.Object)})
 		return false
 	case !isLost(in, since):
-		// A process before this one may have created it just before it ended.
+		// A previous process may have created it just before it exited.
 		if since == nil {
 			since = &metav1.Time{Time: ceiling(in.Now)}
 		}
@@ -92,7 +92,7 @@ func recentlyChanged(in Input) bool {
 	return changed != nil && in.Now.Sub(changed.Time) < visibleAfter
 }
 
-// names are what the template may be called.
+// names returns the names that the template may have.
 func names(config *infrav1.AWSLaunchConfig) []string {
 	wanted := config.Spec.LaunchTemplateName
 	if wanted == "" {
@@ -137,11 +137,11 @@ func refusalReason(err error, reason string) string {
 	return reason
 }
 
-// recordedVersions are the versions that status lists, if the template is as status says: a manager
-// that starts beside a thousand launch configs reads none of their versions. Versions never change,
-// a newer one would show in the template, and the wanted one, being the default, cannot have been
-// deleted (AWS: API_DeleteLaunchTemplateVersions). That an older one was deleted is not noticed,
-// here no more than during a process's life.
+// recordedVersions returns the versions that status lists, if the template is as status says: a
+// manager that starts with a thousand existing launch configs reads none of their versions.
+// Versions never change, a newer one would show in the template, and the wanted one, being the
+// default, cannot have been deleted (AWS: API_DeleteLaunchTemplateVersions). The deletion of an
+// older one goes unnoticed, as it does while a process runs.
 func recordedVersions(status *infrav1.AWSLaunchConfigStatus, template launchtemplate.Template) []launchtemplate.Version {
 	recorded := status.Versions
 	if status.LaunchTemplateID != template.ID || status.Version != template.DefaultVersion || status.DefaultVersion != template.DefaultVersion ||

@@ -351,7 +351,8 @@ func TestLaunchCauses(t *testing.T) {
 	}
 }
 
-// TestRecordedItem holds when what status says of bootstrap data outside of the template is believed.
+// TestRecordedItem specifies when Slipway trusts what status reports about bootstrap data outside
+// of the template.
 func TestRecordedItem(t *testing.T) {
 	t.Parallel()
 	location := bootstrapstorage.Location{Hash: strings.Repeat("a", 32)}

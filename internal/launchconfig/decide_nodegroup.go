@@ -19,7 +19,8 @@ func eksChooses(spec *infrav1.AWSLaunchConfigSpec) bool {
 	return spec.Nodegroup != nil && spec.Nodegroup.AMIType != infrav1.AMITypeCustom
 }
 
-// rootDevice is that of EKS's images of a family (AWS: EKS user guide, eks-optimized-amis).
+// rootDevice returns the root device of EKS's images of a family (AWS: EKS user guide,
+// eks-optimized-amis).
 func rootDevice(family infrav1.ManagedMachineAMIType) string {
 	if strings.HasPrefix(string(family), "WINDOWS") {
 		return "/dev/sda1"

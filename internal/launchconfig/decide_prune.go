@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// pruneAgain is when versions that were in use are looked at again.
+	// pruneAgain is the time until Slipway checks versions again that were in use.
 	pruneAgain = 30 * time.Minute
-	// usersVisibleAfter is when groups and instances that were created from a version while it was
-	// wanted are certain to be described.
+	// usersVisibleAfter is the time after which AWS certainly describes the groups and instances
+	// that were created from a version while it was wanted.
 	usersVisibleAfter = 30 * time.Second
 )
 
@@ -39,7 +39,7 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 		}
 		switch {
 		case err != nil:
-			// What is left is found by the next sweep, or when the config is deleted.
+			// The next sweep, or the deletion of the config, finds what is left.
 			pool.ShowFailure(config, plan, condition, infrav1.PruneFailedReason, err)
 			return false
 		case len(plan.Actions) > 0:
@@ -66,8 +66,8 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 			plan.LookAgain(wait) // AWS may not show yet who uses the versions that were wanted before
 			return true
 		}
-		// What is remembered may lack a version that was created right before the others, when
-		// reads lagged behind it. No other read would ever find it.
+		// The remembered versions may lack one that was created right before the others, when reads
+		// lagged behind it. No other read would ever find it.
 		plan.Need(needUse)
 		return false
 	}
@@ -138,8 +138,8 @@ func pruned(in Input) (*prune, error) {
 	return nil, nil
 }
 
-// decideSweeping deletes bootstrap data that no version points to any more, once versions were
-// deleted. The error is that of a sweep that failed.
+// decideSweeping deletes bootstrap data that no version points to any longer, once versions were
+// deleted. It returns the error of a failed sweep.
 func decideSweeping(in Input, _ prune, delivered delivery, plan *reconcile.Plan) error {
 	if len(in.Seen.Refused) > 0 {
 		return nil
@@ -170,7 +170,7 @@ func lastWanted(in Input) time.Time {
 	if at := in.Object.Status.LaunchTemplateChanged; at != nil {
 		changed = at.Time
 	}
-	// Where status was lost, the newest version tells.
+	// If status was lost, the newest version shows it.
 	for _, version := range in.Seen.Template.NewestFirst()[:1] {
 		if version.Created.After(changed) {
 			changed = version.Created
@@ -179,8 +179,9 @@ func lastWanted(in Input) time.Time {
 	return changed
 }
 
-// versionsInUse are those that groups are pointed at or instances run, and those that are, or may
-// be, gone back to. Once the last instance is replaced nothing in AWS uses these.
+// versionsInUse returns the versions that groups refer to or instances run, and the versions that
+// Slipway uses again or may use again, such as for a rollback. Once the last instance is replaced,
+// nothing in AWS uses the latter.
 func versionsInUse(in Input) map[int64]bool {
 	spec, status := &in.Object.Spec, &in.Object.Status
 	inUse := maps.Clone(in.Seen.Use.InUse)

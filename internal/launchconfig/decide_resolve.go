@@ -18,13 +18,14 @@ import (
 	"github.com/slipway-project/slipway/internal/report"
 )
 
-// asked is what the spec asks for: what its names lead to, and the request that is made of it.
+// asked holds what the spec asks for: what its names lead to, and the request that is built from
+// it.
 type asked struct {
 	resolved launchtemplate.Resolved
 	input    launchtemplate.Input
 }
 
-// config is the fingerprint of what a node is that the spec asks for.
+// config returns the fingerprint of the node configuration that the spec asks for.
 func (a asked) config() string { return a.input.Fingerprints.Config }
 
 // decideResolved finds what the spec names by other means than an id, and makes the request of it.
@@ -177,7 +178,7 @@ func showResolved(in Input, input launchtemplate.Input) error {
 	return nil
 }
 
-// mostListed is how many security groups and subnets status has room for (API: maxItems).
+// mostListed limits the number of security groups and subnets in status (API: maxItems).
 const mostListed = 64
 
 func resolvedStatus(resolved *inspection.Resolved) *infrav1.ResolvedLaunchConfig {

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// steered is what is launched, which is what the spec asks for as a rule.
+// steered holds the configuration that is launched, which is usually the one that the spec asks
+// for.
 type steered struct {
 	input launchtemplate.Input
 	// pending is what the spec asks for while it is held back; nil if nothing is. Unapproved is
@@ -96,9 +97,9 @@ func earlierConfig(in Input, asked asked, number int64, plan *reconcile.Plan) (l
 }
 
 // decideApproval holds back what the spec newly asks for, where spec.rollout is Manual, until its
-// version is approved, and where roll-outs are paused, until they are resumed. What was launched
-// before is launched on, with the bootstrap data of today. It waits neither for the first version,
-// nor for a rollback, nor for a template that is being taken over.
+// version is approved, and where roll-outs are paused, until they are resumed. Meanwhile, the
+// earlier configuration is launched with the bootstrap data of today. The first version, a
+// rollback, and a template that is being taken over need no approval.
 func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan) (steered, bool) {
 	config := in.Object
 	if pinned := config.Spec.PinnedVersion; pinned != nil {
@@ -178,8 +179,8 @@ func isApproved(in Input, config string) bool {
 	return exists && version.Fingerprints.Config == config
 }
 
-// decideBeside makes a version of what is not launched yet, unless there is one, and returns its
-// number. It reports false while that is due, or failed.
+// decideBeside creates a version of a configuration that is not launched yet, unless there is one,
+// and returns its number. It reports false while that is due, or failed.
 func decideBeside(in Input, input launchtemplate.Input, unapproved bool, plan *reconcile.Plan) (int64, bool) {
 	seen := in.Seen.Template
 	if seen.Recorded {
@@ -210,7 +211,7 @@ func decideBeside(in Input, input launchtemplate.Input, unapproved bool, plan *r
 	return 0, false
 }
 
-// pendingChange says in words what differs between what is launched and what is held back.
+// pendingChange returns a human-readable difference between what is launched and what is held back.
 func pendingChange(in Input, pending launchtemplate.Input, plan *reconcile.Plan) (string, bool) {
 	launched, exists := launchedVersion(in)
 	if !exists {
@@ -219,8 +220,8 @@ func pendingChange(in Input, pending launchtemplate.Input, plan *reconcile.Plan)
 	return changesFrom(in, launched.Number, pending, plan)
 }
 
-// changesFrom says in words how an input differs from a version, as far as that is known. It
-// reports false if the version has to be read first.
+// changesFrom returns a human-readable difference between a version and an input, as far as that is
+// known. It reports false if the version has to be read first.
 func changesFrom(in Input, number int64, input launchtemplate.Input, plan *reconcile.Plan) (string, bool) {
 	data, err, known := versionData(in, plan, number)
 	if !known || err != nil {
@@ -229,7 +230,8 @@ func changesFrom(in Input, number int64, input launchtemplate.Input, plan *recon
 	return inWords(launchtemplate.Changes(data, input)), true
 }
 
-// decidePending makes the version exist that is held back, and says in words what it would change.
+// decidePending has a version created of the configuration that is held back, and returns the
+// human-readable changes that it would bring.
 func decidePending(in Input, launch steered, plan *reconcile.Plan) (number int64, why string, known bool) {
 	if launch.pending == nil {
 		return 0, "", true

@@ -19,10 +19,10 @@ import (
 const PlacesAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-storage"
 
 // writtenAnnotation holds the digest of bootstrap data that is about to be written outside of the
-// template, and after a space the URL that it is written to. What status says to be there is
-// believed only if that is what was to be written last: a pass that died between the write and its
-// status left something else. A deletion finds it by the URL, though a list of AWS may not show it
-// yet.
+// template, and after a space the URL that it is written to. Slipway trusts the bootstrap data in
+// status only if its digest is the one in the annotation: a pass that died between the write and
+// its status left something else. A deletion finds it by the URL, though a list of AWS may not show
+// it yet.
 const writtenAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-written"
 
 // storedLookAgain is the interval at which Slipway checks that unchanged bootstrap data outside of
@@ -98,7 +98,8 @@ func placesOf(config *infrav1.AWSLaunchConfig) []bootstrapstorage.Place {
 	return places
 }
 
-// pointedTo is where versions, and the item that is wanted, have their bootstrap data.
+// pointedTo returns the locations of the bootstrap data of versions, and of the item that is
+// wanted.
 func pointedTo(versions []launchtemplate.Version, item *bootstrapstorage.Item) []bootstrapstorage.Location {
 	var locations []bootstrapstorage.Location
 	for _, version := range versions {
@@ -112,8 +113,8 @@ func pointedTo(versions []launchtemplate.Version, item *bootstrapstorage.Item) [
 	return locations
 }
 
-// recordedItem is the bootstrap data outside of the template as an earlier process wrote down that
-// it left it: what status says to be there, if that is what was to be written last.
+// recordedItem returns the bootstrap data outside of the template as an earlier process recorded it
+// in status, if its digest is the one in writtenAnnotation.
 func recordedItem(config *infrav1.AWSLaunchConfig) (storedItem, bool) {
 	status := &config.Status
 	written, _, _ := strings.Cut(config.Annotations[writtenAnnotation], " ")
@@ -127,7 +128,8 @@ func recordedItem(config *infrav1.AWSLaunchConfig) (storedItem, bool) {
 	return storedItem{Location: location, Digest: status.BootstrapDataDigest, Recorded: true}, true
 }
 
-// lastWritten returns where bootstrap data was to be written last, false if that is not known.
+// lastWritten returns the location that writtenAnnotation records for the last write of bootstrap
+// data, false if that is not known.
 func lastWritten(config *infrav1.AWSLaunchConfig) (bootstrapstorage.Location, bool) {
 	_, url, _ := strings.Cut(config.Annotations[writtenAnnotation], " ")
 	return locationOf(config, url)

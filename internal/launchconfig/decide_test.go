@@ -36,7 +36,8 @@ func TestDecideVersions(t *testing.T) {
 		given  func(w *world)
 		when   []when
 		shows  map[string]string
-		// reasons are those of the versions in status, the newest first; nil if they do not matter.
+		// reasons lists the reasons of the versions in status, the newest first; nil if they do not
+		// matter.
 		reasons []string
 	}{
 		{reason: "nothing happens", when: []when{{func(*world) {}, nil}}, shows: map[string]string{infrav1.LaunchTemplateReadyCondition: "True Ready"}},

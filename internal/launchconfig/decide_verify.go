@@ -15,17 +15,17 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A config with spec.verify launches nothing of which EC2 has not said that it would launch it.
-// What the spec newly asks for is made a version beside what is launched, and tried, before it
-// becomes the default and pools see it (docs/adr/0007).
+// A config with spec.verify launches only configurations that EC2 confirmed it would launch.
+// Slipway creates a version of the new configuration next to the launched version, and tries it,
+// before it becomes the default and pools see it (docs/adr/0007).
 
 // isVerified reports whether EC2 said that it would launch a config.
 func isVerified(in Input, config string) bool {
 	return in.Object.Status.VerifiedFingerprint == config || slices.Contains(in.Seen.Verified, config)
 }
 
-// decideVerification has EC2 try what the spec newly asks for, whether that is to be approved too
-// or not, and holds it back for as long as the answer is no.
+// decideVerification has EC2 try what the spec newly asks for, whether that needs approval too or
+// not, and holds it back for as long as the answer is no.
 func decideVerification(in Input, asked asked, launch steered, plan *reconcile.Plan) (steered, bool) {
 	status := &in.Object.Status
 	if in.Object.Spec.Verify == "" {
@@ -78,7 +78,7 @@ func decideTry(in Input, number int64, input launchtemplate.Input, plan *reconci
 	case shown != nil && shown.Reason == infrav1.LaunchTemplateDataInvalidReason && shown.ObservedGeneration == config.Generation:
 		return true // EC2 warns once, when the version is made
 	case shown == nil || shown.Status == metav1.ConditionTrue:
-		// What was said of another configuration must not stand while EC2 cannot be asked.
+		// The answer for another configuration must not stand while EC2 cannot be asked.
 		reconciling.Unknown(config, infrav1.VerifiedCondition, infrav1.VerifyingReason, "")
 	}
 	if err := failure(in, func(action dryRun) bool { return action.Number == number }); err != nil {

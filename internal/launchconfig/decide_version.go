@@ -104,8 +104,8 @@ func planOperation(plan *reconcile.Plan, operation launchtemplate.Operation, why
 	}
 }
 
-// operationFailure returns the error of an operation that failed in this pass, nil if none did. A
-// version that is made beside the wanted one is another matter.
+// operationFailure returns the error of an operation that failed in this pass, nil if none did. It
+// ignores a version that is created next to the wanted one.
 func operationFailure(in Input) error {
 	for _, done := range in.Done {
 		_, is := done.Action.(launchtemplate.Operation)
@@ -152,17 +152,18 @@ func annotateTags(in Input, plan *reconcile.Plan, record func(*infrav1.AWSLaunch
 	}
 }
 
-// mostTags is how many tags a resource can have (AWS: Using_Tags, tag restrictions).
+// mostTags limits the number of tags of a resource (AWS: Using_Tags, tag restrictions).
 const mostTags = 50
 
-// templateTags are the tags of the template itself: those of its instances, and whose it is.
+// templateTags returns the tags of the template itself: the tags of its instances, and Slipway's
+// own tags, such as the owner tag.
 func templateTags(in Input, asked asked, accepted launchtemplate.Accepted) map[string]string {
 	tags := maps.Clone(asked.resolved.Tags)
 	tags[infrav1.TagLaunchConfig] = owner(in.Object)
 	if text := accepted.Text(); text != "" {
 		tags[infrav1.TagAccepted] = text
 	}
-	// Users may give 44 tags, and of those that are ours this is the one that can be told from status too.
+	// Users may set 44 tags. Of Slipway's own tags, only this one can be derived from status too.
 	if asked.resolved.TokensRequired && len(tags) < mostTags {
 		tags[infrav1.TagTokens] = string(infrav1.HTTPTokensRequired)
 	}
@@ -207,7 +208,7 @@ func repairs(in Input) string {
 	return strings.Join(found, "; ")
 }
 
-// Why a version is made, in words.
+// Human-readable reasons for creating a version.
 const (
 	reasonFirst    = "first version"
 	reasonToken    = "join token rotated"
@@ -243,8 +244,8 @@ func versionReason(in Input, input launchtemplate.Input, given bool, plan *recon
 	return changeOf(in, input, plan)
 }
 
-// changeOf says in words what differs between what was launched before a config came to be wanted
-// and the config, "" if it is not known what was.
+// changeOf returns a human-readable difference between a config and what was launched before it
+// came to be wanted, "" if it is not known what was.
 func changeOf(in Input, input launchtemplate.Input, plan *reconcile.Plan) (string, bool) {
 	wanted := input.Fingerprints
 	before, known := launchedBefore(in, wanted)
@@ -326,8 +327,8 @@ func launchedBefore(in Input, wanted launchtemplate.Fingerprints) (launchtemplat
 	return launchtemplate.Version{}, false
 }
 
-// reasons say by number why versions came to be wanted: those that are given, and those that status
-// remembers.
+// reasons returns, by number, why versions came to be wanted: the given reasons, and the ones that
+// status remembers.
 func reasons(in Input, given map[int64]string) map[int64]string {
 	all := map[int64]string{}
 	status, template := &in.Object.Status, in.Seen.Template.Template

@@ -274,7 +274,7 @@ func TestSeenDuringWrite(t *testing.T) {
 	r.expectWrites("CreateTags")
 }
 
-// passDuring makes a pass, in the midst of which something happens, and forgets its calls.
+// passDuring runs a pass, calls happens in the middle of it, and clears the recorded calls.
 func (r *rig) passDuring(happens func()) {
 	r.Helper()
 	r.subject.options.Watches = midPass{during: happens}

@@ -74,8 +74,8 @@ func (l *launches) expectHistory(config *infrav1.AWSLaunchConfig, want ...string
 	}
 }
 
-// TestHistoryIsOfLaunches holds that each launch has a row, in order, also of what was launched
-// before, and that no row is changed by a later one.
+// TestHistoryIsOfLaunches holds that each launch has a row, in order, even if its configuration was
+// launched before, and that no later launch changes a row.
 func TestHistoryIsOfLaunches(t *testing.T) {
 	t.Parallel()
 	l := newLaunches(t)

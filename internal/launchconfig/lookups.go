@@ -200,8 +200,8 @@ func keepImage(ctx context.Context, pass pass, search imageSearch, image *foundI
 // answerOf returns an answer.
 func answerOf[T any](value T, err error) answer[T] { return answer[T]{Value: value, Err: err} }
 
-// observeUse asks AWS who uses the versions of the template, after it has read these anew. Of a
-// template that is to be deleted only its consumers matter.
+// observeUse asks AWS who uses the versions of the template, after it has read these anew. While
+// the config is being deleted, only the consumers of its template matter.
 func (k *kind) observeUse(ctx context.Context, pass pass) error {
 	config, seen, cloud := pass.Object, pass.Seen, pass.Memory.cloud
 	found := &use{}
@@ -286,8 +286,8 @@ func (k *kind) nodegroupVersions(ctx context.Context, pass pass, templateID stri
 	return nil
 }
 
-// consumingPools are the AWSManagedMachinePools that launch from the config: those that refer to it, and
-// its owner if that refers to no other.
+// consumingPools returns the AWSManagedMachinePools that launch from the config: the pools that
+// refer to it, and its owner if the owner refers to no other config.
 func (k *kind) consumingPools(ctx context.Context, config *infrav1.AWSLaunchConfig) ([]*infrav1.AWSManagedMachinePool, error) {
 	pools := &infrav1.AWSManagedMachinePoolList{}
 	if err := k.Client.List(ctx, pools, client.InNamespace(config.Namespace), client.MatchingFields{byConfig: config.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -349,7 +349,8 @@ func (k *kind) observeExisting(ctx context.Context, pass pass) {
 
 // observeFollowed reads the version that the spec names. A version never changes, and is read once.
 // One that nothing can launch from is read in each pass, because what it names may be mended, and
-// one whose image is gone is read again: the owner can deregister the image, which no event tells.
+// one whose image is gone is read again: the owner can deregister the image, which no event
+// reports.
 func (k *kind) observeFollowed(ctx context.Context, pass pass) {
 	seen, memory, found := pass.Seen, pass.Memory, pass.Seen.Followed
 	number, err := followedNumber(Input{Object: pass.Object, Seen: *seen})

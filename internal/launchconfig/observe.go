@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// memory is what this process remembers of one config, in order to save calls.
+// memory holds what this process remembers of one config, in order to save calls.
 type memory struct {
 	// cloud is where AWS is reached in this pass; nil if it cannot be.
 	cloud *clouds.Cloud
@@ -107,9 +107,10 @@ func (k *kind) observeProgress(config *infrav1.AWSLaunchConfig) {
 	}
 }
 
-// lastStored is the bootstrap data as this process saw it last, or as an earlier one wrote down
-// that it left it: a manager that starts beside a thousand pools need not look at a thousand
-// parameters, of which AWS lets three be described a second. It looks at them over the day.
+// lastStored returns the bootstrap data as this process saw it last, or as an earlier process
+// recorded it. A manager that starts with a thousand existing pools need not describe a thousand
+// parameters at once, because AWS only allows three descriptions per second. It describes them over
+// the day.
 func (k *kind) lastStored(pass pass) storedItem {
 	if !pass.Memory.stored.Seen.IsZero() {
 		return pass.Memory.stored
@@ -131,7 +132,7 @@ func (k *kind) observeTemplate(ctx context.Context, pass pass) {
 	found, err := templatesOf(ctx, pass, false)
 	template, taken := choose(config, found)
 	if err == nil && template == nil && len(taken) > 0 && config.Annotations[infrav1.AdoptTemplateAnnotation] == "" {
-		// A name may be free again. Nothing tells sooner.
+		// A name may be free again, and no event reports that.
 		found, err = templatesOf(ctx, pass, true)
 		template, taken = choose(config, found)
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// Observed is what a pass knows beside the AWSLaunchConfig itself. What was not observed yet is nil.
+// Observed holds what a pass knows in addition to the AWSLaunchConfig itself. Facts that were not
+// observed yet are nil.
 type Observed struct {
 	// Access is whether AWS can be called, and where.
 	Access pool.Access
-	// Usages are those of the pools that launch from the config.
+	// Usages describes the pools that launch from the config.
 	Usages []usage
 	// Owner is the pool whose own launch config this is.
 	Owner ownerPool
@@ -46,7 +47,7 @@ type Observed struct {
 	Refused map[int64]string
 	// Warnings are what EC2 said in this pass of versions that it created, by number.
 	Warnings map[int64]string
-	// Verified are the config fingerprints of which EC2 said in this pass that it would launch them.
+	// Verified lists the config fingerprints that EC2 confirmed in this pass that it would launch.
 	Verified []string
 	// Followed is the version that spec.existing names of a launch template that Slipway does not
 	// own.
@@ -68,8 +69,8 @@ type seenTemplate struct {
 	Looked bool
 	// Adopt is the id of the template if it is not the config's yet, and proven to be its pool's.
 	Adopt string
-	// Named is what EC2 says of the template that status names, where none with the owner tag is
-	// found by name; nil if one is, or status names none.
+	// Named holds EC2's description of the template that status names, where none with the owner
+	// tag is found by name; nil if one is, or status names none.
 	Named *answer[*launchtemplate.Template]
 	// Deleted are versions with the configuration in status that were deleted by hand.
 	Deleted []int64
@@ -97,7 +98,8 @@ type storedItem struct {
 	Recorded bool
 }
 
-// lookups are what the names in the spec lead to. Each is looked up only if the ones before it succeeded.
+// lookups holds the results for the names in the spec. Each is looked up only if the ones before it
+// succeeded.
 type lookups struct {
 	// ProfileErr says why the cluster's identity may not launch instances with the instance profile.
 	ProfileErr error
@@ -107,7 +109,7 @@ type lookups struct {
 	Type answer[discovery.InstanceType]
 }
 
-// foundInterface is what a network interface of the spec leads to.
+// foundInterface holds the security groups and subnets of a network interface of the spec.
 type foundInterface struct {
 	Groups  answer[[]string]
 	Subnets answer[[]discovery.Subnet]
@@ -119,11 +121,11 @@ type foundImage struct {
 	Err error
 	// Key is what the image was looked up for. It is empty if the image was not looked up.
 	Key string
-	// Gone is the id of the image that was kept until now and does not exist any more.
+	// Gone is the id of the image that was kept until now and no longer exists.
 	Gone string
 }
 
-// use is who uses the versions of a template, and which versions a pool may want back.
+// use describes which versions of a template are in use, and which version a pool may want back.
 type use struct {
 	InUse map[int64]bool
 	Err   error
@@ -158,7 +160,7 @@ type followed struct {
 	ProfileErr error
 }
 
-// Input is what is decided from.
+// Input holds everything that a decision is based on.
 type Input = reconcile.Input[*infrav1.AWSLaunchConfig, Observed]
 
 // The observations that cost calls.

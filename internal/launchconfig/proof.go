@@ -140,10 +140,10 @@ func (p prover) controllingPool(ctx context.Context, config *infrav1.AWSLaunchCo
 	return pool, "", nil
 }
 
-// notUsedByGroup returns why the template is not that of the Auto Scaling group which the pool may
-// adopt, "" if it is. The rules are those of the pool's own controller: CAPA names the group after
-// the pool, the pool names the group's ARN, no other pool does, and the group's instances or the
-// cluster's name say that it is the namespace's.
+// notUsedByGroup returns why the template does not belong to the Auto Scaling group that the pool
+// may adopt, "" if it does. The pool's own controller applies the same rules: CAPA names the group
+// after the pool, the pool names the group's ARN, no other pool does, and the group's instances or
+// the cluster's name show that it belongs to the namespace.
 func (p prover) notUsedByGroup(ctx context.Context, pass pass, pool *infrav1.AWSMachinePool, template launchtemplate.Template) (string, error) {
 	found, err := pass.Memory.cloud.Groups.Describe(ctx, []string{pool.Name})
 	if err != nil {
@@ -191,9 +191,9 @@ func (p prover) unproven(ctx context.Context, pass pass, pool client.Object, kin
 	return "", err
 }
 
-// notUsedByNodegroup returns why the template is not that of the node group which the pool may
-// adopt, "" if it is. CAPA names the node group after the pool and its namespace, or as the pool's
-// spec says; then its nodes, or the cluster's name, say that it is the namespace's.
+// notUsedByNodegroup returns why the template does not belong to the node group that the pool may
+// adopt, "" if it does. CAPA names the node group after the pool and its namespace, or as the
+// pool's spec says; then its nodes, or the cluster's name, show that it belongs to the namespace.
 func (p prover) notUsedByNodegroup(ctx context.Context, pass pass, pool *infrav1.AWSManagedMachinePool, template launchtemplate.Template) (string, error) {
 	if !pass.Seen.Access.Facts.EKS {
 		return fmt.Sprintf("Cluster %s is not an EKS cluster", pass.Object.Spec.ClusterName), nil

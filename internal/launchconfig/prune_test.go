@@ -93,7 +93,7 @@ func TestPruneFindsVersionsThatWereNotVisible(t *testing.T) {
 }
 
 // A version that was created right before the next one, and that reads did not show, counts among
-// those that are kept: it is found though the versions that are known are not too many.
+// the versions that are kept: it is found though the versions that are known are not too many.
 func TestPruneFindsVersionsThatAreMissingInBetween(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// scenario is what happens to a config. Between its steps the controller reconciles.
+// scenario lists the changes to a config. Between its steps the controller reconciles.
 type scenario struct {
 	reason  string
 	objects []client.Object
@@ -133,7 +133,7 @@ func (r *rig) deleteConfig() {
 }
 
 // TestRestarts holds that nothing depends on what a process remembers: a restart of the controller
-// between any two passes of a scenario changes nothing of what comes of it, in AWS or in status.
+// between any two passes of a scenario does not change the outcome, in AWS or in status.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	for _, one := range scenarios {
@@ -191,14 +191,14 @@ func (s scenario) outcome(t *testing.T, restart int) (outcome, events []string) 
 			collect()
 			r.restart()
 		}
-		r.cloud().SeenTemplates.Invalidate(configName) // a sweep looks at it again
+		r.cloud().SeenTemplates.Invalidate(configName) // a sweep describes it again
 		config = r.reconcile()
 	}
 	collect()
 	return r.describe(config), events
 }
 
-// describe tells what there is, without what differs from one run to the next.
+// describe lists what exists, without what differs from one run to the next.
 func (r *rig) describe(config *infrav1.AWSLaunchConfig) (lines []string) {
 	r.Helper()
 	ids := map[string]string{}

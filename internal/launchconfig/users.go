@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-project/slipway/internal/report"
 )
 
-// usage is what a launch config needs to know of a pool that launches from it.
+// usage holds what a launch config needs to know about a pool that launches from it.
 type usage struct {
 	// config is the name of the launch config, empty for a pool without one.
 	config string
@@ -44,7 +44,7 @@ type usage struct {
 	running map[versionOfTemplate]int32
 }
 
-// versionOfTemplate is what an instance was launched from.
+// versionOfTemplate identifies the version that an instance was launched from.
 type versionOfTemplate struct {
 	template string
 	version  int64
@@ -69,9 +69,9 @@ func configOf(pool client.Object) string {
 	return ""
 }
 
-// usageOf is that of a pool of either kind. What the instances of a node group were launched from
-// is a copy of EKS's; which version it was made from is known of all of them, unless EKS is
-// replacing some.
+// usageOf returns the usage of a pool of either kind. The instances of a node group are launched
+// from EKS's copy of a version. It is known for all instances which version was copied, unless EKS
+// is replacing some.
 func usageOf(pool client.Object) usage {
 	_, paused := pool.GetAnnotations()[clusterv1.PausedAnnotation]
 	found := usage{config: configOf(pool), uid: pool.GetUID(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
@@ -112,9 +112,9 @@ func endsGroup(pool client.Object, conditions []metav1.Condition, reason string)
 	return pool.GetDeletionTimestamp() != nil && deleting != nil && deleting.Reason == reason
 }
 
-// countedAfter is how long after a change of its instances a pool wakes its launch config, whose
-// status counts them. Nothing else waits for that, and a pool that grows or rolls changes with each
-// of them.
+// countedAfter is the time after a change of its instances at which a pool wakes its launch config,
+// whose status counts them. Nothing else waits for that, and a pool that grows or rolls changes
+// with each of its instances.
 const countedAfter = 5 * time.Second
 
 // byUser wakes the launch config that a pool launches from, or launched from before: at once if it
@@ -202,7 +202,8 @@ func (k *kind) ownerOf(ctx context.Context, config *infrav1.AWSLaunchConfig) (ow
 	return found, nil
 }
 
-// usagesOf are those of the pools that launch from a launch config: its owner, or all that refer to it.
+// usagesOf returns the usages of the pools that launch from a launch config: its owner, or all
+// pools that refer to it.
 func usagesOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaunchConfig) ([]usage, error) {
 	if metav1.GetControllerOf(config) != nil {
 		pool, err := owningPool(ctx, reader, config)

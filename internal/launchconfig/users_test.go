@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// delays is a work queue that tells how long after an event each object is due.
+// delays is a work queue that records how long after an event each object is due.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	due map[string]time.Duration

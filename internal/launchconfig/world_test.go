@@ -26,7 +26,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
-// world is what Decide decides from, and what its actions change: no API server, no AWS, and no clock.
+// world holds what Decide decides from, and what its actions change: no API server, no AWS, and no
+// clock.
 type world struct {
 	*testing.T
 	config *infrav1.AWSLaunchConfig
@@ -34,13 +35,13 @@ type world struct {
 	now    time.Time
 	// inputs are what versions were made of, by number.
 	inputs map[int64]launchtemplate.Input
-	// fails has actions fail, by the beginning of what they are called, and answers has needs
-	// observed that a world does not know by itself.
+	// fails holds the errors of failing actions, by the beginning of the action's text, and answers
+	// observes needs that a world cannot answer by itself.
 	fails   map[string]error
 	answers map[reconcile.Need]func(*Observed)
-	// warns is what EC2 says of each version that it creates.
+	// warns is the warning that EC2 returns for each version that it creates.
 	warns string
-	// last is the plan that ended the last pass.
+	// last is the final plan of the last pass.
 	last reconcile.Plan
 }
 
@@ -73,8 +74,8 @@ func readyWorld(t *testing.T) *world {
 	return w
 }
 
-// pass decides and acts until nothing is left to do, as the frame does, and tells what was needed,
-// done and told.
+// pass decides and acts until nothing is left to do, as the frame does, and returns the actions
+// that were tried and the reasons of the events.
 func (w *world) pass() (log []string) {
 	w.Helper()
 	w.seen.Lookups.Type.Value = discovery.InstanceType{Name: w.config.Spec.InstanceType, Architectures: []string{"x86_64"}}

@@ -196,7 +196,7 @@ func (d disownNodegroup) do(ctx context.Context, a actor) ([]reconcile.Event, er
 	if err := a.nodegroups().Disown(ctx, *a.Seen.Group); err != nil {
 		return nil, err
 	}
-	a.Memory.cloud.SeenManagedGroups.Forget(a.key()) // nothing is to be noticed
+	a.Memory.cloud.SeenManagedGroups.Forget(a.key()) // the pool no longer watches the group
 	return eventsOf(reconcile.Eventf(infrav1.NodegroupReleasedEvent, "Released node group %s to Cluster API Provider AWS", d.Group)), nil
 }
 

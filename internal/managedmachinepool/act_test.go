@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// must ends the test if an error is not nil.
+// must stops the test if an error is not nil.
 func (w *world) must(err error) {
 	w.Helper()
 	if err != nil {

@@ -111,8 +111,8 @@ func (c *Controller) paused(ctx context.Context, object *infrav1.AWSManagedMachi
 	return paused, nil
 }
 
-// ready is how the Ready condition follows from the others. A roll-out under way does not make a
-// pool unready: its nodes work.
+// ready computes the Ready condition from the other conditions. A roll-out under way does not make
+// a pool unready: its nodes work.
 var ready = reconciling.Summary{
 	Target: infrav1.ReadyCondition,
 	Of: []string{

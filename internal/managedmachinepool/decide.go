@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// lookAgain is when something in AWS that was just written and cannot be seen yet is checked again.
+// lookAgain is the time until Slipway checks something in AWS again that was just written and is
+// not visible yet.
 const lookAgain = 5 * time.Second
 
 // Decide returns what to do for a pool, and writes its status. It plans nothing again that failed in

@@ -43,7 +43,7 @@ func mayBeCAPAs(in input, group *nodegroup.Nodegroup) bool {
 	return group.Name == ownership.NodegroupName(in.Object) && madeByCAPA(in, group) && !wasOwned(in.Object, group)
 }
 
-// adoptableTemplate returns the id of the template that the pool's launch config is to take over,
+// adoptableTemplate returns the id of the template that the pool's launch config should take over,
 // "" for none.
 func adoptableTemplate(in input) string {
 	if !in.Seen.Adopting || in.Seen.Group == nil {

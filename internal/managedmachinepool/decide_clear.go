@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/report"
 )
 
-// endAgain is when a node group that EKS could not delete is deleted again.
+// endAgain is the time until Slipway retries deleting a node group that EKS could not delete.
 const endAgain = 2 * time.Minute
 
 // clearAway deletes a node group that EKS could not create, or not delete, so that it can be created

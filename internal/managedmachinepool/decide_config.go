@@ -57,7 +57,7 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	return in.Seen.LaunchConfig.Prove(in.Object, plan, presentTemplate(in))
 }
 
-// followConfig shows a launch config that the pool refers to, and of which nothing is written.
+// followConfig shows a launch config that the pool refers to, without writing to it.
 func followConfig(in input, plan *reconcile.Plan) bool {
 	config := in.Seen.LaunchConfig
 	if !config.ShowUnfit(in.Object, in.Object.Spec.LaunchConfigRef.Name, unfitReferred(in)) {
@@ -112,7 +112,7 @@ func showForeignConfig(in input, plan *reconcile.Plan) bool {
 }
 
 // refusedConfig reports whether an action failed because the API server does not take a launch
-// config as it is, or has it already: failures that conditions tell about.
+// config as it is, or has it already: failures that conditions report.
 func refusedConfig(done reconcile.Done) bool {
 	switch done.Action.(type) {
 	case createLaunchConfig, updateLaunchConfig:

@@ -24,7 +24,8 @@ import (
 // wholeSecond is by how much a time in status may be earlier than it was: status has whole seconds.
 const wholeSecond = time.Second
 
-// untaggedAgain is when a node group that lacks the pool's owner tag is checked again.
+// untaggedAgain is the time until Slipway checks a node group again that lacks the pool's owner
+// tag.
 const untaggedAgain = 2 * time.Minute
 
 // decideDeletion deletes what belongs to a pool: the node group with its nodes, which EKS drains,
@@ -230,9 +231,9 @@ func reportLeftRole(in input, plan *reconcile.Plan, role *noderole.Role) {
 	}
 }
 
-// endRole deletes a role of the pool, or leaves it to another pool whose nodes have it: users may
-// name one role in several pools, of which the first created it. A pool of the same namespace
-// becomes its owner; one of another namespace never does, and is not waited for.
+// endRole deletes a role of the pool, or leaves it to another pool whose nodes have it: several
+// pools may name one role, and the first pool created it. A pool of the same namespace becomes its
+// owner. A pool of another namespace never does, and the deletion does not wait for it.
 func endRole(in input, plan *reconcile.Plan, seen Role) bool {
 	if err := cmp.Or(reconcile.LastFailure[deleteRole](in.Done), reconcile.LastFailure[handOverRole](in.Done)); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err)

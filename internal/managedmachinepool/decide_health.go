@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/report"
 )
 
-// The bounds of what status has about health issues (API).
+// The limits for health issues in status (API).
 const (
 	mostIssues    = 64
 	mostResources = 100

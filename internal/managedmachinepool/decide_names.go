@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
-// longestNodegroupName is how long the name of a node group can be (AWS: API_CreateNodegroup).
+// longestNodegroupName is the maximum length of the name of a node group (AWS:
+// API_CreateNodegroup).
 const longestNodegroupName = 63
 
 // successorName returns the name of the node group that replaces one whose template is lost:

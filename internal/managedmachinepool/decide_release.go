@@ -79,7 +79,7 @@ func releaseTemplate(in input, plan *reconcile.Plan) bool {
 	case problem != "":
 		return refuseRelease(in, infrav1.InvalidSpecReason, problem)
 	case config == nil:
-		createConfig(in, plan) // it was taken away, and is needed once more
+		createConfig(in, plan) // it was taken away, and is needed again
 		return false
 	case reconcile.Succeeded[createLaunchConfig](in.Done):
 		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was recreated")

@@ -49,7 +49,7 @@ func replace(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// tookOver reports whether the new node group has all the nodes that it is to have.
+// tookOver reports whether the new node group has all the nodes that it should have.
 func tookOver(in input) bool {
 	return in.Seen.Group != nil && statusNow(in) == nodegroup.StatusActive && in.Seen.Members != nil && !inMotion(in.Seen.Members, false) && in.Seen.Fresh
 }

@@ -22,8 +22,8 @@ func reportInstances(in input, plan *reconcile.Plan) bool {
 	status.Retiring = statusOf(in.Seen.Retiring)
 	if group == nil {
 		if record := status.Nodegroup; record != nil {
-			// The record outlives the node group: a new one takes its name, and is told apart from
-			// it by its ARN.
+			// The record outlives the node group: a new one takes its name, and is distinguished
+			// from it by its ARN.
 			status.Nodegroup = &infrav1.NodegroupStatus{Name: record.Name, ARN: record.ARN}
 		}
 		return true

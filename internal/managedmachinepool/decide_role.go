@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// roleCheck is how often Slipway reads a node role whose desired state does not change. IAM has no
-// call that describes many roles.
+// roleCheck is the interval at which Slipway reads a node role whose desired state does not change.
+// IAM has no call that describes many roles.
 const roleCheck = 24 * time.Hour
 
 // desiredRole returns the node role that the pool asks for. Its permissions boundary is the

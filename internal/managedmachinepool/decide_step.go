@@ -49,12 +49,13 @@ func needsDifferences(in input) bool {
 	return missing
 }
 
-// blockEmptied is how long before the end of its Capacity Block EKS scales a node group to 0, so
-// that pods leave before EC2 takes the instances away (AWS: EKS user guide, capacity-blocks-mng).
+// blockEmptied is the time by which EKS scales a node group to 0 before its Capacity Block expires,
+// so that pods leave before EC2 takes the instances away (AWS: EKS user guide,
+// capacity-blocks-mng).
 const blockEmptied = 40 * time.Minute
 
-// blockID returns the ID of the Capacity Block that nodes run in, empty for one of a resource group,
-// whose blocks end one after another, or while it is not known.
+// blockID returns the ID of the Capacity Block that nodes run in. It is empty for a block of a
+// resource group, whose blocks expire one after another, and while the ID is not known.
 func blockID(in input) string {
 	config := launchable(in)
 	if config == nil {
@@ -68,8 +69,8 @@ func grows(in input, step nodegroup.Step) bool {
 	return in.Seen.Group != nil && in.Seen.Group.OfCapacityBlock() && step.Grows(*in.Seen.Group)
 }
 
-// needsBlock reports whether it must be found out when the Capacity Block ends. EC2 is asked only
-// before nodes would be added.
+// needsBlock reports whether Slipway must find out when the Capacity Block expires. It asks EC2
+// only before it would add nodes.
 func needsBlock(in input) bool {
 	return grows(in, wantedStep(in, desiredNodegroup(in))) && blockID(in) != "" && !in.Seen.Block.Read
 }
@@ -87,7 +88,7 @@ func blockEnds(in input) bool {
 	return !end.IsZero() && !in.Now.Before(end.Add(-blockEmptied))
 }
 
-// showBlock shows that the node group does not grow because its Capacity Block ends.
+// showBlock shows that the node group does not grow because its Capacity Block is about to expire.
 func showBlock(in input) {
 	if !blockEnds(in) || !grows(in, wantedStep(in, desiredNodegroup(in))) {
 		return

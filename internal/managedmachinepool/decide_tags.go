@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// hookCheck is how often Slipway describes the hooks of a pool if they do not change. AWS has no
-// call that describes the hooks of many groups.
+// hookCheck is the interval at which Slipway describes the hooks of a pool if they do not change.
+// AWS has no call that describes the hooks of many groups.
 const hookCheck = time.Hour
 
 // ensureTags tags the node group, and EKS's Auto Scaling group with what users asked for, which its
@@ -119,7 +119,7 @@ func recordHooks(in input, plan *reconcile.Plan, names []string, digest string) 
 	})
 }
 
-// hooksDiffer lists the hooks that are to be changed.
+// hooksDiffer returns a reason that lists the hooks that must change.
 func hooksDiffer(changes []lifecyclehook.Change) string {
 	names := make([]string, 0, len(changes))
 	for _, change := range changes {

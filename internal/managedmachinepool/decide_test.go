@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// noon is when these tables are decided.
+// noon is the time at which these tables are decided.
 var noon = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -128,7 +128,7 @@ func settleDown(t *testing.T, in *input) {
 	t.Fatal("a pool at rest does not come to rest")
 }
 
-// edit is what a row changes of a pool at rest.
+// edit changes a pool at rest for a row.
 type edit func(in *input)
 
 // row is one line of a specification: given a pool at rest with something changed, this is needed,
@@ -136,7 +136,7 @@ type edit func(in *input)
 type row struct {
 	reason string
 	given  edit
-	// then is the first action and why, or what is to be observed, or nothing.
+	// then is the first action and why, or the observation that is needed, or nothing.
 	then string
 	// shows are conditions, as type=status/reason, each with a part of the message after a colon if
 	// there is one.
@@ -145,7 +145,7 @@ type row struct {
 	again time.Duration
 	// tells are the reasons of events.
 	tells string
-	// fails is a part of the error that the pass ends with.
+	// fails is a part of the error that the pass returns.
 	fails string
 }
 
@@ -226,17 +226,17 @@ func did(in *input, action reconcile.Action, err error) {
 	in.Done = append(in.Done, reconcile.Done{Step: reconcile.Step{Action: action}, Err: err})
 }
 
-// Failures that only a user can end, and that a moment may.
+// Failures that only a user can resolve, and failures that may pass by themselves.
 var (
 	errRefused      = &smithy.GenericAPIError{Code: "InvalidParameterException", Message: "EKS does not take it"}
 	errLater        = errors.New("no answer")
 	errEntityExists = &smithy.GenericAPIError{Code: "EntityAlreadyExists", Message: "it exists"}
 )
 
-// refusedAgain is when what AWS refused is tried again.
+// refusedAgain is the time until Slipway retries what AWS refused.
 const refusedAgain = 2 * time.Minute
 
-// group changes what is known of the node group.
+// group changes the observed node group.
 func group(in *input, change func(*nodegroup.Nodegroup)) {
 	copied := *in.Seen.Group
 	copied.Tags = maps.Clone(copied.Tags)

@@ -18,7 +18,7 @@ import (
 // creation is the type in status of the update that creates a node group; EKS has none for it.
 const creation = "Create"
 
-// mostAttempts is how far failed attempts are counted.
+// mostAttempts limits the count of failed attempts.
 const mostAttempts = 1000
 
 // followUpdate finds out what became of the update that status says is under way, and of one that
@@ -64,14 +64,14 @@ func findUpdate(in input, plan *reconcile.Plan) {
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, running.Err)
 	case !running.Read:
 		plan.Need(needRunning)
-	case running.Update != nil: // else it ended just now
+	case running.Update != nil: // else it finished just now
 		in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
 			ID: running.Update.ID, Type: running.Update.Type, Status: running.Update.Status, StartTime: ptr.To(metav1.NewTime(running.Update.Created)),
 		}
 	}
 }
 
-// concludeUpdate reports how the update that status names ended.
+// concludeUpdate reports the result of the update that status names.
 func concludeUpdate(in input, plan *reconcile.Plan) {
 	update, record := in.Seen.Update.Update, in.Object.Status.Update
 	switch {
@@ -85,11 +85,11 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 		in.Object.Status.Update = nil // what to do follows from the node group
 		return
 	case update.Status == nodegroup.UpdateInProgress:
-		plan.LookAgain(lookAgain) // it is about to end
+		plan.LookAgain(lookAgain) // it is about to finish
 		return
 	}
 	if fresh, _ := freshGroup(in, plan); !fresh {
-		return // what is known of the node group is from before the end
+		return // the node group was described before the update finished
 	}
 	record.Status, record.Reason, record.EndTime = update.Status, report.Shortened(update.Reason), ptr.To(metav1.NewTime(in.Now))
 	if update.Status == nodegroup.UpdateSuccessful {
@@ -119,7 +119,7 @@ func attemptOf(record *infrav1.NodegroupUpdateStatus) nodegroup.Attempt {
 	return attempt
 }
 
-// noteAttempt records how the last attempt of a type ended.
+// noteAttempt records the outcome of the last attempt of a type.
 func noteAttempt(in input, kind string, attempt nodegroup.Attempt) {
 	status := &in.Object.Status
 	status.FailedUpdates = slices.DeleteFunc(status.FailedUpdates, func(update infrav1.FailedNodegroupUpdate) bool { return update.Type == kind })

@@ -68,7 +68,7 @@ func (w *world) live() {
 }
 
 // TestFaultsLeaveNothing holds that a pool that is created and edited while calls are lost or
-// refused ends with one node group, which was created and updated once, and one node role.
+// refused results in one node group, which was created and updated once, and one node role.
 func TestFaultsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -22,8 +22,8 @@ import (
 // pass is one reconcile of one pool.
 type pass = reconcile.Pass[*infrav1.AWSManagedMachinePool, Observed, Memory]
 
-// Memory is what a process remembers of a pool, in order to save calls. Nothing is decided from it
-// that a process which starts anew would decide otherwise, once it has asked AWS.
+// Memory holds what a process remembers of a pool, in order to save calls. A process that starts
+// anew reaches the same decisions, once it has asked AWS.
 type Memory struct {
 	// cloud is where the pool's node group is.
 	cloud *clouds.Cloud

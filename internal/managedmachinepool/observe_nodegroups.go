@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// lookBusy is how often a node group is described that EKS is doing something with, and the
-	// least time between two descriptions that only its Auto Scaling group gave reason for. There is
-	// no call for many node groups.
+	// lookBusy is the interval at which Slipway describes a node group while EKS is changing it,
+	// and the minimum time between two descriptions that only its Auto Scaling group gave reason
+	// for. There is no call for many node groups.
 	lookBusy = 15 * time.Second
-	// lookRest is how often one is described otherwise, less up to lookSpread: another time for each pool.
+	// lookRest is the interval otherwise, less up to lookSpread: a different time for each pool.
 	lookRest   = 100 * time.Minute
 	lookSpread = 20 * time.Minute
 )
@@ -48,7 +48,7 @@ func (o observer) see(ctx context.Context) error {
 func (o observer) seeFresh(ctx context.Context) error {
 	o.Seen.FreshErr = o.look(ctx)
 	if o.Seen.Differences != nil && o.Seen.Group != nil && launchable(o.input()) != nil {
-		o.compareVersions(ctx) // the node group may have another version by now
+		o.compareVersions(ctx) // the node group may have another version already
 	}
 	return ctx.Err()
 }
@@ -81,12 +81,12 @@ func (o observer) seeForRelease(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if !isOurs(o.input()) {
-		o.Memory.cloud.SeenManagedGroups.Forget(o.key()) // nothing is to be noticed
+		o.Memory.cloud.SeenManagedGroups.Forget(o.key()) // the pool no longer watches the group
 	}
 	return o.readConfig(ctx)
 }
 
-// lookDue returns for how long what is known of the node groups counts.
+// lookDue returns for how long the last description of the node groups stays valid.
 func (o observer) lookDue() time.Duration {
 	seen := o.Seen
 	if seen.At.IsZero() || !slices.Equal(seen.Asked, ownership.NodegroupNames(o.Object, seen.ClusterName)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// input is what a decision about an AWSManagedMachinePool is made from.
+// input holds everything that a decision about an AWSManagedMachinePool is based on.
 type input = reconcile.Input[*infrav1.AWSManagedMachinePool, Observed]
 
 // Settings are set for the whole manager.
@@ -28,7 +28,7 @@ type Settings struct {
 	NodeRolePath, NodeRoleBoundary string
 }
 
-// Observed is what a pass knows in addition to the pool itself.
+// Observed holds what a pass knows in addition to the pool itself.
 type Observed struct {
 	Settings Settings
 	// MachinePool owns the pool, nil if it does not yet or is gone.
@@ -50,7 +50,7 @@ type Observed struct {
 	// decision needed that.
 	Fresh    bool
 	FreshErr error
-	// LookDue is for how long what is known of the node groups counts.
+	// LookDue is the time for which the last description of the node groups stays valid.
 	LookDue time.Duration
 	// Members and Leaving are the Auto Scaling groups of the node group and of the one that is being
 	// replaced, nil while there is none to be seen.
@@ -123,7 +123,7 @@ type Update struct {
 	Err    error
 }
 
-// Shape is what a node has and is.
+// Shape describes the capacity and the node info of a node.
 type Shape struct {
 	Known    bool
 	Capacity infrav1.NodeCapacity
@@ -138,7 +138,7 @@ type Subnets struct {
 	Err  error
 }
 
-// Block is when a Capacity Block expires, the zero time for never.
+// Block holds the time at which a Capacity Block expires, the zero time for never.
 type Block struct {
 	Read bool
 	End  time.Time
@@ -172,7 +172,7 @@ type Hooks struct {
 	Err   error
 }
 
-// Leftovers is what a deleted or released pool may leave behind.
+// Leftovers lists what a deleted or released pool may leave behind.
 type Leftovers struct {
 	pool.Leftovers
 	// RolesRead is true if the roles were read that the pool may have created.

@@ -119,7 +119,7 @@ func TestReleaseGoesBack(t *testing.T) {
 
 // TestRollbackThatEKSRefuses holds that the conditions say why EKS does not take a node group back,
 // that everything else goes on at the version that it has, that EKS is not asked again at every
-// pass, and that the version that nodes have ends it.
+// pass, and that asking for the version that nodes have resolves the failure.
 func TestRollbackThatEKSRefuses(t *testing.T) {
 	t.Parallel()
 	w := upgraded(t)

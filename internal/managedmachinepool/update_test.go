@@ -33,9 +33,9 @@ func rolling(t *testing.T) *world {
 	return w
 }
 
-// TestUpdateIsFollowedPastABadEdit holds that status follows the update that is under way to its
-// end, whatever is wrong with what the spec asks for next, and does not call nodes up to date that
-// the spec no longer asks for.
+// TestUpdateIsFollowedPastABadEdit holds that status follows the update that is under way until it
+// finishes, whatever is wrong with what the spec asks for next, and does not call nodes up to date
+// that the spec no longer asks for.
 func TestUpdateIsFollowedPastABadEdit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

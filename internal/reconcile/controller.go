@@ -44,7 +44,7 @@ type Pass[T Object, S, M any] struct {
 	Memory *M
 }
 
-// Input is what is decided from.
+// Input holds everything that a decision is based on.
 type Input[T Object, S any] struct {
 	// Object is a copy of the stored object. Decide writes the status into it, and changes nothing
 	// else of it.
@@ -93,12 +93,12 @@ func Failed[A Action](done []Done) error {
 	return errors.Join(failures...)
 }
 
-// Kind is what a controller provides. T is the type of its objects, S what is observed, and M what
-// is remembered of one object.
+// Kind implements the part of a controller that is specific to a kind. T is the type of its
+// objects, S the observed state, and M the memory of one object.
 type Kind[T Object, S, M any] interface {
-	// Observe fills in what there is. It is asked without needs once, and with those of Decide when
-	// there are some. Facts that could not be found out are part of what is observed, where Decide
-	// has something to say about them; any other error ends the pass.
+	// Observe fills in the current state. It is called once without needs, and with the needs of
+	// Decide when there are any. If Decide handles a fact that could not be found out, the failure
+	// is part of the observed state; any other error aborts the pass.
 	Observe(ctx context.Context, pass Pass[T, S, M], needs ...Need) error
 	// Decide returns what to do. It is a pure function.
 	Decide(in Input[T, S]) Plan
@@ -132,8 +132,8 @@ type Controller[T Object, S, M any] struct {
 	Empty T
 	// Finalizer is on an object before anything is done for it; none if empty.
 	Finalizer string
-	// Paused reports whether nothing is to be done with an object, not even its deletion, and shows
-	// it in a condition; nil for never.
+	// Paused reports whether the controller must leave an object alone, even if it is being
+	// deleted, and shows it in a condition; nil for never.
 	Paused func(ctx context.Context, object T) (bool, error)
 	// Summaries are computed before the status is written, in order; nil for none.
 	Summaries func(object T) []Summarizer
@@ -146,8 +146,8 @@ type Controller[T Object, S, M any] struct {
 // mostRounds bounds how often a pass decides. A kind that has not come to an end by then decides in circles.
 const mostRounds = 100
 
-// cacheBehind is when an object whose deletion is over is reconciled again, should no event of the
-// cache bring that about first.
+// cacheBehind is the time until an object whose deletion is complete is reconciled again, should no
+// event of the cache trigger that first.
 const cacheBehind = 5 * time.Second
 
 // Reconcile implements reconcile.Reconciler.
@@ -290,7 +290,7 @@ func (c *Controller[T, S, M]) prepare(ctx context.Context, object T, plan Plan, 
 }
 
 // endsPass reports whether nothing more can be decided after an action failed with err: the object
-// that decisions are made from is outdated, or the process ends.
+// that decisions are based on is outdated, or the process is stopping.
 func endsPass(ctx context.Context, err error) bool {
 	return err != nil && (apierrors.IsConflict(err) || ctx.Err() != nil)
 }
@@ -334,7 +334,7 @@ func next(plan Plan, done []Done) (*Step, error) {
 	return &step, nil
 }
 
-// finish ends a pass: it lets the object go, or writes its status.
+// finish completes a pass: it removes the finalizer, or writes the status.
 func (c *Controller[T, S, M]) finish(ctx context.Context, stored, object T, plan Plan, done []Done) error {
 	if plan.Release {
 		c.tell(ctx, stored, plan.Events)
@@ -364,7 +364,7 @@ func (c *Controller[T, S, M]) finish(ctx context.Context, stored, object T, plan
 		return errors.Join(err, failed)
 	}
 	stored.SetResourceVersion(object.GetResourceVersion())
-	// What the status says is not told again.
+	// The status is written first: later passes do not repeat events about findings that it shows.
 	c.tell(ctx, stored, plan.Events)
 	return err
 }

@@ -30,13 +30,13 @@ const finalizer = "example.com/held"
 
 type (
 	object = *infrav1.AWSLaunchConfig
-	// facts are what a scripted kind has observed.
+	// facts holds what a scripted kind has observed.
 	facts struct {
 		Needs []reconcile.Need
 		// Made are the names of the actions that were done.
 		Made []string
 	}
-	// notes are what is remembered of an object: in how many passes it was seen.
+	// notes counts the passes that saw an object.
 	notes struct{ passes int }
 )
 
@@ -147,7 +147,7 @@ func planned(actions ...do) (plan reconcile.Plan) {
 	return plan
 }
 
-// TestPasses has plans carried out, and looks at what is done, and what is written.
+// TestPasses carries plans out, and checks what is done, and what is written.
 func TestPasses(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
@@ -478,8 +478,9 @@ func TestOwnWritesAreAwaited(t *testing.T) {
 	}
 }
 
-// TestConflictsAwaitTheCache begins no pass with an object that a conflict has shown to be outdated,
-// which would end in another conflict, and waits for nothing after a conflict over another object.
+// TestConflictsAwaitTheCache begins no pass with an object that a conflict has shown to be
+// outdated, which would cause another conflict, and waits for nothing after a conflict over another
+// object.
 func TestConflictsAwaitTheCache(t *testing.T) {
 	t.Parallel()
 	conflict := func(resource, name string) error {
@@ -554,8 +555,8 @@ func TestAnotherObjectOfTheName(t *testing.T) {
 	}
 }
 
-// TestHoldAndTell puts the finalizer on an object of which something exists though nothing is to be
-// done, and tells of what was found once the status says it.
+// TestHoldAndTell puts the finalizer on an object if something exists for it although no action is
+// due, and reports findings once the status has them.
 func TestHoldAndTell(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(in reconcile.Input[object, facts]) reconcile.Plan {

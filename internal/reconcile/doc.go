@@ -2,7 +2,7 @@
 //
 // A kind provides its type, Observe, Decide and Act. Observe asks Kubernetes and AWS what there is.
 // Decide is a pure function from the object, what was observed, and the time to a Plan: the status,
-// the actions with their reasons, and when to look again. Act does one action. A pass observes
+// the actions with their reasons, and when to reconcile again. Act does one action. A pass observes
 // once, and then decides and acts until a plan has no action left:
 //
 //	observe → decide → act → decide → act → … → decide → write the status

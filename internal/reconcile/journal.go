@@ -2,18 +2,18 @@ package reconcile
 
 import "context"
 
-// Journal is told of each action that a pass tried, after it was tried.
+// Journal receives each action that a pass tried, after it was tried.
 type Journal func(object Object, done Done)
 
 type journalKey struct{}
 
-// WithJournal returns a context in which passes tell a journal of their actions. A plan is made of
-// what it is told.
+// WithJournal returns a context in which passes report their actions to a journal. A plan is built
+// from these reports.
 func WithJournal(ctx context.Context, journal Journal) context.Context {
 	return context.WithValue(ctx, journalKey{}, journal)
 }
 
-// tellJournal tells the journal of a context of an action, if there is one.
+// tellJournal reports an action to the journal of a context, if there is one.
 func tellJournal(ctx context.Context, object Object, done Done) {
 	if journal, is := ctx.Value(journalKey{}).(Journal); is {
 		journal(object, done)

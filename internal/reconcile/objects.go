@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// objects is what a controller remembers, by object. The zero value is ready for use.
+// objects holds what a controller remembers, by object. The zero value is ready for use.
 type objects[M any] struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]*known[M]
 }
 
-// known is what is remembered of one object. Only the pass of that object uses it, and there is one
-// at a time.
+// known holds what is remembered of one object. Only the pass of that object uses it, and there is
+// one at a time.
 type known[M any] struct {
 	uid     types.UID
 	memory  M
@@ -49,14 +49,14 @@ func (o *objects[M]) drop(object types.NamespacedName) {
 	delete(o.known, object)
 }
 
-// unseenAtMost is how long a write is waited for that the cache does not show yet. As a rule it takes
+// unseenAtMost limits the wait for a write that the cache does not show yet. Usually it takes
 // milliseconds, and seconds while the API server is busy; after a restore of etcd from a backup it
 // never comes.
 const unseenAtMost = 5 * time.Second
 
-// written is the last known write to an object: the last one of this process, or one that
-// a conflict revealed. A pass that begins with the object as it was before would decide from what is
-// not so any more, and end in a conflict.
+// written is the last known write to an object: the last one of this process, or one that a
+// conflict revealed. A pass that begins with the object as it was before would base its decisions
+// on outdated state, and fail with a conflict.
 type written struct {
 	// version is the version of the object after that write, or the least that it can be.
 	version uint64

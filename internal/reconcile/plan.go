@@ -52,8 +52,8 @@ func (p *Plan) Need(need Need) { p.Needs = append(p.Needs, need) }
 // Tell adds an event.
 func (p *Plan) Tell(event Event) { p.Events = append(p.Events, event) }
 
-// LookAgain has the object looked at again after a time, or sooner if something else asks for that.
-// A time that has passed means at once.
+// LookAgain has the object reconciled again after a time, or sooner if something else asks for
+// that. A time that has passed means at once.
 func (p *Plan) LookAgain(after time.Duration) {
 	after = max(after, time.Nanosecond)
 	if p.Again == 0 || after < p.Again {

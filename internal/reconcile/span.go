@@ -39,8 +39,8 @@ func Acting(ctx context.Context, step Step, act func(context.Context) error) err
 	})
 }
 
-// inSpan runs a part of a pass in a span of its own, the parent of the spans of what it calls, if
-// the pass has one.
+// inSpan runs a part of a pass in a span of its own, if the pass has one. The calls of that part
+// create child spans of it.
 func inSpan(ctx context.Context, name, reason string, run func(context.Context) error) error {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {

@@ -60,7 +60,7 @@ func set(object Conditioned, conditionType string, status metav1.ConditionStatus
 
 // Stamp sets the last transition of the conditions that have none yet. It is now, unless the stored
 // object has the condition with the same status: a condition that was removed and set again has not
-// changed, and a write for it would bring about the next pass, without end.
+// changed, and a write for it would trigger the next pass, in an infinite loop.
 func Stamp(object, stored Conditioned, now time.Time) {
 	conditions := slices.Clone(object.GetConditions())
 	for i := range conditions {
@@ -90,18 +90,18 @@ func Remove(object Conditioned, conditionType string) {
 // found for the current generation.
 const PendingReason = "Pending"
 
-// Summary is how one condition follows from others.
+// Summary computes one condition from others.
 type Summary struct {
-	// Target is the condition that is computed, "Ready" as a rule.
+	// Target is the condition that is computed, usually "Ready".
 	Target string
 	// Of are the conditions that must be True, in the order in which they become so: the first that
 	// is not explains the target.
 	Of []string
 	// Reason is the target's reason when all are True.
 	Reason string
-	// Unless is a condition that, while it is False, makes the target Unknown for its reason, since
-	// what the others say may no longer be so. A target that is False stays so, and its message
-	// ends with that condition's. None if empty.
+	// Unless is a condition that, while it is False, sets the target to Unknown for its reason,
+	// since what the others say may no longer be so. A target that is False stays so, and the
+	// message of Unless is appended to its own. None if empty.
 	Unless string
 	// UnlessStatus is what Unless makes the target instead of Unknown. It is False where the doubt
 	// itself is what the target denies.
@@ -159,7 +159,8 @@ func (s Summary) failed(object Conditioned) *metav1.Condition {
 	return nil
 }
 
-// Overview is how one condition shows the most important of others that is not as it should be.
+// Overview computes one condition that shows the most important of others that is not as it should
+// be.
 type Overview struct {
 	// Target is the condition that is computed.
 	Target string

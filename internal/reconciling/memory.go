@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Memory is what this process remembers of objects. It is for saving calls and not for deciding
+// Memory holds what this process remembers of objects. It is for saving calls and not for deciding
 // anything: after a restart it is empty, and everything is seen anew. The zero value is ready for
 // use.
 type Memory[V any] struct {
@@ -24,7 +24,7 @@ func (m *Memory[V]) Get(object types.NamespacedName) (V, bool) {
 	return value, known
 }
 
-// Put remembers the value, in place of what was.
+// Put remembers the value, in place of the previous one.
 func (m *Memory[V]) Put(object types.NamespacedName, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,9 +57,9 @@ func (m *Memory[V]) put(object types.NamespacedName, value V) {
 }
 
 // ShareOf returns a number from 0 up to 1 that is always the same for an object and differs between
-// objects. It spreads over time what a process would otherwise do for all objects at once. The
-// shares of objects with similar names are spread evenly, which those of a weaker hash, such as
-// FNV, are not.
+// objects. It spreads over time what a process would otherwise do for all objects at once. Objects
+// with similar names get evenly spread shares, which a weaker hash, such as FNV, would not give
+// them.
 func ShareOf(object types.NamespacedName) float64 {
 	digest := sha256.Sum256([]byte(object.String()))
 	return float64(binary.BigEndian.Uint32(digest[:])) / (1 << 32)

@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// PatchStatus writes the status of object if it differs from that of before, and nothing if it does
-// not. It is the one status write of a pass. Afterwards the object has the resource version of that
-// write. It fails with a conflict if the object was changed since it was read: what a pass found
-// for an older object must not undo what a newer one says. What is written is the whole status, not
-// the difference alone: a number that is zero before and after differs in nothing, and Cluster
-// API's contract wants it present.
+// PatchStatus writes the status of object if it differs from the status of before, and nothing if
+// it does not. It is the one status write of a pass. Afterwards the object has the resource version
+// of that write. It fails with a conflict if the object was changed since it was read: what a pass
+// found for an older object must not undo what a newer one says. The patch contains the whole
+// status, not the difference alone: a number that is zero before and after differs in nothing, and
+// Cluster API's contract wants it present.
 func PatchStatus(ctx context.Context, c client.Client, object, before client.Object) error {
 	if reflect.DeepEqual(object, before) {
-		return nil // as most passes end, at a tenth of what it takes to find that out of JSON
+		return nil // the usual case, found at a tenth of the cost of comparing JSON
 	}
 	now, err := statusOf(object)
 	if err != nil {

@@ -120,7 +120,7 @@ func TestPatchStatus(t *testing.T) {
 		t.Errorf("stored %+v", stored)
 	}
 
-	// What was found for an older object does not undo what was written since.
+	// Findings for an older object do not undo what was written since.
 	other := stored.DeepCopy()
 	other.Status.LaunchTemplateName = "theirs"
 	if err := r.Status().Update(t.Context(), other); err != nil {

@@ -22,7 +22,8 @@ const (
 	NameAttribute      = attribute.Key("slipway.name")
 	// OutcomeAttribute is "done", "requeued" or "failed".
 	OutcomeAttribute = attribute.Key("slipway.outcome")
-	// RequeueAttribute is in how many seconds the object is looked at again, on a pass that asked for it.
+	// RequeueAttribute is the number of seconds until the object is reconciled again, on a pass
+	// that asked for it.
 	RequeueAttribute = attribute.Key("slipway.requeue_after_seconds")
 )
 
@@ -34,7 +35,7 @@ type traced struct {
 }
 
 // Traced gives each pass of a reconciler of objects of a kind a span, the parent of the spans of
-// what it calls, and its log lines the ids to find it by. A pass that is not recorded costs next to
+// its calls, and its log lines the ids to find it by. A pass that is not recorded costs next to
 // nothing.
 func Traced(kind string, provider trace.TracerProvider, reconciler reconcile.Reconciler) reconcile.Reconciler {
 	return &traced{kind: kind, tracer: provider.Tracer(tracerName), Reconciler: reconciler}
