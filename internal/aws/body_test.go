@@ -32,8 +32,8 @@ func (s *sent) Do(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader(""))}, err
 }
 
-// TestSendBodies holds that a body that the SDK has closed is at its end, and that it is sent
-// whole.
+// TestSendBodies holds that reading a body that the SDK has closed returns neither data nor an
+// error, and that the body is sent whole.
 func TestSendBodies(t *testing.T) {
 	t.Parallel()
 	seen := &sent{}

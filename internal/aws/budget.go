@@ -141,8 +141,8 @@ func (b *budget) take(service, action string, by caller) error {
 	return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
 }
 
-// empty empties a bucket because AWS reported that the account has no requests left, regardless of
-// what used them.
+// empty empties a bucket because AWS reported that the account has no requests left. Another client
+// of the account may have used them.
 func (b *budget) empty(service, action string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,8 +175,8 @@ type bucket struct {
 	limit  Limit
 	tokens float64
 	last   time.Time
-	// promised maps callers to what was promised to each. Shared calls have one place, that of "":
-	// whichever caller returns first sends the call for all.
+	// promised maps callers to what was promised to each. All shared calls have one promise, under
+	// the key "": whichever caller returns first sends the call for all.
 	promised map[string]promise
 }
 
@@ -191,9 +191,9 @@ type promise struct {
 // left returns how many requests are still reserved.
 func (p promise) left() int { return max(0, p.requests-p.spent) }
 
-// kept is for how long a promise is kept for a caller that does not return at its time. A process
-// with a thousand objects returns seconds late, and one whose place is lost waits, and reads all that
-// it needs, once more.
+// kept is the duration for which a promise is kept for a caller that does not return on time. A
+// process with a thousand objects returns seconds late, and a caller that loses its place waits
+// again, and reads again all that it needs.
 const kept = 10 * time.Second
 
 // take spends a token and returns zero, or returns how long to wait until so many requests are left
@@ -274,7 +274,7 @@ func (b *bucket) refill(now time.Time) {
 type caller struct {
 	// name is <kind>/<namespace>/<name> of the object that repeats the call if it is held back.
 	name string
-	// shared is whether the call is made for other objects too, any of which may repeat it.
+	// shared is true if the call serves other objects too. Any of them may repeat it.
 	shared bool
 	// pass is what makes the call.
 	pass *pass

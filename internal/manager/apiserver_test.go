@@ -19,8 +19,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// world is an API server with kinds of which there are no objects, but for namespace kube-system
-// and the leases that are written to it. It records the requests.
+// world is an API server that has kinds, but no objects except namespace kube-system and the leases
+// that are written to it. It records the requests.
 type world struct {
 	*testing.T
 	url string
@@ -31,7 +31,7 @@ type world struct {
 	requests []string
 	lease    *coordinationv1.Lease
 	leases   []string
-	// done is closed at the end of the test, which ends the watches.
+	// done is closed when the test finishes, which stops the watches.
 	done chan struct{}
 }
 

@@ -23,7 +23,7 @@ func addHealthChecks(manager ctrl.Manager, kinds []client.Object) error {
 	return nil
 }
 
-// informers are what a readiness asks of a cache.
+// informers is the part of a cache that a readiness uses.
 type informers interface {
 	GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
 }

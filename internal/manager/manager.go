@@ -1,5 +1,5 @@
 // Package manager wires everything together: a controller manager with the controllers of all
-// kinds, what they use of AWS, and the endpoints that operators look at. It is the only place that
+// kinds, what they use of AWS, and the endpoints that operators query. It is the only place that
 // constructs things; `slipway manager` and the laboratory call it.
 package manager
 
@@ -41,7 +41,8 @@ import (
 // LeaderElectionID is the name of the lease that the leading manager holds.
 const LeaderElectionID = "slipway-leader-election"
 
-// shutdown is how long running reconciles may take to end. None waits, so it is a bound on one call to AWS.
+// shutdown limits the time that running reconciles may take to finish. Reconciles never wait, so it
+// limits one call to AWS.
 const shutdown = 10 * time.Second
 
 // NewScheme returns a scheme with the kinds that the manager reads and writes.
@@ -57,9 +58,9 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Run runs a manager until the context ends, and returns nil then. It fails at once if the options
-// make no sense, and if the API server, a kind or AWS credentials are missing; and later if it
-// loses the lease that it worked under.
+// Run runs a manager until the context is done, and returns nil then. It fails at once if the
+// options make no sense, and if the API server, a kind or AWS credentials are missing; and later if
+// it loses the lease that it worked under.
 func Run(ctx context.Context, options Options) error {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -102,7 +103,8 @@ func controllerManagerOptions(options Options, scheme *runtime.Scheme) ctrl.Opti
 		LeaseDuration:  &options.LeaderElection.LeaseDuration,
 		RenewDeadline:  &options.LeaderElection.RenewDeadline,
 		RetryPeriod:    &options.LeaderElection.RetryPeriod,
-		// Safe, since the process ends with the manager: the next one need not wait for the lease to run out.
+		// Safe because the process exits with the manager: the next one need not wait for the lease
+		// to expire.
 		LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress:        orOff(options.HealthAddress),
 		PprofBindAddress:              options.ProfilerAddress,
@@ -181,7 +183,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	)
 }
 
-// sessionOptions are how AWS is called.
+// sessionOptions returns the options of the sessions in which AWS is called.
 func sessionOptions(options Options) []aws.Option {
 	settings := []aws.Option{
 		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),

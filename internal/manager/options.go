@@ -26,9 +26,9 @@ import (
 	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
-// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile waits
-// only for answers, mostly from AWS, which take a tenth of a second each, and a waiting worker
-// costs almost nothing. The request budgets limit the calls to AWS.
+// DefaultConcurrency is the number of objects of each kind that are reconciled at once. A reconcile
+// waits only for answers, mostly from AWS, which take a tenth of a second each, and a waiting
+// worker costs almost nothing. The request budgets limit the calls to AWS.
 const DefaultConcurrency = 50
 
 // DefaultSettleWindow is long enough for the edits of one user, or of one `kubectl apply`, to cause
@@ -210,7 +210,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate says what is wrong with the options, in the words of the command line.
+// validate returns an error that describes invalid options by their command-line flags.
 func (o Options) validate() error {
 	var found []error
 	refuse := func(wrong bool, format string, values ...any) {

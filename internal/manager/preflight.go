@@ -18,8 +18,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// credentialsTimeout is how long the first AWS credentials may take: the SDK asks the instance's
-// metadata last, some seconds in vain.
+// credentialsTimeout limits the time to retrieve the first AWS credentials. The SDK tries the
+// instance's metadata last, which may take some seconds in vain.
 const credentialsTimeout = 15 * time.Second
 
 // kind is one that the manager watches, and who brings it.
@@ -62,8 +62,8 @@ func checkAWS(ctx context.Context, options Options) error {
 // kinds are the kinds that are watched.
 type kinds struct {
 	all []client.Object
-	// networks are those of CAPA's with a cluster's network, and identities those that say as whom
-	// AWS is called.
+	// networks lists CAPA's kinds that have a cluster's network, and identities lists its kinds
+	// that define the identities for calls to AWS.
 	networks, identities []client.Object
 }
 
@@ -90,7 +90,7 @@ func watchedKinds(manager ctrl.Manager) (kinds, error) {
 	return watched, err
 }
 
-// installed are those of the kinds that the API server knows.
+// installed returns the objects whose kinds the API server knows.
 func installed(manager ctrl.Manager, objects ...client.Object) ([]client.Object, error) {
 	var found []client.Object
 	for _, object := range objects {

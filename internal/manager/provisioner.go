@@ -57,11 +57,13 @@ const ProvisionerLeaderElectionID = "slipway-provisioner-leader-election"
 // launches be seen before it is thousands.
 const DefaultLaunchesPerMinute = 300
 
-// DefaultInstanceProfile is that of CAPA's nodes (CAPA: clusterawsadm bootstrap iam).
+// DefaultInstanceProfile is the instance profile of CAPA's nodes (CAPA: clusterawsadm bootstrap
+// iam).
 const DefaultInstanceProfile = "nodes.cluster-api-provider-aws.sigs.k8s.io"
 
-// ProvisionerOptions are how the controllers of just-in-time nodes run, in the cluster whose pods
-// wait. Of Options they take those that say what is reached, how often, and what is served.
+// ProvisionerOptions configures the controllers of just-in-time nodes, which run in the cluster
+// whose pods wait. They use only the fields of Options that define what is reached, how often, and
+// what is served.
 type ProvisionerOptions struct {
 	Options
 	// InstanceProfile of nodes from default launch templates; DefaultInstanceProfile if empty.
@@ -71,7 +73,7 @@ type ProvisionerOptions struct {
 	// BatchMax is how long pods wait for others at most while they keep coming;
 	// launcher.DefaultLongest if zero.
 	BatchMax time.Duration
-	// PodsPerPass bounds how many pending pods are looked at together;
+	// PodsPerPass limits the number of pending pods that are considered together;
 	// scheduler.DefaultPodsPerPass if zero.
 	PodsPerPass int
 	// RegistrationTimeout is how long an instance has to become a Node that takes pods;
@@ -99,7 +101,7 @@ func (o ProvisionerOptions) withDefaults() ProvisionerOptions {
 	return o
 }
 
-// validate says what is wrong with the options, in the words of the command line.
+// validate returns an error that describes invalid options by their command-line flags.
 func (o ProvisionerOptions) validate() error {
 	err := o.Options.validate()
 	if o.LaunchesPerMinute < 0 {
@@ -132,8 +134,8 @@ func NewProvisionerScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// RunProvisioner runs the controllers of just-in-time nodes until the context ends, and returns nil
-// then. It fails as Run does.
+// RunProvisioner runs the controllers of just-in-time nodes until the context is done, and returns
+// nil then. It fails as Run does.
 func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -174,7 +176,7 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	return nil
 }
 
-// parts are what the three controllers of just-in-time nodes share.
+// parts holds what the three controllers of just-in-time nodes share.
 type parts struct {
 	manager ctrl.Manager
 	options ProvisionerOptions

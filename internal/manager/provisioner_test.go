@@ -79,8 +79,8 @@ func TestProvisionerWatches(t *testing.T) {
 	}
 }
 
-// TestProvisionerSaysWhatIsMissing holds that a provisioner which cannot do its work ends with the
-// reason, before it does anything.
+// TestProvisionerSaysWhatIsMissing holds that a provisioner that cannot do its work returns the
+// reason before it does anything.
 func TestProvisionerSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -172,8 +172,8 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	}
 }
 
-// TestClusterAsItKnowsItself reads what nodes of default launch templates are told about the
-// cluster.
+// TestClusterAsItKnowsItself reads the facts about the cluster that nodes of default launch
+// templates receive.
 func TestClusterAsItKnowsItself(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

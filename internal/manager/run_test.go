@@ -62,7 +62,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// running runs something until stop is called. The test fails if it ends with an error.
+// running runs a function until stop is called. The test fails if the function returns an error.
 func running(t *testing.T, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,13 +77,13 @@ func running(t *testing.T, run func(context.Context) error) (stop func()) {
 		cancel()
 		<-ended
 	}
-	t.Cleanup(stop) // also if the test ends early
+	t.Cleanup(stop) // also if the test stops early
 	return stop
 }
 
 const infra, core = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/", "/apis/cluster.x-k8s.io/v1beta2/"
 
-// watched are what a manager watches in all namespaces of a cluster with CAPA.
+// watched returns the paths that a manager watches in all namespaces of a cluster with CAPA.
 func watched() []string {
 	return []string{
 		"/api/v1/namespaces", // identities choose namespaces by their labels
@@ -177,7 +177,7 @@ func TestKindsThatCannotBeFound(t *testing.T) {
 	}
 }
 
-// TestLeadership holds that a manager takes the lease before it works, gives it back when it ends,
+// TestLeadership holds that a manager takes the lease before it works, releases it when it stops,
 // and does not touch one that another manager holds.
 func TestLeadership(t *testing.T) {
 	t.Parallel()

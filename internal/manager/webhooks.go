@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/webhooks"
 )
 
-// DefaultWebhookPort is where webhooks are served unless something else is said.
+// DefaultWebhookPort is the port on which webhooks are served unless another one is configured.
 const DefaultWebhookPort = 9443
 
 // DefaultWebhookConfiguration is the name of the webhook configuration in config/webhook.
@@ -52,7 +52,7 @@ func (w Webhooks) secret() (key types.NamespacedName, valid bool) {
 	return key, valid && key.Namespace != "" && key.Name != "" && !strings.Contains(key.Name, "/")
 }
 
-// server is what the manager serves webhooks with; nil where they are off.
+// server returns the server with which the manager serves webhooks, nil if they are off.
 func (w Webhooks) server() webhook.Server {
 	if !w.on() {
 		return nil

@@ -18,7 +18,7 @@ const (
 	capaMachine = "AWSMachine"
 )
 
-// resources returns the names of what Slipway takes over with a pool.
+// resources returns the names of the resources that Slipway takes over with a pool.
 func (p Pool) resources() string {
 	if p.Kind == managed {
 		return "node group " + p.Resource + " and its launch template"

@@ -76,7 +76,7 @@ type row struct {
 	// name and state identify the step, and are empty if there is none.
 	name  string
 	state State
-	// found and remedy are parts of what the step says.
+	// found and remedy are parts of the step's texts.
 	found, remedy string
 }
 

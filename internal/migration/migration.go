@@ -3,8 +3,9 @@
 // what was observed to ordered steps, and each step that is due has a patch. Run applies the patch of the
 // first step that is due, and decides again.
 //
-// Nothing is remembered between two runs: the cluster shows which steps are done. What the package
-// changes in an object that is not Slipway's, it records on the object, so that the way back restores it.
+// Nothing is remembered between two runs: the cluster shows which steps are done. The package
+// records each change to an object that is not Slipway's on the object itself, so that the way back
+// restores it.
 package migration
 
 import (
@@ -232,8 +233,8 @@ type Lookup struct {
 	ImageLookupBaseOS string               `json:"imageLookupBaseOS,omitempty"`
 }
 
-// Takeover is what Slipway would do with a pool by the objects and by AWS, found by running its
-// controllers over copies of both.
+// Takeover describes what Slipway would do with a pool, given the objects and AWS. It is found by
+// running Slipway's controllers over copies of both.
 type Takeover struct {
 	// Failed is why it could not be found out, empty if it was.
 	Failed string

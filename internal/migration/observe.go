@@ -153,7 +153,7 @@ func (o *Observed) readHooks(ctx context.Context, reader client.Reader) error {
 	return nil
 }
 
-// hook is what validating and mutating webhooks have in common.
+// hook holds the fields that validating and mutating webhooks have in common.
 type hook struct {
 	Name         string                           `json:"name"`
 	ClientConfig admissionv1.WebhookClientConfig  `json:"clientConfig"`

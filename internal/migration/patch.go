@@ -53,7 +53,7 @@ func recorded[T any](o Object) (T, error) {
 	return before, nil
 }
 
-// clusterBefore is what is kept about a Cluster.
+// clusterBefore records what a migration changes in a Cluster: spec.paused, null if it was not set.
 type clusterBefore struct {
 	Paused *bool `json:"paused"`
 }
@@ -85,8 +85,8 @@ func (c Cluster) resume(before clusterBefore) *patch {
 	return c.patch(operations...)
 }
 
-// deploymentBefore is what is kept about a Deployment: the arguments of one container, null if there
-// were none.
+// deploymentBefore records what a migration changes in a Deployment: the arguments of one
+// container, null if there were none.
 type deploymentBefore struct {
 	Container string   `json:"container"`
 	Args      []string `json:"args"`
@@ -143,8 +143,8 @@ func lastIndex(values []string, value string) int {
 	return -1
 }
 
-// hooksBefore is what is kept about a webhook configuration: the webhooks that were removed, each with
-// its place.
+// hooksBefore records what a migration changes in a webhook configuration: the webhooks that were
+// removed, each with its place.
 type hooksBefore struct {
 	Webhooks []removedHook `json:"webhooks"`
 }

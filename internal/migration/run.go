@@ -14,12 +14,12 @@ import (
 // fieldOwner is the name under which the API server records the changes.
 const fieldOwner = "slipway-migrate"
 
-// mostAttempts is how often one step is done in one run. Another client that changes the object back, such
-// as a GitOps controller, causes a step to be due again.
+// mostAttempts limits how often one step is performed in one run. Another client that changes the
+// object back, such as a GitOps controller, causes a step to be due again.
 const mostAttempts = 2
 
-// mostConflicts is how often one step is tried again in one run because its object changed after it was
-// observed, as the objects of a busy cluster do.
+// mostConflicts limits how often one step is retried in one run because its object changed after it
+// was observed, as the objects of a busy cluster do.
 const mostConflicts = 5
 
 // Runner performs a migration.

@@ -47,7 +47,7 @@ type world struct {
 // errCrash stops a run in the middle.
 var errCrash = errors.New("the connection was lost")
 
-// scheme is what all worlds share.
+// scheme returns the scheme that all worlds share.
 var scheme = sync.OnceValues(Scheme)
 
 // groupARN returns the ARN of an Auto Scaling group.
@@ -167,7 +167,7 @@ func (w *world) patched(ctx context.Context, c client.WithWatch, object client.O
 	return nil
 }
 
-// observe reads the world. What preflight reads follows from whether Slipway is installed.
+// observe reads the world. The facts that preflight reads depend on whether Slipway is installed.
 func (w *world) observe(ctx context.Context) (Observed, error) {
 	cluster := preflight.Cluster{Version: "v1.36.3", Definitions: map[string]preflight.Definition{}}
 	for _, name := range []string{"clusters", "machinepools", "machines"} {
@@ -201,7 +201,7 @@ func (w *world) observed() Observed {
 	return observed
 }
 
-// work is what the controllers of the world do while a migration waits.
+// work does what the controllers of the world do while a migration waits.
 func (w *world) work(ctx context.Context) error {
 	deployments := &appsv1.DeploymentList{}
 	if err := w.List(ctx, deployments); err != nil {

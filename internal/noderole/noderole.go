@@ -35,8 +35,9 @@ type Desired struct {
 	Owner string
 	// Path and Boundary are empty for IAM's defaults. The path of a role never changes.
 	Path, Boundary string
-	// Policies are ARNs of what is attached beside NodePolicies, and RetiredPolicies are those that
-	// the pool attached earlier and no longer asks for.
+	// Policies are the ARNs of policies that are attached in addition to NodePolicies, and
+	// RetiredPolicies are the ARNs of policies that the pool attached earlier and no longer asks
+	// for.
 	Policies, RetiredPolicies []string
 	// Partition is aws, aws-cn or aws-us-gov.
 	Partition string
@@ -45,12 +46,12 @@ type Desired struct {
 	RetiredTags []string
 }
 
-// nodePolicies are what nodes need (AWS: EKS user guide, create-node-role). The registry's is the
-// wider of the two that AWS names, which CAPA attaches too; the network's is needed where the CNI
-// has no role of its own.
+// nodePolicies lists the policies that nodes need (AWS: EKS user guide, create-node-role). The
+// policy for the registry is the wider of the two that AWS names, which CAPA attaches too. The
+// policy for the network is needed where the CNI has no role of its own.
 var nodePolicies = []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}
 
-// NodePolicies are the ARNs of what nodes need.
+// NodePolicies returns the ARNs of the policies that nodes need.
 func NodePolicies(partition string) []string {
 	arns := make([]string, 0, len(nodePolicies))
 	for _, name := range nodePolicies {
@@ -81,7 +82,7 @@ func trustPolicy(partition string) string {
 type Role struct {
 	Name, ARN, Path, Boundary string
 	Tags                      map[string]string
-	// Policies are the ARNs of what is attached, sorted.
+	// Policies are the ARNs of the attached policies, sorted.
 	Policies []string
 }
 
@@ -93,7 +94,8 @@ func NameOf(arn string) string {
 	return arn[strings.LastIndex(arn, "/")+1:]
 }
 
-// Partition is that of an ARN, such as aws, which is also that of what is no ARN.
+// Partition returns the partition of an ARN, such as aws. It returns aws for a string that is not
+// an ARN.
 func Partition(arn string) string {
 	if parts := strings.SplitN(arn, ":", 3); len(parts) == 3 && parts[0] == "arn" {
 		return parts[1]
@@ -112,19 +114,19 @@ func PartitionOf(region string) string {
 	return "aws"
 }
 
-// IAM is what of IAM this package calls.
+// IAM is the part of the IAM API that this package calls.
 type IAM interface {
 	iam.ListAttachedRolePoliciesAPIClient
 	Reader
 	Writer
 }
 
-// Reader is what of IAM seeing roles needs.
+// Reader gets roles from IAM.
 type Reader interface {
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 }
 
-// Writer is what of IAM keeping roles needs.
+// Writer creates, changes, and deletes roles in IAM.
 type Writer interface {
 	CreateRole(context.Context, *iam.CreateRoleInput, ...func(*iam.Options)) (*iam.CreateRoleOutput, error)
 	DeleteRole(context.Context, *iam.DeleteRoleInput, ...func(*iam.Options)) (*iam.DeleteRoleOutput, error)
@@ -200,7 +202,8 @@ func (r *Roles) Create(ctx context.Context, desired Desired) (*Role, error) {
 	return &role, nil
 }
 
-// Ensure makes a role of ours as desired, and says in words what that took. Policies and tags of others stay.
+// Ensure updates a role of ours to the desired state, and returns human-readable descriptions of
+// the changes. Policies and tags of others stay.
 func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]string, error) {
 	// Whose it is comes first: CAPA's role is owned before anything else of it is changed.
 	done, err := r.ensureTags(ctx, desired, seen)
@@ -279,8 +282,8 @@ func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]s
 	return done, nil
 }
 
-// Changes returns what Ensure changes of a role, in the words in which Ensure reports it; none if the
-// role is as desired.
+// Changes describes what Ensure would change in a role, as Ensure describes it; none if the role is
+// as desired.
 func (d Desired) Changes(seen Role) []string {
 	var changes []string
 	if len(tagdiff.Stale(d.Tags, seen.Tags)) > 0 {

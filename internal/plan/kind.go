@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// kind is what a plan has to know about a kind of pools.
+// kind holds what a plan has to know about a kind of pools.
 type kind struct {
 	name string
 	// empty and emptyList return an object and a list to read pools into, and view what a plan reads of
@@ -53,7 +53,7 @@ func (k *kind) list(ctx context.Context, reader client.Reader, namespace string)
 	return views, err
 }
 
-// view is what a plan reads of a pool of any kind.
+// view holds the parts of a pool that a plan reads, for pools of any kind.
 type view struct {
 	client.Object
 	config     *infrav1.LaunchConfigReference

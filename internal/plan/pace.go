@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// startLimit is how long a new instance may take from its launch until it is in service, in the
-	// longest estimate of a roll-out. It is a guess: AWS names no time.
+	// startLimit is the time from the launch of a new instance until it is in service that the
+	// longest estimate of a roll-out assumes. It is a guess: AWS specifies no time.
 	startLimit = 5 * time.Minute
 	// The defaults of an instance refresh (AWS: understand-instance-refresh-default-values).
 	defaultMinHealthy      = 90
@@ -20,7 +20,7 @@ const (
 	defaultCheckpointDelay = time.Hour
 )
 
-// pacing is what the pace of a roll-out follows from.
+// pacing holds the values that determine the pace of a roll-out.
 type pacing struct {
 	// desired is the desired capacity, and replaced how many instances are replaced.
 	desired, replaced int

@@ -1,10 +1,10 @@
 // Package plan shows what an edit does to pools before it is made: which launch template versions are
 // created, which instances are replaced and why, and what is changed in place.
 //
-// A plan runs the controllers themselves. They read the management cluster and AWS, and their writes
-// go to copies: to an API server in memory, and to a forecast of AWS. So a plan is right by the same
-// code that later does what it shows. It ends where the roll-out begins, because what follows is
-// AWS's to do. The pace of a roll-out is computed from the group's settings.
+// A plan runs the controllers themselves. They read the management cluster and AWS, and their
+// writes go to copies: to an API server in memory, and to a forecast of AWS. So a plan is right by
+// the same code that later does what it shows. It stops where the roll-out begins, because AWS
+// performs what follows. The pace of a roll-out is computed from the group's settings.
 //
 // A plan changes nothing, neither in Kubernetes nor in AWS.
 package plan
@@ -136,7 +136,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 // String returns the duration in minutes and seconds.
 func (d Duration) String() string { return time.Duration(d).Round(time.Second).String() }
 
-// Plan is what an edit does.
+// Plan describes what an edit does.
 type Plan struct {
 	Changes []Change `json:"changes"`
 	Pools   []Pool   `json:"pools"`
@@ -163,15 +163,16 @@ type Planner struct {
 	Clock clock.WithTicker
 	// SecretNamespace is the namespace of the Secrets of AWSClusterStaticIdentities.
 	SecretNamespace string
-	// SettleWindow is the manager's setting of that name. What changes a group at once and what waits for
-	// the window are different steps.
+	// SettleWindow is the manager's setting of that name. Changes that a group gets at once and
+	// changes that wait for the window are different steps.
 	SettleWindow time.Duration
 	// MachinePoolMachines, NodeRolePath, and NodeRoleBoundary are the manager's settings of these names.
 	MachinePoolMachines            bool
 	NodeRolePath, NodeRoleBoundary string
 }
 
-// mostChanges is how many changes of an edit are tried one by one, to find out what each does.
+// mostChanges limits the number of changes of an edit that are tried one by one, to find out what
+// each does.
 const mostChanges = 12
 
 // Plan returns what an edit of objects does. The objects are as the API server would store them; one

@@ -209,7 +209,7 @@ func (r *rig) instances() []string {
 	return ids
 }
 
-// replaced is what the plan of another instance type shows below the fields.
+// replaced is the text that the plan of another instance type shows below the fields.
 const replaced = `
 AWSMachinePool blue/workers
   1. create a version of launch template TEMPLATE
@@ -462,8 +462,8 @@ func TestPlanForMachines(t *testing.T) {
 	}
 }
 
-// TestPlanOfShared holds that the edit of what several pools launch from is planned for each of them,
-// whatever their namespace.
+// TestPlanOfShared holds that the edit of an object that several pools launch from is planned for
+// each of them, whatever their namespace.
 func TestPlanOfShared(t *testing.T) {
 	template := func() *infrav1.AWSLaunchConfigTemplate {
 		object := &infrav1.AWSLaunchConfigTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "shared", Name: "nodes"}}

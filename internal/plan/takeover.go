@@ -15,8 +15,8 @@ import (
 	poolaccess "github.com/slipway-project/slipway/internal/pool"
 )
 
-// Takeover is what Slipway does with a pool that Cluster API Provider AWS (CAPA) manages, once it
-// reconciles the pool.
+// Takeover describes what Slipway does with a pool that Cluster API Provider AWS (CAPA) manages,
+// once it reconciles the pool.
 type Takeover struct {
 	Pool
 	// Creates is true if no group or node group is taken over, and Slipway creates one.

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/action"
 )
 
-// capas are the tags of what CAPA creates for a cluster.
+// capas are the tags of resources that CAPA creates for a cluster.
 var capas = map[string]string{"kubernetes.io/cluster/prod": "owned", "sigs.k8s.io/cluster-api-provider-aws/cluster/prod": "owned"}
 
 // inAWS creates in AWS what CAPA creates for the pool, with tags on the template and the group, and returns
@@ -81,7 +81,7 @@ func TestTakeover(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason string
-		// template and group are tags in AWS; without those of the group, it does not exist.
+		// template and group are tags in AWS; a group without tags does not exist.
 		template, group map[string]string
 		change          func(*rig, *infrav1.AWSMachinePool)
 		problem         string

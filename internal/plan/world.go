@@ -32,7 +32,7 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
-// world is what the controllers of one plan see: the management cluster and AWS, as their writes
+// world holds what the controllers of one plan see: the management cluster and AWS, as their writes
 // would leave them.
 type world struct {
 	clock   *aheadClock
@@ -59,7 +59,7 @@ func (p *Planner) newWorld() *world {
 	return w
 }
 
-// controllers are those of a pool and of its launch config.
+// controllers holds the controllers of a pool and of its launch config.
 type controllers struct {
 	configs *launchconfig.Reconciler
 	pools   *machinepool.Controller
@@ -92,8 +92,9 @@ const (
 	// mostRounds bounds how often the controllers of a plan run. A roll-out begins after some five
 	// rounds.
 	mostRounds = 40
-	// longestWait is for how long a plan lets time pass at once, in addition to the settle window, and
-	// mostWaits how often in a row. What the controllers wait for longer is AWS.
+	// longestWait limits the time that a plan lets pass at once, in addition to the settle window,
+	// and mostWaits limits how often it does so in a row. Controllers that wait longer wait for
+	// AWS.
 	longestWait = time.Minute
 	mostWaits   = 3
 )
@@ -123,8 +124,8 @@ func (w *world) run(ctx context.Context, pool target, before view) error {
 	return fmt.Errorf("the controllers still write after %d rounds", mostRounds)
 }
 
-// round reconciles the launch config of a pool, and the pool. It returns when the first of them is to
-// be reconciled again, zero for not by itself.
+// round reconciles the launch config of a pool, and the pool. It returns the time until the first
+// of them should be reconciled again, zero if neither asks for that.
 func (c controllers) round(ctx context.Context, reader client.Reader, pool target) (time.Duration, error) {
 	var again time.Duration
 	var failure error

@@ -70,7 +70,7 @@ func (c *nodeCluster) createPod(ctx context.Context, set *appsv1.ReplicaSet) err
 	return c.world.user.Status().Update(ctx, pod)
 }
 
-// schedulerMoves binds pods, and marks those that no Node suits as unschedulable.
+// schedulerMoves binds pods, and marks pods that no Node suits as unschedulable.
 func (c *nodeCluster) schedulerMoves(view *clusterView) []move {
 	var all []move
 	for i := range view.pods {
@@ -142,8 +142,8 @@ func (c *nodeCluster) budgetMoves(view *clusterView) []move {
 	return all
 }
 
-// nodeMoves marks the Nodes of instances that terminate, or whose kubelet stopped, as not ready, and
-// deletes those whose instance is gone.
+// nodeMoves marks the Nodes of instances that terminate, or whose kubelet stopped, as not ready,
+// and deletes the Nodes whose instance is gone.
 func (c *nodeCluster) nodeMoves(view *clusterView) []move {
 	var all []move
 	for i := range view.nodes {

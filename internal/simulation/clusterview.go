@@ -33,7 +33,7 @@ type nodeCluster struct {
 	silent map[string]bool
 	// pods counts the pods that were created.
 	pods int
-	// view is the cluster as it was last looked at.
+	// view is the cluster as it was last read.
 	view *clusterView
 }
 
@@ -115,7 +115,7 @@ func (v *clusterView) replicas(pods []*corev1.Pod) int {
 	return total
 }
 
-// allowance is what a PodDisruptionBudget allows at a moment.
+// allowance holds what a PodDisruptionBudget allows at a given time.
 type allowance struct{ expected, healthy, wanted int }
 
 // allows returns what a PodDisruptionBudget allows (Kubernetes: "How Disruption Budgets Work").
@@ -154,7 +154,7 @@ func suits(pod *corev1.Pod, node *corev1.Node) bool {
 	return !untolerated
 }
 
-// hasRoom reports whether a Node has room for a pod beside others.
+// hasRoom reports whether a Node has room for a pod in addition to others.
 func hasRoom(pod *corev1.Pod, node *corev1.Node, others []*corev1.Pod) bool {
 	for name, has := range node.Status.Allocatable {
 		free := has.DeepCopy()

@@ -13,11 +13,11 @@
 //   - A process is what `slipway manager` is to the controllers: their Register functions add the
 //     same watches, predicates, and work queues to a manager that starts nothing (manager.go).
 //     The event loop takes requests from the queues and calls Reconcile.
-//   - What a schedule is about is a scene (scene.go): pools (pools.go), or Provisioners
-//     (provisioners.go). A scene says what exists at first, who acts, what a process runs, and what
-//     must hold.
-//   - A schedule of pools is about one pool, or about one of each kind. What differs between the kinds
-//     is a poolKind (kind.go): selfmanaged.go has AWSMachinePool, and managed.go
+//   - A scene (scene.go) defines the subject of a schedule: pools (pools.go), or Provisioners
+//     (provisioners.go). It says what exists at first, who acts, what a process runs, and what must
+//     hold.
+//   - A schedule of pools is about one pool, or about one of each kind. The differences between the
+//     kinds are in a poolKind (kind.go): selfmanaged.go has AWSMachinePool, and managed.go
 //     AWSManagedMachinePool. An observer holds each pool against the invariants.
 //   - A schedule of Provisioners has pods and nodes in the API server of the process. Kubelets
 //     (kubelets.go) act on the clock, and the other components of the cluster (clusterparts.go) when

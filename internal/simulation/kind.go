@@ -23,9 +23,9 @@ const (
 	Provisioners = "Provisioner"
 )
 
-// poolKind is what a schedule has to know about a kind of pools. Everything else is the same for all
-// kinds: how the schedule goes, what a user edits in a launch template, and which instances, versions
-// and configurations there have been.
+// poolKind holds what a schedule has to know about a kind of pools. Everything else is the same for
+// all kinds: how the schedule goes, what a user edits in a launch template, and which instances,
+// versions and configurations there have been.
 type poolKind struct {
 	// name is the kind in the API.
 	name string

@@ -35,8 +35,8 @@ func (c *nodeCluster) boots(id string) {
 // works reports whether the kubelet of an instance runs.
 func (c *nodeCluster) works(id string) bool { return !c.facts.ended(id) && !c.silent[id] }
 
-// register creates the Node of an instance as its kubelet does. That of an instance from a default
-// launch template has a taint until its ProvisionedNode's labels are on it.
+// register creates the Node of an instance as its kubelet does. The Node of an instance from a
+// default launch template has a taint until its ProvisionedNode's labels are on it.
 func (c *nodeCluster) register(ctx context.Context, id string) error {
 	one := c.facts.instances[id]
 	name := "ip-" + id
@@ -91,7 +91,7 @@ func (c *nodeCluster) podChanged(change apiserver.Change) {
 	}
 }
 
-// into reads both sides of a change. What was not there stays empty.
+// into reads both sides of a change. A side that does not exist stays empty.
 func (c *nodeCluster) into(change apiserver.Change, before, after client.Object) error {
 	if change.Before != nil {
 		if err := c.world.server.Into(change.Before, before); err != nil {

@@ -49,7 +49,7 @@ var managed = poolKind{
 	owns: ownsManaged, happened: happenedManaged, ended: endedManaged, afterCall: afterCallManaged, unsettled: unsettledManaged, left: leftManaged,
 }
 
-// managedDeeds are what users and operators may do to a pool of this kind.
+// managedDeeds lists what users and operators may do to a pool of this kind.
 var managedDeeds = []deed{
 	changeInstanceType, changeInstanceType, changeVolume, scaleManaged, scaleManaged, rotateToken, rotateToken, label,
 	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deletePool,
@@ -63,7 +63,7 @@ func managedPool(pool client.Object) *infrav1.AWSManagedMachinePool {
 	return pool.(*infrav1.AWSManagedMachinePool)
 }
 
-// managedFacts is what an observer records about a managed pool in addition to facts.
+// managedFacts holds what an observer records about a managed pool in addition to facts.
 type managedFacts struct {
 	// autoscaled is true if an external autoscaler decides the size, and scaled is the size that it
 	// set last; nil while the node group has another one, because it was created again.
@@ -71,7 +71,7 @@ type managedFacts struct {
 	scaled     *int32
 	// rolls are the updates that replaced the nodes of the pool's node groups.
 	rolls []roll
-	// condemned are the node groups whose nodes end for a reason that is not Slipway's: their
+	// condemned are the node groups whose nodes terminate for a reason that is not Slipway's: their
 	// template or they themselves were deleted, or EKS could not create them.
 	condemned map[string]bool
 	// lost are the launch templates that were deleted outside Slipway.

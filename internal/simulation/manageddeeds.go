@@ -66,7 +66,7 @@ func scaleManaged(ctx context.Context, w *World, o *observer) (string, error) {
 	return fmt.Sprintf("the autoscaler sets the desired capacity %d", wanted), err
 }
 
-// condemn notes that the nodes of a node group end without Slipway's doing.
+// condemn notes that the nodes of a node group terminate without Slipway's doing.
 func (f *facts) condemn(group string) {
 	f.managed.condemned[group], f.managed.scaled = true, nil
 	for _, instance := range f.instances {

@@ -22,7 +22,7 @@ import (
 // NoUpdateInVain is an invariant of managed pools.
 const NoUpdateInVain = "a node group replaces its nodes only for another configuration than it has"
 
-// leaves is the time after an update within which the last nodes that it replaces end.
+// leaves is the time after an update within which the last nodes that it replaces terminate.
 const leaves = 5 * time.Minute
 
 // ownsManaged reports whether an instance belongs to a node group of the pool.
@@ -55,7 +55,7 @@ func happenedManaged(o *observer, event awssim.Event) {
 			}
 		case ekstypes.NodegroupStatusCreateFailed:
 			facts.condemned[*group.NodegroupName] = true
-		default: // nothing ends by itself
+		default: // no node terminates because of another status
 		}
 	}
 	if event.State == "DELETED" {
@@ -132,8 +132,8 @@ func nodegroupsOnlyApproved(o *observer) {
 	}
 }
 
-// nodegroupVersionsInUse checks that the versions of node groups, and those that their updates lead
-// to, exist. EKS launches from a copy, but is not well without the original.
+// nodegroupVersionsInUse checks that the versions of node groups, and the versions that their
+// updates lead to, exist. EKS launches from a copy, but is not well without the original.
 func nodegroupVersionsInUse(o *observer) {
 	used := usedVersions{}
 	add := func(group awssim.Nodegroup, version string) {

@@ -52,7 +52,7 @@ type observer struct {
 	facts facts
 }
 
-// poolNames are the names of a pool and of what belongs to it.
+// poolNames holds the names of a pool and of the objects that belong to it.
 type poolNames struct {
 	// name is the name of the pool and of its MachinePool, cluster is the name of its Cluster, and
 	// secret is the name of the Secret with its bootstrap data.

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-project/slipway/internal/plan"
 )
 
-// planned is how many edits a schedule plans and then makes.
+// planned is the number of edits that a schedule plans and then applies.
 const planned = 3
 
 // ComparePlans runs a schedule without faults in which each edit of a pool is planned
@@ -108,7 +108,8 @@ func makeEdit(ctx context.Context, w *World, objects ...client.Object) error {
 	return w.settle(ctx)
 }
 
-// compareVersions compares the versions that a plan creates with those that exist since.
+// compareVersions compares the versions that a plan creates with the versions that were created
+// since.
 func compareVersions(o *observer, made plan.Plan, newest int64) {
 	created := int64(0)
 	for _, name := range callsOf(made) {
@@ -148,9 +149,9 @@ var uncounted = []string{
 	"CompleteLifecycleAction", "RecordLifecycleActionHeartbeat", "DeleteLaunchTemplateVersions", "SetInstanceProtection", "CreateLaunchTemplateVersion",
 }
 
-// compareOutcome compares a plan with which of the instances that ran have ended since, and with the
-// calls since. Surplus is how many instances the pool was asked to have fewer: which ones is for AWS
-// to choose.
+// compareOutcome compares a plan with the terminations since, among the instances that ran, and
+// with the calls since. Surplus is the number of instances by which the pool was asked to scale in:
+// AWS chooses which ones.
 func compareOutcome(o *observer, made plan.Plan, running []string, surplus int, sent []string) {
 	var replaced, ended []string
 	for _, pool := range made.Pools {
@@ -187,7 +188,7 @@ func callsOf(made plan.Plan) []string {
 	return actions
 }
 
-// counted counts calls by action, without those that are uncounted.
+// counted counts calls by action, except for the uncounted actions.
 func counted(actions []string) map[string]int {
 	counts := map[string]int{}
 	for _, action := range actions {

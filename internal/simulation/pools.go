@@ -181,7 +181,7 @@ func (*pools) shown() []client.ObjectList {
 	return []client.ObjectList{&infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}}
 }
 
-// poolProcess is what a process with the controllers of pools has.
+// poolProcess is a process with the controllers of pools.
 type poolProcess struct {
 	*process
 	pools    *pools

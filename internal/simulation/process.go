@@ -52,7 +52,7 @@ type process struct {
 	dead bool
 }
 
-// processConfig is how a process reaches AWS.
+// processConfig configures how a process reaches AWS.
 type processConfig struct {
 	aws   awssdk.Config
 	clock *simclock.Clock

@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
-// provisioningFacts is what is known of the cluster and of AWS, whatever any process believes.
+// provisioningFacts holds the facts about the cluster and AWS, whatever any process believes.
 type provisioningFacts struct {
 	// events counts what happened in AWS.
 	events int
-	// instances are those that were launched for ProvisionedNodes, by ID.
+	// instances maps IDs to the instances that were launched for ProvisionedNodes.
 	instances map[string]*jitInstance
 	// nodes are the ProvisionedNodes that ever were, by name, and order counts them.
 	nodes map[string]*recordedNode
@@ -51,7 +51,7 @@ type jitInstance struct {
 	excused, stray, ended bool
 }
 
-// recordedNode is what a ProvisionedNode said when it was created.
+// recordedNode records what a ProvisionedNode said when it was created.
 type recordedNode struct {
 	provisioner, launch string
 	// launched is how many nodes its launch has, and order when it was created.

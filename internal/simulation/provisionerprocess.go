@@ -38,7 +38,7 @@ const (
 	repeated = 30 * time.Second
 )
 
-// provisionerProcess is what a process with the Provisioner's controllers has.
+// provisionerProcess is a process with the Provisioner's controllers.
 type provisionerProcess struct {
 	*process
 	scene     *provisioning
@@ -137,7 +137,7 @@ func (joining) Version(context.Context) (string, error) { return jitVersion, nil
 // ServiceCIDR implements defaults.Cluster.
 func (joining) ServiceCIDR(context.Context) (string, error) { return "10.96.0.0/16", nil }
 
-// noConfigs reads AWSLaunchConfigs, of which there are none.
+// noConfigs reads AWSLaunchConfigs, although there are none.
 type noConfigs struct{ client.Reader }
 
 // LaunchConfig implements templates.Configs.
@@ -206,7 +206,7 @@ func (p *provisionerProcess) do() {
 	}
 }
 
-// hear handles the events that have arrived. AWS repeats those that were not handled.
+// hear handles the events that have arrived. AWS repeats events that were not handled.
 func (p *provisionerProcess) hear(now time.Time) {
 	pending := p.scene.notices
 	p.scene.notices = nil

@@ -29,13 +29,13 @@ const (
 	jitCluster = "just-in-time"
 	// jitVersion is the version of Kubernetes. The scheduler of this version takes no account of
 	// nominations by others: the API server in memory does not say who wrote a field, so they could
-	// not be told from the scheduler's own.
+	// not be distinguished from the scheduler's own.
 	jitVersion = "v1.34.0"
 	// launchesPerMinute bounds how many nodes are launched.
 	launchesPerMinute = 20
 )
 
-// machine is what an instance type has.
+// machine describes an instance type.
 type machine struct {
 	name string
 	// cpus and gibs are what EC2 sells, and free is what its Node has for pods.
@@ -219,7 +219,7 @@ func (s *provisioning) changed(change apiserver.Change) {
 	s.cluster.podChanged(change)
 }
 
-// answered implements scene. What a call launches and terminates is checked when it happens.
+// answered implements scene. Launches and terminations are checked when they happen.
 func (*provisioning) answered(string) {}
 
 // unsettled implements scene.

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
-// scene is what a schedule is about: pools, or Provisioners. Everything else is the same for all
-// scenes: how the schedule goes, what can go wrong, and what a process is.
+// scene defines the subject of a schedule: pools, or Provisioners. Everything else is the same for
+// all scenes: how the schedule goes, what can go wrong, and what a process is.
 type scene interface {
 	witness
 	// prepare creates what exists before the first process starts.
@@ -54,7 +54,7 @@ type move struct {
 	do   func(ctx context.Context) error
 }
 
-// chores are what a process does by itself, besides reconciling.
+// chores is the work that a process does by itself, besides reconciling.
 type chores interface {
 	// next returns when there is something to do.
 	next() time.Time

@@ -352,7 +352,7 @@ func (w *World) quiet(ctx context.Context) error {
 }
 
 // restsWell checks how much work the objects made while nothing was written. The Provisioner's
-// controllers have no bounds: pods that wait are looked at again and again.
+// controllers have no bounds: pods that wait are considered again and again.
 func (w *World) restsWell() {
 	if _, are := w.scene.(*pools); !are {
 		return

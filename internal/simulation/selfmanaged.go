@@ -50,7 +50,7 @@ var selfManaged = poolKind{
 	},
 }
 
-// selfManagedDeeds are what users and operators may do to a pool of this kind.
+// selfManagedDeeds lists what users and operators may do to a pool of this kind.
 var selfManagedDeeds = []deed{
 	changeInstanceType, changeInstanceType, changeVolume, changeReplicas, rotateToken, rotateToken, label,
 	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deleteGroup, deletePool,
@@ -101,8 +101,8 @@ func registerSelfManaged(p *poolProcess, o *observer, gate *gate, settings watch
 	return pools.Register(p.manager, settings, networks())
 }
 
-// ownsSelfManaged reports whether an instance is the pool's: all are, but for those of node groups,
-// and of the foreign group before the pool exists.
+// ownsSelfManaged reports whether an instance is the pool's: all are, except instances of node
+// groups, and instances of the foreign group before the pool exists.
 func ownsSelfManaged(o *observer, tags map[string]string) bool {
 	foreign := tags[infrav1.TagMachinePool] == "" && tags["aws:autoscaling:groupName"] == o.name && o.facts.foreign == "" && len(o.facts.asked) == 0
 	return !foreign && tags[nodegroupTag] == ""

@@ -97,8 +97,8 @@ func schedules(t *testing.T) int {
 // TestSimulation holds that every invariant holds in every schedule of AWSMachinePools.
 func TestSimulation(t *testing.T) { simulate(t, simulation.SelfManaged, schedules(t)) }
 
-// TestManagedPools holds that every invariant holds in every schedule of AWSManagedMachinePools, some
-// of which have an AWSMachinePool as well.
+// TestManagedPools holds that every invariant holds in every schedule of AWSManagedMachinePools.
+// Some of these schedules have an AWSMachinePool as well.
 func TestManagedPools(t *testing.T) { simulate(t, simulation.Managed, schedules(t)*2/5) }
 
 // TestProvisioners holds that every invariant holds in every schedule of Provisioners.

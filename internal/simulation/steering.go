@@ -18,8 +18,8 @@ import (
 // steered is the probability that the user of a schedule controls roll-outs.
 const steered = 0.4
 
-// steeringDeeds are what users do about the roll-outs of pools of both kinds. All but switchApproval are
-// what `slipway rollout` and its siblings write.
+// steeringDeeds lists what users do about the roll-outs of pools of both kinds. All but
+// switchApproval write what `slipway rollout` and its siblings write.
 var steeringDeeds = []deed{
 	switchApproval, switchApproval, pauseOrResume, pauseOrResume, pauseOrResume, approve, approve,
 	command(rolloutcontrol.Cancel), command(func(s rolloutcontrol.Subject) (rolloutcontrol.Change, error) { return rolloutcontrol.Undo(s, 0) }),
@@ -128,8 +128,8 @@ func (p *pools) letGo(ctx context.Context) (bool, error) {
 	return any, nil
 }
 
-// moves implements scene. What happens to nodes and pods happens by itself. A user who lets roll-outs go
-// approves each version that waits.
+// moves implements scene. Changes of nodes and pods happen by themselves. A user who lets roll-outs
+// go approves each version that waits.
 func (p *pools) moves(ctx context.Context) ([]move, error) {
 	var moves []move
 	for _, o := range p.observers {

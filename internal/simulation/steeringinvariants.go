@@ -25,12 +25,12 @@ const (
 	RestAsksLittle = "at rest, an object is reconciled rarely, and its passes ask AWS little"
 )
 
-// steeringFacts is what an observer records about a pool whose roll-outs the user controls.
+// steeringFacts holds what an observer records about a pool whose roll-outs the user controls.
 type steeringFacts struct {
 	// manual, paused and pinned are what the pool says now.
 	manual, paused bool
 	pinned         *int64
-	// knew is true if the process knew of the pause when the present pass began.
+	// knew is true if the process knew about the pause when the present pass began.
 	knew bool
 	// free are the configurations that were asked for while nothing held them back, and chosen the
 	// numbers of the versions that were approved or pinned then.

@@ -4,7 +4,8 @@ import infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 
 // steeringMutants are mistakes about roll-outs that the user controls.
 var steeringMutants = []mutant{
-	// An actual mistake of the past, by which a launch config with rollout Manual was written without end.
+	// An actual mistake of the past, by which a launch config with rollout Manual was written
+	// endlessly.
 	{"take a condition that is removed and set again for a changed one", "an object at rest is not written", []edit{
 		{"internal/reconciling/conditions.go", "before != nil && before.Status == condition.Status {", "before != nil && before.Status == \"\" {"},
 		{"internal/launchconfig/decide_steer.go", "		if manual {\n			reconciling.True(config", "		reconciling.Remove(config, infrav1.RolloutApprovedCondition)\n		if manual {\n			reconciling.True(config"},

@@ -19,8 +19,8 @@ func (o *observer) ownVersions() ([]ec2types.LaunchTemplateVersion, error) {
 	return o.aws.LaunchTemplateVersions(*templates[0].LaunchTemplateId), nil
 }
 
-// tooManyVersions returns which versions of a pool's launch template, the newest first, should be deleted:
-// versionsToKeep are to be kept, the wanted one among them.
+// tooManyVersions returns an error if versions of a pool's launch template, the newest first,
+// should have been deleted: versionsToKeep should be kept, the wanted one among them.
 func tooManyVersions(versionsToKeep *int32, wanted configuration, versions []ec2types.LaunchTemplateVersion, inUse func(template string, version int64) bool) error {
 	var distinct []configuration
 	var duplicates []int64

@@ -1,4 +1,5 @@
-// Package action tells actions of AWS's APIs that change something from those that only read.
+// Package action distinguishes the actions of AWS's APIs that change something from read-only
+// actions.
 package action
 
 import (

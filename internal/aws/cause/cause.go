@@ -11,12 +11,12 @@ import (
 
 // Cause explains a call to an AWS API.
 type Cause struct {
-	// Kind, Namespace and Name are those of the Kubernetes object that the call is made for. Namespace
+	// Kind, Namespace and Name identify the Kubernetes object that the call is sent for. Namespace
 	// is empty for a cluster-scoped object, and all are empty if there is no object.
 	Kind, Namespace, Name string
 	// Generation is the object's generation that the call was decided from; zero if there is none.
 	Generation int64
-	// Reason is why, in words for users.
+	// Reason explains the call to users.
 	Reason string
 	// Others is for how many further objects the same call is made.
 	Others int

@@ -78,7 +78,8 @@ func IsAlreadyExists(code string) bool {
 // IsConflict reports whether another operation on the resource is in progress.
 func IsConflict(code string) bool { return conflict[code] }
 
-// IsInUse reports whether another resource needs the one that was to be removed or changed.
+// IsInUse reports whether a resource cannot be removed or changed because another resource needs
+// it.
 func IsInUse(code string) bool { return inUse[code] }
 
 // IsAccessDenied reports whether the credentials are not valid or do not allow the call.
@@ -102,8 +103,8 @@ func IsQuota(code string) bool {
 		code == "MaxSpotInstanceCountExceeded" || code == "ServiceQuotaExceededException"
 }
 
-// IsTemporary reports whether the error ends without a user: AWS finishes or frees something, or the
-// call is tried again.
+// IsTemporary reports whether the error resolves without a user: AWS finishes or frees something,
+// or the call is retried.
 func IsTemporary(code string) bool {
 	return conflict[code] || inUse[code] || capacity[code] || throttle[code]
 }

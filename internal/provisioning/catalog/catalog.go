@@ -2,10 +2,10 @@
 // it turns EC2's description of types into the input of package packing. It is a function of
 // values, except for Shortages, which remembers for a while what AWS had none of.
 //
-// Every estimate of what pods get is on the low side: where a Node has more, some of it stays
-// unused, and where it had less, a pod would not fit. On-demand prices are estimates from size,
-// architecture and devices. They order offerings for packing, while EC2 decides by its own prices
-// what is bought.
+// Every estimate of the resources for pods is on the low side: where a Node has more, some of it
+// stays unused, and where it had less, a pod would not fit. On-demand prices are estimates from
+// size, architecture and devices. They order offerings for packing, while EC2 decides by its own
+// prices what is bought.
 package catalog
 
 import (

@@ -4,9 +4,9 @@
 // and with the pods that they were launched for. Trimmer and TrimNode keep out of caches what it
 // does not read of pods and Nodes.
 //
-// What pods of one owner have in common is held once, and the reconcile reads pods where the cache
-// has them: a list of copies of 20,000 pods took 24 MB. A change that reads another field of pods
-// adds it to Trimmer; a test packs whole and trimmed pods and compares.
+// Everything that pods of one owner have in common is held once, and the reconcile reads pods where
+// the cache has them: a list of copies of 20,000 pods took 24 MB. A change that reads another field
+// of pods adds it to Trimmer; a test packs whole and trimmed pods and compares.
 package clusterstate
 
 import (

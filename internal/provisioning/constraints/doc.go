@@ -5,6 +5,7 @@
 // it excludes narrow them. The outcome is one or more alternatives, the preferred one first, or a
 // human-readable reason why no node could ever suit.
 //
-// Everything here is a function from values to values. What a launch template holds is handed in as
-// a value too (Template): a template that was not found, or cannot be read, is one with a problem.
+// Everything here is a function from values to values. The contents of a launch template are handed
+// in as a value too (Template): a template that was not found, or cannot be read, is one with a
+// problem.
 package constraints

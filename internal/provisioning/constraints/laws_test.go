@@ -209,8 +209,8 @@ func TestWaysAreTheSchedulers(t *testing.T) {
 	})
 }
 
-// TestManyPreferences holds that of very many preferences the heaviest count, and are given up from
-// the lightest on. Building all ways of a thousand took a minute.
+// TestManyPreferences holds that the heaviest of very many preferences count, and that they are
+// given up from the lightest on. Building all ways of a thousand took a minute.
 func TestManyPreferences(t *testing.T) {
 	t.Parallel()
 	affinity := &corev1.NodeAffinity{}

@@ -19,7 +19,7 @@ func layerOf(t *testing.T, spec string) constraints.Provisioner {
 }
 
 // TestTemplateOfSpec holds which launch template a spec means, and which of its labels nodes carry:
-// those that choose launches are no labels of nodes.
+// labels that choose launches are not labels of nodes.
 func TestTemplateOfSpec(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -110,8 +110,8 @@ func TestOrderOfProvisioners(t *testing.T) {
 	}
 }
 
-// TestLimitsOfProvisioners holds which nodes the limits of a provisioner exclude, and the words for
-// it. What only a zone or the capacity type excludes is no property of an instance type.
+// TestLimitsOfProvisioners holds which nodes the limits of a provisioner exclude, and how the
+// reason is worded. Limits on zones and the capacity type never exclude an instance type.
 func TestLimitsOfProvisioners(t *testing.T) {
 	t.Parallel()
 	const cpus = provisioningv1.InstanceLabelPrefix + "cpu"

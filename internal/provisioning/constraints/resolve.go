@@ -307,9 +307,9 @@ func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
 	}
 }
 
-// instances returns the requirements of what the instance decides, from all three layers: the part
-// of the pod's requirements that the provisioner's limits admit. A mere preference of the launch
-// template, or of the provisioner's label, gives way to what the pod names.
+// instances returns the requirements on properties that the instance decides, from all three
+// layers: the part of the pod's requirements that the provisioner's limits admit. A mere preference
+// of the launch template, or of the provisioner's label, gives way to what the pod names.
 func instances(p *Provisioner, template *Template, pod Requirements) Requirements {
 	bounds := p.bounds()
 	if p.SubnetZones != nil && !template.FixesSubnet {

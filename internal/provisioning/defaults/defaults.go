@@ -372,9 +372,9 @@ spec:
 	return rendered.Bytes, err
 }
 
-// Delete deletes the default launch templates of a provisioner that is going. It reports whether EC2
-// shows all of those that this process or status knows: one that was just created may not be shown
-// yet.
+// Delete deletes the default launch templates of a provisioner that is going. It reports whether
+// EC2 shows all templates that this process or status knows: a template that was just created may
+// not be shown yet.
 func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Provisioner) (shown bool, err error) {
 	shown = true
 	for _, variant := range variants.All {

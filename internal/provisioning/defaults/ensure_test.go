@@ -538,7 +538,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestMinor holds of which release the images of a version of Kubernetes are.
+// TestMinor holds which release the images of a version of Kubernetes belong to.
 func TestMinor(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{"v1.36.3": "1.36", "1.36": "1.36", "v1.36.3-eks.1+x": "1.36", "v2": "2", "": "", "v": ""} {

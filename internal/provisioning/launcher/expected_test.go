@@ -200,8 +200,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestRefusedOptions holds that no node is launched as what EC2 refuses, and what its pods are told
-// if nothing else is left.
+// TestRefusedOptions holds that no node is launched as an option that EC2 refuses, and which
+// message its pods get if no other option is left.
 func TestRefusedOptions(t *testing.T) {
 	t.Parallel()
 	small := packing.Option{Type: "small", Zone: "a", CapacityType: "on-demand"}

@@ -152,8 +152,9 @@ func TestWindowEnds(t *testing.T) {
 	})
 }
 
-// TestRefusalsSayWhen holds what is said of a version that EC2 refuses as a whole, when it is tried
-// again, and that an accepted version counts as accepted only as long as nothing of it is refused.
+// TestRefusalsSayWhen holds what is reported about a version that EC2 refuses as a whole, when it
+// is tried again, and that an accepted version counts as accepted only as long as nothing of it is
+// refused.
 func TestRefusalsSayWhen(t *testing.T) {
 	t.Parallel()
 	w := newTrials(t)

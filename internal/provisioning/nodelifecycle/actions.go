@@ -55,7 +55,7 @@ type (
 	deleteNode struct {
 		// Reason is the one that slipway_node_disruptions_total has.
 		Reason string
-		// Told are reported before.
+		// Told lists the events that are reported before the deletion.
 		Told []reconcile.Event
 	}
 	// replaceFailed deletes a failed ProvisionedNode as deleteNode does, unless too many failed nodes

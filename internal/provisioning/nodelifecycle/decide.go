@@ -16,7 +16,7 @@ import (
 )
 
 // Decide returns what to do for a ProvisionedNode, and writes its status. A concern that returns
-// false ends the decision: what comes after it has to wait.
+// false stops the decision: the concerns after it have to wait.
 func Decide(in input) reconcile.Plan {
 	var plan reconcile.Plan
 	concerns := []func(input, *reconcile.Plan) bool{
@@ -95,8 +95,8 @@ func nameMember(in input, _ *reconcile.Plan) bool {
 	return true
 }
 
-// ensureRecorded ends a pass that has learned of the instance and finds its Node there already. The
-// instance is written down first: without it, a node that is deleted is not drained.
+// ensureRecorded stops a pass that has learned about the instance and finds its Node there already.
+// The instance is recorded first: without it, a node that is deleted is not drained.
 func ensureRecorded(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Answer == nil || in.Seen.Member == nil {
 		return true

@@ -64,8 +64,8 @@ func (c *catalog) better(g *group) [][]uint64 {
 	return masks
 }
 
-// asGood reports whether the first type has as much for pods of the group as the second, costs no
-// more wherever the second is available, and takes no more of the limits.
+// asGood reports whether the first type has as much for pods of the group as the second, costs at
+// most as much wherever the second is available, and takes at most as much of the limits.
 func (c *catalog) asGood(g *group, first, second int) bool {
 	if !holds(g.free[first], g.free[second]) {
 		return false

@@ -428,8 +428,8 @@ func (p *packer) intoSlack(a *attempt, s scope) bool {
 	return false
 }
 
-// byGrowth puts pods on the first node for which a larger type costs no more per pod than a new
-// node does.
+// byGrowth puts pods on the first node for which a larger type costs at most as much per pod as a
+// new node does.
 func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 	nodes := a.candidate.group.nodes
 	refusals := p.refusalsOf(a, s)

@@ -100,7 +100,7 @@ func problemOfSpec(in input, plan *reconcile.Plan) (found problem, known bool) {
 }
 
 // refusal returns why EC2 launches none of the instances that the Provisioner allows, if dry runs
-// showed that it does not. What is over before a user reads it is left out.
+// showed that it does not. A refusal that is over before a user reads it is left out.
 func refusal(trial Trial) problem {
 	switch {
 	case !trial.Refused || trial.Verdict.Blame == fleet.BlameMoment:

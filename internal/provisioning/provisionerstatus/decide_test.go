@@ -30,8 +30,8 @@ import (
 
 var noon = time.Date(2026, time.November, 26, 12, 0, 0, 0, time.UTC)
 
-// Failures that only a user can end, that a later attempt may, and that AWS may only be asked about
-// later.
+// Failures that only a user can resolve, that a later attempt may resolve, and after which AWS may
+// only be asked again later.
 var (
 	errRefused   = &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "You are not authorized."}
 	errLater     = errors.New("no answer")
@@ -114,7 +114,7 @@ type row struct {
 	again time.Duration
 	// tells are the reasons of events.
 	tells string
-	// fails is a part of the error that the pass ends with.
+	// fails is a part of the error that the pass returns.
 	fails string
 	// lists are the launch templates in status, each with its message after a colon if it has one;
 	// nil for not compared.

@@ -50,8 +50,8 @@ func (o observer) input() input {
 func (o observer) observe(ctx context.Context) error {
 	o.Seen.Region, o.Seen.RegionRead, o.Seen.CountedDrifted = o.Region.Name, o.learned.Load(), o.Memory.countedDrifted
 	var nodes provisioningv1.ProvisionedNodeList
-	// Every change of a node brings a pass, and copying all nodes each time would be most of what
-	// the process allocates.
+	// Every change of a node brings a pass, and copying all nodes each time would account for most
+	// allocations of the process.
 	if err := o.Client.List(ctx, &nodes, o.ownNodes(), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ProvisionedNodes: %w", err)
 	}

@@ -97,8 +97,8 @@ func (t tellPods) do(ctx context.Context, a actor) error {
 	return nil
 }
 
-// do ensures the default launch template. A failure is part of what was observed: the pods of the
-// nodes get it.
+// do ensures the default launch template. A failure is recorded in the observed state: the pods of
+// the nodes get it.
 func (e ensureDefault) do(ctx context.Context, a actor) error {
 	template, err := a.Defaults.Ensure(cause.For(ctx, provisionerKind, e.Provisioner), e.Provisioner, e.Variant)
 	ensured := map[defaultOf]EnsuredTemplate{}

@@ -16,9 +16,9 @@
 // server, so a pass writes at most 200 of a kind, and all passes together at most 2,400 a minute.
 //
 // Schedulers from Kubernetes 1.35 on keep the place of a pod whose status.nominatedNodeName is set,
-// regardless of which component set it. The field is written once the pod's Node has registered,
-// because a failed attempt to schedule the pod removes an earlier value. A value that the scheduler
-// wrote is never replaced.
+// whichever component set it. The field is written once the pod's Node has registered, because a
+// failed attempt to schedule the pod removes an earlier value. A value that the scheduler wrote is
+// never replaced.
 package scheduler
 
 import (

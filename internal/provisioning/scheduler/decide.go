@@ -33,12 +33,12 @@ type Input struct {
 // then the next decision is made. It uses the Needs, Actions, Again and Err of reconcile.Plan.
 type Plan struct {
 	reconcile.Plan
-	// Why is the human-readable reason why the pass ends, or comes back.
+	// Why is the human-readable reason why the pass stops, or comes back.
 	Why string
 	// Memory is remembered from now on, and Draft is passed to the next decision.
 	Memory Memory
 	Draft  Draft
-	// Then is the next decision; nil if the pass ends.
+	// Then is the next decision; nil if the pass is finished.
 	Then decision
 	// Packs is how many pods the next decision packs; 0 if it packs none. It may take seconds.
 	Packs int

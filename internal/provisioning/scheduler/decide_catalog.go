@@ -103,8 +103,9 @@ func namesTemplate(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(affinity.PreferredDuringSchedulingIgnoredDuringExecution, func(p corev1.PreferredSchedulingTerm) bool { return names(p.Preference) })
 }
 
-// decideCatalog builds the catalog of what can be launched: what the region sells where there are
-// subnets, without what AWS has none of and what EC2 refuses. It states the problem that is packed.
+// decideCatalog builds the catalog of offerings that can be launched: everything that the region
+// sells where there are subnets, except offerings that AWS is short of or EC2 refuses. It states
+// the problem that is packed.
 func decideCatalog(in Input) Plan {
 	plan, seen := in.plan(), in.Seen
 	known := constraints.Templates{}

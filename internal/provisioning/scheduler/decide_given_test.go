@@ -230,14 +230,14 @@ func placesOf(places map[types.UID]string) string {
 type row struct {
 	reason string
 	given  func(*given)
-	// then are parts of the actions, in alphabetical order. Those that are for metrics alone are left
-	// out.
+	// then are parts of the actions, in alphabetical order. Actions that are for metrics alone are
+	// left out.
 	then []string
 	// again is when the next pass comes, zero for never.
 	again time.Duration
 	// counts are the pods that wait, by why; nil for not compared.
 	counts map[string]int
-	// fails is a part of the error that the pass ends with.
+	// fails is a part of the error that the pass returns.
 	fails string
 }
 

@@ -44,10 +44,10 @@ type nominationOf struct {
 	Node string
 }
 
-// nominatePods points the scheduler to the Nodes that were launched for pods, once they are there. The
-// scheduler then gives the room to no pod of the same or a lower priority. What was written is
-// remembered, so that it is not written again and again where the scheduler removes it. A value that
-// the scheduler wrote is never replaced: such a pod does not wait.
+// nominatePods points the scheduler to the Nodes that were launched for pods, once they are there.
+// The scheduler then gives the room to no pod of the same or a lower priority. The written value is
+// remembered, so that it is not written again and again where the scheduler removes it. A value
+// that the scheduler wrote is never replaced: such a pod does not wait.
 func nominatePods(in Input, plan *Plan) {
 	if !in.Seen.HeedsNominations {
 		return

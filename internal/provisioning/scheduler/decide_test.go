@@ -212,7 +212,7 @@ func claims(pod *corev1.Pod) {
 	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 }
 
-// TestReports holds what pods are told of why they wait.
+// TestReports holds which events explain to users why pods wait.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	failing := func(node *provisioningv1.ProvisionedNode) {

@@ -178,7 +178,7 @@ type trials struct {
 // trials returns trials after the launch templates were read.
 func (o observer) trials() trials { return trials{o, o.draft.Problem.Templates} }
 
-// trialOf is what a launch template is tried by.
+// trialOf identifies a launch template and what it is tried with.
 type trialOf struct {
 	version provisioningv1.LaunchTemplateVersion
 	// template is the reference to it. It is the zero value for a default launch template, which is

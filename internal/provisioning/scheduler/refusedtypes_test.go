@@ -194,9 +194,9 @@ func TestPodDoesNotPoisonATemplate(t *testing.T) {
 	}
 }
 
-// TestTypesOfOneProvisionerAreRefused holds that of two Provisioners with one launch template, the
-// one that only allows types that it does not suit is not Ready and says why. The other launches,
-// whichever comes first.
+// TestTypesOfOneProvisionerAreRefused holds that, if two Provisioners use one launch template, the
+// Provisioner that only allows types that the template does not suit is not Ready and reports why.
+// The other one launches nodes, whichever comes first.
 func TestTypesOfOneProvisionerAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {

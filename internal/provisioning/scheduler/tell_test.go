@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-project/slipway/internal/report"
 )
 
-// TestTold holds that a pass reports no more pods than the most and none twice for one reason; that
-// all pods are reported in the end though others' reasons change each time; and that the last
-// reason of each is among the reported ones once reasons stay.
+// TestTold holds that a pass reports at most the allowed number of pods and none twice for one
+// reason; that all pods are reported in the end though others' reasons change each time; and that
+// the last reason of each is among the reported ones once reasons stay.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -19,7 +19,7 @@
 // The server starts no goroutine and reads no clock but the one it is given. UIDs, generated names,
 // and resource versions follow from its seed and the order of writes.
 //
-// What it leaves out: admission and conversion webhooks, namespaces that must exist or are being
+// It leaves out admission and conversion webhooks, namespaces that must exist or are being
 // terminated, managed fields and server-side apply, foreground deletion, dry runs, pagination, and
 // authorization.
 package apiserver

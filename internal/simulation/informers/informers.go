@@ -6,7 +6,8 @@
 // in which order a process learns about objects of different kinds.
 //
 // As in a real cache, the events of one kind arrive in order, and the cache of a kind starts with a
-// list of what exists when the kind is first used. That list is older if the API server lags.
+// list of the objects that exist when the kind is first used. That list is older if the API server
+// lags.
 package informers
 
 import (

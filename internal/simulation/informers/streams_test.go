@@ -62,7 +62,7 @@ func TestListsAreSelected(t *testing.T) {
 	f.expect("a change of what was listed changes no cache", f.names(client.MatchingLabels{"color": "changed"}))
 }
 
-// TestProcessThatEnds holds that nothing is delivered to a process that has ended, and that a new
+// TestProcessThatEnds holds that nothing is delivered to a process that has stopped, and that a new
 // one lists anew.
 func TestProcessThatEnds(t *testing.T) {
 	t.Parallel()

@@ -211,7 +211,7 @@ func wish(t *rapid.T, name string) func(*corev1.Pod) {
 	}
 }
 
-// eitherOf draws a node affinity: required terms, at least one of which must hold, and perhaps a
+// eitherOf draws a node affinity: required terms (at least one must hold), and perhaps a
 // preference.
 func eitherOf(t *rapid.T) func(*corev1.Pod) {
 	in := func(key string, values ...string) corev1.NodeSelectorTerm {
