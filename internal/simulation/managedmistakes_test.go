@@ -112,6 +112,6 @@ var managedFlaws = []flawed{
 	{"hold managed pools by no finalizer", "what is created in AWS is deleted with its object", patched("AWSManagedMachinePool", false, lacking("metadata", "finalizers"))},
 	{"write no status of managed pools", "status says what is", patched("AWSManagedMachinePool", true, func(patch map[string]any) { delete(patch, "status") })},
 	{"do not tell Cluster API which instances of node groups run", "Cluster API knows the instances", patched("AWSManagedMachinePool", false, lacking("spec", "providerIDList"))},
-	{"hear nothing of managed pools", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "AWSManagedMachinePool"}},
+	{"hear nothing about managed pools", "every change wakes the objects that it concerns", simulation.Flaw{Deaf: "AWSManagedMachinePool"}},
 	{"create roles without tags", "only the owner tag says whose a role is", form("CreateRole", without("Tags."))},
 }

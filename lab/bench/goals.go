@@ -65,10 +65,10 @@ var goals = []goal{
 	{"an edit among 1,000 pools makes its version within 0.5 s, AWS answering in 100 ms", many, selfManaged, ofPhase(oneEdit, func(_ Result, p Phase) (string, bool) {
 		return seconds(true, p.Answered), p.Answered <= 500*time.Millisecond
 	})},
-	{"a cold start beside 1,000 pools takes at most 10 s", many, selfManaged, ofPhase(coldStart, func(_ Result, p Phase) (string, bool) {
+	{"a cold start with 1,000 pools takes at most 10 s", many, selfManaged, ofPhase(coldStart, func(_ Result, p Phase) (string, bool) {
 		return seconds(true, p.Answered), p.Answered <= 10*time.Second
 	})},
-	{"a cold start beside 1,000 pools costs at most 30 reads", many, selfManaged, ofPhase(coldStart, func(_ Result, p Phase) (string, bool) {
+	{"a cold start with 1,000 pools costs at most 30 reads", many, selfManaged, ofPhase(coldStart, func(_ Result, p Phase) (string, bool) {
 		return fmt.Sprint(p.Total()), p.Total() <= 30
 	})},
 	{"memory is at most 120 MB, and 25 MB more for 1,000 pools", many, both, func(r Result) (string, bool) {

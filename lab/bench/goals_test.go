@@ -22,7 +22,7 @@ func TestGoalsTable(t *testing.T) {
 		"| 100 pools are created in 12 s": "|  | not measured |",
 		"| creating 100 pools costs":      "| 3.40 (100 pools, AWS answering in 0s, no bound to request rates) | met |",
 		"| an edit":                       "| 0.60 s (1000 pools, AWS answering in 100ms) | **not met** |",
-		"| a cold start beside":           "|  | not measured |",
+		"| a cold start with":             "|  | not measured |",
 		"| memory":                        "140 MB (1000 pools, AWS answering in 100ms); 0 MB (100 pools, AWS answering in 0s, no bound to request rates) | met |",
 		"| 99.9 %":                        "| not measured |",
 	} {

@@ -127,8 +127,8 @@ type LaunchConfigNodegroup struct {
 
 // Rollback goes back from a configuration that failed to the one before it, with the bootstrap data of today.
 type Rollback struct {
-	// From is the fingerprint of the configuration that failed. The rollback ends when the spec
-	// asks for another.
+	// From is the fingerprint of the configuration that failed. The rollback is over when
+	// the spec asks for another.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -247,7 +247,7 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	BootstrapDataLocation string `json:"bootstrapDataLocation,omitempty"`
 
-	// BootstrapDataDigest is the SHA-256 of what was written there last.
+	// BootstrapDataDigest is the SHA-256 of the content that was written there last.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapDataDigest string `json:"bootstrapDataDigest,omitempty"`
@@ -258,7 +258,7 @@ type AWSLaunchConfigStatus struct {
 	VerifiedFingerprint string `json:"verifiedFingerprint,omitempty"`
 
 	// RolledBackFrom is the fingerprint of the configuration that spec asks for while spec.rollback
-	// is in force. If it is that of configFingerprint too, there is nothing to go back to.
+	// is in force. If it equals configFingerprint, there is nothing to go back to.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	RolledBackFrom string `json:"rolledBackFrom,omitempty"`

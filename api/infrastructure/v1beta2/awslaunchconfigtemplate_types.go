@@ -21,7 +21,7 @@ type AWSLaunchConfigTemplateSpec struct {
 	Template AWSLaunchConfigTemplateResource `json:"template"`
 }
 
-// AllowedNamespaces selects namespaces: those that list names and those that selector selects.
+// AllowedNamespaces selects namespaces: by name with list, and by label with selector.
 type AllowedNamespaces struct {
 	// NamespaceList names namespaces.
 	// +optional

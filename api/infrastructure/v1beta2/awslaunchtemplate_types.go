@@ -222,7 +222,7 @@ type Volume struct {
 	// +kubebuilder:validation:MaxLength=64
 	DeviceName string `json:"deviceName,omitempty"`
 
-	// Size in GiB, at least that of the snapshot in the image.
+	// Size in GiB, at least the size of the snapshot in the image.
 	// +required
 	// +slipway:rule=BD2
 	// +kubebuilder:validation:Minimum=8

@@ -152,7 +152,7 @@ type AvailabilityZoneImpairmentPolicy struct {
 	ImpairedZoneHealthCheckBehavior string `json:"impairedZoneHealthCheckBehavior,omitempty"`
 
 	// SkipZonalShiftValidation enables zonal shift although the group has load balancers without
-	// cross-zone load balancing. AWS refuses that otherwise, because capacity may end up unevenly
+	// cross-zone load balancing. AWS refuses that otherwise, because capacity may become unevenly
 	// distributed behind them.
 	// +optional
 	SkipZonalShiftValidation bool `json:"skipZonalShiftValidation,omitempty"`

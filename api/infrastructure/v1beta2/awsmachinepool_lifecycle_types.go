@@ -102,7 +102,7 @@ type RetentionTriggers struct {
 	TerminateHookAbandon string `json:"terminateHookAbandon"`
 }
 
-// What becomes of an instance whose termination was abandoned.
+// What Auto Scaling does with an instance whose termination was abandoned.
 const (
 	RetentionActionRetain    = "retain"
 	RetentionActionTerminate = "terminate"
@@ -137,13 +137,13 @@ type WarmPool struct {
 // DefaultNodeDrainTimeout limits the drain of a node where spec.nodeDrain.timeout is not set.
 const DefaultNodeDrainTimeout = 15 * time.Minute
 
-// NodeDrain says how a node is emptied before its instance ends.
+// NodeDrain says how a node is emptied before its instance is terminated.
 type NodeDrain struct {
-	// Disable lets instances end at once, without emptying their nodes.
+	// Disable lets instances terminate at once, without emptying their nodes.
 	// +optional
 	Disable bool `json:"disable,omitempty"`
 
-	// Timeout is how long a node may take to empty before its instance ends anyway, 1m to 48h. Default: 15m.
+	// Timeout is how long a node may take to empty before its instance is terminated anyway, 1m to 48h. Default: 15m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -10,7 +10,7 @@ const (
 	RefreshStrategyReplaceRootVolume = "ReplaceRootVolume"
 )
 
-// RefreshPreferences say how an instance refresh replaces instances. What is left out is AWS's default.
+// RefreshPreferences say how an instance refresh replaces instances. AWS's defaults apply to members that are left out.
 //
 // +slipway:rule=RF1
 // +kubebuilder:validation:XValidation:rule=`!has(self.maxHealthyPercentage) || has(self.minHealthyPercentage)`,message="maxHealthyPercentage requires minHealthyPercentage: set both",fieldPath=".maxHealthyPercentage"
@@ -43,8 +43,8 @@ type RefreshPreferences struct {
 	InstanceWarmup *int64 `json:"instanceWarmup,omitempty"`
 
 	// MinHealthyPercentage is the share of the desired capacity that stays healthy during the
-	// refresh, in percent. Default: 90. With 100, a new instance is launched before an old one
-	// ends.
+	// refresh, in percent. Default: 90. With 100, a new instance is launched before an
+	// old one is terminated.
 	// +optional
 	// +slipway:rule=RF1
 	// +kubebuilder:validation:Minimum=0
@@ -99,7 +99,7 @@ type RefreshPreferences struct {
 
 	// Rollback goes back, when a refresh fails, to the last configuration that all instances ran,
 	// with the bootstrap data of today: the group is pointed there, and instances that were
-	// replaced are replaced again. An edit of the pool ends it.
+	// replaced are replaced again. An edit of the pool cancels it.
 	// +optional
 	Rollback bool `json:"rollback,omitempty"`
 
@@ -110,7 +110,7 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:Enum=Refresh;Ignore;Wait
 	ScaleInProtectedInstances string `json:"scaleInProtectedInstances,omitempty"`
 
-	// StandbyInstances says what becomes of instances in standby: Terminate ends them, Ignore
+	// StandbyInstances says what becomes of instances in standby: Terminate terminates them, Ignore
 	// leaves them, Wait waits up to an hour and then fails. Default: Wait.
 	// +optional
 	// +kubebuilder:validation:Enum=Terminate;Ignore;Wait

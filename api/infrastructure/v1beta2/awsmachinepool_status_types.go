@@ -256,7 +256,7 @@ type RolloutStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// EndSeenTime is when Slipway first saw that the refresh had ended, by its own clock. The wait
+	// EndSeenTime is when Slipway first saw that the refresh was over, by its own clock. The wait
 	// before the next attempt is measured from it.
 	// +optional
 	EndSeenTime *metav1.Time `json:"endSeenTime,omitempty"`

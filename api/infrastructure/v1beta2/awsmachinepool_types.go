@@ -117,7 +117,7 @@ type AWSMachinePoolSpec struct {
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
 	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of
-	// the EC2 launch template; a change of what a node is rolls the pool. Give one of this,
+	// the EC2 launch template; a change of the nodes' configuration rolls the pool. Give one of this,
 	// launchConfigRef and launchConfigTemplateRef.
 	// +optional
 	AWSLaunchTemplate *AWSLaunchTemplate `json:"awsLaunchTemplate,omitempty"`
@@ -288,7 +288,7 @@ type AWSMachinePoolSpec struct {
 
 	// TrafficSources list what the group registers its instances with: target groups of VPC
 	// Lattice, which targetGroupARNs cannot name, target groups of load balancers, and Classic Load
-	// Balancers. Those that others attached are left alone.
+	// Balancers. Slipway leaves alone what others attached.
 	// +optional
 	// +listType=map
 	// +listMapKey=identifier
@@ -310,12 +310,12 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	WarmPool *WarmPool `json:"warmPool,omitempty"`
 
-	// NodeDrain says how nodes are emptied before their instances end, in scale-in, refresh and deletion.
+	// NodeDrain says how nodes are emptied before their instances are terminated, in scale-in, refresh and deletion.
 	// +optional
 	NodeDrain *NodeDrain `json:"nodeDrain,omitempty"`
 
 	// MachinePoolMachines gives each instance a Machine of Cluster API's, which shows it and, when
-	// it is deleted, drains the node and ends the instance. Default: the manager's
+	// it is deleted, drains the node and terminates the instance. Default: the manager's
 	// --machine-pool-machines.
 	// +optional
 	MachinePoolMachines MachinePoolMachines `json:"machinePoolMachines,omitempty"`

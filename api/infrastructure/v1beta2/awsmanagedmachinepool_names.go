@@ -12,9 +12,9 @@ import (
 // API_CreateRole).
 const longestCAPAName = 63
 
-// What names that are derived for AWS have in common.
+// Parts that the names derived for AWS have in common.
 const (
-	// NodeRoleSuffix ends the names of node roles that are derived, and not hashed.
+	// NodeRoleSuffix is the last part of the names of node roles that are derived, and not hashed.
 	NodeRoleSuffix = "_nodegroup-iam-service-role"
 	// HashedNamePrefix begins derived names that would be too long.
 	HashedNamePrefix = "capa_"
@@ -63,7 +63,7 @@ const DeprecatedUntil = "September 2027"
 // same is said in pools that have one.
 type DeprecatedField struct{ Field, Use string }
 
-// DeprecatedFields returns the fields of the pool that will be removed: those that describe
+// DeprecatedFields returns the fields of the pool that will be removed: the fields that describe
 // instances in a pool without a launch template. In a pool with a launch template without an image,
 // amiType and amiVersion stay: they select one of the images of EKS. The default of amiType does
 // not count, because no user chose it.

@@ -116,8 +116,8 @@ type ManagedRemoteAccess struct {
 	// +kubebuilder:validation:MaxLength=255
 	SSHKeyName *string `json:"sshKeyName,omitempty"`
 
-	// SourceSecurityGroups are the ids of the security groups that may connect, in addition to
-	// those of the cluster and its bastion.
+	// SourceSecurityGroups are the ids of the security groups that may connect, in addition
+	// to the security groups of the cluster and its bastion.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

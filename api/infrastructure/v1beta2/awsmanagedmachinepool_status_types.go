@@ -91,7 +91,7 @@ type AWSManagedMachinePoolStatus struct {
 	// +optional
 	WantedSince *metav1.Time `json:"wantedSince,omitempty"`
 
-	// Update is the newest update of the node group, running or ended.
+	// Update is the newest update of the node group, running or finished.
 	// +optional
 	Update *NodegroupUpdateStatus `json:"update,omitempty"`
 
@@ -228,7 +228,7 @@ type NodegroupUpdateStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// EndTime is when the update was found to have ended.
+	// EndTime is when the update was found to be finished.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 

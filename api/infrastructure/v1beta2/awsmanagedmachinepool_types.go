@@ -109,8 +109,8 @@ type AWSManagedMachinePoolSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// RoleAdditionalPolicies are the ARNs of policies that the node role has in addition to those
-	// that EKS needs.
+	// RoleAdditionalPolicies are the ARNs of policies that the node role has in addition to
+	// the policies that EKS needs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -151,7 +151,7 @@ type AWSManagedMachinePoolSpec struct {
 
 	// AMIVersion is the release version of the EKS image, such as 1.34.1-20251103. Without it the
 	// newest of the Kubernetes version is taken when the node group is made or its Kubernetes
-	// version changes, and kept. An older release than that of the nodes takes them back to it. It
+	// version changes, and kept. A release older than the nodes' release takes them back to it. It
 	// is for images that EKS chooses: not together with an image of the launch template.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
@@ -235,7 +235,7 @@ type AWSManagedMachinePoolSpec struct {
 	UpdateConfig *UpdateConfig `json:"updateConfig,omitempty"`
 
 	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of
-	// the EC2 launch template; a change of what a node is rolls the pool. Without ami, the image is
+	// the EC2 launch template; a change of the nodes' configuration rolls the pool. Without ami, the image is
 	// the one that EKS chooses by amiType and amiVersion. EKS can neither give a launch template to
 	// a node group that has none nor take it away.
 	// +optional

@@ -7,9 +7,9 @@ type NodegroupUpdateStrategy string
 
 // The strategies.
 const (
-	// NodegroupUpdateStrategyDefault launches new nodes before it ends old ones.
+	// NodegroupUpdateStrategyDefault launches new nodes before it terminates old ones.
 	NodegroupUpdateStrategyDefault NodegroupUpdateStrategy = "Default"
-	// NodegroupUpdateStrategyMinimal ends old nodes before it launches new ones, for capacity that is scarce.
+	// NodegroupUpdateStrategyMinimal terminates old nodes before it launches new ones, for capacity that is scarce.
 	NodegroupUpdateStrategyMinimal NodegroupUpdateStrategy = "Minimal"
 )
 
@@ -31,12 +31,12 @@ type UpdateConfig struct {
 	// +kubebuilder:validation:Maximum=100
 	MaxUnavailablePercentage *int32 `json:"maxUnavailablePercentage,omitempty"`
 
-	// UpdateStrategy is how nodes are replaced: Default launches new ones first, Minimal ends old ones first.
+	// UpdateStrategy is how nodes are replaced: Default launches new ones first, Minimal terminates old ones first.
 	// Default: Default.
 	// +optional
 	UpdateStrategy NodegroupUpdateStrategy `json:"updateStrategy,omitempty"`
 
-	// Force ends nodes whose pods cannot be evicted within 15 minutes, as a pod disruption budget
+	// Force terminates nodes whose pods cannot be evicted within 15 minutes, as a pod disruption budget
 	// may cause. Without it such an update fails, and EKS goes back.
 	// +optional
 	Force bool `json:"force,omitempty"`

@@ -2,8 +2,8 @@
 // infrastructure.cluster.x-k8s.io: AWSMachinePool and AWSManagedMachinePool, the infrastructure of
 // a Cluster API MachinePool that runs an Auto Scaling group of its own or an EKS managed node
 // group, and AWSLaunchConfig, the one kind that owns an EC2 launch template. The two kinds of pools
-// have the group, name, fields and meaning of those that Cluster API Provider AWS (CAPA) calls the
-// same, so that manifests written for it apply unchanged.
+// have the group, name, fields and meaning of the kinds with the same names in Cluster API
+// Provider AWS (CAPA), so that manifests written for it apply unchanged.
 //
 // The package holds data alone: types, their validation (CEL rules in markers, compiled into the
 // CRDs), and the names that are part of the contract: condition types and reasons, finalizers,

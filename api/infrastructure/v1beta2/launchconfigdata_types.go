@@ -4,8 +4,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // LaunchConfigData are the members of EC2's launch template data that awsLaunchTemplate lacks, with
 // EC2's field names (AWS: API_RequestLaunchTemplateData). It is not a kind: AWSLaunchConfig has its
-// fields in spec, alongside those of AWSLaunchTemplate. What neither has is listed, with the
-// reason, in a test of package launchtemplate.
+// fields in spec, alongside the fields of AWSLaunchTemplate. Members that neither has
+// are listed, with the reason, in a test of package launchtemplate.
 //
 // +slipway:rule=SG1
 // +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.exists(n, (!has(n.groups) || size(n.groups) == 0) && (!has(n.networkInterfaceId) || n.networkInterfaceId == "")) || !has(self.additionalSecurityGroups) || size(self.additionalSecurityGroups) == 0`,message="every item of networkInterfaces has its own groups, so additionalSecurityGroups has no effect: remove additionalSecurityGroups, or the groups of an interface",fieldPath=".additionalSecurityGroups"
@@ -249,8 +249,8 @@ type MaintenanceOptions struct {
 	AutoRecovery string `json:"autoRecovery"`
 }
 
-// MetadataOptions set up the instance metadata service (IMDS). What is left out is AWS's default
-// for the account and the image, but for httpTokens.
+// MetadataOptions set up the instance metadata service (IMDS). AWS's defaults for the account
+// and the image apply to members that are left out, but for httpTokens.
 type MetadataOptions struct {
 	// HTTPEndpoint switches the service on or off.
 	// +optional
@@ -346,13 +346,13 @@ type SpotOptions struct {
 	// +kubebuilder:validation:MaxLength=32
 	MaxPrice string `json:"maxPrice,omitempty"`
 
-	// SpotInstanceType says whether the request ends with its instance (one-time, AWS's default) or
+	// SpotInstanceType says whether the request is closed with its instance (one-time, AWS's default) or
 	// asks again (persistent).
 	// +optional
 	// +kubebuilder:validation:Enum=one-time;persistent
 	SpotInstanceType string `json:"spotInstanceType,omitempty"`
 
-	// ValidUntil is when a persistent request ends.
+	// ValidUntil is when a persistent request expires.
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
 }

@@ -2,7 +2,7 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Bounds of what an AWSLaunchConfig's status lists.
+// Bounds of the lists in an AWSLaunchConfig's status.
 const (
 	// MaxLaunchConfigHistory limits how many launches status.history lists, newest first.
 	MaxLaunchConfigHistory = 20
@@ -35,7 +35,7 @@ type LaunchConfigCause string
 const (
 	// LaunchConfigCauseFirst is the first configuration of a new launch template.
 	LaunchConfigCauseFirst LaunchConfigCause = "First"
-	// LaunchConfigCauseEdited is an edit of the spec, or of what it leads to in AWS.
+	// LaunchConfigCauseEdited is an edit of the spec, or of its effect in AWS.
 	LaunchConfigCauseEdited LaunchConfigCause = "Edited"
 	// LaunchConfigCauseRolledBack is a roll-out that failed.
 	LaunchConfigCauseRolledBack LaunchConfigCause = "RolledBack"

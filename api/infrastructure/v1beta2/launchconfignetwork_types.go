@@ -58,8 +58,8 @@ type NetworkInterface struct {
 	// +optional
 	ENASRDSpecification *ENASRDSpecification `json:"enaSrdSpecification,omitempty"`
 
-	// Groups are the security groups of the interface. Default: those that the cluster gives its
-	// nodes, and additionalSecurityGroups; with groups of its own it has these alone.
+	// Groups are the security groups of the interface. Default: the security groups that
+	// the cluster gives its nodes, and additionalSecurityGroups; with groups of its own it has these alone.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -163,7 +163,7 @@ type NetworkInterface struct {
 
 // ConnectionTrackingSpecification says how long idle connections are remembered, in seconds.
 type ConnectionTrackingSpecification struct {
-	// TCPEstablishedTimeout is that of established TCP connections. AWS's default: 432,000, or 350
+	// TCPEstablishedTimeout is the timeout of established TCP connections. AWS's default: 432,000, or 350
 	// on Nitro v6 types.
 	// +optional
 	// +slipway:rule=NI7
@@ -171,14 +171,14 @@ type ConnectionTrackingSpecification struct {
 	// +kubebuilder:validation:Maximum=432000
 	TCPEstablishedTimeout *int32 `json:"tcpEstablishedTimeout,omitempty"`
 
-	// UDPStreamTimeout is that of UDP flows with more than one request and response. AWS's default: 180.
+	// UDPStreamTimeout is the timeout of UDP flows with more than one request and response. AWS's default: 180.
 	// +optional
 	// +slipway:rule=NI7
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=180
 	UDPStreamTimeout *int32 `json:"udpStreamTimeout,omitempty"`
 
-	// UDPTimeout is that of UDP flows in one direction, or with one request and response. AWS's default: 30.
+	// UDPTimeout is the timeout of UDP flows in one direction, or with one request and response. AWS's default: 30.
 	// +optional
 	// +slipway:rule=NI7
 	// +kubebuilder:validation:Minimum=30

@@ -17,7 +17,7 @@ type LaunchConfigTemplateReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// Namespace of the AWSLaunchConfigTemplate, which must allow that of the pool in
+	// Namespace of the AWSLaunchConfigTemplate, which must allow the pool's namespace in
 	// spec.allowedNamespaces. Default: the namespace of the pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63

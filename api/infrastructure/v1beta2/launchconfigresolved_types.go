@@ -56,7 +56,7 @@ type ResolvedLaunchConfig struct {
 	// +kubebuilder:validation:MaxLength=64
 	RootDeviceName string `json:"rootDeviceName,omitempty"`
 
-	// ImageKey is the fingerprint of what the image was looked up for.
+	// ImageKey is the fingerprint of the image look-up.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ImageKey string `json:"imageKey,omitempty"`

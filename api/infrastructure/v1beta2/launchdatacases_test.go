@@ -1,6 +1,6 @@
 package v1beta2_test
 
-// attributes are those of the least that is allowed.
+// attributes are the least that is allowed.
 const attributes = `instanceType: null, instanceRequirements: {vCPUCount: {min: 1}, memoryMiB: {min: 1}`
 
 // launchDataCases hold for the fields of an AWSLaunchConfig that awsLaunchTemplate lacks.

@@ -50,7 +50,7 @@ type Filter struct {
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
 
-	// Values, of which one must match; case matters, and * and ? are wildcards.
+	// Values. One must match; case matters, and * and ? are wildcards.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

@@ -14,7 +14,7 @@ metadata: {name: nodes, namespace: default}
 spec: {template: {spec: {instanceType: m5.large}}}
 `
 
-// inTemplate wraps the spec of an AWSLaunchConfig in that of an AWSLaunchConfigTemplate.
+// inTemplate wraps the spec of an AWSLaunchConfig in the spec of an AWSLaunchConfigTemplate.
 const inTemplate = "spec: {template: {spec: %s}}"
 
 // launchConfigTemplateCases hold for spec.template.spec of an AWSLaunchConfigTemplate.

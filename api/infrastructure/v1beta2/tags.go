@@ -34,11 +34,11 @@ const (
 
 // Values of the tags above.
 const (
-	// TagValueOwned says that the resource lives and ends with the cluster.
+	// TagValueOwned says that the resource is deleted with the cluster.
 	TagValueOwned = "owned"
 	// TagValueShared says that the resource is used by several clusters and outlives this one.
 	TagValueShared = "shared"
-	// TagValueRoleNode is the role of nodes and of what they are made from.
+	// TagValueRoleNode is the role of nodes and of the resources behind them.
 	TagValueRoleNode = "node"
 	// TagValueSecondary is the association of a subnet that is not for nodes.
 	TagValueSecondary = "secondary"

@@ -20,8 +20,8 @@ const (
 const DisruptionAllowedAnnotation = "provisioning.karpenter.sh/disruption-allowed"
 
 // TerminationDeadlineAnnotation on a ProvisionedNode is when its instance is terminated although
-// pods are left (RFC 3339), once the ProvisionedNode is deleted. A sooner end of
-// terminationGracePeriod goes before it. Slipway sets it on Spot Instances that EC2 takes back, and
+// pods are left (RFC 3339), once the ProvisionedNode is deleted. If terminationGracePeriod
+// expires sooner, that time applies. Slipway sets it on Spot Instances that EC2 takes back, and
 // on failed nodes that it drains.
 const TerminationDeadlineAnnotation = "provisioning.karpenter.sh/termination-deadline"
 

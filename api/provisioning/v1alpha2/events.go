@@ -51,7 +51,7 @@ const (
 
 	// RebalanceRecommendedEvent reports that EC2 may interrupt a Spot Instance soon.
 	//
-	// Remedy: none: Slipway launches no more of its kind for now.
+	// Remedy: none: Slipway stops launching its kind for now.
 	RebalanceRecommendedEvent = "RebalanceRecommended"
 
 	// SpotInterruptionEvent reports that EC2 interrupts a Spot Instance within two minutes.

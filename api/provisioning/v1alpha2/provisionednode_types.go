@@ -4,11 +4,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ProvisionedNodeFinalizer keeps a ProvisionedNode until its instance has ended, or has never been.
+// ProvisionedNodeFinalizer keeps a ProvisionedNode until its instance is terminated, or never existed.
 const ProvisionedNodeFinalizer = "provisioning.karpenter.sh/instance"
 
-// NodeFinalizer keeps the Node of a ProvisionedNode until its pods have left and its instance has
-// ended: deleting the Node ends both.
+// NodeFinalizer keeps the Node of a ProvisionedNode until its pods have left and its instance
+// is terminated: deleting the Node removes both.
 const NodeFinalizer = "provisioning.karpenter.sh/termination"
 
 // ReplaceAnnotation on a ProvisionedNode requests a replacement: Slipway terminates the node once
@@ -85,7 +85,7 @@ type ProvisionedNodeSpec struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	AwaitedResources []string `json:"awaitedResources,omitempty"`
 
-	// ExtraResources that the node will have in addition to those of its instance type.
+	// ExtraResources that the node will have in addition to the resources of its instance type.
 	// +optional
 	ExtraResources ExtraResources `json:"extraResources,omitempty"`
 

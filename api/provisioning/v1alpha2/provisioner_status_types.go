@@ -25,7 +25,7 @@ type ProvisionerStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LaunchTemplates are those that the spec and pending pods name, and the default ones, by name:
+	// LaunchTemplates are the launch templates that the spec and pending pods name, and the default ones, by name:
 	// what each resolved to.
 	// +optional
 	// +listType=atomic

@@ -48,7 +48,7 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="every taint must have a unique combination of key and effect"
 	StartupTaints []Taint `json:"startupTaints,omitempty"`
 
-	// Zones that nodes may be in: pods choose among them. Default: those of the subnets.
+	// Zones that nodes may be in: pods choose among them. Default: the zones of the subnets.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
@@ -83,14 +83,14 @@ type ProvisionerSpec struct {
 	Weight *int32 `json:"weight,omitempty"`
 
 	// ExtraResources are resources that every node from the Provisioner's own or default launch
-	// template has in addition to those of its instance type: huge pages that its user data
+	// template has in addition to the resources of its instance type: huge pages that its user data
 	// reserves, network interfaces for vpc.amazonaws.com/efa, or devices of a device plugin. Huge
 	// pages are taken from the node's memory. Pods that ask for them get nodes. Default: none.
 	// +optional
 	ExtraResources ExtraResources `json:"extraResources,omitempty"`
 
-	// TTLSeconds is how long, in seconds, a node stays on which no pod runs but those of daemon
-	// sets. Default: for good.
+	// TTLSeconds is how long, in seconds, a node stays on which only pods of daemon
+	// sets run. Default: for good.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
@@ -109,8 +109,8 @@ type ProvisionerSpec struct {
 	// +optional
 	Drift *Drift `json:"drift,omitempty"`
 
-	// Disruption bounds how many nodes are disrupted voluntarily at a time: those that are empty,
-	// expired, or drifted, and those whose replacement was requested. With spec.drift, its
+	// Disruption bounds how many nodes are disrupted voluntarily at a time: nodes that are
+	// empty, expired, or drifted, and nodes whose replacement was requested. With spec.drift, its
 	// maxReplacing holds as well.
 	// +optional
 	Disruption *Disruption `json:"disruption,omitempty"`
@@ -127,7 +127,7 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$') && self.size() > 0`,message="must be a duration in hours, minutes, and seconds, such as 48h, 1h30m, or 300s"
 	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
 
-	// Labels of all nodes, unless a pod asks for another value. Those of node.k8s.aws choose the
+	// Labels of all nodes, unless a pod asks for another value. Labels of node.k8s.aws choose the
 	// launch template and how capacity is bought.
 	// +optional
 	Labels Labels `json:"labels,omitempty"`
@@ -185,7 +185,7 @@ type ProvisionerCluster struct {
 	Name string `json:"name"`
 
 	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default:
-	// that of the EKS cluster of the name.
+	// the authority of the EKS cluster of the name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
@@ -193,7 +193,7 @@ type ProvisionerCluster struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9+/]+={0,2}$')`,message="must be PEM certificates, base64-encoded in one line"
 	CABundle string `json:"caBundle,omitempty"`
 
-	// Endpoint of the API server. Default: that of the EKS cluster of the name.
+	// Endpoint of the API server. Default: the endpoint of the EKS cluster of the name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048

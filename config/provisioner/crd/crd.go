@@ -1,5 +1,5 @@
 // Package crd owns the custom resource definitions of just-in-time nodes, as hack/generate.sh writes them from the Go types in
-// api/provisioning. They are apart from those of machine pools because they belong into the cluster whose pods wait, which need not be the
+// api/provisioning. They are apart from the definitions of machine pools because they belong into the cluster whose pods wait, which need not be the
 // management cluster.
 package crd
 
