@@ -45,8 +45,8 @@ func (v *validations) once(validate func() error, input ...any) error {
 	return nil
 }
 
-// validated returns the part of an object that validation reads: everything except the metadata,
-// where rules can read only the name and the generated name.
+// validated returns the part of an object that validation reads. It reduces the metadata to the
+// name and the generated name, because rules cannot read the rest.
 func validated(object map[string]any) map[string]any {
 	seen := maps.Clone(object)
 	if metadata, is := object["metadata"].(map[string]any); is {

@@ -173,7 +173,7 @@ func TestEvents(t *testing.T) {
 	}
 	c.notify(pool)
 	// The dashboard waits for the interval after an update; the page waits for a heartbeat and for
-	// its connection to close.
+	// streamTime.
 	c.step(interval, 3)
 	_, changed := page.next()
 	if row := string(changed.Rows["AWSMachinePool/team/web"]); len(changed.Rows) != 1 || !strings.Contains(row, `"instances":7`) {
