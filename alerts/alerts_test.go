@@ -93,7 +93,7 @@ func TestAlerts(t *testing.T) {
 	for _, row := range []struct {
 		reason, alert, series string
 		after                 time.Duration
-		// summaries are those of the alerts that fire.
+		// summaries lists the summaries of the alerts that fire.
 		summaries []string
 	}{
 		{
@@ -173,7 +173,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// summaries returns the summaries of what fires of a rule when it was evaluated every minute.
+// summaries returns the summaries of the alerts that a rule fires if it is evaluated every minute.
 func summaries(t *testing.T, rule rulefmt.Rule, series string, after time.Duration) []string {
 	t.Helper()
 	storage := promqltest.LoadedStorage(t, "load 1m\n"+series)

@@ -73,7 +73,7 @@ func TestKeyboard(t *testing.T) {
 	page.until(`!document.getElementById("help").open`)
 	page.press("f")
 	page.until(`document.querySelector("h1").textContent === "Fleet"`)
-	// The order of the focus is that of the page.
+	// The focus moves in the order of the page.
 	eval[bool](page, `document.activeElement.blur() || true`)
 	var order []string
 	for range 5 {

@@ -47,7 +47,7 @@ func TestThousandPools(t *testing.T) {
 	page.until(shown + `.length === 100`)
 	eval[bool](page, `(() => { const s = document.getElementById("search"); s.value = ""; s.dispatchEvent(new Event("input")); return true; })()`)
 	page.until(shown + `.length === 1000`)
-	// What the search itself moved is reported within two frames.
+	// The browser reports the layout shifts of the search itself within two frames.
 	eval[bool](page, `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => { window.long = []; window.shifts = 0; resolve(true); }))))`)
 	for round := range 3 {
 		for i := range 60 {

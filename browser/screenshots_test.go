@@ -12,7 +12,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "directory that screenshots are written to; none if empty")
 
-// TestScreenshots takes the screenshots of the documentation, and others to look at.
+// TestScreenshots takes the screenshots of the documentation, and others for review.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("no screenshots are asked for")

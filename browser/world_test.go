@@ -139,12 +139,12 @@ func (w *world) get(namespace, name string) *infrav1.AWSMachinePool {
 	return pool
 }
 
-// shape is what a pool of a test is like.
+// shape describes a pool of a test.
 type shape struct {
 	namespace, name, cluster string
 	// on is how many instances run each version, by its number; the last version is wanted.
 	on []int
-	// conditions are those that are not as they should be.
+	// conditions lists the conditions that are not as they should be.
 	conditions []metav1.Condition
 	rolling    bool
 	pending    int64
@@ -253,7 +253,7 @@ var poolNames = func() []string {
 	return names
 }()
 
-// many returns a fleet of pools, most of which are settled.
+// many returns a fleet in which most pools are settled.
 func many(pools int) []client.Object {
 	var all []client.Object
 	names := []string{"web", "batch", "stream", "gpu", "ingest", "cache", "search", "ml", "api", "ci"}

@@ -29,13 +29,14 @@ func Replace(path, section, text string) error {
 	return nil
 }
 
-// Conditions are when and where something is measured by a command, and what else the machine does.
+// Conditions describes a measurement: its date, the machine and the load of the machine, and the
+// command.
 func Conditions(command string) string {
 	return fmt.Sprintf("Measured on %s with %d CPUs (%s/%s, %s)%s by\n\n    %s\n\n", time.Now().UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH,
 		runtime.Version(), load(), command)
 }
 
-// load says what else the machine does, if it tells.
+// load describes the load of the machine, if the system reports it.
 func load() string {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -42,7 +42,7 @@ import (
 // templateLabel is the label by which pods choose launch templates.
 const templateLabel = "node.k8s.aws/launch-template-name"
 
-// problem is that of bench/packing.
+// problem has the members of a workload.Problem, which bench/packing writes.
 type problem struct {
 	Templates []string
 	Types     []instanceType
@@ -60,7 +60,7 @@ type offering struct {
 	Price              float64
 }
 
-// outcome is that of bench/packing.
+// outcome has the members of the outcome that bench/packing reads.
 type outcome struct {
 	Placed, Nodes      int
 	Price              float64
@@ -106,7 +106,7 @@ func run(in io.Reader, out io.Writer, limit time.Duration) error {
 	return json.NewEncoder(out).Encode(o)
 }
 
-// usage is what the process has used so far.
+// usage returns the resources that the process has used so far.
 func usage() (outcome, error) {
 	var rusage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &rusage); err != nil {
@@ -196,7 +196,7 @@ func instanceTypes(all []instanceType) []*cloudprovider.InstanceType {
 	return types
 }
 
-// price is that of the cheapest offering that suits the node's pods.
+// price returns the price of the cheapest offering that suits the node's pods.
 func price(claim *provisioning.NodeClaim) float64 {
 	lowest := math.Inf(1)
 	for _, t := range claim.InstanceTypeOptions {

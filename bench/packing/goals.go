@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-project/slipway/bench/workload"
 )
 
-// measurement is what one case took each packer. Beside is nil if no other packer was measured.
+// measurement holds the outcome of one case for each packer. Beside is nil if no other packer was
+// measured.
 type measurement struct {
 	of     workload.Case
 	own    outcome

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-project/slipway/bench/workload"
 )
 
-// TestGoals says of each goal whether it is met in every case.
+// TestGoals holds that the table states for each goal whether it is met in every case.
 func TestGoals(t *testing.T) {
 	t.Parallel()
 	of := func(templates int) workload.Case {

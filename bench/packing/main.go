@@ -1,5 +1,5 @@
 // Command packing measures the choice of nodes for pending pods: what it takes of the processor and
-// of memory, and what the nodes cost. Another packer, given as a command, is measured beside it,
+// of memory, and what the nodes cost. Another packer, given as a command, is measured alongside it,
 // with the same pods and instance types: each reads a problem on its standard input and writes an
 // outcome, both as JSON, and each case is a process of its own.
 package main
@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// outcome is what it took, once.
+// outcome holds the result of packing a problem once, and the resources that it took.
 type outcome struct {
 	Placed, Nodes      int
 	Price              float64 // an hour
@@ -53,7 +53,8 @@ func run() error {
 	return compare(ctx, strings.Fields(*beside), *cases, *write)
 }
 
-// enough is how long is packed again and again, for numbers that do not depend on the moment.
+// enough is the CPU time for which packing is repeated, so that one slow run does not distort the
+// numbers.
 const enough = 2 * time.Second
 
 func measured(in io.Reader, out io.Writer) error {
@@ -82,7 +83,7 @@ func measured(in io.Reader, out io.Writer) error {
 	})
 }
 
-// usage is what the process has used so far.
+// usage returns the resources that the process has used so far.
 func usage() (outcome, error) {
 	var rusage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &rusage); err != nil {

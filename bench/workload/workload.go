@@ -38,7 +38,7 @@ func (c Case) Problem() *Problem {
 	return p
 }
 
-// Problem is what there is to pack, as packers of all makes can read it.
+// Problem holds the input of a packer, in a form that any packer can read.
 type Problem struct {
 	// Templates are the names of the launch templates that the pods select.
 	Templates []string
@@ -46,7 +46,7 @@ type Problem struct {
 	Pods      []*corev1.Pod
 }
 
-// Packing is the problem in Slipway's words.
+// Packing returns the problem as the input of Slipway's packer.
 func (p *Problem) Packing() *packing.Problem {
 	problem := &packing.Problem{
 		Provisioners: []packing.Provisioner{{Provisioner: constraints.Provisioner{Name: "default", Allowed: constraints.Allowed{Prefixes: []string{""}}}}}, Templates: constraints.Templates{}, Types: p.Types,
@@ -61,7 +61,7 @@ func (p *Problem) Packing() *packing.Problem {
 	return problem
 }
 
-// Cases are those that are measured.
+// Cases lists the cases that are measured.
 var Cases = cases()
 
 func cases() []Case {

@@ -37,7 +37,8 @@ func TestVisible(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		namespace string
-		// kinds are those that the cluster has; denied are resources that the user may not watch, where.
+		// kinds are the kinds that the cluster has; denied are resources that the user may not
+		// watch, where.
 		kinds  []string
 		denied []string
 		fails  error

@@ -412,8 +412,8 @@ func (c planCluster) present(ctx context.Context, kind schema.GroupVersionKind, 
 	return current, nil
 }
 
-// patch tries the patch by which `kubectl apply` brings an object to what a file says. What was applied
-// last and is not in the file any more is removed.
+// patch tries the patch by which `kubectl apply` brings an object to the state in a file. The patch
+// removes the fields that were applied last and are no longer in the file.
 func (c planCluster) patch(ctx context.Context, current, object *unstructured.Unstructured) error {
 	file, err := json.Marshal(object)
 	if err != nil {

@@ -206,8 +206,8 @@ func (s *shownOnce) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestStatusWatches holds that a change is shown without polling, once, and that the command ends with its
-// context.
+// TestStatusWatches holds that a change is shown without polling, once, and that the command
+// returns once its context is done.
 func TestStatusWatches(t *testing.T) {
 	t.Parallel()
 	w := newReadWorld(t)

@@ -146,7 +146,8 @@ func (f *statusFlags) follow(ctx context.Context, out, notes io.Writer, from *so
 // watchPause is the time between two watches, so that an API server that ends them at once is left alone.
 const watchPause = time.Second
 
-// showUntil prints the status whenever something changes, until a watch ends. It returns what it printed last.
+// showUntil prints the status whenever something changes, until a watch is closed. It returns what
+// it printed last.
 func (f *statusFlags) showUntil(ctx context.Context, watches *watched, out, notes io.Writer, shown []byte, from *source, kind string, name client.ObjectKey) ([]byte, error) {
 	for {
 		view, err := f.bounded(ctx, notes, from, kind, name)
@@ -207,8 +208,8 @@ func (f *statusFlags) redraw(out io.Writer, shown []byte, from *source, view *po
 
 // watched are watches of the objects of a pool.
 type watched struct {
-	// changed receives a value after a change; several changes that were not read yet are one. Ended receives
-	// a value when a watch ends, as the API server has it do after minutes.
+	// changed receives a value after a change; several changes that were not read yet are one.
+	// Ended receives a value when a watch is closed, which the API server does after minutes.
 	changed, ended chan struct{}
 	watches        []watch.Interface
 }
@@ -230,14 +231,14 @@ func watchPool(ctx context.Context, watcher client.WithWatch, namespace string) 
 	return all, nil
 }
 
-// stop ends the watches.
+// stop stops the watches.
 func (w *watched) stop() {
 	for _, one := range w.watches {
 		one.Stop()
 	}
 }
 
-// forward passes the changes of a watch on until it ends.
+// forward passes the changes of a watch on until the watch is closed.
 func (w *watched) forward(from watch.Interface) {
 	for range from.ResultChan() {
 		select {

@@ -21,7 +21,7 @@ var release string
 // commit is set when a release is linked (-X main.commit=…).
 var commit string
 
-// date is set when a release is linked (-X main.date=2026-01-31T00:00:00Z): that of the commit.
+// date is set when a release is linked (-X main.date=2026-01-31T00:00:00Z): the date of the commit.
 var date string
 
 // revision returns the commit that the program was built from, or "unknown".
@@ -76,18 +76,18 @@ func moduleVersion(path string) string {
 	return "unknown"
 }
 
-// versionInfo is what `slipway version -o json` prints. Fields are only added.
+// versionInfo describes the output of `slipway version -o json`. Fields are only added.
 type versionInfo struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"`
 	Date      string `json:"date"`
 	GoVersion string `json:"goVersion"`
 	Platform  string `json:"platform"`
-	// KubernetesClient is the version of k8s.io/client-go: v0.36.3 is that of Kubernetes 1.36.3.
+	// KubernetesClient is the version of k8s.io/client-go: v0.36.3 belongs to Kubernetes 1.36.3.
 	KubernetesClient string `json:"kubernetesClient"`
 	// ClusterAPI is the API version, and so the contract, of Cluster API that the manager uses.
 	ClusterAPI string `json:"clusterAPI"`
-	// APIVersions are those of Slipway's kinds.
+	// APIVersions lists the API versions of Slipway's kinds.
 	APIVersions []string `json:"apiVersions"`
 	// Kubernetes are the versions that a management cluster may have.
 	Kubernetes kubernetesVersions `json:"kubernetes"`

@@ -147,7 +147,7 @@ func (d *display) line(text string) {
 	_, _ = fmt.Fprintln(d.out, text)
 }
 
-// end ends the line of the progress.
+// end finishes the line of the progress.
 func (d *display) end() {
 	if d.open {
 		_, _ = fmt.Fprintln(d.out)

@@ -71,7 +71,7 @@ func (o occurrences) note(reason, kind string, on []string) {
 	}
 }
 
-// eventUse is where a reason is used: in a call, or in a variable if call is nil.
+// eventUse locates the use of a reason: in a call, or in a variable if call is nil.
 type eventUse struct {
 	value, kind string
 	call        *ast.CallExpr

@@ -280,7 +280,8 @@ func (c *catalog) rows() (rows []row, problems []string) {
 	return rows, problems
 }
 
-// kindsSet returns the kinds whose condition a directory sets, of those that have it.
+// kindsSet returns the kinds whose condition a directory sets, among the kinds that have the
+// condition.
 func kindsSet(dir string, with []string) []string {
 	if own := kindsOf[dir]; own != nil {
 		return own
@@ -288,8 +289,8 @@ func kindsSet(dir string, with []string) []string {
 	return with
 }
 
-// on returns the kinds of a marking: those that it names, or those with the condition in the group
-// of the reason.
+// on returns the kinds of a marking: the kinds that it names, or the kinds with the condition in
+// the group of the reason.
 func (m marking) on(reason constant, with []string) []string {
 	if len(m.kinds) > 0 {
 		return m.kinds

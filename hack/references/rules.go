@@ -96,7 +96,8 @@ func rulesOf(group *source) []rule {
 	return found
 }
 
-// schemaMessage returns what the API server says of a value that breaks a marker of the schema.
+// schemaMessage returns the message of the API server for a value that breaks a marker of the
+// schema.
 func schemaMessage(marker, value string) string {
 	switch marker {
 	case "Minimum":
@@ -178,8 +179,8 @@ func celMessage(lines []string) (message, field string, is bool) {
 	return message, field, err == nil
 }
 
-// schemaMessages returns what the API server says of a value that breaks one of the markers of the
-// schema from a line on, or that is missing although it is required.
+// schemaMessages returns the messages of the API server for a value that breaks one of the markers
+// of the schema from a line on, or that is missing although it is required.
 func schemaMessages(lines []string, from int) string {
 	var all []string
 	if slices.Contains(lines, "// +required") {

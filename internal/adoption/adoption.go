@@ -49,9 +49,9 @@ func ReasonOf(err error, otherwise string) string {
 	return otherwise
 }
 
-// Claim is what decides whether a resource that CAPA created for a cluster belongs to a pool's
-// namespace. CAPA's tags on the resource name the cluster and not its namespace, and the users of
-// every namespace can create a Cluster of that name.
+// Claim holds the facts that decide whether a resource that CAPA created for a cluster belongs to a
+// pool's namespace. CAPA's tags on the resource name the cluster and not its namespace, and the
+// users of every namespace can create a Cluster of that name.
 type Claim struct {
 	// Namespace is the pool's, and Cluster the name of its cluster in AWS tags.
 	Namespace, Cluster string
@@ -91,7 +91,7 @@ type Adoption struct {
 	// Live reads past the cache.
 	Live     client.Reader
 	Registry *clouds.Registry
-	// Cloud and Facts are those of the pool's cluster.
+	// Cloud and Facts belong to the pool's cluster.
 	Cloud *clouds.Cloud
 	Facts *cluster.Facts
 	// Pool asks, and Kind is its kind.

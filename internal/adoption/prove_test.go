@@ -78,7 +78,7 @@ func newWorld(t *testing.T, change func(*world)) *world {
 	return w
 }
 
-// store returns the world's objects, of which lists of the denied kind are forbidden.
+// store returns a client for the world's objects, which fails to read the denied kind.
 func (w *world) store(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -171,7 +171,7 @@ func TestProve(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		change func(*world)
-		// refused is part of the refusal's message, and fails that of another error.
+		// refused is part of the refusal's message, and fails is part of another error's message.
 		refused, fails string
 	}{
 		{reason: "the only cluster of the name"},

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ExamplesFile is where the tests of an API group keep their examples, below the directory of the
-// group. The reference of rules shows them.
+// ExamplesFile names the file of the examples that the tests of an API group keep, below the
+// directory of the group. The reference of rules shows them.
 const ExamplesFile = "testdata/examples.json"
 
 // Example is one case that a test executes: the API server accepts one patch of an object, and
@@ -24,8 +24,8 @@ type Example struct {
 	Says   string `json:"says"`
 }
 
-// CheckExamples returns an error if the file differs from the examples, of which the first counts
-// for each rule and message. With update, it writes the file.
+// CheckExamples returns an error if the file differs from the examples. Only the first example of
+// each rule and message counts. With update, it writes the file.
 func CheckExamples(examples []Example, update bool) error {
 	type key struct{ rule, says string }
 	seen := map[key]bool{}

@@ -45,8 +45,8 @@ func (v *validations) once(validate func() error, input ...any) error {
 	return nil
 }
 
-// validated returns what validation reads of an object: all of it but the metadata, of which
-// rules can read the name and the generated name alone.
+// validated returns the part of an object that validation reads. It reduces the metadata to the
+// name and the generated name, because rules cannot read the rest.
 func validated(object map[string]any) map[string]any {
 	seen := maps.Clone(object)
 	if metadata, is := object["metadata"].(map[string]any); is {

@@ -19,7 +19,7 @@ type Shortage string
 
 // The shortages.
 const (
-	// NoCapacity: AWS currently has none of what is wanted.
+	// NoCapacity: AWS currently lacks capacity for the instances.
 	NoCapacity Shortage = "NoCapacity"
 	// NoQuota: the quota of the account is used up.
 	NoQuota Shortage = "NoQuota"

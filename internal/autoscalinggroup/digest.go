@@ -2,8 +2,9 @@ package autoscalinggroup
 
 import "github.com/slipway-project/slipway/internal/digest"
 
-// Digests returns two digests that are equal for the same group, hooks apart, and for no other: one
-// of what it launches, "" if that is not known, and one of the rest.
+// Digests returns two digests that are equal for the same group, hooks apart, and for no other:
+// launches covers what the group launches, and is "" if that is not known; settings covers the
+// rest.
 func (d Desired) Digests() (settings, launches string) {
 	if d.launches() {
 		launches = digest.Of(struct {

@@ -53,7 +53,7 @@ func (r *rig) expectCalls(reason string, want ...string) {
 	r.sim.ClearCalls()
 }
 
-// change applies the changes of one part of what is desired, and returns their effects.
+// change applies the changes to one part of the desired group, and returns their effects.
 func (r *rig) change(desired Desired, given Given, group *Group, part func(Desired, Given, Group) []Change) []string {
 	r.Helper()
 	changes := part(desired, given, *group)

@@ -15,7 +15,7 @@ import (
 type check func(desired Desired, group Group) string
 
 // sizeChecks and launchChecks compare how many instances there are, and what they are launched
-// from. The subnets and the plain settings are the rest of what UpdateAutoScalingGroup changes.
+// from. UpdateAutoScalingGroup also changes the subnets and the plain settings.
 var (
 	sizeChecks   = []check{minSizeDiffers, maxSizeDiffers, capacityDiffers}
 	launchChecks = []check{templateDiffers, policyDiffers, overridesDiffer, distributionDiffers}

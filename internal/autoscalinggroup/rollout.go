@@ -114,8 +114,8 @@ type Rollout struct {
 	History []Refresh
 	// EndSeen is when the newest refresh was first seen to have finished, by our clock.
 	EndSeen time.Time
-	// StartedID is the refresh that we started last, and StartedFor the key of what it should
-	// bring.
+	// StartedID identifies the refresh that we started last, and StartedFor is the key of the state
+	// that it should bring.
 	StartedID, StartedFor string
 	// StartedTemplate is the launch template that the group named when we started it, empty if that
 	// is not known.

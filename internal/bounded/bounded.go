@@ -101,7 +101,7 @@ func (m *Map[K, V]) Clear() {
 	}
 }
 
-// All returns a copy of what is kept.
+// All returns a copy of all entries.
 func (m *Map[K, V]) All() map[K]V {
 	m.mu.Lock()
 	defer m.mu.Unlock()

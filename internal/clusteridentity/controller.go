@@ -33,9 +33,10 @@ const Name = "awsclusteridentity"
 // namespaceKind marks requests that are about a Namespace.
 const namespaceKind = "Namespace"
 
-// Reconciler wakes what depends on identities. A request's namespace is the kind of what changed,
-// all of which are cluster-scoped. It observes, decides and acts without the frame of the other
-// controllers: it is about four kinds, writes to none, and has to act when an object is gone.
+// Reconciler wakes what depends on identities. The namespace of a request holds the kind of the
+// changed object, since every such kind is cluster-scoped. It observes, decides and acts without
+// the frame of the other controllers: it is about four kinds, writes to none, and has to act when
+// an object is gone.
 type Reconciler struct {
 	Client client.Client
 	// Secrets reads Secrets, past any cache. SecretNamespace is where the Secrets of static
@@ -69,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 }
 
-// remember keeps what is now known of a key, and returns what was.
+// remember stores the current state of a key, and returns the previous one.
 func (r *Reconciler) remember(key types.NamespacedName, now state) (before state) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +140,8 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 	return object
 }
 
-// wake has chosen pools and launch configs looked at.
+// wake triggers reconciliation of the pools and launch configs of a namespace that are chosen by
+// their conditions.
 func (r *Reconciler) wake(ctx context.Context, namespace string, chosen func([]metav1.Condition) bool) error {
 	pools, managed, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
 	for _, list := range []client.ObjectList{pools, managed, configs} {

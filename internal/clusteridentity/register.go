@@ -48,7 +48,7 @@ func kindOf(identity client.Object) string {
 	return string(aws.IdentityStatic)
 }
 
-// as makes requests that say of which kind an object is.
+// as returns a handler that puts the kind of an object into the namespace of its requests.
 func as(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: kind, Name: object.GetName()}}}

@@ -110,9 +110,9 @@ func (w *wakes) must(err error) {
 	}
 }
 
-// TestIdentitiesWake holds which objects wake in the life of an identity: those that wait for one
-// when it appears, all when it, its permissions, or its keys change or it is gone, and none for what
-// does not concern them.
+// TestIdentitiesWake holds which objects wake in the life of an identity: the objects that wait for
+// one when it appears, all objects when the identity, its permissions, or its keys change or it is
+// gone, and none for a change that does not concern them.
 func TestIdentitiesWake(t *testing.T) {
 	t.Parallel()
 	const all, waitingOnly = "config managed pool stuck-managed stuck-pool", "stuck-managed stuck-pool"

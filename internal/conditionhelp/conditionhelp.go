@@ -1,6 +1,6 @@
-// Package conditionhelp holds the documentation of the reasons of conditions, for programs that show it:
-// what a reason reports, what it means for nodes, and what to do. The texts are those of
-// docs/reference/conditions.md: hack/references generates both from the constants in api/.
+// Package conditionhelp holds the documentation of the reasons of conditions, for programs that
+// show it: what a reason reports, what it means for nodes, and what to do. The texts are the same
+// as in docs/reference/conditions.md: hack/references generates both from the constants in api/.
 package conditionhelp
 
 import "strings"

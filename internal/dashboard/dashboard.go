@@ -96,8 +96,8 @@ func (d *Dashboard) Watching() <-chan struct{} { return d.watching }
 // NeedLeaderElection returns false: every replica of a manager serves the page.
 func (*Dashboard) NeedLeaderElection() bool { return false }
 
-// Start watches the objects and updates open pages until the context ends. While no page is open, it
-// only records which objects changed.
+// Start watches the objects and updates open pages until the context is done. While no page is
+// open, it only records which objects changed.
 func (d *Dashboard) Start(ctx context.Context) error {
 	for _, kind := range d.options.Kinds {
 		if err := d.tracker.watch(ctx, d.options.Informers, kind); err != nil {

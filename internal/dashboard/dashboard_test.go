@@ -172,7 +172,8 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.notify(pool)
-	// The dashboard waits for the interval after an update; the page waits for a heartbeat and its end.
+	// The dashboard waits for the interval after an update; the page waits for a heartbeat and for
+	// streamTime.
 	c.step(interval, 3)
 	_, changed := page.next()
 	if row := string(changed.Rows["AWSMachinePool/team/web"]); len(changed.Rows) != 1 || !strings.Contains(row, `"instances":7`) {

@@ -36,7 +36,8 @@ func newFeed() *feed {
 	return &feed{rows: map[string]json.RawMessage{}, subscribers: map[*subscription]bool{}}
 }
 
-// set stores rows, and removes those that are nil. Rows that are as they were wake no subscriber.
+// set stores rows, and removes the rows that are nil. Rows that are as they were wake no
+// subscriber.
 func (f *feed) set(rows map[string]json.RawMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

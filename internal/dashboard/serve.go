@@ -21,8 +21,8 @@ const (
 	// heartbeat is the interval at which a page is written to although nothing changed, so that neither side keeps a
 	// connection that is broken.
 	heartbeat = 15 * time.Second
-	// streamTime bounds one connection of a page. The page connects again, and is authorized again, so
-	// that a permission that is withdrawn ends what is seen.
+	// streamTime bounds one connection of a page. The page connects again, and is authorized again,
+	// so that a user who loses the permission sees updates for no longer than this.
 	streamTime = 5 * time.Minute
 )
 
@@ -130,7 +130,7 @@ func (d *Dashboard) servePool(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// Serve serves a handler until the context ends. Streams of open pages end with it.
+// Serve serves a handler until the context is done, and then closes the streams of open pages.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,

@@ -73,9 +73,10 @@ func approvalOf(view *poolview.View, of links) string {
 }
 
 var (
-	// deniedAction is how AWS names the action that was denied, where it does.
+	// deniedAction matches the denied action in an error of AWS that names it.
 	deniedAction = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:[A-Za-z0-9]+)`)
-	// deniedOperation is how an error of the SDK begins otherwise: with the operation and AWS's code.
+	// deniedOperation matches the beginning of other errors of the SDK: the operation and AWS's
+	// error code.
 	deniedOperation = regexp.MustCompile(`\b([A-Z][A-Za-z0-9]+): (?:UnauthorizedOperation|AccessDenied|AccessDeniedException)\b`)
 )
 

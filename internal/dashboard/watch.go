@@ -32,7 +32,7 @@ type rowKey struct{ kind, namespace, name string }
 // String returns the key as the page has it. Names of objects have no slash.
 func (k rowKey) String() string { return k.kind + "/" + k.namespace + "/" + k.name }
 
-// links are the names of what a pool's row also depends on, in the pool's namespace.
+// links holds the names of the other objects that a pool's row depends on, in the pool's namespace.
 type links struct{ machinePool, config string }
 
 // tracker records which rows must be computed again, because an object that they are computed from

@@ -105,8 +105,8 @@ func TestImageNamesAreBounded(t *testing.T) {
 	})
 }
 
-// TestQuotesAreShort holds that no message has room for more than the beginning of what a tenant
-// wrote, whatever it is, and that it is legal text.
+// TestQuotesAreShort holds that a message quotes only the beginning of a tenant's long text,
+// whatever it contains, and that the quotation is valid UTF-8.
 func TestQuotesAreShort(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "short", strings.Repeat("a", 100), strings.Repeat("a", 101), strings.Repeat("ä", 150), strings.Repeat("\xff", 1000), strings.Repeat("\x00", 1000), strings.Repeat("😀", 1_000_000)} {
@@ -166,8 +166,8 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// TestZonesOfClusters holds which of a cluster's subnets a pool's zones lead to, and what a user is
-// told about a zone without one.
+// TestZonesOfClusters holds which of a cluster's subnets a pool's zones lead to, and which error a
+// user gets for a zone without one.
 func TestZonesOfClusters(t *testing.T) {
 	t.Parallel()
 	subnets := []cluster.Subnet{

@@ -99,8 +99,8 @@ func TestLaunchTemplates(t *testing.T) {
 	}
 }
 
-// TestEKSCluster holds what a node is told about its cluster, and that a cluster that is not active
-// yet is waited for: nothing of it is remembered.
+// TestEKSCluster holds which facts about its cluster a node receives, and that a cluster that is
+// not active yet is waited for: nothing about it is remembered.
 func TestEKSCluster(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, nil)

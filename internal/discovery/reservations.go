@@ -11,7 +11,7 @@ import (
 // CapacityReservation describes a Capacity Reservation or Capacity Block that instances can be
 // launched into.
 type CapacityReservation struct {
-	// End is when it expires, zero for never.
+	// End is the time at which the reservation expires, zero for never.
 	End time.Time
 }
 

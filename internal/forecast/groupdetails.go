@@ -82,7 +82,8 @@ func (g *groups) deleteHook(input *autoscaling.DeleteLifecycleHookInput) {
 	changed.hooks = append(changed.hooks, hookChange{delete: awssdk.ToString(input.LifecycleHookName)})
 }
 
-// shownHooks returns hooks as the writes leave them. What an update of a hook does not set stays.
+// shownHooks returns hooks as the writes leave them. An update of a hook keeps the members that it
+// does not set.
 func (g *group) shownHooks(described []asgtypes.LifecycleHook) []asgtypes.LifecycleHook {
 	shown := slices.Clone(described)
 	for _, change := range g.hooks {

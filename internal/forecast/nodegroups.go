@@ -131,7 +131,8 @@ func (n *nodegroups) updateConfig(input *eks.UpdateNodegroupConfigInput) (*eks.U
 	return &eks.UpdateNodegroupConfigOutput{Update: update}, nil
 }
 
-// withoutTaints returns taints without those of the same key and effect as others.
+// withoutTaints returns taints without the ones that have the same key and effect as one of the
+// others.
 func withoutTaints(taints, others []ekstypes.Taint) []ekstypes.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(taint ekstypes.Taint) bool {
 		return slices.ContainsFunc(others, func(other ekstypes.Taint) bool {

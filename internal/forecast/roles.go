@@ -134,7 +134,7 @@ func (r *role) attached(described []iamtypes.AttachedPolicy) []iamtypes.Attached
 	return described
 }
 
-// untagged returns tags without those of some keys.
+// untagged returns tags without the tags that have one of the keys.
 func untagged(tags []iamtypes.Tag, keys []string) []iamtypes.Tag {
 	return slices.DeleteFunc(slices.Clone(tags), func(tag iamtypes.Tag) bool { return slices.Contains(keys, awssdk.ToString(tag.Key)) })
 }

@@ -29,11 +29,11 @@ const Name = "awslaunchconfigtemplate"
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigtemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigtemplates/status,verbs=patch
 
-// Kind observes and decides for AWSLaunchConfigTemplates. It has no actions: all that there is to do
-// is to write the status.
+// Kind observes and decides for AWSLaunchConfigTemplates. It has no actions, since only the status
+// is written.
 type Kind struct{ Client client.Client }
 
-// memory is what a process remembers of a template: nothing.
+// memory is empty, because a process remembers nothing about a template.
 type memory struct{}
 
 // Observe implements reconcile.Kind.

@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// input is what a decision about an AWSLaunchConfigTemplate is made from.
+// input holds the facts that a decision about an AWSLaunchConfigTemplate is based on.
 type input = reconcile.Input[*infrav1.AWSLaunchConfigTemplate, Observed]
 
-// Observed is what a pass knows in addition to the template itself.
+// Observed holds the facts that a pass knows in addition to the template itself.
 type Observed struct {
 	// Configs are the launch configs with the template's labels.
 	Configs []infrav1.AWSLaunchConfig

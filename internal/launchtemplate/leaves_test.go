@@ -122,8 +122,8 @@ func setByCases(t *testing.T) []string {
 	return sortedUnique(found)
 }
 
-// TestOrderMakesNoOtherNode holds that the order of what EC2 takes as sets, or by its place, does
-// not affect a node.
+// TestOrderMakesNoOtherNode holds that the order of a list does not affect a node if EC2 treats the
+// list as a set, or identifies its items by index or name.
 func TestOrderMakesNoOtherNode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, one, other string }{

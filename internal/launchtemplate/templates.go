@@ -136,8 +136,9 @@ func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) 
 	return versions, err
 }
 
-// VersionsWith returns all versions of a template, and the data of one of them by its number, nil if
-// EC2 returned no such version. EC2 returns the data of all, most of which is never asked for.
+// VersionsWith returns all versions of a template, and the data of one of them by its number, nil
+// if EC2 returned no such version. EC2 returns the data of all versions, although most of it is
+// never needed.
 func (t *Templates) VersionsWith(ctx context.Context, id string, number int64) (versions []Version, data *Data, err error) {
 	pages := ec2.NewDescribeLaunchTemplateVersionsPaginator(t.ec2, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateId: &id, MaxResults: awssdk.Int32(DescribeBatch),

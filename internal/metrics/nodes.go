@@ -49,7 +49,7 @@ type nodes struct {
 	held          held
 
 	mu sync.Mutex
-	// counted are nodes whose disruption was counted, ended the nodes whose deletion was.
+	// counted holds the nodes whose disruption was counted, and ended the nodes whose deletion was.
 	counted, ended map[string]bool
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // TestBackOff holds the waits after failed updates, and that a count that a user wrote to status
-// neither ends the waiting nor keeps the controller busy.
+// neither stops the waiting nor keeps the controller busy.
 func TestBackOff(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

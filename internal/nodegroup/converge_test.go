@@ -92,9 +92,10 @@ var anyEdits = rapid.Custom(func(t *rapid.T) []func(*Desired) {
 	return edits
 })
 
-// TestEditsConverge holds that a node group that was just created needs no update, and that after any
-// edits neither does it, once its configuration was updated: by one update for each edit, or by two
-// if the warm pool was disabled before, of which EKS keeps a number. No node is replaced for it.
+// TestEditsConverge holds that a node group that was just created needs no update, and that after
+// any edits neither does it, once its configuration was updated: by one update for each edit, or by
+// two if the warm pool was disabled before, because EKS keeps its number of prepared instances. No
+// node is replaced for it.
 func TestEditsConverge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -184,8 +184,8 @@ func TestWarmPoolWithoutNumber(t *testing.T) {
 	}
 }
 
-// TestRefusesRollback holds which answers of EKS end the attempts to go back a version for a while:
-// not those that another attempt may change.
+// TestRefusesRollback holds which errors of EKS suspend the attempts to go back a version for a
+// while: not an error that another attempt may change.
 func TestRefusesRollback(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]bool{

@@ -179,8 +179,8 @@ func TestCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestOwnedBy holds which node groups are found for an owner: the oldest first, and neither those of
-// other owners nor the ones that are known.
+// TestOwnedBy holds which node groups are found for an owner: the oldest first, and neither node
+// groups of other owners nor known ones.
 func TestOwnedBy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -219,8 +219,8 @@ func TestOwnedBy(t *testing.T) {
 	}
 }
 
-// TestRunningIsBounded holds that a long history of updates is not read to its end, and that an
-// update which EKS forgets while it is read is passed over.
+// TestRunningIsBounded holds that a long history of updates is not read completely, and that an
+// update which EKS forgets while it is read is skipped.
 func TestRunningIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

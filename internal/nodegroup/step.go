@@ -93,7 +93,7 @@ type Attempt struct {
 	// For is what it was begun for: a change's.
 	For    string
 	Failed bool
-	// Attempts counts how many failed in a row, and Ended is when the last did.
+	// Attempts counts the failures in a row, and Ended is the time of the last one.
 	Attempts int
 	Ended    time.Time
 	// Refusal is EKS's answer to a step back that it did not begin.

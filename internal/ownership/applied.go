@@ -16,16 +16,17 @@ import (
 // changes AWS, so that none is forgotten if the pass is interrupted.
 const AppliedAnnotation = "slipway.infrastructure.cluster.x-k8s.io/applied"
 
-// Applied is what AppliedAnnotation holds. The lists are sorted.
+// Applied describes the content of AppliedAnnotation. The lists are sorted.
 type Applied struct {
 	// Hooks are names of lifecycle hooks.
 	Hooks []string `json:"hooks,omitempty"`
 	// HooksDigest is the digest of the hooks that were last put. It is "" while they are being
 	// changed.
 	HooksDigest string `json:"hooksDigest,omitempty"`
-	// Settings and Launches are the digests of what the group was given last, and of what it was
-	// given to launch (autoscalinggroup: Desired.Digests). They only serve to report changes made
-	// outside Slipway. An edit that failed half-way and was reverted is mistaken for such a change.
+	// Settings and Launches are the digests of the settings that the group was given last, and of
+	// the launch parameters that it was given (autoscalinggroup: Desired.Digests). They only serve
+	// to report changes made outside Slipway. An edit that failed half-way and was reverted is
+	// mistaken for such a change.
 	Settings string `json:"settings,omitempty"`
 	Launches string `json:"launches,omitempty"`
 	// Changed is when Settings or Launches last changed. AWS may still return the previous state of

@@ -18,7 +18,8 @@ const EKSClusterAnnotation = infrav1.TagSlipwayPrefix + "eks-cluster"
 // written before EKS is, so that neither is forgotten if the pass dies between.
 const NodegroupsAnnotation = infrav1.TagSlipwayPrefix + "nodegroups"
 
-// longestNodegroupName is that of a node group (AWS: API_CreateNodegroup).
+// longestNodegroupName limits the length of the name of a node group, in characters (AWS:
+// API_CreateNodegroup).
 const longestNodegroupName = 63
 
 // nodegroupNamePattern matches the names that EKS accepts for a node group (AWS: API_CreateNodegroup).
@@ -30,8 +31,8 @@ func NodegroupName(pool *infrav1.AWSManagedMachinePool) string {
 }
 
 // NodegroupNames returns every name that a node group of the pool may have, the likeliest first:
-// the names that were recorded, and those that Slipway derives from the spec and from the pool. A
-// user of the namespace can write the records, and a move to another management cluster drops those
+// the recorded names, and the names that Slipway derives from the spec and from the pool. A user of
+// the namespace can write the records, and a move to another management cluster drops the records
 // in status. So a name says where to look, and only the tags of the node group say whether it is
 // the pool's.
 func NodegroupNames(pool *infrav1.AWSManagedMachinePool, clusterName string) []string {

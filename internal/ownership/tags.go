@@ -32,8 +32,8 @@ func TagsApplied(object client.Object, wanted map[string]string) bool {
 	return maps.Equal(lastApplied(object), wanted)
 }
 
-// AnnounceTags records the tags that are about to be set beside those that were, so that none is
-// forgotten if the pass dies between.
+// AnnounceTags records the tags that are about to be set in addition to the tags that were set, so
+// that none is forgotten if the pass is interrupted.
 func AnnounceTags(object client.Object, wanted map[string]string) {
 	union := lastApplied(object)
 	maps.Copy(union, wanted)

@@ -54,7 +54,7 @@ func (r Reader) Pools(ctx context.Context, namespace string) ([]poolview.Objects
 	return pools, nil
 }
 
-// Pool returns the objects of one pool. Its kind is that of the object.
+// Pool returns the objects of one pool. The kind is AWSMachinePool or AWSManagedMachinePool.
 func (r Reader) Pool(ctx context.Context, kind string, name client.ObjectKey) (poolview.Objects, error) {
 	var found poolview.Objects
 	var object client.Object

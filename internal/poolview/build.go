@@ -180,8 +180,9 @@ func versionsOf(view *View, objects Objects) []Version {
 	return versions
 }
 
-// markInstances marks the instances that run a wanted version. A version can be wanted of one template or
-// image and not of another: then the status does not tell which instances have it, and none is marked.
+// markInstances marks the instances that run a wanted version. A version number can be wanted of
+// one template or image and not of another: then the status does not show which instances have it,
+// and none is marked.
 func markInstances(view *View) {
 	wanted := map[int64]bool{}
 	for _, version := range view.Versions {

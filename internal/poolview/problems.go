@@ -28,10 +28,12 @@ var order = []string{
 // negative are the conditions that are True while there is something to know.
 var negative = []string{infrav1.PausedCondition, infrav1.DeletingCondition, infrav1.DeprecatedFieldsCondition, provisioningv1.ReplacingCondition, provisioningv1.EndingCondition}
 
-// held are those of them that are False while something keeps the controller from what it should do.
+// held lists the conditions in negative that are False while something keeps the controller from
+// its work.
 var held = []string{infrav1.DeletingCondition, provisioningv1.ReplacingCondition}
 
-// blockedAfter is how long PodDisruptionBudgets may hold a drain before a human should check them.
+// blockedAfter limits the time that PodDisruptionBudgets may hold a drain before a human should
+// check them.
 const blockedAfter = 10 * time.Minute
 
 // problemsOf returns the conditions of a pool, and of its AWSLaunchConfig where they are not the pool's

@@ -87,8 +87,8 @@ func numberOf(version string) int64 {
 	return number
 }
 
-// creationDelay is how long after an edit its version is created at most, for the edit to be taken as the
-// cause of the version.
+// creationDelay limits the time between an edit and the creation of a version, for the edit to be
+// taken as the cause of the version.
 const creationDelay = 2 * time.Minute
 
 // historyOf returns the launches. Entries do not say who asked for them. The API server records only the

@@ -23,7 +23,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: ago(time.Hour)}
 }
 
-// rolling returns the objects of a pool of four of which two are replaced.
+// rolling returns the objects of a pool with four instances after two were replaced.
 func rolling() Objects {
 	pool := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "blue", Name: "workers", Generation: 4, Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},

@@ -94,7 +94,7 @@ func untrusted(hooks []Hook, message string) Finding {
 	}
 }
 
-// nodesOf tells what webhooks that cannot be called mean for nodes.
+// nodesOf describes what webhooks that cannot be called mean for nodes.
 func nodesOf(hooks []Hook) string {
 	if slices.ContainsFunc(hooks, func(hook Hook) bool { return !hook.Ignored }) {
 		return "While the API server cannot call the webhook, it refuses edits of pools. Existing nodes keep running."

@@ -77,7 +77,7 @@ func TestReasonsOfDenials(t *testing.T) {
 	}
 }
 
-// TestPrincipals holds whose policies are simulated for callers that need no look at IAM.
+// TestPrincipals holds whose policies are simulated for callers that need no request to IAM.
 func TestPrincipals(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, caller, want string }{

@@ -167,7 +167,7 @@ type Denial struct {
 	Action string
 	// Statement is the Sid of the statement that would allow it.
 	Statement string
-	// Reason tells whether a policy, a permissions boundary, or the organization denies it.
+	// Reason states whether a policy, a permissions boundary, or the organization denies it.
 	Reason string
 }
 

@@ -27,7 +27,8 @@ var (
 // clusterAPIDefinitions are the definitions of Cluster API that the manager needs.
 var clusterAPIDefinitions = []string{"clusters" + clusterGroup, "machinepools" + clusterGroup, "machines" + clusterGroup}
 
-// sharedDefinitions are the definitions that CAPA has too, and ownDefinitions those of Slipway alone.
+// sharedDefinitions are the definitions that CAPA has too, and ownDefinitions the ones that only
+// Slipway has.
 var (
 	sharedDefinitions = []string{"awsmachinepools" + infrastructureGroup, "awsmanagedmachinepools" + infrastructureGroup}
 	ownDefinitions    = []string{
@@ -36,5 +37,5 @@ var (
 	}
 )
 
-// distinctiveField is a field of spec that the pools of Slipway have and those of CAPA lack.
+// distinctiveField is a field of spec that Slipway's pools have and CAPA's pools lack.
 const distinctiveField = "launchConfigRef"

@@ -5,9 +5,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Converged is how the Converged condition of a pool, of either kind, follows from the others: what
-// keeps nodes from being launched is more important than what is missing, and that more than what
-// is being replaced.
+// Converged defines how the Converged condition of a pool, of either kind, follows from the others:
+// obstacles to launching nodes come before missing capacity, and missing capacity comes before
+// replacements.
 var Converged = reconciling.Overview{
 	Target: infrav1.ConvergedCondition,
 	Of: []string{

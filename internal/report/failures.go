@@ -60,15 +60,15 @@ func shownByPool(object reconciling.Conditioned, condition metav1.Condition) boo
 	return ready != nil && ready.Status == condition.Status && ready.Reason == condition.Reason
 }
 
-// notFailures are conditions of which False is no failure, which follow from others, or which
-// events of their own tell about.
+// notFailures lists conditions that are no failures while they are False, that follow from others,
+// or that have events of their own.
 var notFailures = []string{
 	infrav1.ReadyCondition, infrav1.ConvergedCondition, infrav1.PausedCondition, infrav1.DeprecatedFieldsCondition, infrav1.CapacityAvailableCondition, infrav1.RolloutApprovedCondition,
 	infrav1.AWSReachableCondition, provisioningv1.NodesCurrentCondition, provisioningv1.SpellingsCurrentCondition,
 }
 
-// passing are reasons that end by themselves, and those of which an event of their own tells: what
-// was lost or changed outside Slipway, and updates and refreshes that failed.
+// passing lists reasons that pass without intervention, and reasons that have an event of their
+// own: what was lost or changed outside Slipway, and updates and refreshes that failed.
 var passing = []string{
 	infrav1.PendingReason, infrav1.AWSUnavailableReason, infrav1.ASGDeletionInProgressReason, infrav1.InsufficientCapacityReason, infrav1.SupersededReason,
 	infrav1.RollingOutReason, infrav1.InstancesLeftReason, infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.ReplacingNodegroupReason, infrav1.CapacityBlockInUseReason, infrav1.AdoptedWithDifferencesReason,

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// step is what one pass finds of a condition, and what it warns about.
+// step describes the condition that one pass finds, and whether the pass warns about it.
 type step struct {
 	reason, condition string
 	status            metav1.ConditionStatus
@@ -82,7 +82,7 @@ func TestFailuresAreWarnedAboutOnce(t *testing.T) {
 	}
 }
 
-// failureWorld is an object in an API server, and who hears of it.
+// failureWorld holds an object in an API server, and the recorder of its events.
 type failureWorld struct {
 	*testing.T
 	client   client.Client
@@ -142,8 +142,8 @@ func (w *failureWorld) pass(reason string, step step) {
 	}
 }
 
-// TestFailuresOfPoolsConfigs holds that what a pool shows of the config that it controls is told of
-// the pool, and the rest of the config.
+// TestFailuresOfPoolsConfigs holds that a failure of a config is not reported for the config if the
+// pool that controls it shows the failure, and that other failures are.
 func TestFailuresOfPoolsConfigs(t *testing.T) {
 	t.Parallel()
 	config := &infrav1.AWSLaunchConfig{}

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
-// longestNote is how long the note of an event may be (Kubernetes: events.k8s.io/v1, Event.note, 1
-// kB). A rune may take four bytes, none here takes more than three.
+// longestNote limits the length of the note of an event, in characters (Kubernetes:
+// events.k8s.io/v1, Event.note, 1 kB). A rune may take four bytes, none here takes more than three.
 const longestNote = 1024 / 3
 
 // Reporter reports changes to users, as an event on the object and as a log line with the same

@@ -1,9 +1,9 @@
 // Package rolloutcontrol decides what the commands that control roll-outs change: they pin versions,
 // and pause, resume, cancel, approve, and retry roll-outs.
 //
-// Read observes a pool with its launch config. The decisions are pure functions of what it returns.
-// Each returns a Change, which is merge patches with their reason, or an error that says why the
-// command cannot do what it is asked for. The commands apply the patches: nothing here writes.
+// Read observes a pool with its launch config. The decisions are pure functions of its result. Each
+// returns a Change, which is merge patches with their reason, or an error that says why the command
+// cannot do what it is asked for. The commands apply the patches: nothing here writes.
 package rolloutcontrol
 
 import (
@@ -29,7 +29,8 @@ const (
 	KindLaunchConfig = "AWSLaunchConfig"
 )
 
-// Subject is what a command is about: a pool with its launch config, or a launch config that pools share.
+// Subject holds the objects that a command is about: a pool with its launch config, or a launch
+// config that pools share.
 type Subject struct {
 	// Pool is an AWSMachinePool or AWSManagedMachinePool, nil if the command names a launch config.
 	Pool client.Object
@@ -202,7 +203,7 @@ func (s Subject) rolledOut() *metav1.Condition {
 	return nil
 }
 
-// paused reports whether roll-outs of what the command names are paused.
+// paused reports whether roll-outs of the object that the command names are paused.
 func (s Subject) paused() bool { return infrav1.RolloutPaused(s.named().GetAnnotations()) }
 
 // others returns the other pools that launch from the launch config, such as "AWSMachinePool workers".

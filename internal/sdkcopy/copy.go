@@ -4,9 +4,10 @@ package sdkcopy
 
 import "reflect"
 
-// Members copies into the struct or list that to points at the members of the one that from points at
-// which are set and which both have. Members that are not set in from keep their value in to. Lists
-// and nested structs are replaced as a whole; those of different types are copied member by member.
+// Members copies into the struct or list that to points at the members of the one that from points
+// at which are set and which both have. Members that are not set in from keep their value in to.
+// Lists and nested structs are replaced as a whole; structs of different types are copied member by
+// member.
 func Members(to, from any) {
 	target, source := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	if source.Kind() == reflect.Struct {

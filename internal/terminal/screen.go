@@ -15,7 +15,7 @@ type Screen struct {
 	Interactive, Color bool
 }
 
-// defaultWidth is the width of what is no terminal.
+// defaultWidth is the width of a writer that is no terminal.
 const defaultWidth = 100
 
 // ScreenOf returns the screen that a writer leads to. The environment variables NO_COLOR and TERM decide

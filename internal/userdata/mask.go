@@ -88,8 +88,8 @@ func placesOf(fields, flags, value, mask, word string) []place {
 //
 // Secrets are found in plain text, and inside base64, percent-encoded, and gzip-compressed pieces:
 // cloud-init's write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of
-// the cluster's CA stays: it is part of what the node is. The format does not matter: either
-// language may carry the other's encodings.
+// the cluster's CA stays: it is part of the node's configuration. The format does not matter:
+// either language may carry the other's encodings.
 //
 // Data that CheckBounds refuses is searched up to the bounds, and returned as it is from there on.
 func Masked(data []byte, _ Format) []byte {
@@ -272,8 +272,8 @@ type base64Block struct {
 	separator []byte
 }
 
-// readBlock extends the line between start and end over the following lines that belong to the same
-// base64.
+// readBlock extends the line that the two offsets delimit over the following lines that belong to
+// the same base64.
 func readBlock(text []byte, start, end int) base64Block {
 	block := base64Block{start: start, end: end, digits: slices.Clone(text[start:end])}
 	width := end - start

@@ -13,8 +13,8 @@ import (
 // redacted stands for a secret.
 const redacted = "<redacted>"
 
-// What Redacted removes, in this order. It removes too much rather than too little: everything that has the
-// form of a token or of a key, wherever it stands.
+// The patterns that Redacted removes, in this order. They match too much rather than too little:
+// everything that has the form of a token or of a key, wherever it stands.
 var (
 	privateKey  = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$)`)
 	jsonToken   = regexp.MustCompile(`eyJ[A-Za-z0-9_\-]+\.[A-Za-z0-9_\-]+(?:\.[A-Za-z0-9_\-]*)?`)

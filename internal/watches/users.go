@@ -34,7 +34,7 @@ type referred struct {
 	name     types.NamespacedName
 }
 
-// references is what a pool refers to, in its spec.
+// references holds the launch config and the template that the spec of a pool refers to.
 type references [2]referred
 
 // Heard returns a predicate that lets all events of pools pass, and takes in what they refer to.

@@ -114,8 +114,8 @@ func TestPoolOf(t *testing.T) {
 	}
 }
 
-// TestPoolsOf holds which pools of a Cluster wake: those of its namespace with core's label that
-// this manager is for.
+// TestPoolsOf holds which pools of a Cluster wake: the pools in its namespace with core's label
+// that this manager is for.
 func TestPoolsOf(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

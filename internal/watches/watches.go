@@ -38,7 +38,7 @@ const (
 	lastRetry  = 2 * time.Minute
 )
 
-// Settings are how a controller runs.
+// Settings holds the parameters of a controller.
 type Settings struct {
 	// Clock times requeues and back-off.
 	Clock clock.WithTicker
@@ -50,9 +50,9 @@ type Settings struct {
 	Traces trace.TracerProvider
 }
 
-// Reconciler is the reconciler of a kind as a controller runs it: with a span around each pass, and
-// none for objects that another manager is for. Those are told apart here and not by the watches
-// alone, since other objects' events wake them too. Empty is an object of the kind.
+// Reconciler returns the reconciler of a kind as a controller runs it: with a span around each
+// pass, and without passes for objects that another manager is for. The watches alone cannot
+// exclude such objects, since other objects' events wake them too. Empty is an object of the kind.
 func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, reconciler reconcile.Reconciler) reconcile.Reconciler {
 	reconciler = quiet{named(kind, reconciler)}
 	if s.Traces != nil {
@@ -82,9 +82,9 @@ func named(kind string, reconciler reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// quiet keeps from the log what is no failure: a pass that acted on an object that had been changed
-// meanwhile, which looks again, and one that was cut off because the manager ends, whose work the
-// next manager's first pass does.
+// quiet keeps passes that did not fail out of the log: a pass that acted on an object that had been
+// changed meanwhile, which is retried, and a pass that was interrupted because the manager stops,
+// whose work the next manager's first pass does.
 type quiet struct{ reconcile.Reconciler }
 
 // Reconcile implements reconcile.Reconciler.

@@ -26,10 +26,11 @@ const (
 	authorityKeyKey         = "ca.key"
 )
 
-// skew is how far the clock of the API server may be behind that of the manager.
+// skew limits how far the API server's clock may be behind the manager's clock.
 const skew = 5 * time.Minute
 
-// Lifetimes are how long certificates are valid. Each is renewed when a third of it is left.
+// Lifetimes holds the durations for which certificates are valid. A certificate is renewed when a
+// third of its lifetime is left.
 type Lifetimes struct {
 	Authority, Serving time.Duration
 }

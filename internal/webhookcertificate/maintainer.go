@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// DefaultInterval is how often the Secret and the webhook configuration are looked at. Each look
-	// is one or two small reads.
+	// DefaultInterval is the interval at which the Secret and the webhook configuration are
+	// checked. Each check is one or two small reads.
 	DefaultInterval = 30 * time.Second
 	// retry is the interval until there is a certificate, and after an error.
 	retry = 2 * time.Second
@@ -61,7 +61,7 @@ type Maintainer struct {
 	// Elected is closed once this replica leads.
 	Elected <-chan struct{}
 	Served  *Served
-	// Clock is that of the API server, which checks certificates.
+	// Clock must agree with the clock of the API server, which checks certificates.
 	Clock     clock.WithTicker
 	Lifetimes Lifetimes
 	Interval  time.Duration
@@ -72,7 +72,7 @@ type Maintainer struct {
 func (*Maintainer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable. An error is logged when it is first seen, and what failed is
-// tried again until the context ends.
+// retried until the context is done.
 func (m *Maintainer) Start(ctx context.Context) error {
 	said := ""
 	for {

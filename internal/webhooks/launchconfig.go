@@ -25,7 +25,7 @@ func launchConfigWarnings(spec *infrav1.AWSLaunchConfigSpec) []string {
 }
 
 // kernelIsOld: kernels and RAM disks are for paravirtual images, which no current instance type
-// runs; AWS recommends PV-GRUB for those that do (AWS: API_RequestLaunchTemplateData, KernelId).
+// runs; for older types, AWS recommends PV-GRUB (AWS: API_RequestLaunchTemplateData, KernelId).
 //
 // +slipway:warning=DP2
 func kernelIsOld(spec *infrav1.AWSLaunchConfigSpec) string {

@@ -138,7 +138,8 @@ func (s subject) rolls() (infrav1.RefreshPreferences, bool) {
 	return preferences, !preferences.Disable
 }
 
-// refreshEnds: a refresh ends at its last checkpoint (AWS: asg-adding-checkpoints-instance-refresh).
+// refreshEnds: a refresh finishes at its last checkpoint (AWS:
+// asg-adding-checkpoints-instance-refresh).
 //
 // +slipway:warning=RF2W
 func refreshEnds(s subject) string {
@@ -183,7 +184,7 @@ func isZero(p infrav1.RefreshPreferences) bool {
 		p.StandbyInstances == "" && p.SkipMatching == nil
 }
 
-// rollOutsCanRun: a refresh ends and launches instances (AWS: as-suspend-resume-processes).
+// rollOutsCanRun: a refresh terminates and launches instances (AWS: as-suspend-resume-processes).
 //
 // +slipway:warning=SL12
 func rollOutsCanRun(s subject) string {

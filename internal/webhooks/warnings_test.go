@@ -105,7 +105,8 @@ func TestLaunchConfigWarnings(t *testing.T) {
 	}
 }
 
-// TestWarnings holds that each rule warns alone, of what it is about, and in a sentence that fits a terminal.
+// TestWarnings holds that the warning of each rule is the only one, that it describes the subject
+// of the rule, and that it is short.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for _, c := range warningCases {
@@ -155,8 +156,9 @@ func poolWith(t *testing.T, spec string) *infrav1.AWSMachinePool {
 	return pool
 }
 
-// TestEveryWarningIsTried fails for a rule without a case that it warns of or without one that it
-// lets pass, and for one that is not marked as the table of rules beside the types wants it.
+// TestEveryWarningIsTried fails for a rule without a case that it warns about or without one that
+// it lets pass, and for a rule without the marker that
+// api/infrastructure/v1beta2/enforcement_test.go expects.
 func TestEveryWarningIsTried(t *testing.T) {
 	t.Parallel()
 	rules, warned, passed := sets.New[string](), sets.New[string](), sets.New[string]()

@@ -1,10 +1,11 @@
-// Package webhooks answers at admission where the CRDs cannot: it warns of pools that AWS takes and
-// that do not do what they seem to, and it refuses the approval of a launch template version that
-// does not exist, which only another object's status tells. Every other hard rule is in the CRDs,
-// which hold when no webhook answers. The API server may go on without the webhooks: the
-// controllers ignore such an approval too.
+// Package webhooks answers at admission where the CRDs cannot: it warns about pools that AWS
+// accepts and that do not do what they seem to, and it refuses the approval of a launch template
+// version that does not exist, which only another object's status shows. Every other hard rule is
+// in the CRDs, which hold when no webhook answers. The API server may go on without the webhooks:
+// the controllers ignore such an approval too.
 //
-// The rules are pure functions of an object and of what is known beside it; what is here reads and answers.
+// The rules are pure functions of an object and of the objects that it depends on; the webhooks
+// read these objects and respond.
 package webhooks
 
 import (

@@ -119,8 +119,8 @@ func TestWhatIsReadOfPods(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadOfNodes holds that a Node is ready only if the API server says so in the words of
-// Kubernetes.
+// TestWhatIsReadOfNodes holds that a Node is ready only if the API server reports a status that
+// Kubernetes defines.
 func TestWhatIsReadOfNodes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -193,7 +193,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// TestMessagesAreShortened holds that what a tenant's API server says of an error takes a bounded
+// TestMessagesAreShortened holds that an error message of a tenant's API server takes a bounded
 // place in conditions, and is cut between characters.
 func TestMessagesAreShortened(t *testing.T) {
 	t.Parallel()

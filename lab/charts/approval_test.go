@@ -28,8 +28,8 @@ const (
 	theManager      = "system:serviceaccount:slipway-system:slipway-manager"
 )
 
-// approvals is an API server with the chart's policy of approvals, two users who may update pools, one of
-// whom may approve, and the manager.
+// approvals is an API server with the chart's policy of approvals, two users who may update pools,
+// and the manager. Only one of the users may approve.
 type approvals struct {
 	*cluster
 	users map[string]client.Client

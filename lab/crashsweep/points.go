@@ -14,7 +14,7 @@ import (
 // Points returns the points of a scenario with these calls that this run of the tests does: at
 // least one and at most as many as given, chosen by the commit. SWEEP=all does all points, SWEEP=50
 // so many of each scenario, and SWEEP_SEED chooses points other than the commit's. SWEEP_PART=2/5
-// does the second of five parts of what would be done.
+// does the second of five parts of these points.
 func Points(scenario string, calls []string, most int) []Point {
 	points := make([]Point, 0, len(calls)*len(places))
 	nth := map[string]int{}

@@ -48,8 +48,8 @@ var sharingScenarios = []scenario{
 	},
 }
 
-// haveSharingPool has a pool at rest that refers to a template, each version of which is tried
-// before it is launched.
+// haveSharingPool has a pool at rest that refers to a template whose versions are verified by a dry
+// run before they are launched.
 func haveSharingPool(h *harness) {
 	template := &infrav1.AWSLaunchConfigTemplate{}
 	template.Namespace, template.Name = h.env.Namespace, poolName

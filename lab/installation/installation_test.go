@@ -81,7 +81,7 @@ func TestInstallation(t *testing.T) {
 }
 
 // change changes the installed release to the one with an image. It returns the manager once it has
-// scaled the pool out to count nodes, among them those that the pool had.
+// scaled the pool out to count nodes, including the previous nodes of the pool.
 func (w *world) change(t *testing.T, change func(*world) error, image string, count int) *pod {
 	t.Helper()
 	nodes := w.running()

@@ -63,8 +63,8 @@ func (w *world) inventory() (sets.Set[string], error) {
 	return found, nil
 }
 
-// nothingLeft waits until the management cluster has what it had before, no more and no less, and AWS
-// has nothing that Slipway created. AWS shows terminated instances with their tags for an hour.
+// nothingLeft waits until the management cluster has exactly the objects that it had before, and
+// AWS has nothing that Slipway created. AWS shows terminated instances with their tags for an hour.
 func (w *world) nothingLeft(before sets.Set[string]) {
 	w.Helper()
 	w.Eventually("the installation has left nothing", func() error {

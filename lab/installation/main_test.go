@@ -117,7 +117,8 @@ type world struct {
 	pools map[string]string
 }
 
-// registered reports whether clusterctl knows the laboratory, which the first test tells it.
+// registered reports whether clusterctl knows the laboratory, which the first test registers with
+// it.
 var registered bool
 
 // newWorld returns a laboratory in which nothing remembers the installation of the test before: Cluster

@@ -38,8 +38,9 @@ import (
 // stopTime bounds how long the process may take to exit after the signal: the grace period of the pod.
 const stopTime = 20 * time.Second
 
-// laboratoryArguments are what a process needs because it is none in a pod: the namespace of its lease,
-// which a pod reads from a file, and to observe AWS as often as its clock asks for.
+// laboratoryArguments lists the arguments that a process needs because it does not run in a pod:
+// the namespace of its lease, which a pod reads from a file, and an interval for observing AWS that
+// suits its fast clock.
 var laboratoryArguments = []string{"--leader-elect-namespace=" + namespace, "--observe-interval-in-motion=500ms", "-v=1"}
 
 // loopback lets the manager reach workload clusters, which are on this machine here. Earlier releases
@@ -306,7 +307,7 @@ func (p *pod) running() error {
 	}
 }
 
-// stop ends the process as a kubelet does, and fails if the API server refused it anything.
+// stop terminates the process as a kubelet does, and fails if the API server refused it anything.
 func (p *pod) stop() {
 	p.Helper()
 	if err := p.process.Process.Signal(syscall.SIGTERM); err != nil {

@@ -60,9 +60,9 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestProvisionersAlike holds that of two provisioners which differ only by their launch templates
-// the first by name launches, that the other one says so, and that pods which name it get its
-// nodes.
+// TestProvisionersAlike holds that if two provisioners differ only in their launch templates, the
+// first by name launches nodes, that the other one reports this, and that pods which name the other
+// one get its nodes.
 func TestProvisionersAlike(t *testing.T) {
 	w := newWorld(t)
 	w.template("web", w.image("x86_64"))

@@ -104,9 +104,9 @@ func fillIn(t *testing.T, path string, environment map[string]string) []string {
 	return variables
 }
 
-// TestKubectlApply applies the files of a release to an API server with nothing in it, in one go, and
-// once more, client-side and server-side. The components for clusterctl come last: they need the kinds
-// of cert-manager, which clusterctl brings.
+// TestKubectlApply applies the files of a release to an API server with nothing in it, in one go,
+// and again, client-side and server-side. The components for clusterctl come last: they need the
+// kinds of cert-manager, which clusterctl brings.
 func TestKubectlApply(t *testing.T) {
 	directory := t.TempDir()
 	if err := release.Write("../..", directory, "registry.example.com/slipway:v1.2.3"); err != nil {

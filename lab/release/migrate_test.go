@@ -138,7 +138,7 @@ func (c *capa) connect() {
 	}
 }
 
-// rollOut is what the controller of Deployments does.
+// rollOut does the work of the Deployment controller.
 func (c *capa) rollOut(ctx context.Context) error {
 	deployment := &appsv1.Deployment{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "capa-system", Name: "capa-controller-manager"}, deployment); err != nil {
@@ -148,7 +148,7 @@ func (c *capa) rollOut(ctx context.Context) error {
 	return c.Status().Update(ctx, deployment)
 }
 
-// work is what the controllers of Deployments and Slipway do.
+// work does the work of the Deployment controller and of Slipway.
 func (c *capa) work(ctx context.Context) error {
 	if err := c.rollOut(ctx); err != nil {
 		return err

@@ -18,7 +18,7 @@ const (
 	// pluginProgram is the name by which kubectl finds a plugin, and by which the program knows that it
 	// is one.
 	pluginProgram = "kubectl-slipway"
-	// archiveSuffix ends the names of the plugin's archives.
+	// archiveSuffix is the suffix of the names of the plugin's archives.
 	archiveSuffix = ".tar.gz"
 )
 

@@ -17,7 +17,7 @@ import (
 const (
 	// programPrefix begins the names of the programs of a release: slipway-linux-amd64.
 	programPrefix = "slipway-"
-	// sbomSuffix ends the names of their bills of materials.
+	// sbomSuffix is the suffix of the names of their bills of materials.
 	sbomSuffix = ".cdx.json"
 )
 

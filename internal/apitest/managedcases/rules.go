@@ -42,7 +42,8 @@ var sharingCases = []Case{
 	},
 }
 
-// templateCases are about what EKS wants of the launch template, and of the node group beside one.
+// templateCases cover the requirements of EKS for the launch template, and for a node group that
+// has one.
 var templateCases = []Case{
 	{
 		Rule: "LT1", Reason: "EC2's names", Accept: `{awsLaunchTemplate: {name: my/nodes}}`, Refuse: `{awsLaunchTemplate: {name: ab}}`,

@@ -84,7 +84,7 @@ func parseGuide(text string) (guide, error) {
 	return parsed, nil
 }
 
-// directive takes in a directive, of which one that precedes a block goes into next.
+// directive parses a directive. A directive that precedes a block is stored in next.
 func (g *guide) directive(line string, next *block) error {
 	if match := continuesDirective.FindStringSubmatch(line); match != nil {
 		g.continues, g.upTo = match[1], match[2]
