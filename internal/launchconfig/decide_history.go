@@ -73,10 +73,7 @@ func recordLaunch(in Input, wanted launchtemplate.Version, change func(from int6
 	status, seen := &in.Object.Status, in.Seen.Template
 	status.History = withMissedLaunches(in, wanted)
 	if runs(in.Object, in.Seen.Usages) {
-		launched := infrav1.LaunchConfigHistoryEntry{
-			Version: wanted.Number, LaunchTemplateID: seen.Template.ID, Launched: metav1.NewTime(in.Now), Created: metav1.NewTime(wanted.Created),
-			ConfigFingerprint: wanted.Fingerprints.Config, BootstrapFingerprint: wanted.Fingerprints.Bootstrap,
-		}
+		launched := launchOf(in, wanted)
 		history := status.History
 		if len(history) == 0 {
 			launched.Cause, launched.Change = firstLaunch(status.Versions)
@@ -115,10 +112,7 @@ func withMissedLaunches(in Input, wanted launchtemplate.Version) []infrav1.Launc
 		if !ours || known || number <= last || version.Fingerprints.Config == wanted.Fingerprints.Config {
 			continue
 		}
-		launched := infrav1.LaunchConfigHistoryEntry{
-			Version: number, LaunchTemplateID: seen.Template.ID, Launched: metav1.NewTime(in.Now), Created: metav1.NewTime(version.Created),
-			ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
-		}
+		launched := launchOf(in, version)
 		if len(history) == 0 {
 			launched.Cause, launched.Change = firstLaunch(status.Versions)
 		} else {
@@ -132,6 +126,14 @@ func withMissedLaunches(in Input, wanted launchtemplate.Version) []infrav1.Launc
 		history = withLaunch(history, launched)
 	}
 	return history
+}
+
+// launchOf returns the entry of a launch that this pass sees first, without its cause.
+func launchOf(in Input, version launchtemplate.Version) infrav1.LaunchConfigHistoryEntry {
+	return infrav1.LaunchConfigHistoryEntry{
+		Version: version.Number, LaunchTemplateID: in.Seen.Template.Template.ID, Launched: metav1.NewTime(in.Now), Created: metav1.NewTime(version.Created),
+		ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
+	}
 }
 
 // runningOf returns the versions of a template that instances run, the oldest first.

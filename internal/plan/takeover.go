@@ -35,9 +35,9 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 	if kind == nil {
 		return Takeover{}, fmt.Errorf("%.64q is no kind of pools", kindName)
 	}
-	beside := *p
-	beside.Cluster = withoutDefinitions{p.Cluster}
-	w, target := beside.newWorld(), target{kind, name}
+	planner := *p
+	planner.Cluster = withoutDefinitions{p.Cluster}
+	w, target := planner.newWorld(), target{kind, name}
 	if err := w.handOver(ctx, target); err != nil {
 		return Takeover{}, fmt.Errorf("planning the takeover of %s %s: %w", kindName, name, err)
 	}
