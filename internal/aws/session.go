@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -100,6 +101,7 @@ type Clients struct {
 
 	credentials awssdk.CredentialsProvider
 	outages     *outages
+	budget      *atomic.Pointer[budget]
 }
 
 // Authenticate makes sure that there are credentials, usually without a call. The error is a
@@ -294,7 +296,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		Region:      region,
 		Principal:   principal,
 		AccountID:   account.get, CallerARN: account.caller, KnownAccount: account.known,
-		credentials: cfg.Credentials, outages: calls.outages,
+		credentials: cfg.Credentials, outages: calls.outages, budget: &calls.budget,
 	}
 }
 
