@@ -320,7 +320,7 @@ func budgets() []aws.BudgetState {
 	soon := time.Now().Add(time.Second).Truncate(time.Hour)
 	return []aws.BudgetState{
 		{Account: account, Region: region, Name: "ec2:CreateLaunchTemplateVersion", Left: 0.4, Burst: 100, PerSecond: 5, Waiting: []aws.WaitingCaller{
-			{Name: "AWSLaunchConfig/team-shop/web", At: soon, Requests: 2}, {Name: `AWSMachinePool/team/<img src=x onerror="document.title=1">`, At: soon, Requests: 1}, {At: soon, Requests: 1},
+			{Name: "AWSLaunchConfig/team-shop/web", At: soon, Requests: 2}, {Name: "AWSMachinePool/team-shop/web", At: soon, Requests: 1}, {At: soon, Requests: 1},
 		}},
 		{Account: account, Region: region, Name: "autoscaling:", Left: 71.2, Burst: 100, PerSecond: 20},
 		{Account: account, Region: region, Name: "ec2:DescribeLaunchTemplateVersions", Left: 100, Burst: 100, PerSecond: 20},

@@ -34,7 +34,7 @@ export function budgets(main, announce) {
       el('thead', {}, el('tr', {}, ...['Budget', 'Left', 'Waiting'].map((text) => el('th', { scope: 'col' }, text)))),
       el('tbody', {}, ...all.map((b) => el('tr', {}, el('th', { scope: 'row' }, name(b), el('div', { class: 'muted' }, `${b.account || 'account not known'} · ${b.region}`)),
         el('td', {}, el('span', { class: 'nowrap' }, `${count(b.left)} of ${count(b.burst)}`), el('progress', { max: b.burst, value: b.left, 'aria-label': `${b.left} of ${b.burst} requests left`, class: b.waiters > 0 || b.left < 1 ? 'low' : '' }),
-          el('div', { class: 'muted' }, `${numbers.format(b.perSecond)} come back each second`)), el('td', {}, waiting(b))))))));
+          el('div', { class: 'muted' }, `and ${numbers.format(b.perSecond)} a second`)), el('td', {}, waiting(b))))))));
     const waiters = all.reduce((sum, b) => sum + b.waiters, 0);
     const text = waiters > 0 ? `${plural(waiters, 'caller')} waiting for requests` : 'nothing waits for requests';
     if (text !== said) announce(said = text);
