@@ -23,7 +23,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 	"github.com/slipway-project/slipway/internal/dashboard"
 )
 
@@ -315,11 +315,11 @@ func provisioners() []client.Object {
 }
 
 // budgets returns request budgets: of one, nothing is left.
-func budgets() []aws.BudgetState {
+func budgets() []requestbudget.State {
 	const account, region = "111122223333", "eu-central-1"
 	soon := time.Now().Add(time.Second).Truncate(time.Hour)
-	return []aws.BudgetState{
-		{Account: account, Region: region, Name: "ec2:CreateLaunchTemplateVersion", Left: 0.4, Burst: 100, PerSecond: 5, Waiting: []aws.WaitingCaller{
+	return []requestbudget.State{
+		{Account: account, Region: region, Name: "ec2:CreateLaunchTemplateVersion", Left: 0.4, Burst: 100, PerSecond: 5, Waiting: []requestbudget.Waiter{
 			{Name: "AWSLaunchConfig/team-shop/web", At: soon, Requests: 2}, {Name: "AWSMachinePool/team-shop/web", At: soon, Requests: 1}, {At: soon, Requests: 1},
 		}},
 		{Account: account, Region: region, Name: "autoscaling:", Left: 71.2, Burst: 100, PerSecond: 20},

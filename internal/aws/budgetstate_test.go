@@ -8,6 +8,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 )
 
 // TestBudgets holds that the state of budgets shows what is left and who waits, and that identities of one
@@ -38,10 +40,10 @@ func TestBudgets(t *testing.T) {
 	if err := shared.take("autoscaling", "DescribeAutoScalingGroups", callerOf(context.Background())); err != nil {
 		t.Fatal(err)
 	}
-	want := []BudgetState{
+	want := []requestbudget.State{
 		{
 			Account: "111122223333", Region: "eu-central-1", Name: "ec2:CreateTags", Burst: 2, PerSecond: 1,
-			Waiting: []WaitingCaller{{Name: "AWSMachinePool/team/api", At: start.Add(time.Second), Requests: 1}},
+			Waiting: []requestbudget.Waiter{{Name: "AWSMachinePool/team/api", At: start.Add(time.Second), Requests: 1}},
 		},
 		{Account: "111122223333", Region: "eu-central-1", Name: "autoscaling:", Left: 9, Burst: 10, PerSecond: 5},
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 )
 
 const (
@@ -65,7 +65,7 @@ func (d *Dashboard) budgets() (map[string]json.RawMessage, error) {
 	return rows, nil
 }
 
-func budgetOf(state aws.BudgetState) budget {
+func budgetOf(state requestbudget.State) budget {
 	row := budget{
 		Kind: budgetRow, Name: state.Name, Account: state.Account, Region: state.Region,
 		Left: int(math.Floor(state.Left)), Burst: state.Burst, PerSecond: state.PerSecond, Waiters: len(state.Waiting),

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 )
 
 func TestBudgetRows(t *testing.T) {
@@ -17,16 +17,16 @@ func TestBudgetRows(t *testing.T) {
 	if rows, err := New(Options{}).budgets(); err != nil || len(rows) != 0 {
 		t.Errorf("a process without a limiter shows no budgets: %v, %v", rows, err)
 	}
-	many := make([]aws.WaitingCaller, 30)
+	many := make([]requestbudget.Waiter, 30)
 	for i := range many {
-		many[i] = aws.WaitingCaller{Name: fmt.Sprintf("AWSMachinePool/team/p%d", i), At: now.Add(time.Duration(i) * time.Second), Requests: 1}
+		many[i] = requestbudget.Waiter{Name: fmt.Sprintf("AWSMachinePool/team/p%d", i), At: now.Add(time.Duration(i) * time.Second), Requests: 1}
 	}
-	states := []aws.BudgetState{
+	states := []requestbudget.State{
 		{Account: "111122223333", Region: "eu-central-1", Name: "ec2:CreateTags", Left: 0.7, Burst: 100, PerSecond: 10, Waiting: many},
 		{Region: "eu-central-1", Name: "autoscaling:", Left: 3, Burst: 100, PerSecond: 20},
 		{Region: "eu-central-1", Name: "autoscaling:", Left: 99, Burst: 100, PerSecond: 20},
 	}
-	d := New(Options{Budgets: func() []aws.BudgetState { return states }})
+	d := New(Options{Budgets: func() []requestbudget.State { return states }})
 	rows, err := d.budgets()
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("each budget has a row, the emptiest of those that cannot be told apart: %v, %v", rows, err)
@@ -50,8 +50,8 @@ func TestBudgetRows(t *testing.T) {
 func TestBudgetsAreSent(t *testing.T) {
 	t.Parallel()
 	c := newClusterWith(t, func(options *Options) {
-		options.Budgets = func() []aws.BudgetState {
-			return []aws.BudgetState{{Region: "eu-central-1", Name: "ec2:CreateTags", Left: 50, Burst: 100, PerSecond: 10}}
+		options.Budgets = func() []requestbudget.State {
+			return []requestbudget.State{{Region: "eu-central-1", Name: "ec2:CreateTags", Left: 50, Burst: 100, PerSecond: 10}}
 		}
 	})
 	if rest := c.page.rest(); rest != recompute {

@@ -25,7 +25,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 )
 
 const (
@@ -53,7 +53,7 @@ type Options struct {
 	Title, Namespace string
 	// Budgets returns the state of the request budgets of this process. If it is nil, the page does not
 	// show any: a process that does not call AWS as the manager does knows nothing about them.
-	Budgets func() []aws.BudgetState
+	Budgets func() []requestbudget.State
 	Clock   clock.Clock
 	Log     logr.Logger
 }

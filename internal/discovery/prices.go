@@ -13,6 +13,9 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	pricingtypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
+	"k8s.io/utils/clock"
+
+	"github.com/slipway-project/slipway/internal/aws"
 )
 
 // Price is what an instance costs in an hour.
@@ -33,19 +36,31 @@ const (
 	Windows OperatingSystem = "Windows"
 )
 
-// OnDemandPrice returns the list price of an instance type in the region, on shared hardware. It needs
+// Prices knows what AWS asks for instances in one region.
+type Prices struct {
+	clients  *aws.Clients
+	clock    clock.PassiveClock
+	onDemand *cache[Price]
+	spot     *cache[map[string]Price]
+}
+
+func newPrices(clients *aws.Clients, clk clock.PassiveClock) *Prices {
+	return &Prices{clients: clients, clock: clk, onDemand: newCache[Price](clk, listPriceTTL), spot: newCache[map[string]Price](clk, spotPriceTTL)}
+}
+
+// OnDemand returns the list price of an instance type in the region, on shared hardware. It needs
 // the permission pricing:GetProducts. If the price list does not have the type the error is a
 // *NotFoundError.
-func (d *Discovery) OnDemandPrice(ctx context.Context, instanceType string, system OperatingSystem) (Price, error) {
-	return d.listPrices.get(ctx, instanceType+"/"+string(system), func(ctx context.Context) (Price, error) {
+func (p *Prices) OnDemand(ctx context.Context, instanceType string, system OperatingSystem) (Price, error) {
+	return p.onDemand.get(ctx, instanceType+"/"+string(system), func(ctx context.Context) (Price, error) {
 		input := &pricing.GetProductsInput{ServiceCode: awssdk.String("AmazonEC2"), FormatVersion: awssdk.String("aws_v1")}
 		for _, filter := range [][2]string{
-			{"regionCode", d.clients.Region}, {"instanceType", instanceType}, {"operatingSystem", string(system)}, {"tenancy", "Shared"},
+			{"regionCode", p.clients.Region}, {"instanceType", instanceType}, {"operatingSystem", string(system)}, {"tenancy", "Shared"},
 			{"preInstalledSw", "NA"}, {"capacitystatus", "Used"}, {"licenseModel", "No License required"},
 		} {
 			input.Filters = append(input.Filters, pricingtypes.Filter{Type: pricingtypes.FilterTypeTermMatch, Field: awssdk.String(filter[0]), Value: awssdk.String(filter[1])})
 		}
-		output, err := d.clients.Pricing.GetProducts(ctx, input)
+		output, err := p.clients.Pricing.GetProducts(ctx, input)
 		if err != nil {
 			return Price{}, fmt.Errorf("reading the price list: %w", err)
 		}
@@ -95,16 +110,16 @@ func listPrice(text string) (price Price, found bool, err error) {
 	return Price{}, false, nil
 }
 
-// SpotPricesOf returns the current Spot prices of an instance type by zone. A zone that does not sell it
+// Spot returns the current Spot prices of an instance type by zone. A zone that does not sell it
 // has none.
-func (d *Discovery) SpotPricesOf(ctx context.Context, instanceType string, system OperatingSystem) (map[string]Price, error) {
+func (p *Prices) Spot(ctx context.Context, instanceType string, system OperatingSystem) (map[string]Price, error) {
 	description := ec2types.RIProductDescriptionLinuxUnix
 	if system == Windows {
 		description = ec2types.RIProductDescriptionWindows
 	}
-	return d.spotPricesOf.get(ctx, instanceType+"/"+string(system), func(ctx context.Context) (map[string]Price, error) {
-		now := d.clock.Now()
-		pages := ec2.NewDescribeSpotPriceHistoryPaginator(d.clients.EC2, &ec2.DescribeSpotPriceHistoryInput{
+	return p.spot.get(ctx, instanceType+"/"+string(system), func(ctx context.Context) (map[string]Price, error) {
+		now := p.clock.Now()
+		pages := ec2.NewDescribeSpotPriceHistoryPaginator(p.clients.EC2, &ec2.DescribeSpotPriceHistoryInput{
 			InstanceTypes: []ec2types.InstanceType{ec2types.InstanceType(instanceType)}, ProductDescriptions: []string{string(description)}, StartTime: &now, MaxResults: awssdk.Int32(1000),
 		})
 		prices := map[string]Price{}

@@ -10,34 +10,34 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// TestPrices holds that prices are those of AWS, with their dates, and are read once.
+// TestPrices holds that AWS's prices are returned with their dates, and read once.
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, nil)
 	for range 2 {
-		price, err := p.OnDemandPrice(t.Context(), "m5.large", Linux)
+		price, err := p.Prices.OnDemand(t.Context(), "m5.large", Linux)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(Price{PerHour: 0.096, Currency: "USD", Date: time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)}, price); diff != "" {
-			t.Errorf("OnDemandPrice() -want +got:\n%s", diff)
+			t.Errorf("OnDemand() -want +got:\n%s", diff)
 		}
-		spot, err := p.SpotPricesOf(t.Context(), "m5.large", Linux)
+		spot, err := p.Prices.Spot(t.Context(), "m5.large", Linux)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := Price{PerHour: 0.0384, Currency: "USD", Date: p.clock.Now()}
 		if diff := cmp.Diff(want, spot[region+"a"]); diff != "" || len(spot) < 2 {
-			t.Errorf("SpotPricesOf() = %v; -want +got in one zone:\n%s", spot, diff)
+			t.Errorf("Spot() = %v; -want +got in one zone:\n%s", spot, diff)
 		}
 	}
 	if lists, spots := p.asked("GetProducts"), p.asked("DescribeSpotPriceHistory"); lists != 1 || spots != 1 {
 		t.Errorf("the list was read %d times, and Spot prices %d times; once each is enough", lists, spots)
 	}
-	if _, err := p.OnDemandPrice(t.Context(), "m5.large", Windows); !IsNoPrice(err) || !notFound(err, "m5.large") {
+	if _, err := p.Prices.OnDemand(t.Context(), "m5.large", Windows); !IsNoPrice(err) || !notFound(err, "m5.large") {
 		t.Errorf("a type that the list does not have: %v", err)
 	}
-	if spot, err := p.SpotPricesOf(t.Context(), "m5.large", Windows); err != nil || len(spot) != 0 {
+	if spot, err := p.Prices.Spot(t.Context(), "m5.large", Windows); err != nil || len(spot) != 0 {
 		t.Errorf("a type that is not sold has no Spot price: %v, %v", spot, err)
 	}
 }
@@ -80,7 +80,7 @@ func TestPriceIsDenied(t *testing.T) {
 	if _, err := p.sim.AddFault(awssim.Fault{Service: "pricing", Action: "GetProducts", Code: "AccessDeniedException", Status: 400}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.OnDemandPrice(t.Context(), "m5.large", Linux); !aws.IsAccessDenied(err) {
-		t.Errorf("OnDemandPrice() error = %v", err)
+	if _, err := p.Prices.OnDemand(t.Context(), "m5.large", Linux); !aws.IsAccessDenied(err) {
+		t.Errorf("OnDemand() error = %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func (w *world) compare(ctx context.Context, of *poolview.Objects, had, buys []p
 	if err != nil {
 		return unknownPrice(err)
 	}
-	book, err := prices.Read(ctx, cloud.Discovery, slices.Concat(had, buys)...)
+	book, err := prices.Read(ctx, cloud.Discovery.Prices, slices.Concat(had, buys)...)
 	if err != nil {
 		return unknownPrice(err)
 	}

@@ -13,10 +13,10 @@ import (
 // HoursPerMonth is the number of hours in a month by which AWS's own calculator computes.
 const HoursPerMonth = 730
 
-// Source knows prices: a discovery.Discovery in use.
+// Source knows prices: a discovery.Prices in use.
 type Source interface {
-	OnDemandPrice(ctx context.Context, instanceType string, system discovery.OperatingSystem) (discovery.Price, error)
-	SpotPricesOf(ctx context.Context, instanceType string, system discovery.OperatingSystem) (map[string]discovery.Price, error)
+	OnDemand(ctx context.Context, instanceType string, system discovery.OperatingSystem) (discovery.Price, error)
+	Spot(ctx context.Context, instanceType string, system discovery.OperatingSystem) (map[string]discovery.Price, error)
 }
 
 // product is what has a price.
@@ -51,7 +51,7 @@ func (b *Book) add(ctx context.Context, source Source, of product, spot bool) er
 		if b.spot[of] != nil {
 			return nil
 		}
-		prices, err := source.SpotPricesOf(ctx, of.instanceType, of.system)
+		prices, err := source.Spot(ctx, of.instanceType, of.system)
 		if err != nil {
 			return unread(err, "ec2:DescribeSpotPriceHistory")
 		}
@@ -61,7 +61,7 @@ func (b *Book) add(ctx context.Context, source Source, of product, spot bool) er
 	if _, known := b.onDemand[of]; known {
 		return nil
 	}
-	price, err := source.OnDemandPrice(ctx, of.instanceType, of.system)
+	price, err := source.OnDemand(ctx, of.instanceType, of.system)
 	if err != nil && !discovery.IsNoPrice(err) {
 		return unread(err, "pricing:GetProducts")
 	}

@@ -189,7 +189,7 @@ type shop struct {
 	asked []string
 }
 
-func (s *shop) OnDemandPrice(_ context.Context, instanceType string, _ discovery.OperatingSystem) (discovery.Price, error) {
+func (s *shop) OnDemand(_ context.Context, instanceType string, _ discovery.OperatingSystem) (discovery.Price, error) {
 	s.asked = append(s.asked, instanceType)
 	if instanceType == "unlisted" {
 		return discovery.Price{}, &discovery.NotFoundError{Kind: "price", What: instanceType}
@@ -197,7 +197,7 @@ func (s *shop) OnDemandPrice(_ context.Context, instanceType string, _ discovery
 	return discovery.Price{PerHour: 1}, s.fails
 }
 
-func (s *shop) SpotPricesOf(_ context.Context, instanceType string, _ discovery.OperatingSystem) (map[string]discovery.Price, error) {
+func (s *shop) Spot(_ context.Context, instanceType string, _ discovery.OperatingSystem) (map[string]discovery.Price, error) {
 	s.asked = append(s.asked, "spot "+instanceType)
 	return map[string]discovery.Price{"a": {PerHour: 1}}, nil
 }

@@ -87,7 +87,7 @@ func regionOf(filters []types.Filter, otherwise string) string {
 	return otherwise
 }
 
-// products returns the products of a region. Their attributes are those of AWS's price list by which
+// products returns the products of a region. They have the attributes of AWS's price list by which
 // users filter.
 func products(kinds []world.InstanceType, region string) []product {
 	var all []product
