@@ -8,6 +8,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/eks"
 	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/pricing"
 	"github.com/slipway-project/slipway/awssim/internal/s3"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/internal/sqs"
@@ -21,7 +22,7 @@ import (
 func registry() *sim.Registry {
 	reg := sim.NewRegistry()
 	for _, register := range []func(*sim.Registry){
-		autoscaling.Register, ec2.Register, eks.Register, eventbridge.Register, iam.Register, s3.Register, sqs.Register, ssm.Register, sts.Register,
+		autoscaling.Register, ec2.Register, eks.Register, eventbridge.Register, iam.Register, pricing.Register, s3.Register, sqs.Register, ssm.Register, sts.Register,
 	} {
 		register(reg)
 	}

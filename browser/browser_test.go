@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -59,7 +61,11 @@ func (o *tab) observe(event any) {
 	defer o.mu.Unlock()
 	switch event := event.(type) {
 	case *cdpruntime.EventExceptionThrown:
-		o.wrong = append(o.wrong, "the page throws "+event.ExceptionDetails.Text)
+		thrown := "the page throws " + event.ExceptionDetails.Text
+		if event.ExceptionDetails.Exception != nil {
+			thrown += " " + event.ExceptionDetails.Exception.Description
+		}
+		o.wrong = append(o.wrong, thrown)
 	case *cdpruntime.EventConsoleAPICalled:
 		if event.Type == cdpruntime.ConsoleAPICalledTypeError || event.Type == cdpruntime.ConsoleAPICalledTypeWarning {
 			o.wrong = append(o.wrong, fmt.Sprintf("the page logs %v", event.Args))
@@ -115,4 +121,24 @@ func (o *tab) until(expression string) {
 func (o *tab) press(keys string) {
 	o.t.Helper()
 	o.do("press "+keys, chromedp.KeyEvent(keys))
+}
+
+// busy returns for how long the page has run scripts, computed styles, and laid out.
+func (o *tab) busy() time.Duration {
+	o.t.Helper()
+	if _, err := chromedp.Call(o.ctx, performance.Enable, performance.EnableParams{}); err != nil {
+		o.t.Fatal(err)
+	}
+	found, err := chromedp.Call(o.ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	sum := 0.0
+	for _, metric := range found.Metrics {
+		switch metric.Name {
+		case "ScriptDuration", "LayoutDuration", "RecalcStyleDuration":
+			sum += metric.Value
+		}
+	}
+	return time.Duration(sum * float64(time.Second)).Round(time.Millisecond)
 }

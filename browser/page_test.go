@@ -13,7 +13,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-const shown = `[...document.querySelectorAll("table.fleet tbody tr")].filter(row => !row.hidden)`
+const shown = `[...document.querySelectorAll("table.fleet tr[data-key]")]`
+
+// listed is an expression for the number of pools that the filter and the search leave, shown or not.
+const listed = `(document.querySelector("table.fleet")?.getAttribute("aria-rowcount") ?? 0) - 1`
 
 // names is an expression for the names of the pools that are shown, in their order.
 const names = shown + `.map(row => row.querySelector(".poolname").textContent).join(" ")`
@@ -73,6 +76,7 @@ func TestKeyboard(t *testing.T) {
 	page.until(`!document.getElementById("help").open`)
 	page.press("f")
 	page.until(`document.querySelector("h1").textContent === "Fleet"`)
+	page.until(`document.activeElement.textContent === "web"`) // where it was
 	// The focus moves in the order of the page.
 	eval[bool](page, `document.activeElement.blur() || true`)
 	var order []string
@@ -145,11 +149,36 @@ func TestProvisionerPage(t *testing.T) {
 	page.press("p")
 	page.until(`document.querySelectorAll("table tbody tr").length === 3`)
 	text := eval[string](page, `document.querySelector("main").innerText`)
-	for _, part := range []string{"trainer-0", "no instance type that Provisioner default allows has more than 8", "of at most 40 nodes", "i-0abc0", "Launching"} {
+	for _, part := range []string{"trainer-0", "no instance type that Provisioner default allows has more than 8", "of at most 40 nodes", "i-0abc0", "Launching", "Chosen from 12 offerings", "did not start in 3 tries"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the page lacks %q:\n%s", part, text)
 		}
 	}
+	eval[bool](page, `(document.querySelector("main details summary").click(), true)`)
+	page.until(`document.querySelector("main details[open] .chosen")?.innerText.startsWith("m6i.xlarge in ` + strings.Join(zones, ", ") + ` chosen in eu-central-1")`)
+	if first := eval[string](page, `document.querySelector("main details[open] li").innerText`); !strings.HasPrefix(first, "m6a.xlarge") || !strings.HasSuffix(first, "not chosen") {
+		t.Errorf("the cheapest offering comes first, and is marked as not chosen: got %q", first)
+	}
+}
+
+func TestBudgetsPage(t *testing.T) {
+	w := newWorld(t, three()...)
+	page := open(t, w, signedIn(w))
+	page.until(`document.getElementById("live").textContent === "Live" && !document.getElementById("nav-budgets").hidden`)
+	page.press("a")
+	page.until(`document.querySelectorAll("table.budgets tbody tr").length === 4`)
+	for what, check := range map[string]string{
+		"What objects wait for comes first": `document.querySelector("table.budgets tbody th").innerText.startsWith("ec2:CreateLaunchTemplateVersion\n111122223333 · eu-central-1")`,
+		"Who waits is named":                `document.querySelector("table.budgets tbody li").innerText === "AWSLaunchConfig/team-shop/web needs 2 requests"`,
+		"Bars have a text":                  `document.querySelector("table.budgets progress").getAttribute("aria-label") === "0 of 100 requests left"`,
+		"A service has one budget":          `document.querySelector("table.budgets").innerText.includes("all actions of autoscaling")`,
+		"Nothing is wider than the window":  `document.documentElement.scrollWidth <= innerWidth`,
+	} {
+		if !eval[bool](page, check) {
+			t.Errorf("%s: %s is false", what, check)
+		}
+	}
+	page.until(`document.getElementById("announce").textContent === "3 callers waiting for requests"`)
 }
 
 // TestHostileTexts holds that texts of tenants are shown as they are, and do nothing.
@@ -167,7 +196,7 @@ func TestHostileTexts(t *testing.T) {
 	w := newWorld(t, objects...)
 	page := open(t, w, signedIn(w))
 	page.until(shown + `.length === 1`)
-	for _, at := range []string{"#/fleet", "#/inbox", "#/pool/AWSMachinePool/team/hostile", "#/provisioner", "#/pool/%3Cscript%3E/a/b", "#/<img src=x onerror=alert(1)>"} {
+	for _, at := range []string{"#/fleet", "#/inbox", "#/pool/AWSMachinePool/team/hostile", "#/provisioner", "#/budgets", "#/pool/%3Cscript%3E/a/b", "#/<img src=x onerror=alert(1)>"} {
 		eval[string](page, "location.hash = `"+at+"`")
 		page.until(`document.querySelector("main h1")`)
 		if strings.Contains(at, "hostile") {

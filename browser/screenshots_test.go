@@ -22,11 +22,11 @@ func TestScreenshots(t *testing.T) {
 		world *world
 		pages map[string]string
 	}{
-		{"3", newWorld(t, append(three(), provisioners()...)...), map[string]string{"fleet": "#/fleet", "pool": "#/pool/AWSMachinePool/team-shop/web", "inbox": "#/inbox", "provisioner": "#/provisioner", "approval": "#/pool/AWSMachinePool/team-shop/batch"}},
+		{"3", newWorld(t, append(three(), provisioners()...)...), map[string]string{"fleet": "#/fleet", "pool": "#/pool/AWSMachinePool/team-shop/web", "inbox": "#/inbox", "provisioner": "#/provisioner", "budgets": "#/budgets", "approval": "#/pool/AWSMachinePool/team-shop/batch"}},
 		{"1000", newWorld(t, many(1000)...), map[string]string{"fleet": "#/fleet", "inbox": "#/inbox"}},
 	} {
 		one := open(t, set.world, signedIn(set.world))
-		one.until(`document.querySelectorAll("table.fleet tbody tr").length >= 3`)
+		one.until(`document.querySelectorAll("table.fleet tr[data-key]").length >= 3`)
 		for _, scheme := range []string{"light", "dark"} {
 			media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
 			if _, err := chromedp.Call(one.ctx, emulation.SetEmulatedMedia, media); err != nil {

@@ -23,6 +23,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 	"github.com/slipway-project/slipway/internal/dashboard"
 )
 
@@ -53,7 +54,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}).Build()
 	page := dashboard.New(dashboard.Options{
 		Reader: w.client, Informers: w.informers, Kinds: slices.Concat(dashboard.PoolKinds(), dashboard.ProvisionerKinds()), Title: "production",
-		Clock: clock.RealClock{}, Log: testr.New(t),
+		Clock: clock.RealClock{}, Log: testr.New(t), Budgets: budgets,
 	})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -285,11 +286,17 @@ func provisioners() []client.Object {
 	one := &provisioningv1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	one.Status.Nodes, one.Status.Conditions = 2, []metav1.Condition{condition("Ready", "True", "Ready", "", time.Hour)}
 	one.Spec.Limits = &provisioningv1.Limits{Nodes: ptr.To(int32(40))}
+	one.Status.FailedStarts = []provisioningv1.FailedStart{{LaunchTemplateID: "lt-0a1b2c3d4e5f60718", LaunchTemplateVersion: 4, Tries: 3, Message: "the nodes did not register within 15m0s"}}
 	all := []client.Object{one}
 	for i, phase := range []string{"True", "False"} {
 		node := &provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("default-%d", i), CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))}}
 		node.Spec.Provisioner, node.Spec.CapacityType = "default", "spot"
 		node.Status.InstanceID, node.Status.InstanceType, node.Status.Zone = fmt.Sprintf("i-0abc%d", i), "m6i.xlarge", zones[i]
+		for _, name := range []string{"m6a.xlarge", "m6i.xlarge", "m5.xlarge", "m7i.xlarge"} {
+			for _, zone := range zones {
+				node.Spec.Offerings = append(node.Spec.Offerings, provisioningv1.NodeOffering{InstanceType: name, Zone: zone})
+			}
+		}
 		for _, kind := range []string{"Launched", "Registered", "Initialized", "Ready"} {
 			node.Status.Conditions = append(node.Status.Conditions, condition(kind, metav1.ConditionStatus(phase), "Ready", "", time.Minute))
 		}
@@ -305,4 +312,18 @@ func provisioners() []client.Object {
 		Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "trainer-0", UID: "pod-uid"},
 	}
 	return append(all, pod, event)
+}
+
+// budgets returns request budgets: of one, nothing is left.
+func budgets() []requestbudget.State {
+	const account, region = "111122223333", "eu-central-1"
+	soon := time.Now().Add(time.Second).Truncate(time.Hour)
+	return []requestbudget.State{
+		{Account: account, Region: region, Name: "ec2:CreateLaunchTemplateVersion", Left: 0.4, Burst: 100, PerSecond: 5, Waiting: []requestbudget.Waiter{
+			{Name: "AWSLaunchConfig/team-shop/web", At: soon, Requests: 2}, {Name: "AWSMachinePool/team-shop/web", At: soon, Requests: 1}, {At: soon, Requests: 1},
+		}},
+		{Account: account, Region: region, Name: "autoscaling:", Left: 71.2, Burst: 100, PerSecond: 20},
+		{Account: account, Region: region, Name: "ec2:DescribeLaunchTemplateVersions", Left: 100, Burst: 100, PerSecond: 20},
+		{Region: "us-east-1", Name: "eks:UpdateNodegroupVersion", Left: 49, Burst: 50, PerSecond: 5},
+	}
 }

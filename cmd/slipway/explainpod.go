@@ -97,8 +97,7 @@ func (s *source) explainProvisioning(ctx context.Context, explanation *poolview.
 		})
 		explanation.Problems = append(explanation.Problems, poolview.Problems("Provisioner", provisioner.Name, provisioner.Status.Conditions)...)
 		for _, failed := range provisioner.Status.FailedStarts {
-			explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Failed", Value: fmt.Sprintf(
-				"nodes of %s version %d did not start in %d tries: %s", failed.LaunchTemplateID, failed.LaunchTemplateVersion, failed.Tries, failed.Message)})
+			explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Failed", Value: poolview.FailedStart(failed)})
 		}
 	}
 	return nil

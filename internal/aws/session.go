@@ -6,7 +6,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -81,6 +84,8 @@ type Clients struct {
 	SSM         *SSM
 	S3          *S3
 	SQS         *SQS
+	// Pricing is the price list of all regions, which is served in a few of them.
+	Pricing *Pricing
 	// Region is where the clients act, such as eu-central-1.
 	Region string
 	// Principal is as whom.
@@ -96,6 +101,7 @@ type Clients struct {
 
 	credentials awssdk.CredentialsProvider
 	outages     *outages
+	budget      *atomic.Pointer[budget]
 }
 
 // Authenticate makes sure that there are credentials, usually without a call. The error is a
@@ -286,11 +292,27 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		SSM:         newSSM(ssm.NewFromConfig(cfg)),
 		S3:          newS3(s3.NewFromConfig(cfg)),
 		SQS:         newSQS(sqs.NewFromConfig(cfg)),
+		Pricing:     newPricing(pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = priceListRegion(region) })),
 		Region:      region,
 		Principal:   principal,
 		AccountID:   account.get, CallerARN: account.caller, KnownAccount: account.known,
-		credentials: cfg.Credentials, outages: calls.outages,
+		credentials: cfg.Credentials, outages: calls.outages, budget: &calls.budget,
 	}
+}
+
+// priceListRegion returns the region whose endpoint of the price list serves a region: the nearest one of
+// the same partition (AWS: Billing endpoints and quotas, "AWS Price List Query API").
+func priceListRegion(region string) string {
+	area, _, _ := strings.Cut(region, "-")
+	switch area {
+	case "cn":
+		return "cn-northwest-1"
+	case "eu", "af", "me", "il":
+		return "eu-central-1"
+	case "ap":
+		return "ap-south-1"
+	}
+	return "us-east-1"
 }
 
 // shareBudget counts calls in their account's budget from now on.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -538,6 +539,22 @@ func (c *IAM) TagRole(ctx context.Context, input *iam.TagRoleInput, set ...func(
 // UntagRole calls the API action of the same name.
 func (c *IAM) UntagRole(ctx context.Context, input *iam.UntagRoleInput, set ...func(*iam.Options)) (*iam.UntagRoleOutput, error) {
 	return c.untagRole(ctx, input, set...)
+}
+
+// Pricing contains the calls of the price list that Slipway uses.
+type Pricing struct {
+	getProducts call[pricing.GetProductsInput, pricing.GetProductsOutput, pricing.Options]
+}
+
+func newPricing(client *pricing.Client) *Pricing {
+	return &Pricing{
+		getProducts: client.GetProducts,
+	}
+}
+
+// GetProducts calls the API action of the same name.
+func (c *Pricing) GetProducts(ctx context.Context, input *pricing.GetProductsInput, set ...func(*pricing.Options)) (*pricing.GetProductsOutput, error) {
+	return c.getProducts(ctx, input, set...)
 }
 
 // S3 contains the calls of S3 that Slipway uses.

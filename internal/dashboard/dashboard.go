@@ -25,6 +25,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 )
 
 const (
@@ -50,8 +51,11 @@ type Options struct {
 	Missing []string
 	// Title names the cluster on the page, and Namespace the only namespace that is shown, if any.
 	Title, Namespace string
-	Clock            clock.Clock
-	Log              logr.Logger
+	// Budgets returns the state of the request budgets of this process. If it is nil, the page does not
+	// show any: a process that does not call AWS as the manager does knows nothing about them.
+	Budgets func() []requestbudget.State
+	Clock   clock.Clock
+	Log     logr.Logger
 }
 
 // Dashboard computes rows from objects and serves them.
@@ -63,6 +67,8 @@ type Dashboard struct {
 	computing sync.Mutex
 	// opened is signaled when a page opens, and watching is closed when all kinds are watched.
 	opened, watching chan struct{}
+	// shownBudgets are the keys of the rows of budgets.
+	shownBudgets map[string]bool
 }
 
 // PoolKinds returns the kinds that the pages about pools show.
@@ -87,7 +93,9 @@ func showsPools(kinds []client.Object) bool {
 
 // New returns a dashboard, which Start starts.
 func New(options Options) *Dashboard {
-	return &Dashboard{options: options, feed: newFeed(), tracker: newTracker(), opened: make(chan struct{}, 1), watching: make(chan struct{})}
+	return &Dashboard{
+		options: options, feed: newFeed(), tracker: newTracker(), opened: make(chan struct{}, 1), watching: make(chan struct{}), shownBudgets: map[string]bool{},
+	}
 }
 
 // Watching returns a channel that is closed when all kinds are watched.
@@ -112,7 +120,7 @@ func (d *Dashboard) Start(ctx context.Context) error {
 			return nil
 		case <-d.tracker.wake:
 		case <-d.opened:
-		case <-d.options.Clock.After(recompute):
+		case <-d.options.Clock.After(d.rest()):
 		}
 		if !d.feed.watched() {
 			continue
@@ -130,11 +138,23 @@ func (d *Dashboard) Start(ctx context.Context) error {
 	}
 }
 
+// rest returns how long rows stay as they are while no object changes.
+func (d *Dashboard) rest() time.Duration {
+	if d.options.Budgets != nil && d.feed.watched() {
+		return budgetInterval
+	}
+	return recompute
+}
+
 // compute computes the rows whose objects changed, and publishes them.
 func (d *Dashboard) compute(ctx context.Context) {
 	d.computing.Lock()
 	defer d.computing.Unlock()
-	rows := map[string]json.RawMessage{}
+	rows, err := d.budgets()
+	if err != nil {
+		d.options.Log.Error(err, "Computing the request budgets of the dashboard")
+		rows = map[string]json.RawMessage{}
+	}
 	for _, key := range d.tracker.take() {
 		row, err := d.row(ctx, key)
 		if err != nil {
@@ -153,15 +173,17 @@ type about struct {
 	Namespace string   `json:"namespace,omitempty"`
 	Missing   []string `json:"missing,omitempty"`
 	// Pools and Provisioners report whether the cluster has these kinds.
-	Pools        bool      `json:"pools"`
-	Provisioners bool      `json:"provisioners"`
-	Started      time.Time `json:"started"`
+	Pools        bool `json:"pools"`
+	Provisioners bool `json:"provisioners"`
+	// Budgets reports whether the process has request budgets.
+	Budgets bool      `json:"budgets"`
+	Started time.Time `json:"started"`
 }
 
 func (d *Dashboard) about() (json.RawMessage, error) {
 	row, err := json.Marshal(about{
 		Title: d.options.Title, Namespace: d.options.Namespace, Missing: d.options.Missing,
-		Pools: showsPools(d.options.Kinds), Provisioners: contains(d.options.Kinds, &provisioningv1.Provisioner{}), Started: d.options.Clock.Now(),
+		Pools: showsPools(d.options.Kinds), Provisioners: contains(d.options.Kinds, &provisioningv1.Provisioner{}), Budgets: d.options.Budgets != nil, Started: d.options.Clock.Now(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("describing the dashboard: %w", err)

@@ -44,6 +44,12 @@ type cluster struct {
 // newCluster starts a dashboard of some objects.
 func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	t.Helper()
+	return newClusterWith(t, func(*Options) {}, objects...)
+}
+
+// newClusterWith starts a dashboard with other options.
+func newClusterWith(t testing.TB, set func(*Options), objects ...client.Object) *cluster {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, provisioningv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -52,9 +58,11 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	}
 	c := &cluster{t: t, informers: &informertest.FakeInformers{Scheme: scheme}, clock: clocktesting.NewFakeClock(now)}
 	c.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&eventsv1.Event{}, eventsOfPod, podsOf).Build()
-	c.page = New(Options{
+	options := Options{
 		Reader: c.client, Informers: c.informers, Kinds: slices.Concat(PoolKinds(), ProvisionerKinds()), Title: "test", Clock: c.clock, Log: testr.NewWithInterface(t, testr.Options{}),
-	})
+	}
+	set(&options)
+	c.page = New(options)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.page.Start(ctx) }()

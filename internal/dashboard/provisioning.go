@@ -29,6 +29,9 @@ type provisioner struct {
 	Memory   string             `json:"memory,omitempty"`
 	Limits   []string           `json:"limits,omitempty"`
 	Problems []poolview.Problem `json:"problems,omitempty"`
+	// Rejected are the versions of launch templates that no node is launched from any longer, because
+	// nodes from them did not start.
+	Rejected []string `json:"rejected,omitempty"`
 }
 
 // provisionedNode is the row of a ProvisionedNode.
@@ -46,7 +49,22 @@ type provisionedNode struct {
 	Version      int64      `json:"version,omitempty"`
 	Created      time.Time  `json:"created"`
 	Launched     *time.Time `json:"launched,omitempty"`
+	// Offerings is the number of instance types in zones that suited the pods of the node, and Choices
+	// are their first instance types, the cheapest first.
+	Offerings int      `json:"offerings,omitempty"`
+	Choices   []choice `json:"choices,omitempty"`
 }
+
+// choice is an instance type that suited, with the zones in which it did.
+type choice struct {
+	InstanceType string   `json:"instanceType"`
+	Zones        []string `json:"zones"`
+	// Chosen is the zone in which EC2 launched an instance of the type, empty if it did not.
+	Chosen string `json:"chosen,omitempty"`
+}
+
+// mostChoices bounds the instance types that a row has.
+const mostChoices = 15
 
 // pendingPod is the row of a pod that no node has room for.
 type pendingPod struct {
@@ -99,6 +117,9 @@ func provisionerOf(object *provisioningv1.Provisioner) *provisioner {
 	if sum := object.Status.Resources; sum != nil {
 		row.CPU, row.Memory = sum.CPU.String(), sum.Memory.String()
 	}
+	for _, failed := range object.Status.FailedStarts {
+		row.Rejected = append(row.Rejected, poolview.FailedStart(failed))
+	}
 	if limits := object.Spec.Limits; limits != nil {
 		if limits.Nodes != nil {
 			row.Limits = append(row.Limits, strconv.Itoa(int(*limits.Nodes))+" nodes")
@@ -125,7 +146,36 @@ func provisionedNodeOf(object *provisioningv1.ProvisionedNode) *provisionedNode 
 		row.Launched = &launched
 	}
 	row.Phase, row.Message = phaseOf(object)
+	row.Offerings, row.Choices = len(object.Spec.Offerings), choicesOf(object)
 	return row
+}
+
+// choicesOf returns the instance types that suited a node, the cheapest first. The type that was chosen is
+// always among them.
+func choicesOf(object *provisioningv1.ProvisionedNode) []choice {
+	var choices []choice
+	for _, offering := range object.Spec.Offerings {
+		at := slices.IndexFunc(choices, func(c choice) bool { return c.InstanceType == offering.InstanceType })
+		if at < 0 {
+			at = len(choices)
+			choices = append(choices, choice{InstanceType: offering.InstanceType})
+		}
+		one := &choices[at]
+		if !slices.Contains(one.Zones, offering.Zone) {
+			one.Zones = append(one.Zones, offering.Zone)
+		}
+		if offering.InstanceType == object.Status.InstanceType && offering.Zone == object.Status.Zone {
+			one.Chosen = offering.Zone
+		}
+	}
+	if len(choices) <= mostChoices {
+		return choices
+	}
+	shown := choices[:mostChoices:mostChoices]
+	if at := slices.IndexFunc(choices[mostChoices:], func(c choice) bool { return c.Chosen != "" }); at >= 0 {
+		shown = append(shown, choices[mostChoices+at])
+	}
+	return shown
 }
 
 // phaseOf returns how far a node is, and what is in the way.

@@ -37,6 +37,9 @@ type Discovery struct {
 	allTypes      *cache[[]InstanceType]
 	typeOfferings *cache[map[string][]string]
 	spotPrices    *cache[map[Pool]float64]
+
+	// Prices are the prices of single instance types.
+	Prices *Prices
 }
 
 // New returns a discovery with empty caches, which age by the given clock.
@@ -60,6 +63,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		allTypes:      newCache[[]InstanceType](clk, instanceTypeTTL),
 		typeOfferings: newCache[map[string][]string](clk, instanceTypeTTL),
 		spotPrices:    newCache[map[Pool]float64](clk, spotPriceTTL),
+		Prices:        newPrices(clients, clk),
 	}
 	d.allTypes.patient, d.typeOfferings.patient, d.spotPrices.patient = true, true, true
 	return d

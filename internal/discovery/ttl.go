@@ -30,4 +30,6 @@ const (
 	// spotPriceTTL: prices move over hours (AWS: how-spot-pricing-works), and what is bought is
 	// chosen by EC2.
 	spotPriceTTL = 30 * time.Minute
+	// listPriceTTL: AWS changes list prices a few times a year.
+	listPriceTTL = 12 * time.Hour
 )

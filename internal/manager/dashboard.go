@@ -12,12 +12,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/dashboard"
 )
 
 // addDashboard serves the dashboard from every manager, the leader or not. A user who may get the path in
 // the cluster sees every pool that the manager reconciles, and nothing that the manager does not watch.
-func addDashboard(manager ctrl.Manager, options Options) error {
+func addDashboard(manager ctrl.Manager, options Options, sessions *aws.Sessions) error {
 	if options.DashboardAddress == "" {
 		return nil
 	}
@@ -28,6 +29,7 @@ func addDashboard(manager ctrl.Manager, options Options) error {
 	log := manager.GetLogger().WithName("dashboard")
 	page := dashboard.New(dashboard.Options{
 		Reader: manager.GetCache(), Informers: manager.GetCache(), Kinds: dashboard.PoolKinds(), Title: "management cluster", Namespace: options.Namespace,
+		Budgets: sessions.Budgets,
 		// Pages are updated in real time, whatever clock the controllers go by.
 		Clock: clock.RealClock{}, Log: log,
 	})

@@ -85,7 +85,11 @@ func Run(ctx context.Context, options Options) error {
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)
 	workloads.Wrap, workloads.Loopback = options.wrapWorkloads(), options.LoopbackWorkloads
 	defer workloads.Close()
-	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks), addDashboard(manager, options)); err != nil {
+	sessions := aws.NewSessions(options.AWS, sessionOptions(options)...)
+	if err := errors.Join(
+		addControllers(manager, options, kinds, workloads, sessions), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks),
+		addDashboard(manager, options, sessions),
+	); err != nil {
 		return err
 	}
 	if err := manager.Start(ctx); err != nil {
@@ -141,9 +145,8 @@ func orOff(address string) string {
 }
 
 // addControllers adds the controllers of all kinds, and what they share.
-func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters) error {
+func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters, sessions *aws.Sessions) error {
 	options.Progress.Read(manager.GetCache())
-	sessions := aws.NewSessions(options.AWS, sessionOptions(options)...)
 	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
 	registry := clouds.NewRegistry(sessions, principals, options.Clock, options.Intervals)
 	registry.ListenTo(options.EventQueue, options.EventMetrics)

@@ -42,6 +42,7 @@ const (
 	JustInTimeNodes   Feature = "just-in-time-nodes"
 	ClusterEndpoints  Feature = "cluster-endpoints"
 	Preflight         Feature = "preflight"
+	Prices            Feature = "prices"
 )
 
 // Purpose describes a feature.
@@ -81,6 +82,7 @@ var Features = []Purpose{
 	{JustInTimeNodes, false, nil, "`slipway provisioner`, as an identity of its own"},
 	{ClusterEndpoints, false, nil, "`Provisioner` whose `spec.cluster` gives no endpoint"},
 	{Preflight, false, nil, "`slipway preflight`, for the user who runs it"},
+	{Prices, false, nil, "prices in `slipway plan`, for the user who runs it"},
 }
 
 // Defaults returns the default features that the scope can bound.

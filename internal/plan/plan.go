@@ -83,6 +83,7 @@ type Pool struct {
 	Instances int       `json:"instances"`
 	Steps     []Step    `json:"steps"`
 	Rollout   *Rollout  `json:"rollout,omitempty"`
+	Price     *Price    `json:"price,omitempty"`
 	Problems  []Problem `json:"problems,omitempty"`
 }
 
@@ -186,7 +187,7 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
-	pools, err := p.planPools(ctx, targets, edits)
+	pools, err := p.planPools(ctx, targets, edits, true)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -222,6 +222,11 @@ AWSMachinePool blue/workers
   Replaces 3 of 3 instances: INSTANCE-A, INSTANCE-B, INSTANCE-C
   AWS replaces at most 1 at a time. The roll-out takes at least 3m0s, and about 18m0s if drains and
   starts take as long as they may.
+` + dearer
+
+// dearer is what the plan of another instance type shows of its price.
+const dearer = `  Price of instances: 0.2880 → 0.5760 USD (+0.2880) per hour, and 210.24 → 420.48 USD (+210.24) per month,
+  by On-Demand list prices of 2026-01-15.
 `
 
 func TestPlan(t *testing.T) {
@@ -322,7 +327,7 @@ AWSMachinePool blue/workers
 AWSMachinePool blue/workers
   1. create a version of launch template TEMPLATE
      because: instance type m5.large → m5.xlarge
-  WaitingForApproval: version 2 waits for approval by annotation infrastructure.cluster.x-k8s.io/approved-version: "2": instance type m5.large → m5.xlarge
+` + dearer + `  WaitingForApproval: version 2 waits for approval by annotation infrastructure.cluster.x-k8s.io/approved-version: "2": instance type m5.large → m5.xlarge
 `,
 		},
 		"Paused": {
@@ -356,7 +361,7 @@ AWSMachinePool blue/workers
   2. make version 2 the default of launch template TEMPLATE
      because: instance type m5.large → m5.xlarge
   3. update the Auto Scaling group: launch template version 1 → 2
-  RefreshDisabled: instance type m5.large → m5.xlarge; 3 of 3 instances run version 1. refreshPreferences.disable is true, so you must replace them yourself
+` + dearer + `  RefreshDisabled: instance type m5.large → m5.xlarge; 3 of 3 instances run version 1. refreshPreferences.disable is true, so you must replace them yourself
 `,
 		},
 	} {
@@ -403,6 +408,8 @@ func TestPlanOfMachinePool(t *testing.T) {
 
 AWSMachinePool blue/workers
   1. update the Auto Scaling group: desired capacity 3 → 5
+  Price of instances: 0.2880 → 0.4800 USD (+0.1920) per hour, and 210.24 → 350.40 USD (+140.16) per month,
+  by On-Demand list prices of 2026-01-15.
 `
 	if diff := cmp.Diff(want, r.printed(r.plan(machinePool))); diff != "" {
 		t.Errorf("The replicas of a MachinePool are a size of its pool. Print(plan): -want +got:\n%s", diff)

@@ -13,8 +13,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// planPool plans one pool.
-func (p *Planner) planPool(ctx context.Context, target target, edits []edit) (Pool, error) {
+// planPool plans one pool, with its price if that is asked for.
+func (p *Planner) planPool(ctx context.Context, target target, edits []edit, priced bool) (Pool, error) {
 	w := p.newWorld()
 	if err := w.apply(ctx, edits); err != nil {
 		return Pool{}, err
@@ -23,6 +23,9 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit) (Po
 		return Pool{}, err
 	}
 	planned, _, err := w.planned(ctx, target)
+	if err == nil && priced && len(planned.Steps) > 0 && !planned.failed() {
+		planned.Price, err = p.price(ctx, w, target)
+	}
 	return planned, err
 }
 
@@ -100,14 +103,14 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:
 		return changes, nil
 	}
-	unedited, err := p.planPools(ctx, targets, nil)
+	unedited, err := p.planPools(ctx, targets, nil, false)
 	if err != nil {
 		return changes, ctx.Err() // the pool may not exist yet
 	}
 	for i := range changes {
 		pools, err := whole, error(nil)
 		if len(changes) > 1 { // a change that is the whole edit has been planned
-			pools, err = p.planPools(ctx, targets, alone[i:i+1])
+			pools, err = p.planPools(ctx, targets, alone[i:i+1], false)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -152,10 +155,10 @@ func effectAlone(pools []Pool, err error, unedited []Pool, failed bool) Effect {
 }
 
 // planPools plans all targets of an edit.
-func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit) ([]Pool, error) {
+func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, priced bool) ([]Pool, error) {
 	pools := make([]Pool, 0, len(targets))
 	for _, target := range targets {
-		pool, err := p.planPool(ctx, target, edits)
+		pool, err := p.planPool(ctx, target, edits, priced)
 		if err != nil {
 			return nil, fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, err)
 		}

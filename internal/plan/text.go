@@ -3,9 +3,12 @@ package plan
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
+	"github.com/slipway-project/slipway/internal/prices"
 	"github.com/slipway-project/slipway/internal/terminal"
 )
 
@@ -92,9 +95,65 @@ func (p *printer) pool(pool Pool) {
 		}
 		p.printf("\n")
 	}
+	p.price(pool.Price)
 	for _, problem := range pool.Problems {
 		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))
 	}
+}
+
+// price prints the change of the price of a pool.
+func (p *printer) price(price *Price) {
+	switch {
+	case price == nil:
+		return
+	case price.Unknown != "":
+		p.printf("  The change of the price is not known: %s.\n", printable(price.Unknown))
+		return
+	}
+	currency := printable(price.Currency)
+	p.printf("  Price of instances: %s per hour, and %s per month,\n", price.PerHour.in(currency), price.PerMonth.in(currency))
+	var sources []string
+	if price.OnDemand != nil {
+		sources = append(sources, "On-Demand list prices of "+price.OnDemand.Format(time.DateOnly))
+	}
+	if price.Spot != nil {
+		sources = append(sources, "Spot prices of "+price.Spot.UTC().Format("2006-01-02 15:04 MST"))
+	}
+	p.printf("  by %s.\n", strings.Join(sources, " and "))
+}
+
+// in shows the amounts in a currency, and their difference.
+func (c AmountChange) in(currency string) string {
+	less, more := signed(c.After.Min-c.Before.Max), signed(c.After.Max-c.Before.Min)
+	if less != more {
+		more = less + " to " + more
+	}
+	return fmt.Sprintf("%s → %s %s (%s)", amount(c.Before), amount(c.After), currency, more)
+}
+
+// amount shows a range of money.
+func amount(r prices.Range) string {
+	low, high := money(r.Min), money(r.Max)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// signed shows a difference with its sign.
+func signed(difference float64) string {
+	if text := money(difference); strings.HasPrefix(text, "-") {
+		return text
+	}
+	return "+" + money(difference)
+}
+
+// money shows an amount with as many digits as prices have: four if it is small.
+func money(value float64) string {
+	if value > -10 && value < 10 {
+		return strconv.FormatFloat(value, 'f', 4, 64)
+	}
+	return strconv.FormatFloat(value, 'f', 2, 64)
 }
 
 func printable(text string) string { return terminal.Line(text, longestText) }

@@ -173,3 +173,8 @@ func (b Budget) String() string {
 	}
 	return fmt.Sprintf("PodDisruptionBudget %s/%s holds %s", b.Namespace, b.Name, pods)
 }
+
+// FailedStart describes nodes that did not start.
+func FailedStart(failed provisioningv1.FailedStart) string {
+	return fmt.Sprintf("nodes of %s version %d did not start in %d tries: %s", failed.LaunchTemplateID, failed.LaunchTemplateVersion, failed.Tries, failed.Message)
+}

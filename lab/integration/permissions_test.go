@@ -240,8 +240,8 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 	}
 	var features []permissions.Feature
 	for _, purpose := range permissions.Features {
-		// lab/provisioner has the first two, and no controller does what a preflight does
-		if !slices.Contains([]permissions.Feature{permissions.JustInTimeNodes, permissions.ClusterEndpoints, permissions.Preflight}, purpose.Feature) {
+		// lab/provisioner has the first two, and no controller does what the commands preflight and plan do
+		if !slices.Contains([]permissions.Feature{permissions.JustInTimeNodes, permissions.ClusterEndpoints, permissions.Preflight, permissions.Prices}, purpose.Feature) {
 			features = append(features, purpose.Feature)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -24,7 +25,7 @@ import (
 
 // clients are the clients of the SDK, whose methods have the inputs of actions.
 var clients = map[string]any{
-	"autoscaling": &autoscaling.Client{}, "ec2": &ec2.Client{}, "eks": &eks.Client{}, "events": &eventbridge.Client{}, "iam": &iam.Client{}, "sqs": &sqs.Client{}, "ssm": &ssm.Client{}, "sts": &sts.Client{},
+	"autoscaling": &autoscaling.Client{}, "ec2": &ec2.Client{}, "eks": &eks.Client{}, "events": &eventbridge.Client{}, "iam": &iam.Client{}, "pricing": &pricing.Client{}, "sqs": &sqs.Client{}, "ssm": &ssm.Client{}, "sts": &sts.Client{},
 }
 
 // inputOf returns the SDK's input type of an action.

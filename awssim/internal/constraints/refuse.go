@@ -30,6 +30,7 @@ var codes = map[string]string{
 	"autoscaling": "ValidationError",
 	"iam":         "ValidationError",
 	"sts":         "ValidationError",
+	"pricing":     "InvalidParameterException",
 	"ssm":         "ValidationException",
 	"events":      "ValidationException",
 	"eks":         "InvalidParameterException",

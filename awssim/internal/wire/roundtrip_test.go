@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -53,6 +54,7 @@ func clients(serve func(*http.Request, []byte) (*wire.Response, error)) map[stri
 		"eks":         eks.NewFromConfig(config),
 		"events":      eventbridge.NewFromConfig(config),
 		"iam":         iam.NewFromConfig(config),
+		"pricing":     pricing.NewFromConfig(config),
 		// Random data has no checksum.
 		"sqs": sqs.NewFromConfig(config, func(o *sqs.Options) { o.DisableMessageChecksumValidation = true }),
 		"ssm": ssm.NewFromConfig(config),
@@ -174,7 +176,7 @@ func TestOutputsSurviveTheWire(t *testing.T) {
 func checkOutput(t *rapid.T, service, action string) {
 	_, outputType := types(clients(nil)[service], action)
 	output := reflect.New(outputType)
-	generator{t, !slices.Contains([]string{"eks", "events", "sqs", "ssm"}, service)}.fill(output.Elem())
+	generator{t, !slices.Contains([]string{"eks", "events", "pricing", "sqs", "ssm"}, service)}.fill(output.Elem())
 	client := clients(func(r *http.Request, body []byte) (*wire.Response, error) {
 		request, err := wire.Parse(r, body)
 		if err != nil {

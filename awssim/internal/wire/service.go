@@ -33,12 +33,13 @@ var services = map[string]*service{
 	"autoscaling": {
 		protocol: awsQuery, namespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/", model: &autoscalingModel,
 	},
-	"eks":    {protocol: restJSON1, model: &eksModel},
-	"events": {protocol: awsJSON11, target: "AWSEvents", model: &eventsModel},
-	"iam":    {protocol: awsQuery, namespace: "https://iam.amazonaws.com/doc/2010-05-08/", model: &iamModel},
-	"sts":    {protocol: awsQuery, namespace: "https://sts.amazonaws.com/doc/2011-06-15/", model: &stsModel},
-	"sqs":    {protocol: awsJSON10, target: "AmazonSQS", model: &sqsModel},
-	"ssm":    {protocol: awsJSON11, target: "AmazonSSM", model: &ssmModel},
+	"eks":     {protocol: restJSON1, model: &eksModel},
+	"events":  {protocol: awsJSON11, target: "AWSEvents", model: &eventsModel},
+	"iam":     {protocol: awsQuery, namespace: "https://iam.amazonaws.com/doc/2010-05-08/", model: &iamModel},
+	"sts":     {protocol: awsQuery, namespace: "https://sts.amazonaws.com/doc/2011-06-15/", model: &stsModel},
+	"pricing": {protocol: awsJSON11, target: "AWSPriceListService", model: &pricingModel},
+	"sqs":     {protocol: awsJSON10, target: "AmazonSQS", model: &sqsModel},
+	"ssm":     {protocol: awsJSON11, target: "AmazonSSM", model: &ssmModel},
 }
 
 func init() {

@@ -1,6 +1,7 @@
 import { el, setText } from './dom.js';
 import { connect, onChange, rows, setToken } from './live.js';
-import { fleet } from './fleet.js';
+import { budgets } from './budgets.js';
+import { fleet, moveFleet } from './fleet.js';
 import { inbox, tasks } from './inbox.js';
 import { pool } from './pool.js';
 import { provisioner } from './provisioner.js';
@@ -8,7 +9,7 @@ import { count } from './words.js';
 
 const main = document.getElementById('main');
 const live = document.getElementById('live');
-const pages = { fleet, inbox, provisioner, pool };
+const pages = { fleet, inbox, provisioner, budgets, pool };
 let leave = null;
 
 // announce reports to screen readers, no more than once in two seconds.
@@ -76,6 +77,7 @@ onChange((changed) => {
   const badge = document.getElementById('inbox-count');
   badge.hidden = waiting === 0;
   setText(badge, count(waiting));
+  document.getElementById('nav-budgets').hidden = !meta?.budgets;
   notice(meta?.missing ?? []);
 });
 
@@ -110,6 +112,7 @@ document.getElementById('help-close').addEventListener('click', () => help.close
 
 // moveRow moves the focus to the link of the next or previous row that is shown.
 function moveRow(by) {
+  if (moveFleet(by)) return;
   const links = [...main.querySelectorAll('a.poolname')].filter((link) => !link.closest('[hidden]'));
   const at = links.indexOf(document.activeElement);
   const to = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + by))];
@@ -123,7 +126,7 @@ document.addEventListener('keydown', (event) => {
   const search = document.getElementById('search');
   const keys = {
     '/': () => { if (search) { search.focus(); search.select(); } else { location.hash = '#/fleet'; } },
-    '?': () => help.showModal(), f: () => { location.hash = '#/fleet'; }, i: () => { location.hash = '#/inbox'; }, p: () => { location.hash = '#/provisioner'; },
+    '?': () => help.showModal(), f: () => { location.hash = '#/fleet'; }, i: () => { location.hash = '#/inbox'; }, p: () => { location.hash = '#/provisioner'; }, a: () => { if (rows.get('meta')?.budgets) location.hash = '#/budgets'; },
     ArrowDown: () => moveRow(1), ArrowUp: () => moveRow(-1), j: () => moveRow(1), k: () => moveRow(-1),
     Escape: () => {
       if (search && search.value) { search.value = ''; search.dispatchEvent(new Event('input')); search.focus(); } else if (field) field.blur(); else if (!search) location.hash = '#/fleet';

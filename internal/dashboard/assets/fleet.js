@@ -45,6 +45,17 @@ function fill(parts, pool) {
 const haystack = (pool) => [pool.name, pool.namespace, pool.cluster, pool.kind, pool.instanceTypes, pool.state, pool.launchTemplateID,
   ...(pool.problems ?? []).map((p) => p.reason + ' ' + p.message)].join(' ').toLowerCase();
 
+// Only the rows near the screen are in the document, and the row with the focus. The others are gaps.
+const spare = 8; // rows above and below the screen
+let rowHeight = 58; // of style.css; measured once there is a row
+let move = null;
+
+// moveFleet moves the focus to the next or previous row of the fleet, and reports whether it is shown.
+export function moveFleet(by) {
+  move?.(by);
+  return move !== null;
+}
+
 export function fleet(main, announce) {
   const search = el('input', { type: 'search', id: 'search', placeholder: 'Search name, namespace, cluster, reason', autocomplete: 'off', spellcheck: 'false', 'aria-keyshortcuts': '/' });
   search.value = chosen.text;
@@ -57,25 +68,34 @@ export function fleet(main, announce) {
   const body = el('tbody');
   const empty = el('p', { class: 'empty' }, 'Waiting for the first answer.');
   const table = el('table', { class: 'fleet' }, el('caption', { class: 'hidden' }, 'Pools, those that need a human first'),
-    el('thead', {}, el('tr', {}, ...['Pool', 'Status', 'Versions', 'Ready', 'What is going on'].map((text, i) => el('th', { scope: 'col', class: ['', '', '', 'number', 'detail'][i] }, text)))), body);
+    el('thead', {}, el('tr', { 'aria-rowindex': 1 }, ...['Pool', 'Status', 'Versions', 'Ready', 'What is going on'].map((text, i) => el('th', { scope: 'col', class: ['', '', '', 'number', 'detail'][i] }, text)))), body);
   main.append(
     el('div', { class: 'head' }, el('h1', { tabindex: -1 }, 'Fleet'),
       el('div', { class: 'search' }, el('label', { for: 'search', class: 'hidden' }, 'Search pools'), search, el('kbd', { 'aria-hidden': 'true' }, '/'))),
     el('div', { class: 'filters', role: 'group', 'aria-label': 'Filter' }, ...[...buttons.values()].map((b) => b.button)),
     table, empty);
 
-  const known = new Map(); // key → parts, state, text
+  const known = new Map(); // key → pool, state, text, order
+  let sorted = []; // all keys, those that need a human first
+  let list = []; // the keys that the filter and the search leave
+  const mounted = new Map(); // key → parts of the rows in the document
+  const gaps = [];
+  let focused = ''; // the key of the row with the focus
+
   function take(key) {
     const pool = rows.get(key);
     const before = known.get(key);
-    if (!pool || !isPool(pool)) {
-      before?.parts.row.remove();
-      return known.delete(key);
-    }
-    const parts = before?.parts ?? rowOf(key);
-    const state = fill(parts, pool);
-    known.set(key, { parts, state, text: haystack(pool), order: `${state.rank} ${pool.namespace} ${pool.name}` });
+    if (!pool || !isPool(pool)) return known.delete(key);
+    const state = stateOf(pool);
+    known.set(key, { pool, state, text: haystack(pool), order: `${state.rank} ${pool.namespace} ${pool.name}` });
+    const parts = mounted.get(key);
+    if (parts) fill(parts, pool);
     return before?.order !== known.get(key).order;
+  }
+
+  function order() {
+    const of = (key) => known.get(key).order;
+    sorted = [...known.keys()].sort((a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0));
   }
 
   function show() {
@@ -86,29 +106,84 @@ export function fleet(main, announce) {
       button.setAttribute('aria-pressed', String(chosen.filter === id));
     }
     const terms = chosen.text.toLowerCase().split(/\s+/).filter(Boolean);
-    let visible = 0;
-    for (const { parts, state, text } of known.values()) {
-      const wanted = (chosen.filter === 'all' || chosen.filter === state.group) && terms.every((term) => text.includes(term));
-      if (parts.row.hidden === wanted) parts.row.hidden = !wanted;
-      if (wanted) visible++;
-    }
-    empty.hidden = visible > 0;
+    list = sorted.filter((key) => {
+      const { state, text } = known.get(key);
+      return (chosen.filter === 'all' || chosen.filter === state.group) && terms.every((term) => text.includes(term));
+    });
+    empty.hidden = list.length > 0;
     setText(empty, known.size === 0 ? 'This cluster has no pools that you may see.' : 'No pool matches. Press Esc to clear the search.');
-    table.hidden = visible === 0;
+    table.hidden = list.length === 0;
+    table.setAttribute('aria-rowcount', list.length + 1);
+    draw();
     const of = (n, what) => `${count(n)} ${n === 1 ? 'pool' : 'pools'} ${what}`;
-    announce(terms.length > 0 ? of(visible, 'found') : `${of(counts.all, 'in all')}, ${count(counts.human)} need a human, ${count(counts.moving)} in motion`);
+    announce(terms.length > 0 ? of(list.length, 'found') : `${of(counts.all, 'in all')}, ${count(counts.human)} need a human, ${count(counts.moving)} in motion`);
   }
 
-  function order() {
-    const focused = document.activeElement;
-    const sorted = [...known.values()].sort((a, b) => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0));
-    let at = body.firstChild;
-    for (const { parts } of sorted) {
-      if (parts.row === at) at = at.nextSibling;
-      else body.insertBefore(parts.row, at);
+  // draw has the document hold the rows near the screen.
+  function draw() {
+    const above = -body.getBoundingClientRect().top;
+    const first = Math.max(0, Math.floor(above / rowHeight) - spare);
+    const last = Math.min(list.length, Math.ceil((above + innerHeight) / rowHeight) + spare);
+    const wanted = [];
+    const at = focused ? list.indexOf(focused) : -1;
+    if (at >= 0 && at < first) wanted.push(at);
+    for (let i = first; i < last; i++) wanted.push(i);
+    if (at >= Math.max(first, last)) wanted.push(at);
+    const keep = new Set(wanted.map((i) => list[i]));
+    for (const [key, parts] of mounted) if (!keep.has(key)) { parts.row.remove(); mounted.delete(key); }
+    const nodes = [];
+    let next = 0, gap = 0;
+    const skip = (to) => { if (to > next) nodes.push(gapOf(gap++, to - next)); };
+    for (const i of wanted) {
+      skip(i);
+      nodes.push(rowAt(i).row);
+      next = i + 1;
     }
-    if (focused && focused !== document.activeElement && body.contains(focused)) focused.focus({ preventScroll: true });
+    skip(list.length);
+    while (gaps.length > gap) gaps.pop().remove();
+    let child = body.firstChild;
+    for (const node of nodes) {
+      if (node === child) child = child.nextSibling;
+      else if (node.contains(document.activeElement)) { while (child && child !== node) { const gone = child; child = child.nextSibling; gone.remove(); } child = node.nextSibling; } else body.insertBefore(node, child);
+    }
+    const height = mounted.values().next().value?.row.offsetHeight;
+    if (height && Math.abs(height - rowHeight) > 1) { rowHeight = height; draw(); }
   }
+
+  function rowAt(i) {
+    const key = list[i];
+    let parts = mounted.get(key);
+    if (!parts) {
+      parts = rowOf(key);
+      fill(parts, known.get(key).pool);
+      mounted.set(key, parts);
+    }
+    parts.row.setAttribute('aria-rowindex', i + 2);
+    return parts;
+  }
+
+  function gapOf(number, count) {
+    const gap = gaps[number] ??= el('tr', { class: 'gap', 'aria-hidden': 'true' }, el('td', { colspan: 5 }));
+    gap.firstChild.style.setProperty('height', `${count * rowHeight}px`);
+    return gap;
+  }
+
+  // reveal scrolls to a row if it is not on the screen, and moves the focus to it.
+  function reveal(i) {
+    const key = focused = list[i];
+    const header = table.tHead.rows[0].cells[0].getBoundingClientRect().bottom;
+    const top = body.getBoundingClientRect().top + i * rowHeight;
+    if (top < header) window.scrollBy(0, top - header);
+    else if (top + rowHeight > innerHeight) window.scrollBy(0, top + rowHeight - innerHeight + 8);
+    draw();
+    mounted.get(key).name.focus({ preventScroll: true });
+  }
+
+  move = (by) => {
+    if (list.length === 0) return;
+    const at = list.indexOf(document.activeElement?.closest?.('tr')?.dataset.key);
+    reveal(at < 0 ? (by > 0 ? 0 : list.length - 1) : Math.min(list.length - 1, Math.max(0, at + by)));
+  };
 
   const stop = onChange((changed) => {
     let moved = false;
@@ -116,16 +191,28 @@ export function fleet(main, announce) {
     if (moved) order();
     show();
   });
+  let pending = 0;
+  const scrolled = () => { pending ||= requestAnimationFrame(() => { pending = 0; draw(); }); };
+  addEventListener('scroll', scrolled, { passive: true });
+  addEventListener('resize', scrolled);
+  body.addEventListener('focusin', (event) => { focused = event.target.closest('tr')?.dataset.key ?? ''; });
+  body.addEventListener('focusout', (event) => { if (event.target.closest('tr')?.dataset.key === focused) focused = ''; });
   search.addEventListener('input', () => { chosen.text = search.value; show(); });
   for (const key of rows.keys()) take(key);
   order();
   if (rows.size > 0) show();
   requestAnimationFrame(() => {
     window.scrollTo(0, chosen.scroll);
-    known.get(chosen.focus)?.parts.name.focus({ preventScroll: true });
+    focused = chosen.focus;
+    draw();
+    mounted.get(chosen.focus)?.name.focus({ preventScroll: true });
   });
   return () => {
     stop();
+    move = null;
+    cancelAnimationFrame(pending);
+    removeEventListener('scroll', scrolled);
+    removeEventListener('resize', scrolled);
     chosen.scroll = window.scrollY;
     chosen.focus = document.activeElement?.closest?.('tr')?.dataset.key ?? '';
   };

@@ -16,6 +16,22 @@ function table(caption, columns, lines, none) {
   lines.length > most ? el('p', { class: 'muted' }, `${count(lines.length - most)} more.`) : null];
 }
 
+// open are the nodes whose offerings are shown.
+const open = new Set();
+
+// offerings shows the instance types that suited a node, and which one EC2 chose.
+function offerings(n) {
+  const bought = [n.instanceType, n.zone, n.capacity].filter(Boolean).join(' · ');
+  const choices = n.choices ?? [];
+  if (choices.length === 0) return bought;
+  const details = el('details', { open: open.has(n.name) }, el('summary', {}, n.instanceType ? `Chosen from ${plural(n.offerings, 'offering')}` : plural(n.offerings, 'offering') + ' to choose from'),
+    el('ol', { class: 'choices' }, ...choices.map((c) => el('li', { class: c.chosen ? 'chosen' : '' }, c.instanceType, el('span', { class: 'muted' }, ` in ${c.zones.join(', ')}`),
+      c.chosen ? el('b', {}, ` chosen in ${c.chosen}`) : n.instanceType ? el('span', { class: 'muted' }, ', not chosen') : null))),
+    el('p', { class: 'muted' }, 'The cheapest first. EC2 chooses by price and capacity.'));
+  details.addEventListener('toggle', () => { if (details.open) open.add(n.name); else open.delete(n.name); });
+  return [bought, details];
+}
+
 export function provisioner(main, announce) {
   const content = el('div', {});
   main.append(el('div', { class: 'head' }, el('h1', { tabindex: -1 }, 'Provisioner')), content);
@@ -38,6 +54,7 @@ export function provisioner(main, announce) {
       el('p', { class: 'big' }, count(p.nodes), el('span', { class: 'muted' }, p.nodes === 1 ? ' node' : ' nodes')),
       el('p', { class: 'muted' }, [p.cpu && `${p.cpu} CPU`, p.memory && `${p.memory} memory`].filter(Boolean).join(' · '), p.limits ? ` of at most ${p.limits.join(', ')}` : ''),
       ...(p.problems ?? []).map((problem) => el('p', { class: 'message' }, el('b', {}, words(problem.reason)), ': ', problem.message, problem.remedy ? el('span', { class: 'muted' }, ' ' + problem.remedy) : '')),
+      ...(p.rejected ?? []).map((text) => el('p', { class: 'message' }, el('b', {}, 'Rejected'), ': ', text)),
     ))));
     content.append(el('h2', {}, 'Pending pods ', el('span', { class: 'count' }, count(pods.length))));
     content.append(...[table('Pods that no node has room for, with the reason', ['Pod', 'Since', 'Why'], pods.map((pod) => [
@@ -47,7 +64,7 @@ export function provisioner(main, announce) {
     content.append(el('h2', {}, 'Nodes ', el('span', { class: 'count' }, count(nodes.length))));
     content.append(...[table('Nodes that Provisioners launched', ['Node', 'Provisioner', 'Status', 'Instance', 'Age'], nodes.map((n) => [
       el('span', { class: 'two' }, el('span', { class: 'poolname' }, n.node || n.name), el('span', { class: 'where' }, n.message || n.instance || '')), n.provisioner,
-      el('span', { class: `pill ${tone[n.phase] ?? 'quiet'}` }, n.phase), [n.instanceType, n.zone, n.capacity].filter(Boolean).join(' · '), when(n.created)]),
+      el('span', { class: `pill ${tone[n.phase] ?? 'quiet'}` }, n.phase), offerings(n), when(n.created)]),
     'There are no nodes.')].flat().filter(Boolean));
     announce(`${plural(pods.length, 'pod')} pending, ${plural(nodes.length, 'node')}`);
   }

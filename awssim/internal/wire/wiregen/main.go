@@ -19,7 +19,7 @@ import (
 const sdk = "github.com/aws/aws-sdk-go-v2/service/"
 
 // serviceNames are the services that have tables, each a module of the SDK.
-var serviceNames = []string{"autoscaling", "ec2", "eks", "events", "iam", "sqs", "ssm", "sts"}
+var serviceNames = []string{"autoscaling", "ec2", "eks", "events", "iam", "pricing", "sqs", "ssm", "sts"}
 
 // modules are the modules of the SDK that do not have the name by which their service signs.
 var modules = map[string]string{"events": "eventbridge"}
@@ -52,7 +52,7 @@ func generate(actionsFile string) (map[string][]byte, error) {
 		}
 		read := readQuery
 		switch service {
-		case "events", "ssm", "sqs":
+		case "events", "pricing", "ssm", "sqs":
 			read = readJSON
 		case "eks":
 			read = readREST
