@@ -168,3 +168,6 @@ func (c *Copy) Pool(ctx context.Context) (*infrav1.AWSMachinePool, error) {
 	err := c.cluster.Get(ctx, c.Name, pool)
 	return pool, err
 }
+
+// Cluster returns the management cluster of the copy.
+func (c *Copy) Cluster() client.Client { return c.cluster }

@@ -70,7 +70,9 @@ type controllers struct {
 // newControllers returns controllers of a management cluster.
 func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk clock.WithTicker, workloads machinepool.Workloads) controllers {
 	principals := &identity.Resolver{Reader: c, Secrets: c, SecretNamespace: p.SecretNamespace}
-	registry := clouds.NewRegistry(sessions, principals, clk, observe.DefaultIntervals)
+	intervals := observe.DefaultIntervals
+	intervals.Spacing = 0 // one caller shares no description with others, and would wait in real time
+	registry := clouds.NewRegistry(sessions, principals, clk, intervals)
 	reporter := report.Reporter{Recorder: noEvents{}}
 	return controllers{
 		clouds: registry,
