@@ -106,18 +106,7 @@ func (f *planFlags) bindManager(set *pflag.FlagSet) {
 func (f *planFlags) run(command *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
 	defer cancel()
-	if err := f.check(args); err != nil {
-		return err
-	}
-	cluster, err := f.connect(command.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	edited, err := f.edits(ctx, command.InOrStdin(), command.ErrOrStderr(), cluster, args)
-	if err != nil {
-		return err
-	}
-	planner, err := f.planner(ctx, cluster)
+	planner, edited, err := f.prepare(ctx, command, args)
 	if err != nil {
 		return err
 	}
@@ -128,6 +117,11 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 	if err := printPlan(command.OutOrStdout(), made, f.output); err != nil {
 		return fmt.Errorf("printing the plan: %w", err)
 	}
+	return exitOf(made)
+}
+
+// exitOf returns the error with the exit code of a plan.
+func exitOf(made plan.Plan) error {
 	switch {
 	case made.Failed():
 		return errors.New("a pool would not reach its spec: see the plan")
@@ -135,6 +129,23 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 		return &exitError{code: exitChanges}
 	}
 	return nil
+}
+
+// prepare returns a planner, and the edited objects.
+func (f *planFlags) prepare(ctx context.Context, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
+	if err := f.check(args); err != nil {
+		return nil, nil, err
+	}
+	cluster, err := f.connect(command.ErrOrStderr())
+	if err != nil {
+		return nil, nil, err
+	}
+	edited, err := f.edits(ctx, command.InOrStdin(), command.ErrOrStderr(), cluster, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	planner, err := f.planner(ctx, cluster)
+	return planner, edited, err
 }
 
 // check returns what is wrong with the flags.

@@ -112,6 +112,12 @@ func (f *facts) note(region string, request, answer any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.region = region
+	f.asked(request)
+	f.answered(answer)
+}
+
+// asked notes a request.
+func (f *facts) asked(request any) {
 	switch request := request.(type) {
 	case *autoscaling.CreateAutoScalingGroupInput:
 		f.subnetsOf(request.VPCZoneIdentifier)
@@ -126,6 +132,10 @@ func (f *facts) note(region string, request, answer any) {
 	case *s3.PutObjectInput:
 		f.buckets[awssdk.ToString(request.Bucket)] = true
 	}
+}
+
+// answered notes an answer.
+func (f *facts) answered(answer any) {
 	switch answer := answer.(type) {
 	case *ec2.DescribeImagesOutput:
 		for _, image := range answer.Images {

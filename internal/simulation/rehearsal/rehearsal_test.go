@@ -159,7 +159,9 @@ func TestNotSimulated(t *testing.T) {
 	if result := simulated(t, w, usual, func(pool *infrav1.AWSMachinePool) { pool.Labels["team"] = "blue" }); len(result.Pools) > 0 || !result.Plan.Empty() {
 		t.Errorf("an edit that changes nothing in AWS was simulated: %v", result.Pools)
 	}
-	failing := func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.AMI.ID = ptr.To("ami-00000000000000000") }
+	failing := func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.AWSLaunchTemplate.AMI.ID = ptr.To("ami-00000000000000000")
+	}
 	if result := simulated(t, w, usual, failing); len(result.Pools) > 0 || !result.Plan.Failed() {
 		t.Errorf("an edit whose plan fails was simulated: %v", result.Pools)
 	}

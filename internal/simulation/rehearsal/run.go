@@ -249,7 +249,9 @@ var ofDrains = []string{"RecordLifecycleActionHeartbeat", "CompleteLifecycleActi
 func (r *run) journal(_ reconcile.Object, done reconcile.Done) {
 	calls := r.sim.Calls()
 	r.sim.ClearCalls()
-	if !slices.ContainsFunc(calls, func(call awssim.Call) bool { return action.Changes(call.Action) && !slices.Contains(ofDrains, call.Action) }) {
+	if !slices.ContainsFunc(calls, func(call awssim.Call) bool {
+		return action.Changes(call.Action) && !slices.Contains(ofDrains, call.Action)
+	}) {
 		return
 	}
 	what, detail := done.Action.String(), done.Reason
