@@ -33,7 +33,7 @@ func prepareInCluster(ctx context.Context, f *planFlags, command *cobra.Command,
 func newSimulateCommand(prepare preparation) *cobra.Command {
 	flags := &simulateFlags{}
 	command := &cobra.Command{
-		Use:   "simulate [POOL] [--set PATH=VALUE | -f FILE]",
+		Use:   "simulate [POOL] [--set PATH=VALUE | -f FILE | -k DIRECTORY]",
 		Short: "Perform an edit on a copy of a pool in a simulated AWS",
 		Long: `Perform an edit on a copy of an AWSMachinePool in a simulated AWS, in fast motion, and show what happens over time:
 the versions, the refresh, which instances are replaced in which order, the conditions, and how many nodes are up.

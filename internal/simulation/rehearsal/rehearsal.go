@@ -7,9 +7,9 @@
 // and names that the controllers found in the real AWS when they planned the edit (facts.go). The
 // nodes of the copy are in nodes.go. One loop runs the controllers, and lets time pass (run.go).
 //
-// What a copy does not have: the launch template of its original, so that its versions begin with 1;
-// the pods of the workload cluster, so that no PodDisruptionBudget holds a drain; and the capacity
-// of EC2, which is unlimited.
+// A copy lacks the launch template of its original, so that its versions begin with 1. It has no pods
+// of the workload cluster, so that no PodDisruptionBudget holds a drain. The simulated EC2 has
+// capacity for every instance.
 package rehearsal
 
 import (
@@ -60,7 +60,7 @@ type Event struct {
 	NodesUp int `json:"nodesUp"`
 	// Source is who or what did it: Slipway, AWS, Node, or Condition.
 	Source string `json:"source"`
-	// What says what happened to the instances, or to the pool if there are none.
+	// What describes what happened to the instances, or to the pool if there are none.
 	What      string   `json:"what"`
 	Instances []string `json:"instances,omitempty"`
 	// Detail is the reason of an action, or the message of a condition.
