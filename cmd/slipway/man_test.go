@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -28,8 +27,8 @@ func TestManPages(t *testing.T) {
 	command := newCommand()
 	command.Annotations = nil
 	command.DisableAutoGenTag = true
-	// Pages without the time of the build are the same for the same source.
-	header := &doc.GenManHeader{Title: "SLIPWAY", Section: "1", Source: "Slipway " + version(), Manual: "Slipway", Date: &time.Time{}}
+	// The date of the pages is SOURCE_DATE_EPOCH.
+	header := &doc.GenManHeader{Title: "SLIPWAY", Section: "1", Source: "Slipway " + version(), Manual: "Slipway"}
 	if err := doc.GenManTree(command, header, directory); err != nil {
 		t.Fatal(err)
 	}
