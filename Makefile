@@ -181,7 +181,7 @@ RELEASE_OUT := out/release/$(VERSION)
 DOWNLOADS ?= https://github.com/slipway-project/slipway/releases/download/$(VERSION)
 
 .PHONY: release
-release: ## Write the files of a release into out/release/: programs, SBOMs, manifests, charts, the plugin of kubectl, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
+release: ## Write the files of a release into out/release/: programs, SBOMs, manifests, charts, the plugin of kubectl, manual pages, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
 	rm -rf $(RELEASE_OUT) && mkdir -p $(RELEASE_OUT)
 	@for platform in $(PLATFORMS); do \
 		echo "building slipway for $$platform"; \
@@ -190,6 +190,8 @@ release: ## Write the files of a release into out/release/: programs, SBOMs, man
 			-o $(RELEASE_OUT)/slipway-$${platform%/*}-$${platform#*/} ./cmd/slipway; \
 	done
 	cd lab && go run ./cmd/release --image $(IMAGE) --version $(VERSION) --downloads $(DOWNLOADS) --out ../$(RELEASE_OUT)
+	SOURCE_DATE_EPOCH=$$(git show -s --format=%ct HEAD) go test ./cmd/slipway -run 'TestManPages$$' -count=1 -ldflags "-X github.com/slipway-project/slipway/cmd/slipway.release=$(VERSION)" -man=$(abspath $(RELEASE_OUT))/man >/dev/null
+	tar -C $(RELEASE_OUT) --sort=name --mtime=@0 --mode=u=rwX,go=rX --owner=0 --group=0 --numeric-owner -c man | gzip -n >$(RELEASE_OUT)/slipway-man.tar.gz && rm -r $(RELEASE_OUT)/man
 	cd $(RELEASE_OUT) && sha256sum * >SHA256SUMS
 
 ##@ Write

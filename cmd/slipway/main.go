@@ -5,7 +5,7 @@
 // node groups. `slipway provisioner` runs in a workload cluster and launches instances for pods
 // that are pending. `slipway iam policy` prints the IAM policies that both need. `slipway preflight`
 // checks what the manager needs from its cluster and from AWS. `slipway plan` shows what an edit does
-// to nodes. `slipway status`, `history`, `diff`, `explain`, `trace`, `tree` and `events` show pools.
+// to nodes, and `slipway simulate` performs the edit on a copy in a simulated AWS. `slipway status`, `history`, `diff`, `explain`, `trace`, `tree` and `events` show pools.
 // `slipway undo`, `slipway unpin` and `slipway rollout` control roll-outs. `slipway migrate capa` moves
 // the pools of a management cluster from Cluster API Provider AWS to Slipway and back.
 //
@@ -81,7 +81,7 @@ func newCommand() *cobra.Command {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
 	}
 	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
-	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand())
+	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
 	command.AddCommand(newReadCommands(connectClusters)...)
 	return command
 }

@@ -52,6 +52,7 @@ type planFlags struct {
 	kubeconfigFlags
 	namespace, output string
 	files, set        []string
+	kustomization     string
 	// The settings of the manager.
 	secretNamespace                string
 	machines                       bool
@@ -62,7 +63,7 @@ type planFlags struct {
 func newPlanCommand() *cobra.Command {
 	flags := &planFlags{}
 	command := &cobra.Command{
-		Use:   "plan [POOL] [--set PATH=VALUE | -f FILE]",
+		Use:   "plan [POOL] [--set PATH=VALUE | -f FILE | -k DIRECTORY]",
 		Short: "Show what an edit does to nodes before it is made",
 		Long: `Show what an edit does to nodes before it is made: which launch template versions are created, which
 instances are replaced and why, and what changes in place.
@@ -71,13 +72,14 @@ The command changes nothing. The API server validates the edit in a dry run. The
 they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
 the roll-out begins.
 
-Give the files that you would give to "kubectl apply", or the name of a pool with the fields to set. Objects of
+Give the files or the kustomization that you would give to "kubectl apply", or the name of a pool with the fields to set. Objects of
 the kinds AWSMachinePool, AWSManagedMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned.
 
 The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if the edit is refused or would not succeed.`,
 		Example: `  slipway plan workers -n blue --set spec.awsLaunchTemplate.instanceType=m7i.large
   slipway plan -f pool.yaml
-  kubectl kustomize overlays/production | slipway plan -f - -o json`,
+  slipway plan -k overlays/production
+  helm template pools | slipway plan -f - -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: flags.run,
 	}
@@ -88,6 +90,7 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
 func (f *planFlags) bind(set *pflag.FlagSet) {
 	f.bindManager(set)
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
+	set.StringVarP(&f.kustomization, "kustomize", "k", "", "directory of a kustomization with the edited objects; not together with --filename")
 	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
 	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
 }
@@ -106,18 +109,7 @@ func (f *planFlags) bindManager(set *pflag.FlagSet) {
 func (f *planFlags) run(command *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
 	defer cancel()
-	if err := f.check(args); err != nil {
-		return err
-	}
-	cluster, err := f.connect(command.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	edited, err := f.edits(ctx, command.InOrStdin(), command.ErrOrStderr(), cluster, args)
-	if err != nil {
-		return err
-	}
-	planner, err := f.planner(ctx, cluster)
+	planner, edited, err := f.prepare(ctx, command, args)
 	if err != nil {
 		return err
 	}
@@ -128,6 +120,11 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 	if err := printPlan(command.OutOrStdout(), made, f.output); err != nil {
 		return fmt.Errorf("printing the plan: %w", err)
 	}
+	return exitOf(made)
+}
+
+// exitOf returns the error with the exit code of a plan.
+func exitOf(made plan.Plan) error {
 	switch {
 	case made.Failed():
 		return errors.New("a pool would not reach its spec: see the plan")
@@ -137,16 +134,35 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
+// prepare returns a planner, and the edited objects.
+func (f *planFlags) prepare(ctx context.Context, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
+	if err := f.check(args); err != nil {
+		return nil, nil, err
+	}
+	cluster, err := f.connect(command.ErrOrStderr())
+	if err != nil {
+		return nil, nil, err
+	}
+	edited, err := f.edits(ctx, command.InOrStdin(), command.ErrOrStderr(), cluster, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	planner, err := f.planner(ctx, cluster)
+	return planner, edited, err
+}
+
 // check returns what is wrong with the flags.
 func (f *planFlags) check(args []string) error {
 	switch {
 	case f.output != "text" && f.output != "json" && f.output != "yaml":
 		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
-	case len(args) == 0 && len(f.files) == 0:
-		return errors.New("nothing to plan: give files with -f, or the name of a pool with --set")
-	case len(args) == 1 && len(f.files) > 0:
-		return errors.New("give either files with -f, or the name of a pool")
-	case len(f.files) > 0 && len(f.set) > 0:
+	case len(args) == 0 && len(f.files) == 0 && f.kustomization == "":
+		return errors.New("nothing to plan: give files with -f, a kustomization with -k, or the name of a pool with --set")
+	case len(f.files) > 0 && f.kustomization != "":
+		return errors.New("give either files with -f, or a kustomization with -k")
+	case len(args) == 1 && (len(f.files) > 0 || f.kustomization != ""):
+		return errors.New("give either files with -f or -k, or the name of a pool")
+	case len(args) == 0 && len(f.set) > 0:
 		return errors.New("--set needs the name of a pool")
 	}
 	return nil
@@ -234,28 +250,42 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 		}
 		return []client.Object{object}, nil
 	}
+	objects, err := f.objects(in)
+	if err != nil {
+		return nil, err
+	}
 	var edited []client.Object
-	for _, name := range f.files {
-		objects, err := readObjects(in, name)
+	for _, object := range objects {
+		if !plan.CanPlan(object.GetKind()) {
+			fmt.Fprintf(notes, "%s %s is not part of the plan\n", printable(object.GetKind()), printable(object.GetName()))
+			continue
+		}
+		applied, err := cluster.apply(ctx, object)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
 		}
-		for _, object := range objects {
-			if !plan.CanPlan(object.GetKind()) {
-				fmt.Fprintf(notes, "%s %s is not part of the plan\n", object.GetKind(), printable(object.GetName()))
-				continue
-			}
-			applied, err := cluster.apply(ctx, object)
-			if err != nil {
-				return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
-			}
-			edited = append(edited, applied)
-		}
+		edited = append(edited, applied)
 	}
 	if len(edited) == 0 {
 		return nil, errors.New("the files have no object that can be planned")
 	}
 	return edited, nil
+}
+
+// objects reads the objects of the kustomization, or of the files.
+func (f *planFlags) objects(in io.Reader) ([]*unstructured.Unstructured, error) {
+	if f.kustomization != "" {
+		return kustomized(f.kustomization)
+	}
+	var all []*unstructured.Unstructured
+	for _, name := range f.files {
+		objects, err := readObjects(in, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
 }
 
 // noPoolError reports a name that no pool has.
@@ -325,7 +355,7 @@ func patchOf(settings []string) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// readObjects reads the objects of a file. Lists are taken apart.
+// readObjects reads the objects of a file.
 func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
 	var data []byte
 	var err error
@@ -337,7 +367,12 @@ func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	return decodeObjects(bytes.NewReader(data), name)
+}
+
+// decodeObjects decodes the objects of a file of a name. Lists are taken apart.
+func decodeObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(in, 4096)
 	var objects []*unstructured.Unstructured
 	for {
 		object := &unstructured.Unstructured{}

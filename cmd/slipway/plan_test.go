@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,36 @@ func TestReadObjects(t *testing.T) {
 	}
 }
 
+// TestKustomized holds that a kustomization is built as kubectl does, and reads nothing outside its directory.
+func TestKustomized(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for name, content := range map[string]string{
+		"base/kustomization.yaml":    "resources: [pool.yaml]\n",
+		"base/pool.yaml":             "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool\nmetadata: {name: workers}\nspec: {maxSize: 3}\n",
+		"overlay/kustomization.yaml": "namespace: blue\nresources: [../base]\npatches:\n- target: {kind: AWSMachinePool}\n  patch: |-\n    - {op: replace, path: /spec/maxSize, value: 9}\n",
+		"outside/kustomization.yaml": "resources: [../base/pool.yaml]\n",
+	} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects, err := (&planFlags{kustomization: filepath.Join(root, "overlay")}).objects(nil)
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("objects: got %d and error %v, want 1", len(objects), err)
+	}
+	pool := objects[0]
+	if spec, _ := pool.Object["spec"].(map[string]any); pool.GetNamespace() != "blue" || fmt.Sprint(spec["maxSize"]) != "9" {
+		t.Errorf("objects: got %v, want the pool of the overlay", pool.Object)
+	}
+	for name, want := range map[string]string{"outside": "security", "missing": "missing"} {
+		if _, err := kustomized(filepath.Join(root, name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("kustomized(%q): got error %v, want one with %q", name, err, want)
+		}
+	}
+}
+
 func TestPlanFlags(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -89,6 +120,9 @@ func TestPlanFlags(t *testing.T) {
 		"Nothing":    {reason: "There must be something to plan.", want: "nothing to plan"},
 		"Both":       {reason: "Files and a name exclude each other.", args: []string{"workers", "-f", "x.yaml"}, want: "give either"},
 		"SetOnly":    {reason: "Fields belong to a pool.", args: []string{"-f", "x.yaml", "--set", "spec.maxSize=5"}, want: "--set needs"},
+		"Kustomized": {reason: "A kustomization and a name exclude each other.", args: []string{"workers", "-k", "."}, want: "give either"},
+		"FilesOf":    {reason: "A kustomization lists its files.", args: []string{"-k", ".", "-f", "x.yaml"}, want: "give either"},
+		"SetOf":      {reason: "Fields belong to a pool.", args: []string{"-k", ".", "--set", "spec.maxSize=5"}, want: "--set needs"},
 		"Format":     {reason: "The format is checked before anything is read.", args: []string{"workers", "-o", "table"}, want: "--output"},
 		"ManyNames":  {reason: "One pool is planned at a time.", args: []string{"a", "b"}, want: "at most 1"},
 		"Kubeconfig": {reason: "The management cluster must be found.", args: []string{"workers", "--kubeconfig", "/does/not/exist"}, want: "management cluster"},

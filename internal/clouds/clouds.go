@@ -292,6 +292,17 @@ func (r *Registry) each(do func(*Cloud)) {
 	}
 }
 
+// Sweep has every sweep describe once what is due, for a process without Start.
+func (r *Registry) Sweep(ctx context.Context) {
+	var clouds []*Cloud
+	r.each(func(cloud *Cloud) { clouds = append(clouds, cloud) })
+	for _, cloud := range clouds {
+		cloud.SeenTemplates.Tick(ctx)
+		cloud.SeenGroups.Tick(ctx)
+		cloud.SeenManagedGroups.Tick(ctx)
+	}
+}
+
 // WakeTemplate has an AWSLaunchConfig reconciled because of a change outside AWS: an identity that
 // changed.
 func (r *Registry) WakeTemplate(config types.NamespacedName) { r.templates.Add(config) }

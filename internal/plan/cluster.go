@@ -24,6 +24,9 @@ type cluster struct {
 	client.Client // of the server in memory
 	server        *apiserver.Server
 	base          client.Reader
+	// keep may change an object that was read, and reports whether the cluster has it; nil keeps all
+	// objects as they are.
+	keep func(client.Object) bool
 
 	mu sync.Mutex
 	// read holds the objects that the server in memory has or had, and listed the lists.
@@ -88,6 +91,9 @@ func (c *cluster) load(key objectKey, object client.Object) error {
 		return nil
 	}
 	c.read[key] = true
+	if c.keep != nil && !c.keep(object) {
+		return nil
+	}
 	return c.server.Load(object)
 }
 

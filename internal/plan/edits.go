@@ -162,34 +162,51 @@ func (w *world) apply(ctx context.Context, edits []edit) error {
 }
 
 func (w *world) applyOne(ctx context.Context, edit edit) error {
-	if edit.before == nil {
+	switch {
+	case edit.before == nil:
 		created := edit.after.DeepCopy()
 		created.SetResourceVersion("")
 		return w.cluster.Create(ctx, created)
+	case edit.only != nil:
+		return w.change(ctx, edit.after, []field{*edit.only})
 	}
-	typed, err := w.cluster.Scheme().New(edit.after.GroupVersionKind())
+	stored, err := w.stored(ctx, edit.after)
 	if err != nil {
 		return err
 	}
-	key := client.ObjectKeyFromObject(edit.after)
-	if err := w.cluster.Get(ctx, key, typed.(client.Object)); err != nil {
+	stored.Object["spec"] = edit.after.Object["spec"]
+	stored.SetLabels(edit.after.GetLabels())
+	stored.SetAnnotations(edit.after.GetAnnotations())
+	return w.cluster.Update(ctx, stored)
+}
+
+// change sets fields of an object.
+func (w *world) change(ctx context.Context, object *unstructured.Unstructured, fields []field) error {
+	stored, err := w.stored(ctx, object)
+	if err != nil {
 		return err
 	}
-	stored := &unstructured.Unstructured{}
-	stored.SetGroupVersionKind(edit.after.GroupVersionKind())
-	if err := w.cluster.Client.Get(ctx, key, stored); err != nil {
-		return err
-	}
-	if edit.only != nil {
-		if err := edit.only.set(stored); err != nil {
+	for _, field := range fields {
+		if err := field.set(stored); err != nil {
 			return err
 		}
-	} else {
-		stored.Object["spec"] = edit.after.Object["spec"]
-		stored.SetLabels(edit.after.GetLabels())
-		stored.SetAnnotations(edit.after.GetAnnotations())
 	}
 	return w.cluster.Update(ctx, stored)
+}
+
+// stored reads an object as the server in memory has it.
+func (w *world) stored(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	typed, err := w.cluster.Scheme().New(object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	key := client.ObjectKeyFromObject(object)
+	if err := w.cluster.Get(ctx, key, typed.(client.Object)); err != nil {
+		return nil, err
+	}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(object.GroupVersionKind())
+	return stored, w.cluster.Client.Get(ctx, key, stored)
 }
 
 // own makes the MachinePool of a new pool its owner, as Cluster API does.

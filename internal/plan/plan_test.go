@@ -143,7 +143,7 @@ func (r *rig) run(object *infrav1.AWSMachinePool) {
 	r.do(owner.own(ctx, target{&selfManaged, key}))
 	for range 12 {
 		// New controllers know nothing, and read AWS as it is.
-		controllers := r.planner.newControllers(indexed{r.cluster}, aws.NewSessions(r.planner.AWS, aws.WithClock(r.clock), aws.WithLimits(nil)), r.clock)
+		controllers := r.planner.newControllers(indexed{r.cluster}, aws.NewSessions(r.planner.AWS, aws.WithClock(r.clock), aws.WithLimits(nil)), r.clock, noWorkloads{})
 		_, err := controllers.round(ctx, r.cluster, target{&selfManaged, key})
 		r.do(err)
 		r.clock.Step(10 * time.Second)

@@ -55,7 +55,7 @@ func (p *Planner) newWorld() *world {
 	config.APIOptions = append(config.APIOptions, w.aws.Install)
 	// A plan sends a few dozen requests at most.
 	sessions := aws.NewSessions(config, aws.WithClock(clk), aws.WithLimits(nil), aws.WithMayWrite(func() error { return errPlan }))
-	w.controllers = p.newControllers(w.cluster, sessions, clk)
+	w.controllers = p.newControllers(w.cluster, sessions, clk, noWorkloads{})
 	return w
 }
 
@@ -68,9 +68,11 @@ type controllers struct {
 }
 
 // newControllers returns controllers of a management cluster.
-func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk clock.WithTicker) controllers {
+func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk clock.WithTicker, workloads machinepool.Workloads) controllers {
 	principals := &identity.Resolver{Reader: c, Secrets: c, SecretNamespace: p.SecretNamespace}
-	registry := clouds.NewRegistry(sessions, principals, clk, observe.DefaultIntervals)
+	intervals := observe.DefaultIntervals
+	intervals.Spacing = 0 // one caller shares no description with others, and would wait in real time
+	registry := clouds.NewRegistry(sessions, principals, clk, intervals)
 	reporter := report.Reporter{Recorder: noEvents{}}
 	return controllers{
 		clouds: registry,
@@ -78,7 +80,7 @@ func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk cl
 			Client: c, Live: c, Watches: noWatches{}, Clouds: registry, Report: reporter, Clock: clk,
 		}),
 		pools: machinepool.New(&machinepool.Kind{
-			Client: c, Live: c, Clouds: registry, Workloads: noWorkloads{}, Clock: clk,
+			Client: c, Live: c, Clouds: registry, Workloads: workloads, Clock: clk,
 			Settings: machinepool.Settings{SettleWindow: p.SettleWindow, MachinePoolMachines: p.MachinePoolMachines},
 		}, reporter),
 		managed: managedmachinepool.New(&managedmachinepool.Kind{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 
@@ -114,28 +113,11 @@ func bodyOf(request *http.Request) ([]byte, error) {
 }
 
 // serve has the simulated AWS answer a request.
-func (t *transport) serve(request *http.Request) (response *http.Response, err error) {
-	arrived := request.Clone(request.Context())
-	arrived.RequestURI = request.URL.RequestURI()
-	if arrived.Host == "" {
-		arrived.Host = request.URL.Host
+func (t *transport) serve(request *http.Request) (*http.Response, error) {
+	response, err := t.sim.RoundTrip(request)
+	if err != nil {
+		return nil, errLost
 	}
-	if arrived.Body == nil {
-		arrived.Body = http.NoBody
-	}
-	defer func() {
-		switch cause := recover(); cause {
-		case nil:
-		case http.ErrAbortHandler:
-			response, err = nil, errLost
-		default:
-			panic(cause)
-		}
-	}()
-	recorder := httptest.NewRecorder()
-	t.sim.Handler().ServeHTTP(recorder, arrived)
-	response = recorder.Result()
-	response.Request = request
 	return response, nil
 }
 

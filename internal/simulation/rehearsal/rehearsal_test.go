@@ -1,0 +1,173 @@
+package rehearsal
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws/action"
+	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/plan/plantest"
+)
+
+var usual = Options{NodeStart: time.Minute, DrainTime: 30 * time.Second, Limit: 24 * time.Hour}
+
+// failingAt returns the usual options with instances that fail.
+func failingAt(percent int) Options {
+	options := usual
+	options.FailAt = &percent
+	return options
+}
+
+// simulated edits the pool of a world in a simulation. It fails if the management cluster or AWS were changed.
+func simulated(t *testing.T, w *plantest.World, options Options, edit func(*infrav1.AWSMachinePool)) Result {
+	t.Helper()
+	before, edited := w.Pool(), w.Pool()
+	edit(edited)
+	result, err := Run(t.Context(), w.Planner, options, edited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := w.Pool(); after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the simulation changed the pool from resource version %s to %s", before.ResourceVersion, after.ResourceVersion)
+	}
+	for _, call := range w.Sim.Calls() {
+		if action.Changes(call.Action) {
+			t.Errorf("the simulation called %s in the AWS of the pool", call.Action)
+		}
+	}
+	return result
+}
+
+// warmUp has a roll-out wait until a new node has had time to fail.
+func warmUp(pool *infrav1.AWSMachinePool) {
+	pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](300)}
+}
+
+func otherType(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge" }
+
+// TestOutcomes holds how a roll-out of three nodes ends.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason  string
+		created func(*infrav1.AWSMachinePool)
+		options Options
+		edit    func(*infrav1.AWSMachinePool)
+		want    Pool
+		last    string
+	}{
+		"RolledOut": {
+			reason: "Nodes are replaced one by one, as an instance refresh does by default.", created: warmUp, options: usual, edit: otherType,
+			want: Pool{Outcome: RolledOut, Versions: 1, Replaced: 3, FewestUp: 2}, last: infrav1.RolledOutReason,
+		},
+		"InPlace": {
+			reason: "An edit that replaces no node leaves all of them up.", created: warmUp, options: usual,
+			edit: func(pool *infrav1.AWSMachinePool) { pool.Spec.MaxSize = 9 },
+			want: Pool{Outcome: RolledOut, FewestUp: 3}, last: infrav1.RolledOutReason,
+		},
+		"RolledBack": {
+			reason: "With rollback, the pool goes back to the configuration that works.", options: failingAt(30), edit: otherType,
+			created: func(pool *infrav1.AWSMachinePool) { warmUp(pool); pool.Spec.RefreshPreferences.Rollback = true },
+			want:    Pool{Outcome: RolledBack, Versions: 1, Replaced: 2, FewestUp: 2}, last: infrav1.RolledBackReason,
+		},
+		"Stopped": {
+			reason: "Without rollback, the roll-out stops, and the nodes that were not replaced stay.", created: warmUp, options: failingAt(30), edit: otherType,
+			want: Pool{Outcome: Stopped, Versions: 1, Replaced: 2, FewestUp: 2}, last: infrav1.RefreshFailedReason,
+		},
+		"Degraded": {
+			reason: "A warm-up that is shorter than the time until a failure is known protects no node.", options: failingAt(30), edit: otherType,
+			want: Pool{Outcome: Degraded, Versions: 1, Replaced: 3, FewestUp: 1}, last: infrav1.RolledOutReason,
+		},
+		"Paused": {
+			reason: "A roll-out that waits for a user is not waited for.", created: warmUp, options: usual,
+			edit: func(pool *infrav1.AWSMachinePool) { otherType(pool); pool.Spec.RefreshPreferences.Disable = true },
+			want: Pool{Outcome: Stopped, Versions: 1, FewestUp: 3}, last: infrav1.RefreshDisabledReason,
+		},
+		"Limit": {
+			reason: "A limit of time ends a simulation.", created: warmUp, options: Options{NodeStart: time.Minute, DrainTime: time.Hour, Limit: 3 * time.Minute}, edit: otherType,
+			want: Pool{Outcome: Unfinished, Versions: 1, Replaced: 0, FewestUp: 2}, last: infrav1.RollingOutReason,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := simulated(t, plantest.New(t, 3, tc.created), tc.options, tc.edit).Pools[0]
+			if got.Instances != 3 || got.Outcome != tc.want.Outcome || got.Versions != tc.want.Versions || got.Replaced != tc.want.Replaced || got.FewestUp != tc.want.FewestUp {
+				t.Errorf("%s got %s, %d versions, %d replaced, %d nodes up at least; want %s, %d, %d, and %d", tc.reason,
+					got.Outcome, got.Versions, got.Replaced, got.FewestUp, tc.want.Outcome, tc.want.Versions, tc.want.Replaced, tc.want.FewestUp)
+			}
+			at := slices.IndexFunc(got.Conditions, func(condition Condition) bool { return condition.Type == infrav1.RolledOutCondition })
+			if at < 0 || got.Conditions[at].Reason != tc.last {
+				t.Errorf("%s the conditions are %v, want RolledOut with reason %s", tc.reason, got.Conditions, tc.last)
+			}
+			if failed := got.Failed > 0; failed != (tc.options.FailAt != nil) {
+				t.Errorf("%s %d instances failed", tc.reason, got.Failed)
+			}
+		})
+	}
+}
+
+// TestOrder holds that each node is drained before its instance is terminated, and that time never goes back.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	pool := simulated(t, plantest.New(t, 3, warmUp), usual, otherType).Pools[0]
+	drained, last := map[string]bool{}, plan.Duration(0)
+	for _, event := range pool.Events {
+		if event.After < last {
+			t.Errorf("%s happens at %s, after %s", event.What, event.After, last)
+		}
+		last = event.After
+		for _, id := range event.Instances {
+			switch {
+			case event.What == beingDrained:
+				drained[id] = true
+			case strings.Contains(event.What, "terminated") && !drained[id]:
+				t.Errorf("instance %s is terminated, and its node was not drained", id)
+			}
+		}
+	}
+	if len(drained) != 3 {
+		t.Errorf("%d nodes were drained, want 3", len(drained))
+	}
+}
+
+// TestRepeats holds that two simulations of an edit are equal.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	w := plantest.New(t, 2, warmUp)
+	first, second := simulated(t, w, usual, otherType), simulated(t, w, usual, otherType)
+	one, err := json.Marshal(first)
+	two, again := json.Marshal(second)
+	if err := errors.Join(err, again); err != nil {
+		t.Fatal(err)
+	}
+	if string(one) != string(two) {
+		t.Errorf("the simulations differ:\n%s\n%s", one, two)
+	}
+}
+
+// TestNotSimulated holds what is not simulated.
+func TestNotSimulated(t *testing.T) {
+	t.Parallel()
+	w := plantest.New(t, 1, nil)
+	if result := simulated(t, w, usual, func(pool *infrav1.AWSMachinePool) { pool.Labels["team"] = "blue" }); len(result.Pools) > 0 || !result.Plan.Empty() {
+		t.Errorf("an edit that changes nothing in AWS was simulated: %v", result.Pools)
+	}
+	failing := func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.AWSLaunchTemplate.AMI.ID = ptr.To("ami-00000000000000000")
+	}
+	if result := simulated(t, w, usual, failing); len(result.Pools) > 0 || !result.Plan.Failed() {
+		t.Errorf("an edit whose plan fails was simulated: %v", result.Pools)
+	}
+	managed := &infrav1.AWSManagedMachinePool{}
+	managed.Namespace, managed.Name = plantest.Key.Namespace, "system"
+	if _, err := Run(t.Context(), w.Planner, usual, managed); !errors.Is(err, plan.ErrNoCopy) {
+		t.Errorf("Run of an AWSManagedMachinePool: got error %v, want %v", err, plan.ErrNoCopy)
+	}
+}
