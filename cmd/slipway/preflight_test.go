@@ -53,7 +53,7 @@ var resources = map[string]string{
 	"customresourcedefinitions": "CustomResourceDefinition", "deployments": "Deployment", "secrets": "Secret",
 	"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
 	"clusters": "Cluster", "machinepools": "MachinePool", "awsmachinepools": "AWSMachinePool", "awsmanagedmachinepools": "AWSManagedMachinePool",
-	"awslaunchconfigs": "AWSLaunchConfig", "awsclusters": "AWSCluster", "awsclustercontrolleridentities": "AWSClusterControllerIdentity",
+	"awslaunchconfigs": "AWSLaunchConfig", "awsclusters": "AWSCluster", "awsclustercontrolleridentities": "AWSClusterControllerIdentity", "awsclusterstaticidentities": "AWSClusterStaticIdentity",
 }
 
 // ServeHTTP answers reads of one object, and of a list with a label selector, and patches.
