@@ -23,7 +23,7 @@ func newManagerCommand() *cobra.Command {
 		Long: "Run the controllers. The management cluster is found by --kubeconfig, KUBECONFIG or the pod's service account; AWS credentials and\n" +
 			"region as by every AWS tool, AWS_ENDPOINT_URL included. Traces go to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if any.\n" +
 			"SIGTERM and SIGINT end it in good order, with status 0; a second one ends it at once.",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	flags.bind(command.Flags())

@@ -64,10 +64,10 @@ The exit code is 0 if no step is blocked, 1 if a step is blocked or failed, and 
   slipway migrate capa --execute           # perform them, or resume
   slipway migrate capa --back              # print the steps back to CAPA
   slipway migrate capa --back --execute -o json`,
-		Args: func(command *cobra.Command, args []string) error { return unusable(cobra.NoArgs(command, args)) },
+		Args: func(command *cobra.Command, args []string) error { return unusable(noArgs(command, args)) },
 		RunE: flags.run,
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unusable(err) })
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return unusable(seeHelp(command, err)) })
 	set := command.Flags()
 	flags.cluster.bind(set)
 	set.BoolVar(&flags.plan, "plan", false, "print the steps and change nothing, which is the default")

@@ -245,7 +245,7 @@ func (s *source) eventsOf(ctx context.Context, namespace string, about map[strin
 		event := &list.Items[i]
 		if object := event.InvolvedObject.Kind + "/" + event.InvolvedObject.Name; about[object] {
 			found = append(found, poolview.Event{
-				Time: latest(event), Source: object, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason, Message: event.Message, Count: countOf(event),
+				Time: latest(event), Source: object, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason, Message: poolview.EventText(event.Message), Count: countOf(event),
 			})
 		}
 	}
