@@ -349,6 +349,9 @@ func (c *Controller[T, S, M]) finish(ctx context.Context, stored, object T, plan
 			}
 		}
 	}
+	if err == nil && plan.Held && !slices.ContainsFunc(done, func(one Done) bool { return one.Err == nil }) {
+		return nil // nothing was found out or done that the pass after the wait will not show
+	}
 	if plan.Untold && err == nil {
 		c.tell(ctx, stored, plan.Events)
 		return nil

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -627,5 +628,42 @@ func TestHeldObjectsWait(t *testing.T) {
 		if err != nil || len(r.kind.passes) != row.passes || result.RequeueAfter != row.again {
 			t.Errorf("%s: %d passes, again after %s: %v", row.reason, len(r.kind.passes), result.RequeueAfter, err)
 		}
+	}
+}
+
+// TestHeldObjectsAreNotWritten leaves the status of an object that waits for AWS as it is, unless
+// something was done that it must record.
+func TestHeldObjectsAreNotWritten(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	for _, row := range []struct {
+		reason string
+		held   bool
+		done   []error
+		writes bool
+	}{
+		{reason: "AWS was not asked to change anything", held: true},
+		{reason: "AWS was not allowed to be asked", held: true, done: []error{refused}},
+		{reason: "one action succeeded before", held: true, done: []error{nil, refused}, writes: true},
+		{reason: "AWS refused for another reason", done: []error{refused}, writes: true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(in reconcile.Input[object, facts]) (plan reconcile.Plan) {
+				if at := len(in.Done); at < len(row.done) {
+					plan.Do(do{Name: fmt.Sprintf("action %d", at), Err: row.done[at]}, "the test asks for it")
+				}
+				reconciling.False(in.Object, infrav1.ResolvedCondition, "Waiting", "AWS will be asked")
+				plan.LookAgain(10 * time.Second)
+				plan.Held = row.held
+				return plan
+			})
+			if _, err := r.reconcile(); err != nil {
+				t.Fatal(err)
+			}
+			if written := len(r.stored().Status.Conditions) > 0; written != row.writes {
+				t.Errorf("the status was written: %t", written)
+			}
+		})
 	}
 }

@@ -30,7 +30,9 @@ type Plan struct {
 	// reconcile.
 	Again time.Duration
 	// Held is true if nothing can be done before Again, because AWS may not be called sooner. Until
-	// then, only a change of the object itself begins another pass.
+	// then, only a change of the object itself begins another pass, and unless an action succeeded,
+	// the stored status is left unchanged: among a thousand objects that wait, writing it twice would
+	// cost as much as the pass.
 	Held bool
 	// Release removes the finalizer of an object whose deletion is complete.
 	Release bool
