@@ -365,7 +365,7 @@ func (p Provider) group(ctx context.Context) (*asgtypes.AutoScalingGroup, error)
 		return nil, err
 	}
 	if len(found.AutoScalingGroups) == 0 {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	return &found.AutoScalingGroups[0], nil
 }
