@@ -22,6 +22,10 @@ import (
 // to it; the rest (headers, certificates, sampler, resource attributes) is read by the SDK. Without
 // a collector nothing is traced. The returned function stops tracing and sends the remaining spans,
 // within a time limit.
+//
+// OpenTelemetry's autoexport is not used: without an endpoint it sends spans to this machine, and it
+// links exporters of metrics and logs too. Neither is otelaws: the middleware of package aws that
+// measures a call starts its span, with the number of attempts and the class of the error.
 func startTracing(ctx context.Context, version string, log logr.Logger) (func(time.Duration), error) {
 	exporter, err := newExporter(ctx)
 	if err != nil {

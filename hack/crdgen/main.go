@@ -1,7 +1,8 @@
 // Command crdgen finishes the CRDs that controller-gen writes. It adds what no marker can say: the
 // labels by which Cluster API and clusterctl find the kinds, a limit for the values of tags, and
 // the second served version of kinds that are served as v1beta1 too. A version that is added has
-// the schema of the one it is copied from, so that no conversion webhook is needed.
+// the schema of the one it is copied from, so that no conversion webhook is needed. It replaces the
+// macros in rules (rules.go), such as a list of all fields of a type, by CEL.
 package main
 
 import (
@@ -78,6 +79,11 @@ func finish(data []byte) ([]byte, error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(data, &crd); err != nil {
 		return nil, err
+	}
+	for i := range crd.Spec.Versions {
+		if err := expandRules(crd.Spec.Versions[i].Schema.OpenAPIV3Schema); err != nil {
+			return nil, err
+		}
 	}
 	if servedAsV1Beta1[crd.Spec.Names.Kind] {
 		if err := serveToo(&crd, "v1beta1", "v1beta2"); err != nil {

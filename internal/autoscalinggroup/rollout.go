@@ -67,7 +67,8 @@ const (
 	retryAtMost = 2 * time.Hour
 )
 
-// backOff returns the time to wait after so many attempts in a row.
+// backOff returns the time to wait after so many attempts in a row, which are counted in AWS. A
+// wait.Backoff would count steps of its own, which a restart loses.
 func backOff(attempts int) time.Duration {
 	wait := RetryAfter
 	for range attempts - 1 {

@@ -9,12 +9,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -62,11 +60,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case none:
 		return ctrl.Result{}, nil
 	case namespace:
-		return ctrl.Result{}, r.wake(ctx, key.Name, everyObject)
+		return ctrl.Result{}, r.wake(ctx, client.InNamespace(key.Name))
 	case waiting:
-		return ctrl.Result{}, r.wake(ctx, metav1.NamespaceAll, waits)
+		return ctrl.Result{}, r.wake(ctx, client.MatchingFields{byWait: waits})
 	default:
-		return ctrl.Result{}, r.wake(ctx, metav1.NamespaceAll, everyObject)
+		return ctrl.Result{}, r.wake(ctx)
 	}
 }
 
@@ -140,43 +138,23 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 	return object
 }
 
-// wake triggers reconciliation of the pools and launch configs of a namespace that are chosen by
-// their conditions.
-func (r *Reconciler) wake(ctx context.Context, namespace string, chosen func([]metav1.Condition) bool) error {
+// wake triggers reconciliation of the pools and launch configs that list options choose.
+func (r *Reconciler) wake(ctx context.Context, chosen ...client.ListOption) error {
+	chosen = append(chosen, client.UnsafeDisableDeepCopy)
 	pools, managed, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
 	for _, list := range []client.ObjectList{pools, managed, configs} {
-		if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := r.Client.List(ctx, list, chosen...); err != nil {
 			return fmt.Errorf("listing what uses identities: %w", err)
 		}
 	}
 	for i := range configs.Items {
-		if chosen(configs.Items[i].Status.Conditions) {
-			r.Clouds.WakeTemplate(client.ObjectKeyFromObject(&configs.Items[i]))
-		}
+		r.Clouds.WakeTemplate(client.ObjectKeyFromObject(&configs.Items[i]))
 	}
 	for i := range managed.Items {
-		if chosen(managed.Items[i].Status.Conditions) {
-			r.Clouds.WakeManagedGroup(client.ObjectKeyFromObject(&managed.Items[i]))
-		}
+		r.Clouds.WakeManagedGroup(client.ObjectKeyFromObject(&managed.Items[i]))
 	}
 	for i := range pools.Items {
-		if chosen(pools.Items[i].Status.Conditions) {
-			r.Clouds.WakeGroup(client.ObjectKeyFromObject(&pools.Items[i]))
-		}
+		r.Clouds.WakeGroup(client.ObjectKeyFromObject(&pools.Items[i]))
 	}
 	return nil
-}
-
-// everyObject chooses all objects.
-func everyObject([]metav1.Condition) bool { return true }
-
-// waits reports whether an object cannot go on for want of an identity.
-func waits(conditions []metav1.Condition) bool {
-	reasons := []string{infrav1.IdentityNotFoundReason, infrav1.IdentityNotAllowedReason, infrav1.IdentityInvalidReason, infrav1.CredentialsInvalidReason}
-	for _, kind := range []string{infrav1.ClusterInfrastructureReadyCondition, infrav1.DeletingCondition} {
-		if condition := meta.FindStatusCondition(conditions, kind); condition != nil && slices.Contains(reasons, condition.Reason) {
-			return true
-		}
-	}
-	return false
 }

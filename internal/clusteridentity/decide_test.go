@@ -2,6 +2,7 @@ package clusteridentity
 
 import (
 	"crypto/sha256"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,11 +53,13 @@ func TestRemember(t *testing.T) {
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]bool{infrav1.IdentityNotFoundReason: true, infrav1.CredentialsInvalidReason: true, infrav1.InvalidSpecReason: false} {
-		if got := waits([]metav1.Condition{{Type: infrav1.DeletingCondition, Reason: reason}}); got != want {
-			t.Errorf("%s: %t", reason, got)
+		config := &infrav1.AWSLaunchConfig{}
+		config.Status.Conditions = []metav1.Condition{{Type: infrav1.DeletingCondition, Reason: reason}}
+		if got := waitOf(config); slices.Contains(got, waits) != want {
+			t.Errorf("%s: %q", reason, got)
 		}
 	}
-	if waits(nil) || !everyObject(nil) {
-		t.Error("an object without conditions waits for an identity, or is not among all objects")
+	if got := waitOf(&infrav1.AWSMachinePool{}); got != nil {
+		t.Errorf("an object without conditions has %q", got)
 	}
 }

@@ -27,6 +27,7 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, i
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		WatchesMetadata(namespaceMetadata(), as(namespaceKind), builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WatchesRawSource(watches.Indexing(manager.GetFieldIndexer(), Indexes())).
 		WatchesRawSource(r.Watches).
 		WithOptions(settings.Options())
 	for _, identity := range identities {

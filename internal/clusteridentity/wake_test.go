@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,8 @@ type wakes struct {
 	queues     []workqueue.TypedRateLimitingInterface[reconcile.Request]
 	// broken is a kind that cannot be read.
 	broken string
+	// read is how many objects lists returned.
+	read int
 }
 
 func newWakes(t *testing.T) *wakes {
@@ -46,20 +49,24 @@ func newWakes(t *testing.T) *wakes {
 			t.Fatal(err)
 		}
 	}
-	meta := func(namespace, name string) metav1.ObjectMeta {
+	named := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
 	}
 	stuck := []metav1.Condition{{Type: infrav1.ClusterInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.IdentityNotFoundReason}}
-	static := &capav1.AWSClusterStaticIdentity{ObjectMeta: meta("", "tenant")}
+	static := &capav1.AWSClusterStaticIdentity{ObjectMeta: named("", "tenant")}
 	static.Spec.SecretRef = "tenant-keys"
 	w := &wakes{T: t}
-	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		static, &corev1.Secret{ObjectMeta: meta("system", "tenant-keys"), Data: map[string][]byte{"AccessKeyID": []byte("one")}}, &corev1.Namespace{ObjectMeta: meta("", "team")},
-		&infrav1.AWSMachinePool{ObjectMeta: meta("team", "pool")},
-		&infrav1.AWSMachinePool{ObjectMeta: meta("other", "stuck-pool"), Status: infrav1.AWSMachinePoolStatus{Conditions: stuck}},
-		&infrav1.AWSManagedMachinePool{ObjectMeta: meta("other", "managed")},
-		&infrav1.AWSManagedMachinePool{ObjectMeta: meta("team", "stuck-managed"), Status: infrav1.AWSManagedMachinePoolStatus{Conditions: stuck}},
-		&infrav1.AWSLaunchConfig{ObjectMeta: meta("team", "config")},
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, index := range Indexes() {
+		builder = builder.WithIndex(index.Object, index.Name, index.Values)
+	}
+	w.Client = builder.WithObjects(
+		static, &corev1.Secret{ObjectMeta: named("system", "tenant-keys"), Data: map[string][]byte{"AccessKeyID": []byte("one")}}, &corev1.Namespace{ObjectMeta: named("", "team")},
+		&infrav1.AWSMachinePool{ObjectMeta: named("team", "pool")},
+		&infrav1.AWSMachinePool{ObjectMeta: named("other", "stuck-pool"), Status: infrav1.AWSMachinePoolStatus{Conditions: stuck}},
+		&infrav1.AWSManagedMachinePool{ObjectMeta: named("other", "managed")},
+		&infrav1.AWSManagedMachinePool{ObjectMeta: named("team", "stuck-managed"), Status: infrav1.AWSManagedMachinePoolStatus{Conditions: stuck}},
+		&infrav1.AWSLaunchConfig{ObjectMeta: named("team", "config")},
 	).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			_, secret := object.(*corev1.Secret)
@@ -67,6 +74,11 @@ func newWakes(t *testing.T) *wakes {
 				return errors.New("no answer")
 			}
 			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := c.List(ctx, list, options...)
+			w.read += meta.LenList(list)
+			return err
 		},
 	}).Build()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
@@ -85,9 +97,11 @@ func newWakes(t *testing.T) *wakes {
 	return w
 }
 
-// woken reconciles an identity or a Namespace, and returns the names of the objects that it wakes.
+// woken reconciles an identity or a Namespace, and returns the names of the objects that it wakes. It
+// fails if other objects were listed.
 func (w *wakes) woken(kind, name string) string {
 	w.Helper()
+	w.read = 0
 	if _, err := w.reconciler.Reconcile(w.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: kind, Name: name}}); err != nil {
 		w.Fatal(err)
 	}
@@ -98,6 +112,9 @@ func (w *wakes) woken(kind, name string) string {
 			queue.Done(request)
 			names = append(names, request.Name)
 		}
+	}
+	if w.read != len(names) {
+		w.Errorf("%d objects were listed in order to wake %q", w.read, names)
 	}
 	slices.Sort(names)
 	return strings.Join(names, " ")

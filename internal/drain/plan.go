@@ -2,6 +2,9 @@
 // which may stay, and asks for their eviction so that PodDisruptionBudgets are honored. It never
 // waits. Each pass over a node cordons it, asks for the evictions that are possible now, and
 // reports how far the node is; the caller comes back. It knows neither AWS nor pools.
+//
+// It does not use k8s.io/kubectl/pkg/drain, which blocks until the pods are gone, evicts them in no
+// order, and reads and writes whole Nodes and pods with a client of its own.
 package drain
 
 import (

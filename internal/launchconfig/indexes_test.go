@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/watches"
 )
 
 // manyPools are pools of both kinds that launch from other configs.
@@ -121,5 +122,49 @@ func TestPassesReadTheirPools(t *testing.T) {
 	// A pass looks up its pools twice, to see whether it is paused and in order to observe.
 	if read == 0 || read > 4 {
 		t.Errorf("two passes read %d pools", read)
+	}
+}
+
+// TestConfigsOfCluster holds which launch configs a change of a Cluster wakes, and that no others are
+// read from the cache.
+func TestConfigsOfCluster(t *testing.T) {
+	t.Parallel()
+	config := func(at, name, cluster, filter string) client.Object {
+		return launchConfig(func(config *infrav1.AWSLaunchConfig) {
+			config.Namespace, config.Name, config.Spec.ClusterName = at, name, cluster
+			config.Labels = map[string]string{watches.WatchFilterLabel: filter}
+		})
+	}
+	r := newRig(t, config(namespace, "a", clusterName, ""), config(namespace, "b", clusterName, "ours"), config(namespace, "c", "another", "ours"), config("elsewhere", "d", clusterName, "ours"))
+	store, read := r.client, 0
+	r.client = interceptor.NewClient(store, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := c.List(ctx, list, options...)
+			read += meta.LenList(list)
+			return err
+		},
+	})
+	r.restart()
+	for _, row := range []struct {
+		reason, cluster, filter string
+		want                    []string
+		read                    int
+	}{
+		{"those of the Cluster in its namespace", clusterName, "", []string{"a", "b"}, 2},
+		{"those that this manager reconciles", clusterName, "ours", []string{"b"}, 2},
+		{"a Cluster without launch configs", "empty", "", nil, 0},
+	} {
+		read = 0
+		requests, err := r.subject.configsOf(t.Context(), types.NamespacedName{Namespace: namespace, Name: row.cluster}, watches.Settings{WatchFilter: row.filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, request := range requests {
+			got = append(got, request.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, row.want) || read != row.read {
+			t.Errorf("%s: configs are %q, want %q; %d were read", row.reason, got, row.want, read)
+		}
 	}
 }

@@ -27,8 +27,12 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
-// byConfig is the index of the cache that finds the pools of a launch config.
-const byConfig = "launchConfig"
+// Indexes of the cache: byConfig finds the pools of a launch config, and byCluster the launch configs
+// of a Cluster.
+const (
+	byConfig  = "launchConfig"
+	byCluster = "cluster"
+)
 
 // Indexes returns the indexes of the cache that the controller needs.
 func Indexes() []watches.Index {
@@ -40,6 +44,7 @@ func Indexes() []watches.Index {
 	}
 	return []watches.Index{
 		{Object: &infrav1.AWSMachinePool{}, Name: byConfig, Values: values}, {Object: &infrav1.AWSManagedMachinePool{}, Name: byConfig, Values: values},
+		{Object: &infrav1.AWSLaunchConfig{}, Name: byCluster, Values: clusterNameOf},
 	}
 }
 
@@ -69,16 +74,23 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings watches.Settings, b
 	return nil
 }
 
-// configsOf are the launch configs of a Cluster.
+// clusterNameOf returns the name of the Cluster of a launch config, for an index.
+func clusterNameOf(object client.Object) []string {
+	if config, is := object.(*infrav1.AWSLaunchConfig); is && config.Spec.ClusterName != "" {
+		return []string{config.Spec.ClusterName}
+	}
+	return nil
+}
+
+// configsOf returns requests for the launch configs of a Cluster.
 func (r *Reconciler) configsOf(ctx context.Context, cluster types.NamespacedName, settings watches.Settings) ([]reconcile.Request, error) {
 	configs := &infrav1.AWSLaunchConfigList{}
-	if err := r.options.Client.List(ctx, configs, client.InNamespace(cluster.Namespace)); err != nil {
+	if err := r.options.Client.List(ctx, configs, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing launch configs: %w", err)
 	}
 	var dependent []client.Object
 	for i := range configs.Items {
-		config := &configs.Items[i]
-		if config.Spec.ClusterName == cluster.Name && (settings.WatchFilter == "" || config.Labels[watches.WatchFilterLabel] == settings.WatchFilter) {
+		if config := &configs.Items[i]; settings.WatchFilter == "" || config.Labels[watches.WatchFilterLabel] == settings.WatchFilter {
 			dependent = append(dependent, config)
 		}
 	}

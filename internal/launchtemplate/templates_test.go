@@ -8,158 +8,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
-
-const owner = "default/pool"
-
-// rig is a simulated AWS behind the real SDK, and the templates in it.
-type rig struct {
-	*testing.T
-	sim       *awssim.Simulator
-	ec2       *ec2.Client
-	templates *launchtemplate.Templates
-}
-
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	sim, _, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
-	client := ec2.New(ec2.Options{
-		Region: "us-east-1", BaseEndpoint: &url, Retryer: awssdk.NopRetryer{}, APIOptions: []func(*middleware.Stack) error{aws.SendBodies},
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
-	})
-	return &rig{T: t, sim: sim, ec2: client, templates: launchtemplate.NewTemplates(client)}
-}
-
-// whateverTokensDo runs a test with a simulated EC2 that remembers the client tokens of deleted
-// launch templates and versions, and with one that forgets them: AWS documents neither.
-func whateverTokensDo(t *testing.T, test func(r *rig)) {
-	t.Helper()
-	for name, forget := range map[string]bool{"tokens are remembered": false, "tokens are forgotten": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			r.sim.SetBehavior(awssim.Behavior{ForgetTokens: forget})
-			test(r)
-		})
-	}
-}
-
-// wanted is a config with an instance type and a join token.
-func (r *rig) wanted(instanceType, token string) launchtemplate.Wanted {
-	r.Helper()
-	spec := infrav1.AWSLaunchConfigSpec{AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: instanceType}}
-	made, err := launchtemplate.NewInput(&spec, launchtemplate.Resolved{
-		ImageID: "ami-0a1b2c3d4e5f60718", UserData: []byte("#cloud-config\nruncmd: [kubeadm join --token " + token + "]\n"),
-		Tags: map[string]string{"Name": "pool"},
-	})
-	if err != nil {
-		r.Fatal(err)
-	}
-	return launchtemplate.Wanted{
-		Owner: owner, Names: []string{"pool", "pool-1a2b3c4d"}, Input: made,
-		Tags: map[string]string{infrav1.TagLaunchConfig: owner, "team": "blue"},
-	}
-}
-
-func ownedBy(owner string, wanted launchtemplate.Wanted) launchtemplate.Wanted {
-	wanted.Owner = owner
-	wanted.Tags = map[string]string{infrav1.TagLaunchConfig: owner}
-	return wanted
-}
-
-const (
-	firstToken  = "abcdef.0123456789abcdef"
-	secondToken = "fedcba.fedcba9876543210"
-)
-
-// observe sees what there is, as a controller that remembers nothing does.
-func (r *rig) observe(wanted launchtemplate.Wanted) launchtemplate.Observation {
-	r.Helper()
-	found, err := r.templates.Describe(r.Context(), wanted.Names)
-	if err != nil {
-		r.Fatal(err)
-	}
-	var seen launchtemplate.Observation
-	seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, wanted.Names, found)
-	if seen.Template == nil {
-		return seen
-	}
-	if seen.Versions, err = r.templates.Versions(r.Context(), seen.Template.ID); err != nil {
-		r.Fatal(err)
-	}
-	return seen
-}
-
-// ensure calls Ensure, and checks that a new observation equals the one that it returned, and that
-// another call writes nothing.
-func (r *rig) ensure(wanted launchtemplate.Wanted) (launchtemplate.Version, launchtemplate.Change) {
-	r.Helper()
-	version, after, change, err := r.templates.Ensure(r.Context(), wanted, r.observe(wanted))
-	if err != nil {
-		r.Fatal(err)
-	}
-	seen := r.observe(wanted)
-	slices.SortFunc(after.Versions, func(a, b launchtemplate.Version) int { return int(b.Number - a.Number) })
-	if difference := cmp.Diff(seen, after); difference != "" {
-		r.Errorf("what is there (-) is not what Ensure says is there (+):\n%s", difference)
-	}
-	if !version.Default || seen.Template.DefaultVersion != version.Number {
-		r.Errorf("version %d is wanted, and the default is %d", version.Number, seen.Template.DefaultVersion)
-	}
-	r.sim.ClearCalls()
-	again, _, unchanged, err := r.templates.Ensure(r.Context(), wanted, seen)
-	if err != nil || !cmp.Equal(again, version) || unchanged != (launchtemplate.Change{}) {
-		r.Errorf("another time: version %+v, change %+v, error %v", again, unchanged, err)
-	}
-	r.wrote()
-	return version, change
-}
-
-// wrote checks which writing calls were sent since the log was cleared.
-func (r *rig) wrote(want ...string) {
-	r.Helper()
-	var got []string
-	for _, call := range r.sim.Calls() {
-		if !strings.HasPrefix(call.Action, "Describe") {
-			got = append(got, call.Action)
-		}
-	}
-	if !slices.Equal(got, want) {
-		r.Errorf("writing calls %q, want %q", got, want)
-	}
-}
-
-// numbers are the versions that exist, ascending.
-func (r *rig) numbers(wanted launchtemplate.Wanted) []int64 {
-	r.Helper()
-	var numbers []int64
-	for _, version := range r.observe(wanted).Versions {
-		numbers = append(numbers, version.Number)
-	}
-	slices.Sort(numbers)
-	return numbers
-}
-
-func (r *rig) hasVersions(wanted launchtemplate.Wanted, want ...int64) {
-	r.Helper()
-	if got := r.numbers(wanted); !slices.Equal(got, want) {
-		r.Errorf("versions %v, want %v", got, want)
-	}
-}
 
 func TestEnsureLife(t *testing.T) {
 	t.Parallel()
@@ -390,32 +249,6 @@ func templateLost(r *rig) {
 	r.ensure(wanted)
 }
 
-// TestVersionLost holds that a deleted version is created again when it is wanted again, although
-// the request for it was sent before.
-func TestVersionLost(t *testing.T) {
-	t.Parallel()
-	whateverTokensDo(t, versionLost)
-}
-
-func versionLost(r *rig) {
-	r.Helper()
-	small, large := r.wanted("m5.large", firstToken), r.wanted("m5.xlarge", firstToken)
-	r.ensure(small)
-	for want := int64(2); want < 5; want++ {
-		version, change := r.ensure(large)
-		if version.Number != want || change.VersionCreated != want {
-			r.Fatalf("version %d, change %+v, want %d", version.Number, change, want)
-		}
-		r.ensure(small)
-		if _, err := r.ec2.DeleteLaunchTemplateVersions(r.Context(), &ec2.DeleteLaunchTemplateVersionsInput{
-			LaunchTemplateName: awssdk.String("pool"), Versions: []string{fmt.Sprint(want)},
-		}); err != nil {
-			r.Fatal(err)
-		}
-		r.hasVersions(small, 1)
-	}
-}
-
 // TestSameDataIsOneVersion requests the same data again after something kept a version from being
 // seen.
 func TestSameDataIsOneVersion(t *testing.T) {
@@ -500,56 +333,6 @@ func addAfterDeletion(r *rig) {
 	r.hasVersions(small, 1, 3, 4)
 }
 
-// beside ensures that a version with the wanted config exists, and leaves the default version as it
-// is.
-func (r *rig) beside(ctx context.Context, wanted launchtemplate.Wanted, seen launchtemplate.Observation) (launchtemplate.Version, error) {
-	for range 10 {
-		plan, err := wanted.PlanBeside(seen)
-		if err == nil && len(plan) > 0 {
-			_, seen, err = r.templates.Do(ctx, plan[0], seen)
-		}
-		if err != nil {
-			return launchtemplate.Version{}, err
-		}
-		if len(plan) == 0 {
-			break
-		}
-	}
-	version, _ := seen.NewestOf(wanted.Input.Fingerprints.Config)
-	return version, nil
-}
-
-// add adds what is wanted, and checks the number of its version.
-func (r *rig) add(wanted launchtemplate.Wanted, want int64) {
-	r.Helper()
-	version, err := r.beside(r.Context(), wanted, r.observe(wanted))
-	if err != nil || version.Number != want {
-		r.Errorf("version %d, want %d, error %v", version.Number, want, err)
-	}
-}
-
-func TestVersionsUnseen(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	wanted := r.wanted("m5.large", firstToken)
-	r.ensure(wanted)
-	seen := r.observe(wanted)
-	seen.Versions = nil
-	r.sim.ClearCalls()
-	_, _, _, err := r.templates.Ensure(t.Context(), wanted, seen)
-	var unseen *launchtemplate.VersionsUnseenError
-	if !errors.As(err, &unseen) || aws.FateOf(err).Kind != aws.RetrySoon {
-		t.Errorf("error %v, fate %+v", err, aws.FateOf(err))
-	}
-	r.wrote()
-	if err := r.templates.Delete(t.Context(), owner, *seen.Template); err != nil {
-		t.Fatal(err)
-	}
-	if versions, err := r.templates.Versions(t.Context(), seen.Template.ID); err != nil || len(versions) != 0 {
-		t.Errorf("versions %v of a template that is gone, error %v", versions, err)
-	}
-}
-
 func TestErrorsSayWhat(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -585,124 +368,6 @@ func TestErrorsSayWhat(t *testing.T) {
 	} {
 		if err := call(t.Context()); err == nil || !strings.Contains(err.Error(), reason) || !aws.IsAccessDenied(err) {
 			t.Errorf("error %v, want one that says %s and AWS's code", err, reason)
-		}
-	}
-}
-
-func TestPrune(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	types := []string{"m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge"}
-	for _, instanceType := range types {
-		r.ensure(r.wanted(instanceType, firstToken))
-	}
-	wanted := r.wanted("m5.4xlarge", firstToken)
-	if _, err := r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: awssdk.String("pool"), Versions: []string{"2"}}); err != nil {
-		t.Fatal(err)
-	}
-	seen := r.observe(wanted)
-	// The default was moved since: EC2 refuses to delete it, and deletes the rest.
-	if _, err := r.ec2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: awssdk.String("pool"), DefaultVersion: awssdk.String("1")}); err != nil {
-		t.Fatal(err)
-	}
-	after, refused, err := r.templates.Prune(t.Context(), owner, seen, []int64{3, 2, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(refused) != 1 || !strings.Contains(refused[1], "default version") {
-		t.Errorf("refused %v: version 1 is the default, version 2 is gone, which is as good as deleted", refused)
-	}
-	if difference := cmp.Diff(r.numbers(wanted), []int64{1, 4}); difference != "" {
-		t.Errorf("versions:\n%s", difference)
-	}
-	var left []int64
-	for _, version := range after.NewestFirst() {
-		left = append(left, version.Number)
-	}
-	if !slices.Equal(left, []int64{4, 1}) {
-		t.Errorf("Prune says that %v are left", left)
-	}
-}
-
-func TestPruneInBatches(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	wanted := r.wanted("m5.large", firstToken)
-	r.ensure(wanted)
-	var plan []int64
-	for number := int64(2); number <= 203; number++ {
-		if _, err := r.ec2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
-			LaunchTemplateName: awssdk.String("pool"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if number != 203 {
-			plan = append(plan, number)
-		}
-	}
-	seen := r.observe(wanted)
-	if len(seen.Versions) != 203 {
-		t.Fatalf("%d versions are seen", len(seen.Versions))
-	}
-	r.sim.ClearCalls()
-	if _, refused, err := r.templates.Prune(t.Context(), owner, seen, plan); err != nil || len(refused) != 0 {
-		t.Fatalf("refused %v, error %v", refused, err)
-	}
-	r.wrote("DeleteLaunchTemplateVersions", "DeleteLaunchTemplateVersions")
-	r.hasVersions(wanted, 1, 203)
-}
-
-func TestVersionsRunning(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	images, err := r.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
-		{Name: awssdk.String("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.36.3-*"}}, {Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
-	}})
-	if err != nil || len(images.Images) != 1 {
-		t.Fatalf("finding an image: %v", err)
-	}
-	made, err := r.ec2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: awssdk.String("pool"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large", ImageId: images.Images[0].ImageId},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := *made.LaunchTemplate.LaunchTemplateId
-	for range 2 {
-		if _, err := r.ec2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
-			LaunchTemplateId: &id, SourceVersion: awssdk.String("1"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.xlarge"},
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	launch := func(version string) string {
-		out, err := r.ec2.RunInstances(t.Context(), &ec2.RunInstancesInput{
-			LaunchTemplate: &ec2types.LaunchTemplateSpecification{LaunchTemplateId: &id, Version: &version},
-			MinCount:       awssdk.Int32(1), MaxCount: awssdk.Int32(1), SubnetId: awssdk.String("subnet-0b2000000000000aa"),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return *out.Instances[0].InstanceId
-	}
-	ended := launch("2")
-	launch("1")
-	launch("$Latest")
-	if _, err := r.ec2.RunInstances(t.Context(), &ec2.RunInstancesInput{
-		ImageId: images.Images[0].ImageId, InstanceType: "m5.large", MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1), SubnetId: awssdk.String("subnet-0b2000000000000aa"),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []map[int64]bool{{1: true, 2: true, 3: true}, {1: true, 3: true}} {
-		running, err := r.templates.VersionsRunning(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if difference := cmp.Diff(want, running); difference != "" {
-			t.Errorf("versions that run (-want +got):\n%s", difference)
-		}
-		if _, err := r.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{ended}}); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

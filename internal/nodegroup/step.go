@@ -120,7 +120,7 @@ const (
 )
 
 // BackOff returns the time to wait after so many attempts in a row. The number comes from status,
-// where it may be of any size.
+// where it may be of any size. A wait.Backoff would count steps of its own, which a restart loses.
 func BackOff(attempts int) time.Duration {
 	wait := retryAfter
 	for ; attempts > 1 && wait < retryAtMost; attempts-- {

@@ -40,7 +40,9 @@ type LaunchConfig struct {
 const NeedConfigCheck reconcile.Need = "whether the cache shows the present launch config"
 
 // Check compares the launch config of the cache with the API server's. The cache of a process that
-// has just started may be behind what the process before it acted on.
+// has just started may be behind what the process before it acted on. The API server is asked after
+// the cache, so a version that differs is a later one, and its order (apimachinery's resourceversion)
+// says no more.
 func (c *LaunchConfig) Check(ctx context.Context, live client.Reader) error {
 	now, err := liveConfig(ctx, live, c.Object)
 	if err != nil {

@@ -73,6 +73,11 @@ var provisionerMutants = []mutant{
 		"internal/provisioning/nodelifecycle/act.go", "	if err := reconciling.RemoveFinalizer(ctx, c, member, provisioningv1.NodeFinalizer); err != nil {\n",
 		"	if err := reconciling.RemoveFinalizer(ctx, c, member, provisioningv1.NodeFinalizer+\"s\"); err != nil {\n",
 	}}},
+	// An actual mistake of the past, by which a node that could never be replaced was reconciled every
+	// two seconds.
+	{"check forever in short intervals what may never come", "an object at rest is reconciled rarely", []edit{{
+		"internal/provisioning/nodelifecycle/decide_disrupt.go", "min(max(waited/15, first), recheckKept)", "min(max(waited/15000, first), recheckKept)",
+	}}},
 	{"do not wake for pods that wait", "every change wakes the objects that it concerns", []edit{{
 		"internal/provisioning/scheduler/register.go", "waits(update.ObjectNew) != waits(update.ObjectOld) || ", "",
 	}}},

@@ -8,9 +8,16 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/managedmachinepool"
+	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
+	"github.com/slipway-project/slipway/internal/provisioning/provisionerstatus"
+	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
@@ -24,12 +31,24 @@ const (
 	quiet    = 20 * time.Minute
 	// tooMany bounds how often something may be reconciled while no time passes.
 	tooMany = 1000
-	// restPasses and restCalls bound how often an object at rest is reconciled while nothing may be
-	// written, and how many calls to AWS these passes send. In 180 schedules no object had more than
-	// half as many.
-	restPasses = 6
-	restCalls  = 18
 )
+
+// effort bounds how often an object is reconciled, and how many calls to AWS these passes send.
+type effort struct{ passes, calls int }
+
+// atRest bounds the effort for an object at rest while nothing may be written, by the name of the
+// controller. A pool, or a launch config, had at most half as much in 180 schedules, and the others had
+// at most two thirds as much in 150.
+var atRest = map[string]effort{
+	machinepool.Name: {6, 18}, managedmachinepool.Name: {6, 18}, launchconfig.Name: {6, 18},
+	// A node that an annotation, a PodDisruptionBudget, or a lack of places for its pods keeps is
+	// checked every minute, without calls.
+	nodelifecycle.Name: {30, 0},
+	// Default launch templates are checked, and so are instances of another process.
+	provisionerstatus.Name: {6, 60},
+	// Pods that wait are considered every minute.
+	scheduler.Name: {30, 120},
+}
 
 // Options choose a schedule.
 type Options struct {
@@ -351,14 +370,12 @@ func (w *World) quiet(ctx context.Context) error {
 	return nil
 }
 
-// restsWell checks how much work the objects made while nothing was written. The Provisioner's
-// controllers have no bounds: pods that wait are considered again and again.
+// restsWell checks how much effort each object took while nothing was written.
 func (w *World) restsWell() {
-	if _, are := w.scene.(*pools); !are {
-		return
-	}
 	for _, object := range slices.Sorted(maps.Keys(w.turns)) {
-		if passes, calls := w.turns[object], w.asked[object]; passes > restPasses || calls > restCalls {
+		controller, _, _ := strings.Cut(object, " ")
+		bound, passes, calls := atRest[controller], w.turns[object], w.asked[object]
+		if passes > bound.passes || calls > bound.calls {
 			w.verdict.violate(RestAsksLittle, "%s was reconciled %d times in %s at rest, and asked AWS %d times", object, passes, quiet, calls)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // Invariants of roll-outs that a user controls.
 const (
 	OnlyApproved   = "a pool launches only what was asked for without a hold, approved, or pinned"
-	PausedRolls    = "a process that knows of a pause starts no roll-out"
+	PausedRolls    = "a process that knows about a pause starts no roll-out"
 	PauseCancels   = "at rest, no instance refresh of a paused pool is in progress"
 	RetriesOnce    = "a roll-out that was stopped is started again after a delay, or once for each retry"
 	RestAsksLittle = "at rest, an object is reconciled rarely, and its passes ask AWS little"

@@ -16,7 +16,7 @@ var steeringMutants = []mutant{
 	{"take an approval for one of every version", "an approval is for one configuration", []edit{{
 		"internal/launchconfig/decide_steer.go", "return exists && version.Fingerprints.Config == config", "return exists || version.Fingerprints.Config == config",
 	}}},
-	{"do not hear of approvals", "an approved version is rolled out", []edit{{
+	{"do not hear about approvals", "an approved version is rolled out", []edit{{
 		"internal/pool/launchconfig.go", "	if !config.HasVersion(annotations", "	if config.HasVersion(annotations",
 	}}},
 	{"launch edits of a paused pool", "an edit of a paused pool waits", []edit{{

@@ -6,7 +6,7 @@ package v1beta2
 // +slipway:rule=LT1
 // +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == "" || self.name.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name must have 3 to 128 characters: letters, digits, and ( ) . - / _",fieldPath=".name"
 // +slipway:rule=LT2
-// +kubebuilder:validation:XValidation:rule=`(has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="EC2 cannot rename a launch template: restore the previous name, or create a new pool",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule=`same(self.name, "")`,message="EC2 cannot rename a launch template: restore the previous name, or create a new pool",fieldPath=".name"
 // +slipway:rule=LT6
 // +kubebuilder:validation:XValidation:rule=`!has(self.versionNumber)`,message="Slipway sets the launch template version: remove versionNumber, and read the version from the status",fieldPath=".versionNumber"
 // +slipway:rule=IP1

@@ -12,7 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +slipway:rule=NI1
 // +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || size(self.networkInterfaces) == 0 || self.networkInterfaces.exists(n, n.deviceIndex == 0 && (!has(n.networkCardIndex) || n.networkCardIndex == 0))`,message="networkInterfaces must have a primary interface: add one with deviceIndex 0 on network card 0",fieldPath=".networkInterfaces"
 // +slipway:rule=NI1
-// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.all(n, self.networkInterfaces.exists_one(m, m.deviceIndex == n.deviceIndex && (has(m.networkCardIndex) ? m.networkCardIndex : 0) == (has(n.networkCardIndex) ? n.networkCardIndex : 0)))`,message="every item of networkInterfaces must have a unique combination of deviceIndex and network card",fieldPath=".networkInterfaces"
+// +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.all(n, self.networkInterfaces.exists_one(m, m.deviceIndex == n.deviceIndex && valueOr(m.networkCardIndex, 0) == valueOr(n.networkCardIndex, 0)))`,message="every item of networkInterfaces must have a unique combination of deviceIndex and network card",fieldPath=".networkInterfaces"
 // +slipway:rule=NI2
 // +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || size(self.networkInterfaces) < 2 || !self.networkInterfaces.exists(n, has(n.associatePublicIpAddress) && n.associatePublicIpAddress)`,message="EC2 assigns no public address to an instance with several network interfaces: remove associatePublicIpAddress, or specify only one interface",fieldPath=".networkInterfaces"
 // +slipway:rule=BD1

@@ -6,7 +6,7 @@ package v1beta2
 // +slipway:rule=LT3
 // +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.name) && self.name != "")`,message="exactly one of id and name must be set"
 // +slipway:rule=SL51
-// +kubebuilder:validation:XValidation:rule=`(has(self.id) ? self.id : "") == (has(oldSelf.id) ? oldSelf.id : "") && (has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="a node group cannot switch to another launch template: restore the previous id or name, or create a new AWSLaunchConfig"
+// +kubebuilder:validation:XValidation:rule=`same(self.id, "") && same(self.name, "")`,message="a node group cannot switch to another launch template: restore the previous id or name, or create a new AWSLaunchConfig"
 type ExistingLaunchTemplate struct {
 	// ID of the launch template. It cannot be changed.
 	// +optional

@@ -15,13 +15,19 @@ import (
 )
 
 const (
-	// lookAtReplacement is the interval at which it is checked whether the pods of a node have places
-	// elsewhere.
+	// lookAtReplacement is the interval at which it is checked at first whether the pods of a node have
+	// places elsewhere.
 	lookAtReplacement = 2 * time.Second
 	// recheckKept is the interval at which a node that an annotation or a PodDisruptionBudget keeps
 	// is checked again. Changes of pods and Nodes bring a pass sooner.
 	recheckKept = time.Minute
 )
+
+// interval returns when to look again for something that may never come: at first, as soon as given,
+// and later in a fifteenth of the time for which it has not come, but once a minute.
+func interval(waited, first time.Duration) time.Duration {
+	return min(max(waited/15, first), recheckKept)
+}
 
 // disrupt terminates a node that is empty and replaces one that is not, unless an annotation or a
 // PodDisruptionBudget keeps it, or a disruption budget holds it back. The condition says so; the
@@ -58,15 +64,18 @@ func replace(in input, plan *reconcile.Plan, reason provisioningv1.DisruptionRea
 		return false
 	}
 	homeless := homelessOf(in)
-	since := meta.FindStatusCondition(in.Object.Status.Conditions, provisioningv1.ReplacingCondition)
-	late := reason == provisioningv1.DisruptionExpired && since != nil && since.Status == metav1.ConditionTrue &&
-		in.Now.Sub(since.LastTransitionTime.Time) > in.Seen.Settings.RegistrationTimeout
+	waited := time.Duration(0)
+	if since := meta.FindStatusCondition(in.Object.Status.Conditions, provisioningv1.ReplacingCondition); since != nil && since.Status == metav1.ConditionTrue {
+		waited = in.Now.Sub(since.LastTransitionTime.Time)
+	}
+	late := reason == provisioningv1.DisruptionExpired && waited > in.Seen.Settings.RegistrationTimeout
 	if homeless == 0 || late {
 		return endDisrupted(in, plan, reason, why)
 	}
 	reconciling.True(in.Object, provisioningv1.ReplacingCondition, string(reason), fmt.Sprintf("%s; %d of its pods do not fit on other "+
 		"nodes yet", why, homeless))
-	plan.LookAgain(lookAtReplacement)
+	// There may never be such places: the Provisioner may be at its limits.
+	plan.LookAgain(interval(waited, lookAtReplacement))
 	return false
 }
 

@@ -108,6 +108,13 @@ func TestDecideDisruption(t *testing.T) {
 		p.Spec.Disruption = &provisioningv1.Disruption{Budgets: []provisioningv1.DisruptionBudget{{Nodes: intstr.FromInt32(0)}}}
 	})
 	promised := func(in *input) { in.Seen.Promised = true }
+	waiting := func(since time.Duration) edit {
+		return func(in *input) {
+			in.Object.Status.Conditions = append(in.Object.Status.Conditions, metav1.Condition{
+				Type: provisioningv1.ReplacingCondition, Status: metav1.ConditionTrue, Reason: provisioningv1.RequestedReason, LastTransitionTime: metav1.NewTime(in.Now.Add(-since)),
+			})
+		}
+	}
 	ready := &provisioningv1.ProvisionedNode{}
 	ready.Status.Conditions = []metav1.Condition{{Type: provisioningv1.ReadyCondition, Status: metav1.ConditionTrue}}
 	takes := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
@@ -119,7 +126,9 @@ func TestDecideDisruption(t *testing.T) {
 			pod("daemon", func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }),
 			pod("static", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }),
 			pod("job", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))}, then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.EmptySince != nil }},
-		{reason: "pods are to come", given: []edit{emptyFor(time.Hour), promised}, want: "again in 10s", then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.EmptySince == nil }},
+		{reason: "pods are to come", given: []edit{emptyFor(time.Hour), promised}, want: "again in 1m0s", then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.EmptySince == nil }},
+		{reason: "pods are to come to a new node", given: []edit{pods(), promised, func(in *input) { in.Object.Status.ReadyTime = timeOf(noon.Add(-time.Minute)) }}, want: "again in 10s"},
+		{reason: "further pods are to come to a node with pods, whose end brings a pass", given: []edit{promised}},
 		{reason: "it is empty, and its Provisioner is gone", given: []edit{emptyFor(time.Hour), orphaned}},
 		{reason: "PodDisruptionBudgets are asked for", given: []edit{emptyFor(time.Minute), func(in *input) { in.Seen.Budgets.Known = false }}, want: "observe PodDisruptionBudgets"},
 		{reason: "it has been empty for long enough", given: []edit{emptyFor(time.Minute)},
@@ -151,6 +160,9 @@ func TestDecideDisruption(t *testing.T) {
 			want: `delete the ProvisionedNode, because the node has reached its maximum age; count Expired; tell NodeEnded "Terminating ProvisionedNode node (Node ): the node has reached its maximum age."`},
 		{reason: "a user requests its replacement", given: []edit{asked("a new image")}, want: "again in 2s", shows: "Replacing True Requested: its " +
 			"replacement was requested: a new image; 1 of its pods do not fit on other nodes yet"},
+		{reason: "a new node has not come yet", given: []edit{asked("a new image"), waiting(20 * time.Second)}, want: "again in 2s"},
+		{reason: "a new node is late", given: []edit{asked("a new image"), waiting(10 * time.Minute)}, want: "again in 40s"},
+		{reason: "there may never be a place", given: []edit{asked("a new image"), waiting(24 * time.Hour)}, want: "again in 1m0s"},
 		{reason: "it has drifted, which the Provisioner's controller bounds", given: []edit{asked("Drifted: another image"), bounded}, want: "again in 2s", shows: "Replacing True Drifted: another image; " +
 			"1 of its pods do not fit on other nodes yet"},
 	})

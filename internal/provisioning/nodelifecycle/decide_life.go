@@ -32,7 +32,8 @@ func live(in input, plan *reconcile.Plan) bool {
 	if runs && !known(in.Seen.Pods, plan, needPods) {
 		return false
 	}
-	switch empty := runs && !used(in.Seen.Pods.Value); {
+	empty := runs && !used(in.Seen.Pods.Value)
+	switch {
 	case !empty, in.Seen.Promised:
 		node.Status.EmptySince = nil
 	case node.Status.EmptySince == nil:
@@ -44,10 +45,9 @@ func live(in input, plan *reconcile.Plan) bool {
 	}
 	reconciling.Remove(node, provisioningv1.ReplacingCondition)
 	switch {
-	case in.Seen.Promised && node.Status.ReadyTime != nil:
-		// No event of the node itself signals that its pods have come, or that they no longer need
-		// it.
-		plan.LookAgain(settling)
+	case in.Seen.Promised && empty:
+		// No event of the node itself signals that its pods no longer need it.
+		plan.LookAgain(interval(in.Now.Sub(node.Status.ReadyTime.Time), settling))
 	case verdict.next > 0:
 		plan.LookAgain(verdict.next)
 	}

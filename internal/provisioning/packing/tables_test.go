@@ -1,7 +1,6 @@
 package packing_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,85 +13,6 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
-
-// shape is a result in short: for each new node its pods, cheapest type and zones, in the order in
-// which nodes were opened; and the reasons.
-func shape(result *packing.Result) (nodes, reasons []string) {
-	for _, n := range result.New {
-		var in []string
-		for _, option := range n.Options {
-			if !slices.Contains(in, option.Zone[len(option.Zone)-1:]) {
-				in = append(in, option.Zone[len(option.Zone)-1:])
-			}
-		}
-		slices.Sort(in)
-		nodes = append(nodes, fmt.Sprintf("%s %s in %s: %s", n.Ask.Template, n.Options[0].Type, strings.Join(in, ""), strings.Join(packtest.Names(n.Pods), " ")))
-	}
-	for _, u := range result.Unplaced {
-		reasons = append(reasons, u.Pod.Name+" "+u.Reason)
-	}
-	return nodes, reasons
-}
-
-func replicas(number int, name string, edit ...func(*corev1.Pod)) []packing.Pod {
-	var all []packing.Pod
-	for i := range number {
-		all = append(all, packtest.Pod(fmt.Sprintf("%s%d", name, i), edit...))
-	}
-	return all
-}
-
-func attaching(pods []packing.Pod, volumes int64) []packing.Pod {
-	for i := range pods {
-		pods[i].Volumes = map[string]int64{packtest.Driver: volumes}
-	}
-	return pods
-}
-
-func among(key string, values []string) corev1.NodeSelectorTerm {
-	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
-}
-
-func requiring(term corev1.NodeSelectorTerm) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		packtest.AffinityOf(p).NodeAffinity = &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
-		}
-	}
-}
-
-func inZones(zones []string) func(*corev1.Pod) {
-	return requiring(among(corev1.LabelTopologyZone, zones))
-}
-
-var eitherCapacityType = requiring(among(provisioningv1.LabelCapacityType, []string{"on-demand", "spot"}))
-
-func preferringZone(zone string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		packtest.AffinityOf(p).NodeAffinity = &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
-			{Weight: 1, Preference: among(corev1.LabelTopologyZone, []string{zone})},
-		}}
-	}
-}
-
-// spreadWith spreads pods over zones by policies.
-func spreadWith(affinity, taints *corev1.NodeInclusionPolicy) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", p.Labels["app"]))(p)
-		c := &p.Spec.TopologySpreadConstraints[0]
-		c.NodeAffinityPolicy, c.NodeTaintsPolicy = affinity, taints
-	}
-}
-
-func revision(name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Labels = map[string]string{"app": "a", "revision": name}
-		packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))(p)
-		p.Spec.TopologySpreadConstraints[0].MatchLabelKeys = []string{"revision"}
-	}
-}
-
-const fromDefault = "the default launch template "
 
 // TestPack holds what predicates and prices lead to, and why pods are left.
 func TestPack(t *testing.T) {
@@ -490,92 +410,5 @@ func TestTriedPodsComeLast(t *testing.T) {
 	}
 	if got := packtest.Names(second.Deferred); !slices.Equal(got, []string{"hopeless0", "hopeless1", "hopeless2"}) {
 		t.Errorf("deferred then are %v", got)
-	}
-}
-
-// TestExistingNodes holds that nodes that are on their way are used first, by pods of their launch
-// template alone.
-func TestExistingNodes(t *testing.T) {
-	t.Parallel()
-	node := packing.Node{Name: "n", Allocatable: packtest.Amounts("cpu", "2", "memory", "4Gi", "pods", "10"), Labels: map[string]string{
-		provisioningv1.LabelProvisionerName: "default", provisioningv1.LabelLaunchTemplateName: "x", corev1.LabelTopologyZone: packtest.Zones[0], corev1.LabelHostname: "n",
-	}}
-	problem := packing.Problem{
-		Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.FamilyTypes(), Nodes: []packing.Node{node},
-		Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64"}},
-		Pods:      []packing.Pod{packtest.Pod("a", packtest.Selects(provisioningv1.LabelLaunchTemplateName, "x")), packtest.Pod("b")},
-	}
-	result := packing.Pack(&problem)
-	nodes, _ := shape(result)
-	if want := []string{fromDefault + "c5.large in abc: b"}; !slices.Equal(nodes, want) {
-		t.Errorf("nodes are %q, want %q", nodes, want)
-	}
-	if got := packtest.Names(result.Existing["n"]); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("on the node that is there are %v", got)
-	}
-}
-
-// TestPodsWithoutMemory holds that a pod that asks for no memory does not move the others of a node
-// to a type that has too little for them.
-func TestPodsWithoutMemory(t *testing.T) {
-	t.Parallel()
-	types := slices.DeleteFunc(packtest.FamilyTypes(), func(kind packing.InstanceType) bool { return kind.Name != "c5.2xlarge" && kind.Name != "r5.2xlarge" })
-	types[1].Offerings[0].Unavailable = true // r5.2xlarge on demand in the first zone
-	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: types, Pods: []packing.Pod{
-		packtest.Pod("a", packtest.Asks("cpu", "1", "memory", "36Gi")), {Pod: packtest.Pod("b", packtest.Asks("cpu", "100m")).Pod, Zones: packtest.Zones[:1]},
-	}})
-	nodes, _ := shape(result)
-	if want := []string{fromDefault + "r5.2xlarge in bc: a", fromDefault + "c5.2xlarge in a: b"}; !slices.Equal(nodes, want) {
-		t.Errorf("nodes are %q, want %q", nodes, want)
-	}
-}
-
-// TestReasonsOfShortages holds which reason pods get while AWS has none of the instances that suit
-// them: the shortage, and not that the remaining types are too small.
-func TestReasonsOfShortages(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		reason string
-		short  func(name, zone string) bool
-		cpu    string
-		edit   func(*corev1.Pod)
-		says   string
-	}{
-		{"all that are large enough", func(name, _ string) bool { return name != "c5.large" }, "3", nil,
-			"needs an instance for which AWS recently had no capacity: c5.16xlarge, c5.2xlarge, c5.4xlarge, and " +
-				"12 more, on-demand, in us-east-1a, us-east-1b, us-east-1c. Slipway retries within minutes"},
-		{"all", func(string, string) bool { return true }, "30", packtest.Selects(corev1.LabelInstanceTypeStable, "c5.8xlarge"),
-			"needs an instance for which AWS recently had no capacity: c5.8xlarge, on-demand, in us-east-1a, " +
-				"us-east-1b, us-east-1c. Slipway retries within minutes"},
-		{"in the zone of the pod", func(_, zone string) bool { return zone == "us-east-1b" }, "3", packtest.Selects(corev1.LabelTopologyZone, "us-east-1b", corev1.LabelInstanceTypeStable, "c5.xlarge"),
-			"needs an instance for which AWS recently had no capacity: c5.xlarge, on-demand, in us-east-1b. " +
-				"Slipway retries within minutes"},
-		{"what is short is too small too", func(name, _ string) bool { return name != "c5.large" }, "1000", nil,
-			"requests 1000 CPU, but no suitable instance type leaves more than 63.92 CPU for pods"},
-		{"none is", func(string, string) bool { return false }, "3", nil, ""},
-	} {
-		t.Run(row.reason, func(t *testing.T) {
-			t.Parallel()
-			problem := packing.Problem{Types: packtest.FamilyTypes(), Provisioners: []packing.Provisioner{packtest.Provisioner()}}
-			for i := range problem.Types {
-				for j := range problem.Types[i].Offerings {
-					offering := &problem.Types[i].Offerings[j]
-					offering.Unavailable = row.short(problem.Types[i].Name, offering.Zone)
-				}
-			}
-			edits := []func(*corev1.Pod){packtest.Asks("cpu", row.cpu)}
-			if row.edit != nil {
-				edits = append(edits, row.edit)
-			}
-			problem.Pods = []packing.Pod{packtest.Pod("a", edits...)}
-			result := packing.Pack(&problem)
-			says := ""
-			if len(result.Unplaced) > 0 {
-				says = result.Unplaced[0].Reason
-			}
-			if says != row.says {
-				t.Errorf("the reason is\n%q, want\n%q", says, row.says)
-			}
-		})
 	}
 }
