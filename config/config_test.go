@@ -135,10 +135,10 @@ func TestWhatIsInstalled(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"Certificate slipway-webhook", "ClusterRole slipway-manager-role", "ClusterRole slipway-metrics-auth-role", "ClusterRole slipway-metrics-reader",
+		"Certificate slipway-webhook", "ClusterRole slipway-manager-dashboard-viewer", "ClusterRole slipway-manager-role", "ClusterRole slipway-metrics-auth-role", "ClusterRole slipway-metrics-reader",
 		"ClusterRoleBinding slipway-manager-rolebinding", "ClusterRoleBinding slipway-metrics-auth-rolebinding",
 		"Deployment slipway-manager", "Issuer slipway-selfsigned", "Namespace slipway-system", "Role slipway-leader-election-role",
-		"RoleBinding slipway-leader-election-rolebinding", "Service slipway-manager-metrics", "Service slipway-webhook", "ServiceAccount slipway-manager",
+		"RoleBinding slipway-leader-election-rolebinding", "Service slipway-manager-dashboard", "Service slipway-manager-metrics", "Service slipway-webhook", "ServiceAccount slipway-manager",
 		"ValidatingWebhookConfiguration slipway-validating-webhook",
 	}
 	if !slices.Equal(got, want) {
@@ -252,8 +252,9 @@ func TestDeployment(t *testing.T) {
 	pod := deployment.Spec.Template
 	service := as[corev1.Service](t, objects["Service slipway-manager-metrics"])
 	webhooks := as[corev1.Service](t, objects["Service slipway-webhook"])
+	dashboard := as[corev1.Service](t, objects["Service slipway-manager-dashboard"])
 	for what, selector := range map[string]map[string]string{
-		"the deployment": deployment.Spec.Selector.MatchLabels, "the metrics service": service.Spec.Selector, "the webhook service": webhooks.Spec.Selector,
+		"the deployment": deployment.Spec.Selector.MatchLabels, "the metrics service": service.Spec.Selector, "the webhook service": webhooks.Spec.Selector, "the dashboard service": dashboard.Spec.Selector,
 	} {
 		if len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
 			t.Errorf("%s selects %v, and the pod has %v", what, selector, pod.Labels)
@@ -273,6 +274,7 @@ func TestDeployment(t *testing.T) {
 	for what, port := range map[string]string{
 		"liveness": container.LivenessProbe.HTTPGet.Port.StrVal, "readiness": container.ReadinessProbe.HTTPGet.Port.StrVal,
 		"metrics": service.Spec.Ports[0].TargetPort.StrVal, "the webhook service": webhooks.Spec.Ports[0].TargetPort.StrVal,
+		"the dashboard service": dashboard.Spec.Ports[0].TargetPort.StrVal,
 	} {
 		if !ports.Has(port) {
 			t.Errorf("%s asks port %q, and the container has %v", what, port, sets.List(ports))

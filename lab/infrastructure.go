@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -37,6 +39,19 @@ func (l *Lab) createControllerIdentity(ctx context.Context) error {
 	}
 	if err := l.client.Create(ctx, identity); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the default AWSClusterControllerIdentity: %w", err)
+	}
+	return nil
+}
+
+// TagNetwork tags the private subnets and the nodes' security group of the default world for a cluster, as
+// the creator of a cluster does.
+func TagNetwork(ctx context.Context, client *ec2.Client, cluster string) error {
+	_, err := client.CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", "sg-0c1000000000000ab"},
+		Tags:      []ec2types.Tag{{Key: ptr.To("kubernetes.io/cluster/" + cluster), Value: ptr.To("owned")}},
+	})
+	if err != nil {
+		return fmt.Errorf("tagging the network of cluster %s: %w", cluster, err)
 	}
 	return nil
 }

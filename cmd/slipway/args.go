@@ -11,10 +11,34 @@ import (
 // does not exist: a script must not take the help for success.
 func newGroupCommand(use, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
+		Use: use, Short: short, Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 }
+
+// seeHelp adds to an error about the usage of a command where the usage is described.
+func seeHelp(command *cobra.Command, err error) error {
+	return fmt.Errorf("%w: see %q", err, command.CommandPath()+" --help")
+}
+
+// noArgs refuses arguments. An argument of a command that has subcommands names one that does not exist.
+func noArgs(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if !command.HasSubCommands() {
+		return seeHelp(command, fmt.Errorf("%.64q is an argument, and %q takes none", args[0], command.CommandPath()))
+	}
+	err := fmt.Errorf("unknown command %.64q for %q", args[0], command.CommandPath())
+	command.SuggestionsMinimumDistance = nearNames
+	if near := command.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w, did you mean %q", err, near[0])
+	}
+	return seeHelp(command, err)
+}
+
+// nearNames is in how many letters the name of a command may differ from a typo for it.
+const nearNames = 2
 
 // namedArgs requires one argument for each word in capitals of the command's usage.
 func namedArgs(command *cobra.Command, args []string) error {

@@ -52,7 +52,7 @@ or to the cluster of a provisioner to see its nodes and pending pods.`,
 		Example: `  slipway dashboard
   slipway dashboard --context production -n team-a
   slipway dashboard --address 127.0.0.1:8090`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: flags.run,
 	}
 	set := command.Flags()

@@ -44,7 +44,7 @@ Features:
   slipway iam policy --feature machine-pools --cluster blue --account 111122223333
   slipway iam policy --feature events --queue slipway-events
   slipway iam policy --feature machine-pools,adoption,s3-bootstrap-data --cluster blue --bucket data --directory policies`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: flags.run,
 	}
 	set := command.Flags()

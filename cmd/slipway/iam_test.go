@@ -30,7 +30,7 @@ func TestIAMPolicyIsPrinted(t *testing.T) {
 		{"a cluster", "--feature machine-pools --cluster blue --account 111122223333", []string{"*/blue/*", ":111122223333:launch-template/*"}, []string{"eks:"}, ""},
 		{"a feature that is not there", "--feature nonsense", nil, nil, "there are machine-pools"},
 		{"an account that is none", "--account blue", nil, nil, "twelve digits"},
-		{"an argument", "blue", nil, nil, "unknown command"},
+		{"an argument", "blue", nil, nil, "takes none"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -75,7 +75,10 @@ func newCommand() *cobra.Command {
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          noArgs,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
+	command.SetFlagErrorFunc(seeHelp)
 	// kubectl runs a program of this name as its plugin.
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}

@@ -4,9 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
-	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
@@ -25,7 +23,7 @@ func newManagerCommand() *cobra.Command {
 		Long: "Run the controllers. The management cluster is found by --kubeconfig, KUBECONFIG or the pod's service account; AWS credentials and\n" +
 			"region as by every AWS tool, AWS_ENDPOINT_URL included. Traces go to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if any.\n" +
 			"SIGTERM and SIGINT end it in good order, with status 0; a second one ends it at once.",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	flags.bind(command.Flags())
@@ -37,8 +35,7 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	f.common.bind(set, &f.options, manager.LeaderElectionID)
 	set.StringVar(&f.options.Namespace, "namespace", "", "the only namespace whose objects are reconciled; all if empty")
 	set.StringVar(&f.options.WatchFilter, "watch-filter", "", "reconcile only objects whose label cluster.x-k8s.io/watch-filter has this value")
-	set.StringVar(&f.options.IdentitySecretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of "+
-		"AWSClusterStaticIdentities, usually the namespace that CAPA runs in")
+	bindSecretNamespace(set, &f.options.IdentitySecretNamespace)
 	set.DurationVar(&f.options.SecretInterval, "secret-interval", secretwatch.DefaultInterval, "how often the Secrets with bootstrap data and with credentials of identities are polled, by name")
 	set.DurationVar(&f.options.SettleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "how long a pool's spec must not have changed before the change is rolled out; 0 for no wait")
 	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "create a Machine for every instance in "+
@@ -46,9 +43,7 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.options.LoopbackWorkloads, "loopback-workload-clusters", false, "allow connections to workload clusters "+
 		"whose API server runs on this machine; for development only, because tenants could reach other "+
 		"local services")
-	set.StringVar(&f.options.NodeRolePath, "node-role-path", noderole.DefaultPath, "the IAM path of node roles that are "+
-		"created, followed by the name of the cluster; the manager's IAM policy is limited to it")
-	set.StringVar(&f.options.NodeRoleBoundary, "node-role-permissions-boundary", "", "the ARN of the IAM policy that is the permissions boundary of every node role that is created; pools cannot choose another; none if empty")
+	bindNodeRoles(set, &f.options.NodeRolePath, &f.options.NodeRoleBoundary)
 	set.StringVar(&f.options.DashboardAddress, "dashboard-address", "", "address of the dashboard over HTTPS, such as :9442, for clients that the API server authorizes to get /dashboard/; disabled if empty")
 	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "port of the webhooks, which return "+
 		"warnings at kubectl apply; disabled if 0")

@@ -37,9 +37,9 @@ func TestCommandLine(t *testing.T) {
 		{"help names the manager", "", "manager", ""},
 		{"and the provisioner", "", "provisioner", ""},
 		{"a provisioner without a cluster", "provisioner --kubeconfig=/nowhere", "", "finding the cluster"},
-		{"an unknown command", "nonsense", "", `unknown command "nonsense"`},
+		{"an unknown command", "nonsense", "", "unknown command \"nonsense\""},
 		{"an unknown flag", "manager --nonsense", "", "unknown flag: --nonsense"},
-		{"an argument that the manager does not take", "manager nonsense", "", `unknown command "nonsense"`},
+		{"an argument that the manager does not take", "manager nonsense", "", "takes none"},
 		{"a value that is no duration", "manager --sync-period=soon", "", "invalid argument"},
 		{"a kubeconfig that is not there", "manager --kubeconfig=/nowhere", "", "finding the cluster"},
 	} {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/migration"
+	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/preflight"
 )
 
@@ -23,8 +25,10 @@ type migrateFlags struct {
 	cluster             clusterFlags
 	plan, execute, back bool
 	skipAWS             bool
-	timeout             time.Duration
-	output              string
+	// secretNamespace, nodeRolePath, and nodeRoleBoundary are the manager's settings of these names.
+	secretNamespace, nodeRolePath, nodeRoleBoundary string
+	timeout                                         time.Duration
+	output                                          string
 }
 
 func newMigrateCommand() *cobra.Command {
@@ -52,23 +56,26 @@ that have the annotation cluster.x-k8s.io/paused.
 
 Before anything is paused, the step check-aws runs Slipway's controllers over copies of the management cluster and of AWS, with your
 credentials. It is blocked if Slipway would not take a pool over, or would replace its nodes. It reads the Secrets of identities and
-of bootstrap data. Without AWS credentials, or with --skip-aws, the step is skipped.
+of bootstrap data. Without AWS credentials, or with --skip-aws, the step is skipped. Give --identity-secret-namespace,
+--node-role-path, and --node-role-permissions-boundary the values that the manager has.
 
 The exit code is 0 if no step is blocked, 1 if a step is blocked or failed, and 2 if the cluster could not be read.`,
 		Example: `  slipway migrate capa                     # print the steps to Slipway
   slipway migrate capa --execute           # perform them, or resume
   slipway migrate capa --back              # print the steps back to CAPA
   slipway migrate capa --back --execute -o json`,
-		Args: func(command *cobra.Command, args []string) error { return unusable(cobra.NoArgs(command, args)) },
+		Args: func(command *cobra.Command, args []string) error { return unusable(noArgs(command, args)) },
 		RunE: flags.run,
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unusable(err) })
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return unusable(seeHelp(command, err)) })
 	set := command.Flags()
 	flags.cluster.bind(set)
 	set.BoolVar(&flags.plan, "plan", false, "print the steps and change nothing, which is the default")
 	set.BoolVar(&flags.execute, "execute", false, "perform the steps that are due")
 	set.BoolVar(&flags.back, "back", false, "migrate from Slipway to CAPA")
 	set.BoolVar(&flags.skipAWS, "skip-aws", false, "do not check in AWS whether Slipway can take the pools over")
+	bindSecretNamespace(set, &flags.secretNamespace)
+	bindNodeRoles(set, &flags.nodeRolePath, &flags.nodeRoleBoundary)
 	set.DurationVar(&flags.timeout, "timeout", 15*time.Minute, "how long --execute waits for controllers in total")
 	set.StringVarP(&flags.output, "output", "o", "table", "format of the output: table, json, or yaml")
 	return command
@@ -117,7 +124,9 @@ func (f *migrateFlags) runner(progress io.Writer) (migration.Runner, error) {
 	if err != nil {
 		return migration.Runner{}, err
 	}
-	trial := &takeovers{config: config, skip: f.skipAWS || f.back}
+	trial := &takeovers{config: config, skip: f.skipAWS || f.back, settings: plan.Planner{
+		SecretNamespace: f.secretNamespace, SettleWindow: manager.DefaultSettleWindow, NodeRolePath: f.nodeRolePath, NodeRoleBoundary: f.nodeRoleBoundary,
+	}}
 	deadline := time.Now().Add(f.timeout)
 	return migration.Runner{
 		Observe: func(ctx context.Context) (migration.Observed, error) {

@@ -61,10 +61,10 @@ The exit code is 0 if no check failed, 1 if a check failed, and 2 if the checks 
 		Example: `  slipway preflight --region eu-central-1
   slipway preflight --role-arn arn:aws:iam::111122223333:role/slipway-manager --eks-cluster blue_control-plane
   slipway preflight --skip iam-permissions,auto-scaling-quota -o json`,
-		Args: func(command *cobra.Command, args []string) error { return unusable(cobra.NoArgs(command, args)) },
+		Args: func(command *cobra.Command, args []string) error { return unusable(noArgs(command, args)) },
 		RunE: flags.run,
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unusable(err) })
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return unusable(seeHelp(command, err)) })
 	set := command.Flags()
 	flags.cluster.bind(set)
 	set.StringVar(&flags.region, "region", "", "AWS region; the region of the AWS configuration if empty")

@@ -53,7 +53,7 @@ var resources = map[string]string{
 	"customresourcedefinitions": "CustomResourceDefinition", "deployments": "Deployment", "secrets": "Secret",
 	"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
 	"clusters": "Cluster", "machinepools": "MachinePool", "awsmachinepools": "AWSMachinePool", "awsmanagedmachinepools": "AWSManagedMachinePool",
-	"awslaunchconfigs": "AWSLaunchConfig", "awsclusters": "AWSCluster", "awsclustercontrolleridentities": "AWSClusterControllerIdentity",
+	"awslaunchconfigs": "AWSLaunchConfig", "awsclusters": "AWSCluster", "awsclustercontrolleridentities": "AWSClusterControllerIdentity", "awsclusterstaticidentities": "AWSClusterStaticIdentity",
 }
 
 // ServeHTTP answers reads of one object, and of a list with a label selector, and patches.
@@ -464,7 +464,7 @@ func TestPreflightIsRefused(t *testing.T) { //nolint:paralleltest // the environ
 		{"a check that does not exist", "--skip quotas", "the checks are kubernetes-version, cluster-api"},
 		{"a format that does not exist", "-o xml", "--output is"},
 		{"a flag that does not exist", "--nonsense", "unknown flag: --nonsense"},
-		{"an argument", "everything", "unknown command"},
+		{"an argument", "everything", "takes none"},
 		{"a session instead of a role", "--role-arn arn:aws:sts::111122223333:assumed-role/x/y", "--role-arn is"},
 		{"a feature that does not exist", "--feature nonsense", "there are machine-pools"},
 		{"a feature without what bounds it", "--feature events", "needs --queue"},

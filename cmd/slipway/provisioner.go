@@ -24,7 +24,7 @@ func newProvisionerCommand() *cobra.Command {
 		Long: "Run the controllers of just-in-time nodes, in the cluster whose pods wait for nodes. The cluster is found by --kubeconfig, KUBECONFIG or\n" +
 			"the pod's service account; AWS credentials and region as by every AWS tool, AWS_ENDPOINT_URL included. Traces go to the collector that\n" +
 			"OTEL_EXPORTER_OTLP_ENDPOINT names, if any. SIGTERM and SIGINT end it in good order, with status 0; a second one ends it at once.",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	flags.bind(command.Flags())

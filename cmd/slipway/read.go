@@ -19,7 +19,6 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/poolread"
 	"github.com/slipway-project/slipway/internal/pooltext"
@@ -79,7 +78,7 @@ func (f *readFlags) bind(command *cobra.Command, complete func(context.Context, 
 
 // bindAWS adds the flag of commands that read AWS.
 func (f *readFlags) bindAWS(set *pflag.FlagSet) {
-	set.StringVar(&f.secretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities, as for the manager")
+	bindSecretNamespace(set, &f.secretNamespace)
 }
 
 // completions returns the names that begin with a prefix. A shell shows no errors.
@@ -246,7 +245,7 @@ func (s *source) eventsOf(ctx context.Context, namespace string, about map[strin
 		event := &list.Items[i]
 		if object := event.InvolvedObject.Kind + "/" + event.InvolvedObject.Name; about[object] {
 			found = append(found, poolview.Event{
-				Time: latest(event), Source: object, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason, Message: event.Message, Count: countOf(event),
+				Time: latest(event), Source: object, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason, Message: poolview.EventText(event.Message), Count: countOf(event),
 			})
 		}
 	}

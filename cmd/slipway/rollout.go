@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -193,8 +194,9 @@ func (f *controlFlags) runOn(command *cobra.Command, control control, cluster pl
 	if err != nil {
 		return err
 	}
+	problems := false
 	if !control.silent && !f.skipPlan {
-		if err := f.plan(ctx, out, cluster, edited); err != nil {
+		if problems, err = f.plan(ctx, out, cluster, edited); err != nil {
 			return fmt.Errorf("%w. Nothing was changed. --skip-plan goes without a plan", err)
 		}
 	}
@@ -213,8 +215,16 @@ func (f *controlFlags) runOn(command *cobra.Command, control control, cluster pl
 	if _, err := cluster.change(ctx, control, name, change); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "Done. Slipway acts on it within seconds.")
+	fmt.Fprintln(out, outcome(problems))
 	return nil
+}
+
+// outcome describes a change that was made. A plan with problems does not come true before they are solved.
+func outcome(problems bool) string {
+	if problems {
+		return "The change is made, but the plan reports a problem: Slipway replaces no node for the change until the problem is solved."
+	}
+	return "Done. Slipway acts on it within seconds."
 }
 
 // showChange prints what a command changes.
@@ -229,22 +239,22 @@ func showChange(out io.Writer, change rolloutcontrol.Change) {
 	}
 }
 
-// plan prints what edited objects do to nodes.
-func (f *controlFlags) plan(ctx context.Context, out io.Writer, cluster planCluster, edited []client.Object) error {
+// plan prints what edited objects do to nodes, and reports whether the plan has problems.
+func (f *controlFlags) plan(ctx context.Context, out io.Writer, cluster planCluster, edited []client.Object) (problems bool, err error) {
 	planner, err := f.planner(ctx, cluster)
 	if err != nil {
-		return fmt.Errorf("planning the change: %w", err)
+		return false, fmt.Errorf("planning the change: %w", err)
 	}
 	made, err := planner.Plan(ctx, edited...)
 	if err != nil {
-		return fmt.Errorf("planning the change: %w", err)
+		return false, fmt.Errorf("planning the change: %w", err)
 	}
 	fmt.Fprintln(out)
 	if err := plan.Print(out, made); err != nil {
-		return fmt.Errorf("printing the plan: %w", err)
+		return false, fmt.Errorf("printing the plan: %w", err)
 	}
 	fmt.Fprintln(out)
-	return nil
+	return slices.ContainsFunc(made.Pools, func(pool plan.Pool) bool { return len(pool.Problems) > 0 }), nil
 }
 
 // mostConflicts bounds how often a change is decided again because a controller wrote an object meanwhile.

@@ -103,6 +103,16 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// TestOutcome holds that a change is not reported as done if its plan has a problem.
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	for problems, want := range map[bool]string{false: "Done. Slipway acts on it within seconds.", true: "The change is made, but the plan reports a problem"} {
+		if got := outcome(problems); !strings.HasPrefix(got, want) {
+			t.Errorf("with problems %t, the outcome is %q, want %q", problems, got, want)
+		}
+	}
+}
+
 // TestControlConflict holds that a command changes nothing that another user changed meanwhile.
 func TestControlConflict(t *testing.T) {
 	t.Parallel()

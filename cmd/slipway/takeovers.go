@@ -12,10 +12,8 @@ import (
 	"github.com/slipway-project/slipway/config/crd"
 	"github.com/slipway-project/slipway/internal/apitest"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/migration"
-	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
@@ -31,6 +29,8 @@ const (
 type takeovers struct {
 	config *rest.Config
 	skip   bool
+	// settings are the manager's.
+	settings plan.Planner
 	// planner tries, once it is there. unchecked is why nothing can be tried.
 	planner   *plan.Planner
 	unchecked string
@@ -94,10 +94,9 @@ func (t *takeovers) prepare(ctx context.Context) error {
 		return fmt.Errorf("creating a client of the management cluster: %w", err)
 	}
 	t.tried = map[string]*migration.Takeover{}
-	t.planner = &plan.Planner{
-		Cluster: reader, AWS: base, Kinds: kinds, Clock: clock.RealClock{},
-		SecretNamespace: identity.DefaultSecretNamespace, SettleWindow: manager.DefaultSettleWindow, NodeRolePath: noderole.DefaultPath,
-	}
+	planner := t.settings
+	planner.Cluster, planner.AWS, planner.Kinds, planner.Clock = reader, base, kinds, clock.RealClock{}
+	t.planner = &planner
 	return nil
 }
 
@@ -109,7 +108,7 @@ func (t *takeovers) try(ctx context.Context, pool *migration.Pool) *migration.Ta
 	if err != nil {
 		return &migration.Takeover{Failed: err.Error()}
 	}
-	takeover := &migration.Takeover{Creates: planned.Creates, Replaced: len(planned.Replaced()), Adopted: planned.Adopted, Busy: planned.Busy}
+	takeover := &migration.Takeover{Creates: planned.Creates, Account: planned.Account, Region: planned.Region, Replaced: len(planned.Replaced()), Adopted: planned.Adopted, Busy: planned.Busy}
 	for _, problem := range planned.Problems {
 		takeover.Problems = append(takeover.Problems, migration.Problem{Reason: problem.Reason, Message: problem.Message})
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"os"
 	"strings"
 	"testing"
@@ -85,6 +86,32 @@ data: {value: I2Nsb3VkLWNvbmZpZwo=}
 	}
 }
 
+// addStaticIdentity has the cluster use an identity of its account, whose keys are in namespace vault.
+func (m *management) addStaticIdentity(t *testing.T) {
+	t.Helper()
+	m.add(t, `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterStaticIdentity
+metadata: {name: tenant, resourceVersion: "1"}
+spec: {secretRef: keys, allowedNamespaces: {}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: vault, name: keys, resourceVersion: "1"}
+`)
+	for _, object := range m.objects {
+		switch object.GetName() {
+		case "keys":
+			encoded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+			object.Object["data"] = map[string]any{"AccessKeyID": encoded(preflightKey), "SecretAccessKey": encoded("secret")}
+		case "blue":
+			if object.GetKind() == "AWSCluster" {
+				object.Object["spec"].(map[string]any)["identityRef"] = map[string]any{"kind": "AWSClusterStaticIdentity", "name": "tenant"}
+			}
+		}
+	}
+}
+
 // TestMigrateChecksAWS runs the command against an API server in memory, which has CAPA's definitions only,
 // and the simulated AWS.
 func TestMigrateChecksAWS(t *testing.T) {
@@ -96,10 +123,17 @@ func TestMigrateChecksAWS(t *testing.T) {
 		// execute runs the command with --execute, and prints is a part of its output.
 		execute bool
 		prints  string
+		// static has the cluster use an identity whose keys are in namespace vault.
+		static bool
+		flags  []string
 	}{
 		{reason: "CAPA's tags prove the group", tags: capas, prints: "check-aws AWSMachinePool default/blue-mp-0 done AWS shows that Slipway can take over Auto Scaling group blue-mp-0 and its launch template."},
 		{reason: "the tags of another cluster", tags: map[string]string{"kubernetes.io/cluster/red": "owned"}, execute: true,
 			prints: "check-aws AWSMachinePool default/blue-mp-0 blocked Auto Scaling group blue-mp-0 exists"},
+		{reason: "the keys of the cluster's identity are where the flag says", tags: capas, static: true, flags: []string{"--identity-secret-namespace", "vault"},
+			prints: "check-aws AWSMachinePool default/blue-mp-0 done AWS shows that Slipway can take over Auto Scaling group blue-mp-0"},
+		{reason: "the keys of the cluster's identity are elsewhere", tags: capas, static: true,
+			prints: "check-aws AWSMachinePool default/blue-mp-0 blocked "},
 		{reason: "no group", execute: true, prints: "check-aws AWSMachinePool default/blue-mp-0 blocked "},
 		{reason: "no credentials", tags: capas, change: func(t *testing.T) {
 			t.Setenv("AWS_ACCESS_KEY_ID", "")
@@ -115,11 +149,15 @@ func TestMigrateChecksAWS(t *testing.T) {
 			m.addCAPA(t)
 			m.addPool(t, arn)
 			m.addNetwork(t, imageOf(t, awssimtest.Config(os.Getenv("AWS_ENDPOINT_URL"), "us-east-1", preflightKey)))
+			if row.static {
+				m.addStaticIdentity(t)
+			}
 			if row.change != nil {
 				row.change(t)
 			}
 			simulator.ClearCalls()
 			arguments := []string{"--kubeconfig", m.kubeconfig(t), "--context", "here", "--timeout", time.Second.String()}
+			arguments = append(arguments, row.flags...)
 			if row.execute {
 				arguments = append(arguments, "--execute")
 			}

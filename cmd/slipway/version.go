@@ -114,7 +114,7 @@ func newVersionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and the API versions that it supports",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return printVersion(command.OutOrStdout(), output) },
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "format of the output: json has all details, and empty prints one line")

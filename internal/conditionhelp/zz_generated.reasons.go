@@ -63,6 +63,11 @@ var documented = map[key]Help{
 		Nodes:   "Running nodes stay, unmanaged.",
 		Remedy:  "Act on the message.",
 	},
+	{false, "AdoptionDeferred"}: {
+		Meaning: "Reports that Slipway takes CAPA's group over once AWS has finished an instance refresh or an update that Slipway did not start.",
+		Nodes:   "AWS replaces nodes until it has finished. Edits of the spec have no effect yet.",
+		Remedy:  "None. To continue sooner, cancel the instance refresh as the message says.",
+	},
 	{false, "Approved"}: {
 		Meaning: "Reports that nodes are launched with the configuration that the spec asks for.",
 		Nodes:   "New nodes use the version.",

@@ -19,11 +19,12 @@ import (
 // instances alone:
 //
 //  1. recognize the group, and prove whose it is (observe): nothing is written
-//  2. write the launch config, with the id of the template to take over (ensureLaunchConfig)
-//  3. its controller tags the template as owned, together with the record of the versions that
+//  2. wait until AWS has finished an instance refresh that Slipway did not start
+//  3. write the launch config, with the id of the template to take over (ensureLaunchConfig)
+//  4. its controller tags the template as owned, together with the record of the versions that
 //     count as what the spec asks for now, and creates a version
-//  4. tag the group as owned (adopt): from here on it is found like any other
-//  5. point it at that version by number (updateGroupIfDue)
+//  5. tag the group as owned (adopt): from here on it is found like any other
+//  6. point it at that version by number (updateGroupIfDue)
 
 // createdByCAPA returns the group of the pool's name that CAPA created for the pool's cluster and
 // nothing of Slipway's owns, nil if there is none.
@@ -83,6 +84,46 @@ func mayAdopt(in input) error {
 	return nil
 }
 
+// awaitForeignRefresh waits with an adoption until the instance refresh that is in progress in the
+// group has finished, unless Slipway started it before it released the group. AWS starts no other
+// refresh meanwhile (AWS: API_StartInstanceRefresh, InstanceRefreshInProgress). It refuses to change
+// what a group launches if the refresh has a desired configuration. If it has none, the instances
+// that are launched after such a change would differ from the ones that were launched before it.
+func awaitForeignRefresh(in input, plan *reconcile.Plan) bool {
+	group, refreshes := in.Seen.Group, in.Seen.Refreshes
+	switch {
+	case !in.Seen.Adopting || group.Deleting:
+		return true
+	case refreshes.Err != nil:
+		showAdopting(in)
+		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, refreshes.Err)
+		return false
+	case !refreshes.Read:
+		plan.Need(needRefreshes)
+		return false
+	}
+	running := latest(refreshes.List)
+	if !running.Active() || in.Object.Status.Rollout.StartedID == running.ID {
+		return true
+	}
+	message := fmt.Sprintf("Instance refresh %s of Auto Scaling group %s is in progress, and Slipway did not start it. AWS replaces nodes, "+
+		"and Slipway does not drain them. Slipway takes the group over when the refresh has finished. To stop the refresh, run aws "+
+		"autoscaling cancel-instance-refresh --auto-scaling-group-name %s", running.ID, group.Name, group.Name)
+	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.ASGReadyCondition)
+	if before == nil || before.Reason != infrav1.AdoptionDeferredReason {
+		plan.Tell(reconcile.Warningf(infrav1.AdoptionDeferredEvent, "%s", message))
+	}
+	showAdopting(in)
+	reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.AdoptionDeferredReason, message)
+	return false
+}
+
+// showAdopting shows that the group has yet to be taken over.
+func showAdopting(in input) {
+	reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
+		fmt.Sprintf("Slipway is adopting Auto Scaling group %s from Cluster API Provider AWS", in.Seen.Group.Name))
+}
+
 // adoptableTemplate returns the id of the template that the pool's launch config should take over,
 // "" for none.
 func adoptableTemplate(in input) string {
@@ -132,8 +173,7 @@ func showAdoption(in input, config *infrav1.AWSLaunchConfig) {
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.AdoptedCondition)
 	switch {
 	case in.Seen.Adopting:
-		reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
-			fmt.Sprintf("Slipway is adopting Auto Scaling group %s from Cluster API Provider AWS", in.Seen.Group.Name))
+		showAdopting(in)
 	case condition == nil:
 		reconciling.Remove(in.Object, infrav1.AdoptedCondition)
 	case condition.Status == metav1.ConditionTrue:

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // inState has an instance of the group be in a state of its life cycle.
@@ -336,10 +337,18 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 	shielded := func(in *input) { in.Object.Annotations[shieldAnnotation], in.Seen.Fresh = "i-1", true }
 	noConfig := func(in *input) { in.Seen.LaunchConfig.Object = nil }
 	gone := func(in *input) { in.Seen.Group = nil; in.Seen.Leftovers.ConfigRead = true }
-	adopting := func(in *input) {
+	refreshes := func(status string) edit {
+		return func(in *input) {
+			in.Seen.Refreshes = Refreshes{Read: true, List: []autoscalinggroup.Refresh{{ID: "r-1", Status: status}}, Again: noon.Add(time.Minute)}
+		}
+	}
+	candidate := func(in *input) {
 		in.Seen.Adopting = true
 		in.Seen.LaunchConfig.Object.Annotations[infrav1.AdoptTemplateAnnotation] = "lt-1"
 	}
+	adopting := all(candidate, func(in *input) { in.Seen.Refreshes = Refreshes{Read: true} })
+	foreign := all(candidate, refreshes("InProgress"), func(in *input) { in.Seen.InMotion = true })
+	const adopt = "adopt Auto Scaling group pool, because Cluster API Provider AWS created Auto Scaling group pool, and it is proven to be this pool's"
 	specify(t, []row{
 		{reason: "AWS does not say which group it is", given: all(releasing, func(in *input) { in.Seen.GroupErr = errRefused }), then: "nothing", shows: []string{"Released=False/Releasing"}, again: aws.FateOf(errRefused).After},
 		{reason: "the group has another name", given: all(releasing, func(in *input) { changeGroup(in, func(g *autoscalinggroup.Group) { g.Name = "pool-1234" }) }), then: "nothing", shows: []string{"Released=False/NameTaken: Cluster API Provider AWS finds a group by the name of its pool, pool, but this group is named pool-1234"}},
@@ -369,7 +378,23 @@ func TestDecideReleaseAndAdoption(t *testing.T) {
 		{reason: "nothing is released that AWS cannot be reached for", given: all(releasing, func(in *input) { in.Seen.Access = pool.Access{} }), then: "nothing", shows: []string{"ClusterInfrastructureReady=False/WaitingForCluster"}},
 
 		{reason: "CAPA's group is proven to be the pool's: it is described once more", given: adopting, then: "needs the Auto Scaling group as it is now"},
-		{reason: "and tagged", given: all(adopting, func(in *input) { in.Seen.Fresh = true }), then: "adopt Auto Scaling group pool, because Cluster API Provider AWS created Auto Scaling group pool, and it is proven to be this pool's"},
+		{reason: "and tagged", given: all(adopting, func(in *input) { in.Seen.Fresh = true }), then: adopt},
+		{reason: "whether a refresh is in progress is read first", given: candidate, then: "needs instance refreshes"},
+		{reason: "which AWS refuses", given: all(candidate, func(in *input) { in.Seen.Refreshes.Err = errRefused }, tried(recordInstances{}, nil)), then: "nothing",
+			shows: []string{"ASGReady=False/ASGUpdateFailed", "Adopted=False/Adopting"}, again: aws.FateOf(errRefused).After},
+		{reason: "a refresh that Slipway did not start is in progress", given: all(foreign, tried(recordInstances{}, nil)), then: "nothing", tells: infrav1.AdoptionDeferredEvent,
+			shows: []string{"ASGReady=False/AdoptionDeferred: cancel-instance-refresh --auto-scaling-group-name pool", "Adopted=False/Adopting"}, again: time.Minute},
+		{reason: "which was reported", given: all(foreign, tried(recordInstances{}, nil), func(in *input) {
+			reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.AdoptionDeferredReason, "")
+		}), then: "nothing", shows: []string{"ASGReady=False/AdoptionDeferred"}, again: time.Minute},
+		{reason: "it goes back", given: all(foreign, refreshes("RollbackInProgress"), tried(recordInstances{}, nil)), then: "nothing", tells: infrav1.AdoptionDeferredEvent,
+			shows: []string{"ASGReady=False/AdoptionDeferred"}, again: time.Minute},
+		{reason: "it is in progress, and the pool has no launch config: none is created", given: all(foreign, noConfig, tried(recordInstances{}, nil)), then: "nothing", tells: infrav1.AdoptionDeferredEvent,
+			shows: []string{"ASGReady=False/AdoptionDeferred"}, again: time.Minute},
+		{reason: "it has finished", given: all(candidate, refreshes("Successful"), func(in *input) { in.Seen.Fresh = true }), then: adopt},
+		{reason: "Slipway started it before it released the group", given: all(foreign, func(in *input) {
+			in.Seen.Fresh, in.Object.Status.Rollout = true, &infrav1.RolloutStatus{RefreshID: "r-1", StartedID: "r-1", Status: "InProgress"}
+		}), then: adopt},
 		{reason: "AWS does not tag it", given: all(adopting, func(in *input) { in.Seen.Fresh = true }, tried(adoptGroup{}, errRefused), tried(recordInstances{}, nil)), then: "nothing",
 			shows: []string{"ASGReady=False/ASGUpdateFailed", "Adopted=False/Adopting"}, again: aws.FateOf(errRefused).After},
 		{reason: "its template is not taken over yet", given: all(adopting, config(func(c *infrav1.AWSLaunchConfig) { c.Status.LaunchTemplateID = "lt-2" }), func(in *input) { in.Seen.LaunchConfig.TemplateID = "lt-2" }, tried(recordInstances{}, nil)),

@@ -57,7 +57,7 @@ func decidePool(in input, plan *reconcile.Plan) {
 	plan.LookAgain(in.Seen.LookDue)
 	noteFailedDeletion(in)
 	for _, concern := range []func(input, *reconcile.Plan) bool{
-		followUpdate, awaitBootstrap, ensureLaunchConfig, describeNode, ensureRole, settle, ensureNodegroup, replace, ensureTags, ensureHooks,
+		followUpdate, awaitForeignUpdate, awaitBootstrap, ensureLaunchConfig, describeNode, ensureRole, settle, ensureNodegroup, replace, ensureTags, ensureHooks,
 		reportRollout, reportHealth, reportInstances,
 	} {
 		if goOn := concern(in, plan); !goOn || pending(plan) {

@@ -16,8 +16,8 @@ import (
 )
 
 // A node group that CAPA created is taken over in the order of an Auto Scaling group (package
-// machinepool, decide_adopt.go): recognized, its template taken over by the launch config, then
-// tagged as owned. A crash between any two leaves its nodes alone.
+// machinepool, decide_adopt.go): recognized, left to an update that is in progress, its template
+// taken over by the launch config, then tagged as owned. A crash between any two leaves its nodes alone.
 
 // madeByCAPA reports whether a node group has CAPA's tag of the cluster and none of Slipway's. The
 // tag names the EKS cluster, and not the namespace whose pool it is.
@@ -85,13 +85,42 @@ func adopt(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
+// awaitForeignUpdate waits with an adoption until EKS has finished the update of the node group, unless
+// Slipway started it before it released the node group. EKS takes no other update meanwhile (AWS:
+// API_UpdateNodegroupVersion, ResourceInUseException), and whether the update succeeds decides which
+// version of the template the nodes run.
+func awaitForeignUpdate(in input, plan *reconcile.Plan) bool {
+	group, record := in.Seen.Group, in.Object.Status.Update
+	ours := record != nil && record.Status == nodegroup.UpdateInProgress && record.StartedFor != ""
+	if !in.Seen.Adopting || group.Status != nodegroup.StatusUpdating || ours {
+		return true
+	}
+	message := fmt.Sprintf("EKS is updating node group %s, and Slipway did not start the update. EKS may replace nodes, and drains them. "+
+		"Slipway takes the node group over when the update has finished. To see its progress, run aws eks list-updates --name %s "+
+		"--nodegroup-name %s, and aws eks describe-update", group.Name, in.Seen.EKSCluster, group.Name)
+	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.NodegroupReadyCondition)
+	if before == nil || before.Reason != infrav1.AdoptionDeferredReason {
+		plan.Tell(reconcile.Warningf(infrav1.AdoptionDeferredEvent, "%s", message))
+	}
+	showAdopting(in)
+	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.AdoptionDeferredReason, message)
+	reportHealth(in, plan)
+	reportInstances(in, plan)
+	return false
+}
+
+// showAdopting shows that the node group has yet to be taken over.
+func showAdopting(in input) {
+	reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
+		fmt.Sprintf("Slipway is adopting node group %s from Cluster API Provider AWS", in.Seen.Group.Name))
+}
+
 // showAdoption shows on the pool what its launch config says about an adoption.
 func showAdoption(in input, config *infrav1.AWSLaunchConfig) {
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.AdoptedCondition)
 	switch {
 	case in.Seen.Adopting:
-		reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
-			fmt.Sprintf("Slipway is adopting node group %s from Cluster API Provider AWS", in.Seen.Group.Name))
+		showAdopting(in)
 	case condition == nil || in.Object.Spec.LaunchConfigRef != nil:
 		reconciling.Remove(in.Object, infrav1.AdoptedCondition)
 	case condition.Status == metav1.ConditionTrue:

@@ -42,6 +42,11 @@ func TestDecideAdopt(t *testing.T) {
 		in.Seen.LaunchConfig.TemplateID = "lt-1"
 		adopting(in)
 	}
+	updating := func(in *input) {
+		in.Seen.InMotion = true
+		adopting(in)
+		group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusUpdating })
+	}
 	const adopt = "take over node group team_pool, because Cluster API Provider AWS created node group team_pool, and it is proven to be this pool's"
 	specify(t, []row{
 		{reason: "its template was taken over", given: func(in *input) { adopting(in); fresh(in) }, then: adopt, shows: []string{infrav1.AdoptedCondition + "=False/" + infrav1.AdoptingReason}},
@@ -50,6 +55,19 @@ func TestDecideAdopt(t *testing.T) {
 		{reason: "it cannot be tagged", given: func(in *input) { adopting(in); fresh(in); did(in, adoptNodegroup{}, errRefused) }, then: "nothing", again: refusedAgain,
 			shows: []string{ready + "=False/" + infrav1.NodegroupReconcileFailedReason}},
 		{reason: "its template is not taken over yet", given: otherTemplate, then: "nothing", again: time.Hour, shows: []string{ready + "=False/" + infrav1.WaitingForLaunchTemplateReason}},
+		{reason: "EKS updates it for another user", given: updating, then: "nothing", again: time.Hour, tells: infrav1.AdoptionDeferredEvent,
+			shows: []string{ready + "=False/" + infrav1.AdoptionDeferredReason + ": aws eks list-updates --name blue", infrav1.AdoptedCondition + "=False/" + infrav1.AdoptingReason}},
+		{reason: "which was reported", given: func(in *input) {
+			updating(in)
+			condition(in, ready, metav1.ConditionFalse, infrav1.AdoptionDeferredReason, "")
+		}, then: "nothing", again: time.Hour},
+		{reason: "EKS updates it, and its template is not taken over yet", given: func(in *input) { otherTemplate(in); updating(in) }, then: "nothing", again: time.Hour, tells: infrav1.AdoptionDeferredEvent,
+			shows: []string{ready + "=False/" + infrav1.AdoptionDeferredReason}},
+		{reason: "EKS updates it as Slipway asked before it released the node group", given: func(in *input) {
+			updating(in)
+			in.Seen.Fresh = true
+			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{ID: "u-1", Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateInProgress, StartedFor: "config-1"}
+		}, then: adopt},
 		{reason: "its template is among the accepted ones", given: func(in *input) {
 			otherTemplate(in)
 			fresh(in)

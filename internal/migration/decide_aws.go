@@ -64,13 +64,12 @@ func (p Pool) takeoverProblem() (found, remedy string) {
 		problem := takeover.Problems[0]
 		return sentence(problem.Message), "Act on the message; docs/how-to/migration.md lists the reasons (" + problem.Reason + ")." + identityAdvice
 	case takeover.Creates:
-		return fmt.Sprintf("There is no %s in the account and region of the cluster, so Slipway would create it.", p.group()),
-			"Check the identity and the region of the cluster. If the group was deleted, delete the pool."
+		return p.missing()
 	case takeover.Replaced > 0:
 		return fmt.Sprintf("Slipway would replace %d instances of %s.", takeover.Replaced, p.group()),
 			"Run `slipway plan` for the pool, which shows the reason, and edit the spec to match the configuration that runs."
 	case takeover.Busy != "":
-		return fmt.Sprintf("AWS is changing %s. %s", p.group(), sentence(takeover.Busy)), "Wait until it is complete. It continues during a migration, and replaces nodes."
+		return sentence(takeover.Busy), "Wait until AWS has finished. It continues during a migration."
 	case takeover.Adopted.Status != metav1.ConditionTrue:
 		found = "Slipway would not complete the takeover of " + p.group() + "."
 		if takeover.Adopted.Message != "" {
@@ -79,6 +78,28 @@ func (p Pool) takeoverProblem() (found, remedy string) {
 		return found, "Wait until AWS shows no change of the group or of its instances in progress." + identityAdvice
 	}
 	return "", ""
+}
+
+// missing returns that AWS has no group of a pool where Slipway looks for it, and what to do about it.
+func (p Pool) missing() (found, remedy string) {
+	where := "the account and region of the cluster"
+	if p.Takeover.Account != "" {
+		where = fmt.Sprintf("account %s, region %s", p.Takeover.Account, p.Takeover.Region)
+	}
+	found = fmt.Sprintf("There is no %s in %s, so Slipway would create it.", p.group(), where)
+	remedy = "Check the identity and the region of the cluster. If the group was deleted, delete the pool."
+	account, region := placeOf(p.namedARN())
+	if account == "" || p.Takeover.Account == "" || account == p.Takeover.Account && region == p.Takeover.Region {
+		return found, remedy
+	}
+	found += fmt.Sprintf(" The pool names a group in account %s, region %s.", account, region)
+	if account == p.Takeover.Account {
+		remedy = "Check spec.region of the cluster's infrastructure."
+	} else {
+		remedy = "Set spec.identityRef of the cluster's infrastructure to the identity that CAPA used. Without one, run this command, and Slipway, with " +
+			"AWS credentials of account " + account + "."
+	}
+	return found, remedy
 }
 
 // group returns the name of the pool's group.

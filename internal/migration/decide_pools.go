@@ -112,6 +112,15 @@ func groupOf(arn string) string {
 	return name
 }
 
+// placeOf returns the account and the region in the ARN of an Auto Scaling group, empty if it is not one.
+func placeOf(arn string) (account, region string) {
+	if groupOf(arn) == "" {
+		return "", ""
+	}
+	parts := strings.SplitN(arn, ":", 8)
+	return parts[4], parts[3]
+}
+
 // byUser are the reasons of conditions that only the user can resolve.
 var byUser = []string{
 	infrav1.AdoptionBlockedReason, infrav1.NameTakenReason, infrav1.OwnerTagMissingReason, infrav1.InvalidSpecReason, infrav1.RolledBackReason,

@@ -242,9 +242,11 @@ type Takeover struct {
 	Problems []Problem
 	// Creates is true if Slipway would create a group, because it found none.
 	Creates bool
+	// Account and Region are where it found none, empty unless Creates is true.
+	Account, Region string
 	// Replaced is the number of instances that Slipway would replace.
 	Replaced int
-	// Busy describes the replacement of nodes that AWS is performing now, empty if there is none.
+	// Busy describes what AWS is doing with the group for another user or program, empty if nothing.
 	Busy string
 	// Adopted is the condition that the pool would have, empty if it would be missing.
 	Adopted metav1.Condition

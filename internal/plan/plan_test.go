@@ -310,7 +310,7 @@ AWSMachinePool blue/workers
   spec.awsLaunchTemplate.ami  set to {"id":"ami-0123456789abcdef0"}  fails
 
 AWSMachinePool blue/workers
-  ImageNotFound: Resolved: no image found for ami-0123456789abcdef0: it does not exist in this region, or is not shared with this account. Running nodes are kept, but no new node can be launched. Set ami.id to an image that exists, or remove it to have Slipway look up an image
+  ImageNotFound: no image found for ami-0123456789abcdef0: it does not exist in this region, or is not shared with this account. Running nodes are kept, but no new node can be launched. Set ami.id to an image that exists, or remove it to have Slipway look up an image
 `,
 			failed: true,
 		},

@@ -21,7 +21,10 @@ type Takeover struct {
 	Pool
 	// Creates is true if no group or node group is taken over, and Slipway creates one.
 	Creates bool
-	// Busy describes the replacement of nodes that AWS is performing now, empty if there is none.
+	// Account and Region are where there is none to take over. They are empty unless Creates is true.
+	Account, Region string
+	// Busy describes what AWS is doing with the group for another user or program, empty if nothing.
+	// Slipway takes the group over when that is complete.
 	Busy string
 	// Adopted is the pool's condition of that name afterwards, empty if it is missing.
 	Adopted metav1.Condition
@@ -59,40 +62,35 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 		return slices.Contains(step.Calls, "autoscaling:CreateAutoScalingGroup") || slices.Contains(step.Calls, "eks:CreateNodegroup")
 	})
 	takeover := Takeover{Pool: planned, Creates: creates, Adopted: find(infrav1.AdoptedCondition)}
-	if ready := find(infrav1.NodegroupReadyCondition); ready.Reason == infrav1.NodegroupUpdatingReason {
-		takeover.Busy = ready.Message
-	}
-	if pool, is := after.Object.(*infrav1.AWSMachinePool); is && pool.Status.AutoScalingGroup != nil && len(planned.Problems) == 0 && !creates {
-		takeover.Busy, err = w.refreshing(ctx, pool)
+	takeover.Problems = slices.DeleteFunc(takeover.Problems, func(problem Problem) bool {
+		deferred := problem.Reason == infrav1.AdoptionDeferredReason
+		if deferred {
+			takeover.Busy = problem.Message
+		}
+		return deferred
+	})
+	if creates {
+		takeover.Account, takeover.Region, err = w.location(ctx, after.Object)
 	}
 	return takeover, err
 }
 
-// refreshing returns a description of the instance refresh that is in progress in the group of a pool, empty
-// if there is none. Slipway does not wait for a refresh that it has not started.
-func (w *world) refreshing(ctx context.Context, pool *infrav1.AWSMachinePool) (string, error) {
-	clusterName := pool.Labels[clusterv1.ClusterNameLabel]
-	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.Namespace, clusterName)
+// location returns the account and the region in which the controllers found no group of a pool.
+func (w *world) location(ctx context.Context, pool client.Object) (account, region string, err error) {
+	clusterName := pool.GetLabels()[clusterv1.ClusterNameLabel]
+	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.GetNamespace(), clusterName)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if cloud == nil {
-		return "", access.Err
+		return "", "", access.Err
 	}
-	refreshes, err := cloud.Groups.Refreshes(ctx, pool.Status.AutoScalingGroup.Name)
-	if err != nil {
-		return "", err
-	}
-	for i := range refreshes {
-		if refreshes[i].Active() {
-			return fmt.Sprintf("instance refresh %s is %s", refreshes[i].ID, refreshes[i].Status), nil
-		}
-	}
-	return "", nil
+	account, err = cloud.AccountID(ctx)
+	return account, cloud.Region, err
 }
 
 // handOver resumes the cluster of a pool, and removes the annotation that released the pool to CAPA.

@@ -11,8 +11,10 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,6 +78,22 @@ func (r *rig) image() string {
 	return ""
 }
 
+// anyNamespace returns a specification of an identity that every namespace may use.
+func anyNamespace() capav1.AWSClusterIdentitySpec {
+	return capav1.AWSClusterIdentitySpec{AllowedNamespaces: &capav1.AllowedNamespaces{}}
+}
+
+// identify has the cluster use an identity, which is created.
+func (r *rig) identify(identity client.Object, kind capav1.AWSIdentityKind) {
+	r.Helper()
+	identity.SetName("tenant")
+	r.do(r.cluster.Create(r.Context(), identity))
+	network := &capav1.AWSCluster{}
+	r.do(r.cluster.Get(r.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "prod"}, network))
+	network.Spec.IdentityRef = &capav1.AWSIdentityReference{Name: "tenant", Kind: kind}
+	r.do(r.cluster.Update(r.Context(), network))
+}
+
 // TestTakeover holds what is found out about a pool of CAPA's before Slipway reconciles it.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
@@ -86,8 +104,10 @@ func TestTakeover(t *testing.T) {
 		change          func(*rig, *infrav1.AWSMachinePool)
 		problem         string
 		creates         bool
-		adopted         bool
-		busy            string
+		// account is where no group was found.
+		account string
+		adopted bool
+		busy    string
 	}{
 		{reason: "CAPA's tags name the cluster.", template: capas, group: capas, adopted: true},
 		{reason: "The cluster is paused meanwhile.", template: capas, group: capas, adopted: true, change: func(r *rig, _ *infrav1.AWSMachinePool) {
@@ -104,15 +124,24 @@ func TestTakeover(t *testing.T) {
 		{reason: "spec.providerID names another group.", template: capas, group: capas, problem: infrav1.NameTakenReason, change: func(_ *rig, pool *infrav1.AWSMachinePool) {
 			pool.Spec.ProviderID += "-of-another"
 		}},
-		{reason: "The group does not exist.", creates: true},
-		{reason: "An instance refresh is in progress.", template: capas, group: capas, busy: "instance refresh", adopted: true, change: func(r *rig, _ *infrav1.AWSMachinePool) {
+		{reason: "The group does not exist.", creates: true, account: account},
+		{reason: "An instance refresh is in progress.", template: capas, group: capas, busy: "Instance refresh", change: func(r *rig, _ *infrav1.AWSMachinePool) {
 			_, err := autoscaling.NewFromConfig(r.planner.AWS).StartInstanceRefresh(r.Context(), &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: ptr.To(key.Name)})
 			r.do(err)
+		}},
+		{reason: "The identity of the cluster is in another account.", template: capas, group: capas, creates: true, account: "210987654321", change: func(r *rig, _ *infrav1.AWSMachinePool) {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "keys"}, Data: map[string][]byte{"AccessKeyID": []byte("210987654321"), "SecretAccessKey": []byte("secret")}}
+			r.identify(&capav1.AWSClusterStaticIdentity{Spec: capav1.AWSClusterStaticIdentitySpec{AWSClusterIdentitySpec: anyNamespace(), SecretRef: "keys"}}, capav1.ClusterStaticIdentityKind)
+			r.do(r.cluster.Create(r.Context(), secret))
+		}},
+		{reason: "The role of the cluster's identity does not trust the caller.", template: capas, group: capas, problem: infrav1.CredentialsInvalidReason + ": assuming role arn:aws:iam::210987654321:role/capa", change: func(r *rig, _ *infrav1.AWSMachinePool) {
+			r.identify(&capav1.AWSClusterRoleIdentity{Spec: capav1.AWSClusterRoleIdentitySpec{AWSClusterIdentitySpec: anyNamespace(), AWSRoleSpec: capav1.AWSRoleSpec{RoleArn: "arn:aws:iam::210987654321:role/capa"}}}, capav1.ClusterRoleIdentityKind)
 		}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			r, object := newRig(t), pool()
+			r.planner.SecretNamespace = "system"
 			object.Spec.AWSLaunchTemplate.AMI.ID = ptr.To(r.image())
 			object.Labels = map[string]string{clusterv1.ClusterNameLabel: "prod"}
 			machinePool := &clusterv1.MachinePool{}
@@ -136,7 +165,7 @@ func TestTakeover(t *testing.T) {
 			for _, problem := range got.Problems {
 				problems += problem.Condition + " " + problem.Reason + ": " + problem.Message + "\n"
 			}
-			if (problems != "") != (row.problem != "") || !strings.Contains(problems, row.problem) || got.Creates != row.creates ||
+			if (problems != "") != (row.problem != "") || !strings.Contains(problems, row.problem) || got.Creates != row.creates || got.Account != row.account ||
 				(got.Adopted.Status == metav1.ConditionTrue) != row.adopted || len(got.Replaced()) > 0 || (row.busy == "") != (got.Busy == "") || !strings.Contains(got.Busy, row.busy) {
 				t.Errorf("%s Got %+v, with problems %s", row.reason, got, problems)
 			}

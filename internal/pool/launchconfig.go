@@ -74,8 +74,7 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 		reconciling.Unknown(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
 			fmt.Sprintf("AWSLaunchConfig %q is still reconciling its latest spec", config.Name))
 	case condition.Status != metav1.ConditionTrue:
-		// The summary names the condition that it follows from, which the pool's own may bear the name of.
-		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
+		message := withoutType(condition.Message, config.Status.Conditions)
 		if usable {
 			message = fmt.Sprintf("%s; the pool continues to use version %d", message, config.Status.Version)
 		}
@@ -84,6 +83,17 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 		reconciling.True(pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
 	}
 	return usable
+}
+
+// withoutType returns the message of a summary without the type of the condition that it follows from: the
+// summary of the pool adds the type of the pool's own condition.
+func withoutType(message string, conditions []metav1.Condition) string {
+	for i := range conditions {
+		if rest, named := strings.CutPrefix(message, conditions[i].Type+": "); named {
+			return rest
+		}
+	}
+	return message
 }
 
 // Launchable reports whether a pool can launch from what the status of a launch config says: it is

@@ -14,8 +14,8 @@ import (
 // finishRollout adds to the roll-out what follows from the rest of the view.
 func finishRollout(view *View, of pool, now time.Time) {
 	condition := meta.FindStatusCondition(of.conditions, infrav1.RolledOutCondition)
-	if condition == nil {
-		view.Rollout = nil
+	if condition == nil || condition.Status == metav1.ConditionUnknown {
+		view.Rollout = nil // what instances should run is not known, so neither is how many of them do
 		return
 	}
 	if view.Rollout == nil {

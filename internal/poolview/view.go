@@ -56,7 +56,8 @@ type View struct {
 	PendingVersion int64 `json:"pendingVersion,omitempty"`
 	// Versions are what the instances run, the wanted configuration first.
 	Versions []Version `json:"versions"`
-	// Rollout is the roll-out that is in progress, or the last one; nil if there was none.
+	// Rollout is the roll-out that is in progress, or the last one; nil if there was none, or if it is not
+	// known what instances should run, such as after an edit that was refused.
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// Drains are the nodes that are being drained, as far as the conditions name them.
 	Drains []Drain `json:"drains,omitempty"`

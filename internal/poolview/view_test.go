@@ -111,6 +111,26 @@ func TestOfRollingPool(t *testing.T) {
 }
 
 // TestOfManagedPool holds that an update of a node group is shown by its instances.
+// TestRolloutIsNotKnown holds that no progress is shown while it is not known what instances should run, such
+// as after an edit that was refused.
+func TestRolloutIsNotKnown(t *testing.T) {
+	t.Parallel()
+	for name, complete := range map[string]bool{"the last roll-out is complete": true, "there was none": false} {
+		objects := rolling()
+		status := &objects.SelfManaged.Status
+		status.UpToDateReplicas = nil
+		status.Conditions = []metav1.Condition{condition(infrav1.RolledOutCondition, metav1.ConditionUnknown, infrav1.WaitingForLaunchConfigReason, "not known")}
+		if complete {
+			status.Rollout.Status, status.Rollout.PercentageComplete = "Successful", ptr.To[int32](100)
+		} else {
+			status.Rollout = nil
+		}
+		if got := Of(objects, now).Rollout; got != nil {
+			t.Errorf("%s: the roll-out is %+v", name, got)
+		}
+	}
+}
+
 func TestOfManagedPool(t *testing.T) {
 	t.Parallel()
 	pool := &infrav1.AWSManagedMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "eks", Generation: 2}}

@@ -320,7 +320,7 @@ func (p Provider) MarkPool(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	group, err := p.group(ctx)
+	group, err := p.existing(ctx)
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (p Provider) MarkPool(ctx context.Context) error {
 		return err
 	}
 	before := o.pool.DeepCopy()
-	controllerutil.AddFinalizer(o.pool, "awsmachinepool.infrastructure.cluster.x-k8s.io")
+	controllerutil.AddFinalizer(o.pool, finalizer)
 	if o.pool.Annotations == nil {
 		o.pool.Annotations = map[string]string{}
 	}
@@ -349,13 +349,23 @@ func (p Provider) MarkPool(ctx context.Context) error {
 	return p.Client.Status().Patch(ctx, o.pool, client.MergeFrom(before))
 }
 
+// existing returns the pool's group, and an error if there is none.
+func (p Provider) existing(ctx context.Context) (*asgtypes.AutoScalingGroup, error) {
+	group, err := p.group(ctx)
+	if err == nil && group == nil {
+		err = fmt.Errorf("there is no group %s", p.Key.Name)
+	}
+	return group, err
+}
+
+// group returns the pool's group, nil if there is none.
 func (p Provider) group(ctx context.Context) (*asgtypes.AutoScalingGroup, error) {
 	found, err := autoscaling.NewFromConfig(p.AWS).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{p.Key.Name}})
 	if err != nil {
 		return nil, err
 	}
 	if len(found.AutoScalingGroups) == 0 {
-		return nil, fmt.Errorf("there is no group %s", p.Key.Name)
+		return nil, nil
 	}
 	return &found.AutoScalingGroups[0], nil
 }

@@ -39,7 +39,7 @@ func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	if decision.Refresh, decision.Version, err = p.decideTemplate(ctx, o); err != nil {
 		return decision, err
 	}
-	group, err := p.group(ctx)
+	group, err := p.existing(ctx)
 	if err != nil {
 		return decision, err
 	}

@@ -175,9 +175,9 @@ func NewAuthority(commonName string) (certificate, key []byte, err error) {
 }
 
 // ServingCertificate creates a new authority and a certificate for a TLS server on the loopback
-// interface, all PEM: what an in-process webhook server needs, and the bundle that its callers
+// interface and for further names, all PEM: what an in-process webhook server needs, and the bundle that its callers
 // trust it by.
-func ServingCertificate(commonName string) (caBundle, certificate, key []byte, err error) {
+func ServingCertificate(commonName string, names ...string) (caBundle, certificate, key []byte, err error) {
 	authority, err := newAuthority(commonName + "-ca")
 	if err != nil {
 		return nil, nil, nil, err
@@ -185,7 +185,7 @@ func ServingCertificate(commonName string) (caBundle, certificate, key []byte, e
 	certificate, key, err = authority.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: commonName},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:    []string{"localhost"},
+		DNSNames:    append([]string{"localhost"}, names...),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	})
 	if err != nil {

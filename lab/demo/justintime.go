@@ -19,7 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+
 	"github.com/slipway-project/slipway/examples"
+	"github.com/slipway-project/slipway/lab"
 )
 
 const (
@@ -37,7 +39,7 @@ var justInTimeStory = []step{
 	{
 		title: "Apply a Provisioner and two pods that no node suits: one asks for nothing, one for arm64",
 		act: func(ctx context.Context, s *stage) error {
-			if err := s.prepareNetwork(ctx); err != nil {
+			if err := lab.TagNetwork(ctx, s.ec2, "capa"); err != nil {
 				return err
 			}
 			if err := apply(ctx, s.client, s.provisioner()); err != nil {
@@ -107,16 +109,6 @@ var justInTimeStory = []step{
 		expected: "AWS holds the launch template web alone, no Provisioner is left",
 		see:      seeOwnTemplateAlone,
 	},
-}
-
-// prepareNetwork tags the private subnets and the nodes' security group of the default world for
-// the cluster, as the creator of a cluster does.
-func (s *stage) prepareNetwork(ctx context.Context) error {
-	_, err := s.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
-		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", "sg-0c1000000000000ab"},
-		Tags:      []ec2types.Tag{{Key: awssdk.String("kubernetes.io/cluster/capa"), Value: awssdk.String("owned")}},
-	})
-	return err
 }
 
 // makeOwnTemplate creates a launch template that Slipway has no part in.

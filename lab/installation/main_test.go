@@ -47,6 +47,9 @@ var released = flag.String("release", "", "directory of a release with the versi
 	" to install, with its program for linux/amd64; if empty, one is written from the sources, and the program is built")
 
 func TestMain(m *testing.M) {
+	if os.Getenv(capaVariable) != "" {
+		os.Exit(runCAPA())
+	}
 	directory, err := os.MkdirTemp("", "slipway-installation-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -6,16 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/kubectl"
 	"github.com/slipway-project/slipway/lab/release"
 )
@@ -63,7 +59,9 @@ func TestProvisionerInstallation(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.addCredentials()
-			w.tagNetwork()
+			if err := lab.TagNetwork(t.Context(), ec2.NewFromConfig(w.AWSConfig()), "capa"); err != nil {
+				t.Fatal(err)
+			}
 			provisioner := w.startPodOf(t, provisionerChart, files.program)
 			w.Apply(`
 apiVersion: provisioning.karpenter.sh/v1alpha2
@@ -101,30 +99,10 @@ spec:
 	}
 }
 
-// tagNetwork gives the private subnets and the nodes' security group of the default world to the
-// cluster.
-func (w *world) tagNetwork() {
-	w.Helper()
-	if _, err := ec2.NewFromConfig(w.AWSConfig()).CreateTags(w.Context(), &ec2.CreateTagsInput{
-		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", "sg-0c1000000000000ab"},
-		Tags:      []ec2types.Tag{{Key: aws.String("kubernetes.io/cluster/capa"), Value: aws.String("owned")}},
-	}); err != nil {
-		w.Fatal(err)
-	}
-}
-
 // createPod creates a pod that waits, because there is no node.
 func (w *world) createPod() *corev1.Pod {
 	w.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "web"},
-		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
-			}}}},
-			TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false),
-		},
-	}
+	pod := w.WaitingPod("web")
 	w.Eventually("the namespace takes pods", func() error { return w.Client.Create(w.Context(), pod) })
 	return pod
 }

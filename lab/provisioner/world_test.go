@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -99,7 +98,9 @@ func newWorldWith(t *testing.T, options options) *world {
 	w.Eventually("the service account of pods is there", func() error {
 		return w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "default"}, &corev1.ServiceAccount{})
 	})
-	w.tagNetwork()
+	if err := lab.TagNetwork(w.Context(), w.ec2(), cluster); err != nil {
+		t.Fatal(err)
+	}
 	w.installRole()
 	w.hold()
 	if !options.unstarted {
@@ -205,18 +206,6 @@ func (w *world) tag(id, key, value string) {
 	}
 }
 
-// tagNetwork gives the private subnets and the nodes' security group of the default world to the cluster.
-func (w *world) tagNetwork() {
-	w.Helper()
-	_, err := w.ec2().CreateTags(w.Context(), &ec2.CreateTagsInput{
-		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", "sg-0c1000000000000ab"},
-		Tags:      []ec2types.Tag{{Key: aws.String("kubernetes.io/cluster/" + cluster), Value: aws.String("owned")}},
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
 // provision applies a Provisioner named by the test, with further lines of its spec.
 func (w *world) provision(name string, lines ...string) {
 	w.Helper()
@@ -253,15 +242,7 @@ func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 
 // podOf returns a pod without creating it.
 func (w *world) podOf(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
-		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
-			}}}},
-			TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false),
-		},
-	}
+	pod := w.WaitingPod(name)
 	for _, one := range edit {
 		one(pod)
 	}

@@ -2,6 +2,13 @@ package v1beta2
 
 // Events of AWSMachinePool.
 const (
+	// AdoptionDeferredEvent reports that Slipway does not take over CAPA's group yet, because AWS is
+	// replacing or updating its nodes for another user or program. Pools of both kinds report it.
+	//
+	// Remedy: none, Slipway continues when AWS has finished. The message names the command that shows
+	// the progress.
+	AdoptionDeferredEvent = "AdoptionDeferred"
+
 	// ASGAdoptedEvent reports that Slipway took over an Auto Scaling group that CAPA created.
 	//
 	// Remedy: none.

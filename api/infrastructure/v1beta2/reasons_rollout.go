@@ -156,6 +156,16 @@ const (
 	// +slipway:condition=LaunchTemplateReady:False on AWSLaunchConfig
 	AdoptionBlockedReason = "AdoptionBlocked"
 
+	// AdoptionDeferredReason reports that Slipway takes CAPA's group over once AWS has finished an
+	// instance refresh or an update that Slipway did not start.
+	//
+	// Nodes: AWS replaces nodes until it has finished. Edits of the spec have no effect yet.
+	// Remedy: none. To continue sooner, cancel the instance refresh as the message says.
+	//
+	// +slipway:condition=ASGReady:False
+	// +slipway:condition=EKSNodegroupReady:False
+	AdoptionDeferredReason = "AdoptionDeferred"
+
 	// ReleasedReason reports that CAPA can manage the pool.
 	//
 	// Nodes: running nodes stay. Slipway no longer acts on them.
