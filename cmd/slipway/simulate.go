@@ -62,8 +62,8 @@ edit is refused, or the pool does not come to rest with nodes that work.`,
 	flags.bind(set)
 	set.StringVar(&flags.failAt, "fail-at", "", "share of replaced nodes from which new instances fail, such as 30%; none fail if empty")
 	set.DurationVar(&flags.nodeStart, "node-start", 2*time.Minute, "time from the launch of an instance until its node is ready")
-	set.DurationVar(&flags.drainTime, "drain-time", time.Minute, "time that the pods of a node take to end")
-	set.DurationVar(&flags.length, "length", 24*time.Hour, "simulated time after which the simulation ends in any case")
+	set.DurationVar(&flags.drainTime, "drain-time", time.Minute, "time that the pods of a node take to terminate")
+	set.DurationVar(&flags.length, "length", 24*time.Hour, "simulated time after which the simulation stops in any case")
 	return command
 }
 

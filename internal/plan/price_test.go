@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/prices"
 )
 
-// TestPriceOfPlan holds that a plan has the change of the price, and that a price that cannot be read keeps
-// nobody from planning.
+// TestPriceOfPlan holds that a plan has the change of the price, and that a price that cannot be read
+// does not prevent a plan.
 func TestPriceOfPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

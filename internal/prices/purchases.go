@@ -2,7 +2,7 @@
 // knows neither the discounts of an account nor what is charged in addition to instances, such as
 // volumes, traffic, and licenses.
 //
-// A pool's objects say what is bought, and package discovery knows what AWS asks for it. What follows is
+// A pool's objects say what is bought, and package discovery knows the price that AWS asks. The rest is
 // arithmetic.
 package prices
 

@@ -332,7 +332,7 @@ func deleteOrCreateProvisioner(ctx context.Context, s *provisioning) (string, er
 }
 
 // rewriteStatus has another writer put the instance of another owner into the status of a
-// ProvisionedNode. Its own instance is then nobody's, and is terminated without a drain.
+// ProvisionedNode. Its own instance then belongs to no node, and is terminated without a drain.
 func rewriteStatus(ctx context.Context, s *provisioning) (string, error) {
 	node, err := s.anyProvisioned(ctx)
 	if err != nil || node == nil || node.Status.InstanceID == "" || !s.world.chance.happens(0.5) {

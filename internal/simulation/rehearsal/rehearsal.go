@@ -60,7 +60,7 @@ type Event struct {
 	NodesUp int `json:"nodesUp"`
 	// Source is who or what did it: Slipway, AWS, Node, or Condition.
 	Source string `json:"source"`
-	// What describes what happened to the instances, or to the pool if there are none.
+	// What describes the event: what happened to the instances, or to the pool if there are none.
 	What      string   `json:"what"`
 	Instances []string `json:"instances,omitempty"`
 	// Detail is the reason of an action, or the message of a condition.

@@ -18,7 +18,7 @@ const (
 	mostNamed = 5
 )
 
-// Print writes a result for people.
+// Print writes a result as text.
 func Print(out io.Writer, result Result) error {
 	if len(result.Pools) == 0 {
 		return plan.Print(out, result.Plan)
