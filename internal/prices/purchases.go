@@ -100,6 +100,7 @@ func ofManaged(one Purchase, pool *infrav1.AWSManagedMachinePool, resolved *infr
 		one.Spot = true
 	case infrav1.ManagedMachinePoolCapacityTypeCapacityBlock:
 		return nil, &UnknownError{"the capacity is bought in advance"}
+	case infrav1.ManagedMachinePoolCapacityTypeOnDemand:
 	}
 	types := pool.Spec.InstanceTypes
 	if single := ptr.Deref(pool.Spec.InstanceType, ""); len(types) == 0 && single != "" {

@@ -118,6 +118,7 @@ func (p product) passes(filter types.Filter) bool {
 		return slices.Contains(strings.Split(wanted, ","), value)
 	case types.FilterTypeNoneOf:
 		return !slices.Contains(strings.Split(wanted, ","), value)
+	case types.FilterTypeTermMatch, types.FilterTypeEquals:
 	}
 	return value == wanted
 }
