@@ -90,8 +90,9 @@ func TestActionsThatChangeNothing(t *testing.T) {
 	}
 	counted := map[bool]int{}
 	for service := range reflect.TypeFor[Clients]().NumField() {
-		kind := reflect.TypeFor[Clients]().Field(service).Type
-		if kind.Kind() != reflect.Pointer {
+		field := reflect.TypeFor[Clients]().Field(service)
+		kind := field.Type
+		if !field.IsExported() || kind.Kind() != reflect.Pointer {
 			continue
 		}
 		for i := range kind.NumMethod() {

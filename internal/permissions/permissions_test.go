@@ -81,7 +81,7 @@ func callsIn(file *ast.File) []string {
 		}
 		service, isName := selector.X.(*ast.Ident)
 		action, isInput := strings.CutSuffix(selector.Sel.Name, "Input")
-		if !isName || !isInput || !slices.Contains([]string{"autoscaling", "ec2", "eks", "iam", "s3", "sqs", "ssm", "sts"}, service.Name) {
+		if !isName || !isInput || !slices.Contains([]string{"autoscaling", "ec2", "eks", "iam", "pricing", "s3", "sqs", "ssm", "sts"}, service.Name) {
 			return true
 		}
 		call := service.Name + ":" + action
