@@ -179,6 +179,14 @@ func TestMigration(t *testing.T) {
 	w.ApplyFile(example, "infrastructure.cluster.x-k8s.io/v1beta1", "infrastructure.cluster.x-k8s.io/v1beta2") // the version that CAPA serves
 	problems := func() error { return errors.New(capas.output.String()) }
 	nodes := w.runs(2, "CAPA", nil, problems)
+	w.Eventually("CAPA has recorded the group of the pool", func() error {
+		pool := &infrav1.AWSMachinePool{}
+		w.get(pool, w.Namespace, poolName)
+		if pool.Spec.ProviderID == "" {
+			return errors.Join(errors.New("spec.providerID is empty"), problems())
+		}
+		return nil
+	})
 	m := w.newMigrator(t)
 
 	m.stops("install-slipway", 4) // the cluster, two webhook configurations, and the Deployment

@@ -26,11 +26,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/controlplane"
 )
@@ -60,7 +63,28 @@ type pod struct {
 // startPod runs a program as the pod of the installed manager would, and waits until it is ready.
 func (w *world) startPod(t *testing.T, program string, more ...string) *pod {
 	t.Helper()
+	w.Eventually("the API server serves Slipway's kinds", w.serves)
 	return w.startPodOf(t, "slipway-manager", program, more...)
+}
+
+// serves returns nil once the API server serves the kinds that the manager needs. Until then the manager
+// exits, and a kubelet would start it again.
+func (w *world) serves() error {
+	config := w.Lab.RESTConfig()
+	caller, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, caller)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []string{"AWSMachinePool", "AWSManagedMachinePool", "AWSLaunchConfig", "AWSLaunchConfigTemplate"} {
+		if _, err := mapper.RESTMapping(infrav1.GroupVersion.WithKind(kind).GroupKind(), infrav1.GroupVersion.Version); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startPodOf runs a program as the pod of an installed Deployment would, and waits until it is ready.
