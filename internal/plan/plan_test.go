@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -25,28 +22,19 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
-	"github.com/slipway-project/slipway/internal/apitest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/action"
-	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
 const (
 	account = "123456789012"
-	region  = "us-east-1"
+	region  = owners.Region
 )
 
-var key = client.ObjectKey{Namespace: "blue", Name: "workers"}
-
-var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
-	scheme, err := manager.NewScheme()
-	if err != nil {
-		return nil, err
-	}
-	definitions, err := apitest.Load(os.DirFS("../../config/crd"), "bases")
-	return apiserver.NewKinds(scheme, definitions), err
-})
+// key is the name of the pool.
+var key = owners.Key
 
 // rig is a management cluster and a simulated AWS with which plans are made.
 type rig struct {
@@ -61,7 +49,7 @@ type rig struct {
 // newRig returns a rig with a cluster and a MachinePool of three replicas, and no pool.
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	all, err := kinds()
+	all, err := owners.Kinds()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,31 +59,8 @@ func newRig(t testing.TB) *rig {
 	server := apiserver.New(all, clk, 1)
 	r := &rig{TB: t, server: server, cluster: server.Client(), sim: sim, clock: clk}
 	r.planner = &Planner{Cluster: r.cluster, AWS: awssimtest.Config(url, region, account), Kinds: all, Clock: clk}
-	network := &capav1.AWSCluster{ObjectMeta: named("prod")}
-	network.Spec.Region = region
-	network.Spec.NetworkSpec = capav1.NetworkSpec{VPC: capav1.VPCSpec{ID: "vpc-0a10000000000000a"}, Subnets: capav1.Subnets{{ID: "subnet-0b2000000000000aa", AvailabilityZone: region + "a"}}}
-	cluster := &clusterv1.Cluster{ObjectMeta: named("prod")}
-	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: capav1.GroupVersion.Group, Kind: "AWSCluster", Name: "prod"}
-	machinePool := &clusterv1.MachinePool{ObjectMeta: named(key.Name)}
-	machinePool.Spec.ClusterName, machinePool.Spec.Replicas = "prod", ptr.To[int32](3)
-	machinePool.Spec.Template.Spec.Version = "v1.36.3"
-	machinePool.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("bootstrap")
-	machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AWSMachinePool", Name: key.Name}
-	secret := &corev1.Secret{ObjectMeta: named("bootstrap"), Data: map[string][]byte{"format": []byte("cloud-config"), "value": []byte("#cloud-config\n")}}
-	for _, object := range []client.Object{network, cluster, machinePool, secret} {
-		r.do(r.cluster.Create(t.Context(), object))
-	}
-	network.Status.Ready = true
-	network.Status.Network.SecurityGroups = map[capav1.SecurityGroupRole]capav1.SecurityGroup{
-		capav1.SecurityGroupNode: {ID: "sg-0c1000000000000ab"}, capav1.SecurityGroupLB: {ID: "sg-0c1000000000000ac"},
-	}
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	r.do(errors.Join(r.cluster.Status().Update(t.Context(), network), r.cluster.Status().Update(t.Context(), cluster)))
+	r.do(owners.Create(t.Context(), r.cluster, 3))
 	return r
-}
-
-func named(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: key.Namespace, Name: name}
 }
 
 func (r *rig) do(err error) {
@@ -107,7 +72,7 @@ func (r *rig) do(err error) {
 
 // pool returns a pool as a user writes it.
 func pool() *infrav1.AWSMachinePool {
-	object := &infrav1.AWSMachinePool{ObjectMeta: named(key.Name)}
+	object := &infrav1.AWSMachinePool{ObjectMeta: owners.Named(key.Name)}
 	object.Spec.MinSize, object.Spec.MaxSize = 1, 5
 	object.Spec.NodeDrain = &infrav1.NodeDrain{Disable: true}
 	object.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
@@ -479,7 +444,7 @@ func TestPlanOfShared(t *testing.T) {
 		return object
 	}
 	config := func() *infrav1.AWSLaunchConfig {
-		object := &infrav1.AWSLaunchConfig{ObjectMeta: named("nodes")}
+		object := &infrav1.AWSLaunchConfig{ObjectMeta: owners.Named("nodes")}
 		object.Spec.ClusterName, object.Spec.InstanceType, object.Spec.KubernetesVersion = "prod", "m5.large", "v1.36.3"
 		object.Spec.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: "bootstrap"}
 		return object
@@ -547,7 +512,7 @@ func BenchmarkPlan(b *testing.B) {
 // TestUnplannedKinds holds that an edit of another kind is an error, and not an empty plan.
 func TestUnplannedKinds(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.planner.Plan(t.Context(), &corev1.Secret{ObjectMeta: named("bootstrap")}); err == nil || !strings.Contains(err.Error(), "cannot be planned") {
+	if _, err := r.planner.Plan(t.Context(), &corev1.Secret{ObjectMeta: owners.Named("bootstrap")}); err == nil || !strings.Contains(err.Error(), "cannot be planned") {
 		t.Errorf("Plan(Secret): got error %v, want that it cannot be planned", err)
 	}
 }

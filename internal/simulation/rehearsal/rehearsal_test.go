@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/action"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/plan/plantest"
+	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 )
 
 var usual = Options{NodeStart: time.Minute, DrainTime: 30 * time.Second, Limit: 24 * time.Hour}
@@ -166,7 +167,7 @@ func TestNotSimulated(t *testing.T) {
 		t.Errorf("an edit whose plan fails was simulated: %v", result.Pools)
 	}
 	managed := &infrav1.AWSManagedMachinePool{}
-	managed.Namespace, managed.Name = plantest.Key.Namespace, "system"
+	managed.Namespace, managed.Name = owners.Key.Namespace, "system"
 	if _, err := Run(t.Context(), w.Planner, usual, managed); !errors.Is(err, plan.ErrNoCopy) {
 		t.Errorf("Run of an AWSManagedMachinePool: got error %v, want %v", err, plan.ErrNoCopy)
 	}

@@ -1,0 +1,72 @@
+// Package owners has the objects that the pool of a test belongs to: its MachinePool, Cluster, AWSCluster,
+// and bootstrap Secret. It does not need package plan, so that the tests of that package can use it.
+package owners
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/apitest"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+// Region is the AWS region of the pool.
+const Region = "us-east-1"
+
+// Key is the name of the pool.
+var Key = client.ObjectKey{Namespace: "blue", Name: "workers"}
+
+// Kinds returns the kinds that the API server serves. They are compiled once for all tests of a package.
+var Kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	_, here, _, _ := runtime.Caller(0)
+	definitions, err := apitest.Load(os.DirFS(filepath.Join(filepath.Dir(here), "..", "..", "..", "..", "config", "crd")), "bases")
+	return apiserver.NewKinds(scheme, definitions), err
+})
+
+// Named returns the metadata of an object of a name in the pool's namespace.
+func Named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: Key.Namespace, Name: name}
+}
+
+// Create creates what the pool belongs to, with a number of replicas.
+func Create(ctx context.Context, c client.Client, replicas int32) error {
+	network := &capav1.AWSCluster{ObjectMeta: Named("prod")}
+	network.Spec.Region = Region
+	network.Spec.NetworkSpec = capav1.NetworkSpec{VPC: capav1.VPCSpec{ID: "vpc-0a10000000000000a"}, Subnets: capav1.Subnets{{ID: "subnet-0b2000000000000aa", AvailabilityZone: Region + "a"}}}
+	cluster := &clusterv1.Cluster{ObjectMeta: Named("prod")}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: capav1.GroupVersion.Group, Kind: "AWSCluster", Name: "prod"}
+	machinePool := &clusterv1.MachinePool{ObjectMeta: Named(Key.Name)}
+	machinePool.Spec.ClusterName, machinePool.Spec.Replicas = "prod", &replicas
+	machinePool.Spec.Template.Spec.Version = "v1.36.3"
+	machinePool.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("bootstrap")
+	machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AWSMachinePool", Name: Key.Name}
+	secret := &corev1.Secret{ObjectMeta: Named("bootstrap"), Data: map[string][]byte{"format": []byte("cloud-config"), "value": []byte("#cloud-config\n")}}
+	for _, object := range []client.Object{network, cluster, machinePool, secret} {
+		if err := c.Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	network.Status.Ready = true
+	network.Status.Network.SecurityGroups = map[capav1.SecurityGroupRole]capav1.SecurityGroup{
+		capav1.SecurityGroupNode: {ID: "sg-0c1000000000000ab"}, capav1.SecurityGroupLB: {ID: "sg-0c1000000000000ac"},
+	}
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	return errors.Join(c.Status().Update(ctx, network), c.Status().Update(ctx, cluster))
+}
