@@ -34,9 +34,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/apitest"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
-	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
@@ -99,11 +97,10 @@ func (f *planFlags) bind(set *pflag.FlagSet) {
 func (f *planFlags) bindManager(set *pflag.FlagSet) {
 	f.kubeconfigFlags.bind(set)
 	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
-	set.StringVar(&f.secretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "namespace of the Secrets of AWSClusterStaticIdentities, as for the manager")
+	bindSecretNamespace(set, &f.secretNamespace)
 	set.BoolVar(&f.machines, "machine-pool-machines", false, "as for the manager")
 	set.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "as for the manager; the plan does not wait for it")
-	set.StringVar(&f.nodeRolePath, "node-role-path", noderole.DefaultPath, "as for the manager")
-	set.StringVar(&f.nodeRoleBoundary, "node-role-permissions-boundary", "", "as for the manager")
+	bindNodeRoles(set, &f.nodeRolePath, &f.nodeRoleBoundary)
 }
 
 func (f *planFlags) run(command *cobra.Command, args []string) error {
