@@ -331,11 +331,8 @@ func imageOf(image ec2types.Image) world.Image {
 		ID: awssdk.ToString(image.ImageId), Name: cmp.Or(awssdk.ToString(image.Name), awssdk.ToString(image.ImageId)), Description: awssdk.ToString(image.Description),
 		OwnerID: awssdk.ToString(image.OwnerId), OwnerAlias: awssdk.ToString(image.ImageOwnerAlias), Architecture: string(image.Architecture),
 		State: string(image.State), RootDeviceName: awssdk.ToString(image.RootDeviceName), VirtualizationType: string(image.VirtualizationType),
-		PlatformDetails: awssdk.ToString(image.PlatformDetails), ENASupport: awssdk.ToBool(image.EnaSupport), BootMode: string(image.BootMode),
+		Platform: string(image.Platform), PlatformDetails: awssdk.ToString(image.PlatformDetails), ENASupport: awssdk.ToBool(image.EnaSupport), BootMode: string(image.BootMode),
 		IMDSSupport: string(image.ImdsSupport), TPMSupport: string(image.TpmSupport), Tags: tagsOf(image.Tags),
-	}
-	if image.Platform != "" {
-		made.Platform = string(image.Platform)
 	}
 	if created, err := time.Parse(time.RFC3339, awssdk.ToString(image.CreationDate)); err == nil {
 		made.CreationDate = created
