@@ -55,7 +55,7 @@ func TestBudgetsAreSent(t *testing.T) {
 		}
 	})
 	if rest := c.page.rest(); rest != recompute {
-		t.Errorf("nobody sees budgets while no page is open: they are computed after %v", rest)
+		t.Errorf("budgets are computed while no page is open: after %v", rest)
 	}
 	page := c.open()
 	_, all := page.next()

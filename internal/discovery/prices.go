@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Price is what an instance costs in an hour.
+// Price is the price of an instance per hour.
 type Price struct {
 	PerHour  float64
 	Currency string

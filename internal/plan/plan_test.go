@@ -189,7 +189,7 @@ AWSMachinePool blue/workers
   starts take as long as they may.
 ` + dearer
 
-// dearer is what the plan of another instance type shows of its price.
+// dearer holds the lines about the price in the plan of another instance type.
 const dearer = `  Price of instances: 0.2880 → 0.5760 USD (+0.2880) per hour, and 210.24 → 420.48 USD (+210.24) per month,
   by On-Demand list prices of 2026-01-15.
 `

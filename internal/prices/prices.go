@@ -19,7 +19,7 @@ type Source interface {
 	Spot(ctx context.Context, instanceType string, system discovery.OperatingSystem) (map[string]discovery.Price, error)
 }
 
-// product is what has a price.
+// product identifies a price: an instance type with an operating system.
 type product struct {
 	instanceType string
 	system       discovery.OperatingSystem
@@ -88,7 +88,7 @@ type Range struct {
 // Times returns the range multiplied by a factor that is not negative.
 func (r Range) Times(factor float64) Range { return Range{r.Min * factor, r.Max * factor} }
 
-// Cost is what purchases cost in an hour.
+// Cost holds the cost of purchases per hour.
 type Cost struct {
 	PerHour  Range
 	Currency string

@@ -13,7 +13,8 @@ type State struct {
 	// Name is the service and the action, such as ec2:CreateTags, or a service and a colon if all of its
 	// actions share the budget.
 	Name string
-	// Left is how many requests can be sent at once, of at most Burst. PerSecond come back each second.
+	// Left is the number of requests that can be sent at once, at most Burst. It grows by PerSecond each
+	// second.
 	Left      float64
 	Burst     int
 	PerSecond float64
@@ -25,7 +26,7 @@ type State struct {
 type Waiter struct {
 	// Name is <kind>/<namespace>/<name>, empty for callers that share a request.
 	Name string
-	// At is when a request will be left for it, and Requests is how many are reserved for it.
+	// At is the time from which Requests requests are reserved for it.
 	At       time.Time
 	Requests int
 }
