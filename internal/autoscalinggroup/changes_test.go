@@ -27,6 +27,10 @@ func TestChanges(t *testing.T) {
 	}{
 		{"it is as desired", func(*Desired, *Given, *Group) {}, nil},
 		{"sizes and version differ", func(d *Desired, _ *Given, _ *Group) { d.MinSize, d.Version = 2, 7 }, []string{"UpdateAutoScalingGroup: min size 1 → 2", "UpdateAutoScalingGroup: launch template version 1 → 7"}},
+		{"a pool that sets no warmup has CAPA's, also in a group that has none", func(d *Desired, _ *Given, _ *Group) {
+			d.Settings = SettingsOf(&infrav1.AWSMachinePoolSpec{DeletionProtection: infrav1.DeletionProtectionNone})
+			d.Settings.Abandoned = infrav1.RetentionActionTerminate
+		}, []string{"UpdateAutoScalingGroup: default instance warmup none → 300s"}},
 		{"a process of others stays suspended", func(_ *Desired, _ *Given, g *Group) { g.Suspended = []string{"Launch"} }, nil},
 		{"a process of ours is resumed", func(_ *Desired, given *Given, g *Group) {
 			g.Suspended, given.Processes = []string{"Launch"}, []string{"Launch"}

@@ -34,9 +34,14 @@ const (
 	neverEnds int32 = 0
 )
 
-// Settings holds the plain settings of a group, without its sizes and what it launches. AWS's
-// defaults stand for fields that a pool leaves out. So two groups have the same settings if these
-// are the same, and a field that is removed from a spec goes back to the default.
+// defaultWarmup is the default instance warmup, in seconds, of a pool that sets none. CAPA's webhook
+// writes the same into the spec. AWS's default is none: a refresh then terminates the next instance as
+// soon as the new one runs, before its node has joined.
+const defaultWarmup = 300
+
+// Settings holds the plain settings of a group, without its sizes and what it launches. Defaults
+// stand for fields that a pool leaves out: AWS's, and for the warmup CAPA's. So two groups have the
+// same settings if these are the same, and a field that is removed from a spec goes back to the default.
 type Settings struct {
 	// Cooldown, Warmup, GracePeriod and MaxLifetime are in seconds. A Warmup of -1 and a
 	// MaxLifetime of 0 are none.
@@ -82,6 +87,7 @@ func defaultSettings() Settings {
 // SettingsOf returns the settings that a pool asks for.
 func SettingsOf(spec *infrav1.AWSMachinePoolSpec) Settings {
 	settings := defaultSettings()
+	settings.Warmup = defaultWarmup
 	setSeconds(&settings.Cooldown, spec.DefaultCoolDown)
 	setSeconds(&settings.Warmup, spec.DefaultInstanceWarmup)
 	setSeconds(&settings.MaxLifetime, spec.MaxInstanceLifetime)

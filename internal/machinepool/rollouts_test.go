@@ -103,7 +103,9 @@ func TestRefreshIsNotListedYet(t *testing.T) {
 // that it was started with was deleted, and that no wait follows.
 func TestTemplateLostDuringRefresh(t *testing.T) {
 	t.Parallel()
-	r := newRollouts(t, nil)
+	r := newRollouts(t, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.DefaultInstanceWarmup = &metav1.Duration{}
+	})
 	r.want("m5.large", "")
 	r.settled(1)
 	r.want("m6i.large", "")

@@ -36,7 +36,7 @@ type RefreshPreferences struct {
 	Strategy *string `json:"strategy,omitempty"`
 
 	// InstanceWarmup is how long, in seconds, a new instance is given before the next is replaced.
-	// Default: the group's default instance warmup, else its health check grace period.
+	// Default: the pool's defaultInstanceWarmup, which is 300s where it is not set.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647

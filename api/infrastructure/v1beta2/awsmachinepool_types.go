@@ -170,7 +170,8 @@ type AWSMachinePoolSpec struct {
 	DefaultCoolDown *metav1.Duration `json:"defaultCoolDown,omitempty"`
 
 	// DefaultInstanceWarmup is how long a new instance is given before its metrics count and before
-	// a refresh goes on. Default: none, so that the health check grace period is taken.
+	// a refresh replaces the next one. It should be as long as a node takes to join the cluster and
+	// become ready. Default: 300s, as CAPA has it. With 0s a refresh does not wait for new nodes.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

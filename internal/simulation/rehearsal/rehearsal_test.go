@@ -68,6 +68,11 @@ func TestOutcomes(t *testing.T) {
 			reason: "Nodes are replaced one by one, as an instance refresh does by default.", created: warmUp, options: usual, edit: otherType,
 			want: Pool{Outcome: RolledOut, Versions: 1, Replaced: 3, FewestUp: 2}, last: infrav1.RolledOutReason,
 		},
+		"Defaults": {
+			reason: "A pool without preferences waits for each new node.", options: usual, edit: otherType,
+			created: func(pool *infrav1.AWSMachinePool) { pool.Spec.RefreshPreferences = nil },
+			want:    Pool{Outcome: RolledOut, Versions: 1, Replaced: 3, FewestUp: 2}, last: infrav1.RolledOutReason,
+		},
 		"InPlace": {
 			reason: "An edit that replaces no node leaves all of them up.", created: warmUp, options: usual,
 			edit: func(pool *infrav1.AWSMachinePool) { pool.Spec.MaxSize = 9 },
