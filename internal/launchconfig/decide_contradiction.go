@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -94,8 +91,8 @@ func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.
 // tag was removed, the requirement follows from the default version, and from the configuration
 // fingerprint in status.
 func tokensRequired(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation, resolved launchtemplate.Resolved) bool {
-	if metav1.GetControllerOf(config) != nil && config.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == "" {
-		return false // awsLaunchTemplate of a pool is as CAPA has it
+	if asCAPA(config) {
+		return false
 	}
 	switch template := seen.Template; {
 	case template != nil && template.Tags[infrav1.TagTokens] != "":

@@ -63,7 +63,7 @@ func TestApproval(t *testing.T) {
 			if row.config != nil {
 				before, after := row.config.DeepCopy(), row.config.DeepCopy()
 				before.Annotations, after.Annotations = approving(row.before), approving(row.after)
-				_, errors["AWSLaunchConfig"] = launchConfigs{}.ValidateUpdate(t.Context(), before, after)
+				_, errors["AWSLaunchConfig"] = launchConfigs{nothing{}}.ValidateUpdate(t.Context(), before, after)
 			}
 			for kind, err := range errors {
 				if (err == nil) != (row.says == "") || err != nil && (!strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), infrav1.ApprovedVersionAnnotation)) {

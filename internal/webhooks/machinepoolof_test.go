@@ -25,6 +25,11 @@ func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) er
 	return errors.New("the cache is not there")
 }
 
+// Get implements client.Reader.
+func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("the cache is not there")
+}
+
 func TestMachinePoolIsFoundByItsReference(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

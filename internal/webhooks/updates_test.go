@@ -108,13 +108,13 @@ func validators(t *testing.T, reader client.Reader) map[string]func(change strin
 			edited(change, after)
 			switch change {
 			case "created":
-				return launchConfigs{}.ValidateCreate(t.Context(), after)
+				return launchConfigs{reader}.ValidateCreate(t.Context(), after)
 			case "deleted":
-				return launchConfigs{}.ValidateDelete(t.Context(), after)
+				return launchConfigs{reader}.ValidateDelete(t.Context(), after)
 			case "edited", "deleting":
 				after.Spec.InstanceType = "m6i.large"
 			}
-			return launchConfigs{}.ValidateUpdate(t.Context(), before, after)
+			return launchConfigs{reader}.ValidateUpdate(t.Context(), before, after)
 		},
 		"AWSLaunchConfigTemplate": func(change string) (admission.Warnings, error) {
 			before := &infrav1.AWSLaunchConfigTemplate{ObjectMeta: meta}

@@ -77,7 +77,8 @@ func (m *coreMachinePools) ValidateUpdate(ctx context.Context, before, machinePo
 	if !machinePool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec.Template, machinePool.Spec.Template) {
 		return nil, nil
 	}
-	return m.ValidateCreate(ctx, machinePool)
+	others, err := m.ValidateCreate(ctx, machinePool)
+	return append(Replacements(ctx, m.reader, before, machinePool), others...), err
 }
 
 // ValidateDelete implements admission.Validator.

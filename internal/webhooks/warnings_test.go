@@ -97,7 +97,7 @@ func TestLaunchConfigWarnings(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte("spec: "+c.spec), config); err != nil {
 			t.Fatal(err)
 		}
-		said, err := launchConfigs{}.ValidateCreate(t.Context(), config)
+		said, err := launchConfigs{nothing{}}.ValidateCreate(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestOnlyPeopleAreWarned(t *testing.T) {
 	owned := config.DeepCopy()
 	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "AWSMachinePool", Name: "pool", Controller: ptr.To(true)}}
 	for want, given := range map[int]*infrav1.AWSLaunchConfig{1: config, 0: owned} {
-		warnings, err := launchConfigs{}.ValidateUpdate(t.Context(), &infrav1.AWSLaunchConfig{}, given)
+		warnings, err := launchConfigs{nothing{}}.ValidateUpdate(t.Context(), &infrav1.AWSLaunchConfig{}, given)
 		if err != nil || len(warnings) != want {
 			t.Errorf("launch config with owners %v: got %q, %v; want %d warnings", given.OwnerReferences, warnings, err, want)
 		}

@@ -63,7 +63,7 @@ func Register(ctx context.Context, manager ctrl.Manager, reader client.Reader) e
 	if err := ctrl.NewWebhookManagedBy(manager, &clusterv1.MachinePool{}).WithValidator(&coreMachinePools{reader: reader}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of MachinePool: %w", err)
 	}
-	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfig{}).WithValidator(launchConfigs{}).Complete(); err != nil {
+	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfig{}).WithValidator(launchConfigs{reader}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSLaunchConfig: %w", err)
 	}
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfigTemplate{}).WithValidator(launchConfigTemplates{}).Complete(); err != nil {
@@ -86,10 +86,12 @@ func (m *machinePools) ValidateUpdate(ctx context.Context, before, pool *infrav1
 	if err := approvalOnPool(ctx, m.reader, before, pool, pool.Spec.LaunchConfigRef); err != nil {
 		return nil, err
 	}
+	said := Replacements(ctx, m.reader, before, pool)
 	if !pool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(written(before), written(pool)) {
-		return nil, nil
+		return said, nil
 	}
-	return m.ValidateCreate(ctx, pool)
+	others, err := m.ValidateCreate(ctx, pool)
+	return append(said, others...), err
 }
 
 // ValidateDelete implements admission.Validator.
@@ -101,6 +103,13 @@ func (*machinePools) ValidateDelete(context.Context, *infrav1.AWSMachinePool) (a
 func written(pool *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolSpec {
 	spec := pool.Spec.DeepCopy()
 	spec.ProviderID, spec.ProviderIDList = "", nil
+	return spec
+}
+
+// writtenManaged returns the same for a managed pool.
+func writtenManaged(pool *infrav1.AWSManagedMachinePool) *infrav1.AWSManagedMachinePoolSpec {
+	spec := pool.Spec.DeepCopy()
+	spec.ProviderIDList = nil
 	return spec
 }
 
@@ -135,12 +144,12 @@ func (m *managedPools) ValidateUpdate(ctx context.Context, before, pool *infrav1
 	if err := approvalOnPool(ctx, m.reader, before, pool, pool.Spec.LaunchConfigRef); err != nil {
 		return nil, err
 	}
-	was, is := before.Spec.DeepCopy(), pool.Spec.DeepCopy()
-	was.ProviderIDList, is.ProviderIDList = nil, nil
-	if !pool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(was, is) {
-		return nil, nil
+	said := Replacements(ctx, m.reader, before, pool)
+	if !pool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(writtenManaged(before), writtenManaged(pool)) {
+		return said, nil
 	}
-	return m.ValidateCreate(ctx, pool)
+	others, err := m.ValidateCreate(ctx, pool)
+	return append(said, others...), err
 }
 
 // ValidateDelete implements admission.Validator.
@@ -149,7 +158,7 @@ func (*managedPools) ValidateDelete(context.Context, *infrav1.AWSManagedMachineP
 }
 
 // launchConfigs answers for AWSLaunchConfigs.
-type launchConfigs struct{}
+type launchConfigs struct{ reader client.Reader }
 
 // ValidateCreate implements admission.Validator. It does not warn about a config that a pool's
 // controller writes: the pool had the warning.
@@ -165,10 +174,12 @@ func (l launchConfigs) ValidateUpdate(ctx context.Context, before, config *infra
 	if err := approval(before, config, config); err != nil {
 		return nil, err
 	}
+	said := Replacements(ctx, l.reader, before, config)
 	if !config.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, config.Spec) {
-		return nil, nil
+		return said, nil
 	}
-	return l.ValidateCreate(ctx, config)
+	others, err := l.ValidateCreate(ctx, config)
+	return append(said, others...), err
 }
 
 // ValidateDelete implements admission.Validator.
