@@ -60,7 +60,7 @@ func comparePlan(ctx context.Context, w *World, o *observer) error {
 			return err
 		}
 	}
-	replicas := *machinePool.Spec.Replicas
+	replicas, before := *machinePool.Spec.Replicas, pool.DeepCopyObject().(client.Object)
 	for range 1 + w.chance.IntN(3) {
 		w.trace.event("the edit %s", pick(w.chance, plannedEdits[o.kind.name]...)(w.chance, pool, machinePool))
 	}
@@ -69,6 +69,7 @@ func comparePlan(ctx context.Context, w *World, o *observer) error {
 		return fmt.Errorf("planning an edit: %w", err)
 	}
 	tracePlan(w, made)
+	compareWarning(ctx, w, o, before, pool, made)
 	surplus := int(max(0, replicas-*machinePool.Spec.Replicas))
 	o.facts.surplus += surplus
 	running, sent, newest := o.facts.running(), len(w.sent), newestVersion(o)
