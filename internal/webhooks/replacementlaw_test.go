@@ -56,7 +56,9 @@ var replacementRows = []struct {
 		"AWSMachinePool/workers will replace 3 of 3 nodes: instance type m5.large → m5.xlarge",
 	},
 	{
-		"So are volumes.", template(func(t *infrav1.AWSLaunchTemplate) { t.RootVolume = &infrav1.Volume{Size: 60, Type: infrav1.VolumeTypeGP3} }),
+		"So are volumes.", template(func(t *infrav1.AWSLaunchTemplate) {
+			t.RootVolume = &infrav1.Volume{Size: 60, Type: infrav1.VolumeTypeGP3}
+		}),
 		"AWSMachinePool/workers will replace 3 of 3 nodes: volume /dev/sda1 added",
 	},
 	{

@@ -30,13 +30,12 @@ func (r replacement) text() string {
 	if r.None() && !r.resumed {
 		return ""
 	}
-	who, nodes := fmt.Sprintf("%s/%s ", r.kind, shown(r.GetName())), "nodes"
-	if r.rootVolumes {
-		nodes = "nodes, or their root volumes"
-	}
+	who, nodes := fmt.Sprintf("%s/%s ", r.kind, shown(r.GetName())), plural(int(r.replicas), "node", "nodes")
 	if r.disabled {
-		return terminal.Line(fmt.Sprintf("%sdoes not replace its %d %s, because refreshPreferences.disable is true: %s", who, r.replicas,
-			plural(int(r.replicas), "node", "nodes"), r.why()), longestWarning)
+		return terminal.Line(fmt.Sprintf("%sdoes not replace its %d %s, because refreshPreferences.disable is true: %s", who, r.replicas, nodes, r.why()), longestWarning)
+	}
+	if r.rootVolumes {
+		nodes += ", or the root volumes"
 	}
 	text := fmt.Sprintf("%s%s %s", who, r.count(), nodes)
 	if when := r.when(); when != "" {

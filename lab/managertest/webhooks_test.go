@@ -153,6 +153,16 @@ func TestPeopleAreWarned(t *testing.T) {
 		t.Errorf("an edit that leaves the MachinePool's replicas out of bounds is answered with %q", said)
 	}
 
+	pool = before.DeepCopy()
+	pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large"
+	if err := person.Patch(w.Context(), pool, client.MergeFrom(before), client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	replaces := "AWSMachinePool/" + poolName + " will replace 2 of 2 nodes: instance type "
+	if said := heard.Taken(); !slices.ContainsFunc(said, about(replaces)) {
+		t.Errorf("an edit that replaces nodes is answered with %q, want %q", said, replaces)
+	}
+
 	// The certificate is renewed: the new one alone is trusted, and the manager goes on.
 	trusted := certify(t, directory)
 	renewed := configuration.DeepCopy()
