@@ -53,6 +53,7 @@ func replacements(ctx context.Context, reader client.Reader, before, after clien
 		return replacementsOfMachinePool(ctx, reader, before.(*clusterv1.MachinePool), after)
 	}
 	was, is := viewOf(before), viewOf(after)
+	is.current = was.current // the edit has another generation
 	if was.replicas == 0 || is.asks(was) {
 		return nil, nil
 	}

@@ -133,6 +133,7 @@ func edit[T client.Object](object func(*fleet) T, prepare func(*fleet), change f
 		f.before = object(f)
 		after := f.before.DeepCopyObject().(T)
 		change(after)
+		after.SetGeneration(after.GetGeneration() + 1) // by the API server, before it asks webhooks
 		f.after = after
 	}
 }

@@ -148,13 +148,14 @@ func TestReplacementsAsPlanned(t *testing.T) {
 			after.Annotations = map[string]string{}
 		}
 		row.edit(after)
-		said := webhooks.Replacements(t.Context(), cache{w.Cluster}, before, after)
-		if diff := cmp.Diff(row.want, strings.ReplaceAll(strings.Join(said, "\n"), imageOf(w), "IMAGE")); diff != "" {
-			t.Errorf("%s Replacements: -want +got:\n%s", row.reason, diff)
-		}
 		made, err := w.Planner.Plan(t.Context(), after)
 		if err != nil {
 			t.Fatalf("%s Plan: %v", row.reason, err)
+		}
+		after.Generation++ // by the API server, before it asks webhooks
+		said := webhooks.Replacements(t.Context(), cache{w.Cluster}, before, after)
+		if diff := cmp.Diff(row.want, strings.ReplaceAll(strings.Join(said, "\n"), imageOf(w), "IMAGE")); diff != "" {
+			t.Errorf("%s Replacements: -want +got:\n%s", row.reason, diff)
 		}
 		if err := agrees(said, made); err != nil {
 			t.Errorf("%s %v: %q, and %+v", row.reason, err, said, made.Pools)
