@@ -38,9 +38,11 @@ type result struct {
 	step
 	seen string
 	took time.Duration
+	// asPlanned is what an edit did that did what its plan says, and otherwise is how it differs.
+	asPlanned, otherwise string
 }
 
-func (r result) passed() bool { return r.seen == r.expected }
+func (r result) passed() bool { return r.seen == r.expected && r.otherwise == "" }
 
 // Run walks the story in a laboratory with a ready cluster named "capa" in namespace default,
 // Slipway's manager and provisioner, and kube-scheduler. It returns how many steps did not show
@@ -66,7 +68,7 @@ func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err erro
 // play does a step and watches until what is expected is seen, or the deadline.
 func (s *stage) play(ctx context.Context, step step, out io.Writer) (result, error) {
 	begin, simulated := time.Now(), s.lab.Cloud.AWS.Clock().Now()
-	s.refusal = ""
+	s.refusal, s.planned = "", nil
 	if err := step.act(ctx, s); err != nil {
 		return result{}, err
 	}
@@ -89,15 +91,31 @@ func (s *stage) play(ctx context.Context, step step, out io.Writer) (result, err
 			progress = line
 			fmt.Fprintf(out, "    %s\n", line)
 		}
-		if (seen == step.expected && time.Since(since) > steady) || ctx.Err() != nil {
-			took := time.Since(begin)
-			fmt.Fprintf(out, "    => %s  (%.1fs, %v of simulated time)\n", seen, took.Seconds(), s.lab.Cloud.AWS.Clock().Since(simulated).Round(time.Second))
-			return result{step: step, seen: seen, took: took}, nil
+		if steadily := seen == step.expected && time.Since(since) > steady; steadily || ctx.Err() != nil {
+			done := result{step: step, seen: seen, took: time.Since(begin)}
+			if done.asPlanned, done.otherwise, err = s.cameTrue(context.WithoutCancel(ctx)); err != nil {
+				return result{}, fmt.Errorf("comparing what happened with the plan: %w", err)
+			}
+			if done.otherwise == "" || ctx.Err() != nil {
+				done.show(out, s.lab.Cloud.AWS.Clock().Since(simulated))
+				return done, nil
+			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
 		}
+	}
+}
+
+// show prints the result of a step.
+func (r result) show(out io.Writer, simulated time.Duration) {
+	fmt.Fprintf(out, "    => %s  (%.1fs, %v of simulated time)\n", r.seen, r.took.Seconds(), simulated.Round(time.Second))
+	switch {
+	case r.otherwise != "":
+		fmt.Fprintf(out, "    => NOT AS PLANNED: %s\n", r.otherwise)
+	case r.asPlanned != "":
+		fmt.Fprintf(out, "    => as planned: %s\n", r.asPlanned)
 	}
 }
 
@@ -112,6 +130,11 @@ func report(out io.Writer, results []result) (failures int) {
 		}
 		fmt.Fprintf(out, "%d %-58s %5.1fs  %s\n", i+1, result.title, result.took.Seconds(), verdict)
 		fmt.Fprintf(out, "  expected  %s\n  seen      %s\n", result.expected, strings.ReplaceAll(result.seen, "\n", " "))
+		if result.otherwise != "" {
+			fmt.Fprintf(out, "  not as planned: %s\n", result.otherwise)
+		} else if result.asPlanned != "" {
+			fmt.Fprintf(out, "  as planned: %s\n", result.asPlanned)
+		}
 	}
 	if failures > 0 {
 		fmt.Fprintf(out, "\nFAIL %d\n", failures)

@@ -47,9 +47,7 @@ var managedStory = []step{
 			if err != nil {
 				return err
 			}
-			before := pool.DeepCopy()
-			pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large"
-			return s.client.Patch(ctx, pool, client.MergeFrom(before))
+			return edit(ctx, s, pool, func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" })
 		},
 		expected: "2 nodes Ready, node group ACTIVE at template version 2, instances m6i.large",
 		see:      seeManaged,

@@ -35,9 +35,9 @@ var sharedStory = []step{
 			if err != nil {
 				return err
 			}
-			before := template.DeepCopy()
-			template.Spec.Template.Spec.InstanceType = "m6i.large"
-			return s.client.Patch(ctx, template, client.MergeFrom(before))
+			return edit(ctx, s, template, func(template *infrav1.AWSLaunchConfigTemplate) {
+				template.Spec.Template.Spec.InstanceType = "m6i.large"
+			})
 		},
 		expected: "2 AWSLaunchConfigs of 2 clusters up to date with the template, 2 pools rolled out, 2 nodes Ready, instances m6i.large",
 		see:      seeShared,

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/lab"
@@ -51,9 +52,9 @@ type stage struct {
 	refusal string
 
 	planner *plan.Planner
-	// planned is the plan of the last edit, nil if the last change was none of the pool, and out is
-	// where it is shown.
-	planned *plan.Plan
+	// planned is the edit of this step, nil if the step makes none that is planned, and out is where its
+	// plan is shown.
+	planned *planned
 	out     io.Writer
 }
 
@@ -64,7 +65,7 @@ func newStage(l *lab.Lab, out io.Writer) (*stage, error) {
 	config, c := l.ManagerEnv(l.Cloud).AWSConfig(), l.Client()
 	return &stage{
 		lab: l, client: c, ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config), out: out,
-		planner: &plan.Planner{Cluster: c, AWS: config, Kinds: apiserver.NewKinds(c.Scheme(), nil), Clock: l.Cloud.AWS.Clock()},
+		planner: &plan.Planner{Cluster: c, AWS: config, Kinds: apiserver.NewKinds(c.Scheme(), nil), Clock: l.Cloud.AWS.Clock(), SettleWindow: manager.DefaultSettleWindow},
 	}, nil
 }
 
@@ -85,49 +86,7 @@ func (s *stage) edit(ctx context.Context, change func(*infrav1.AWSMachinePool)) 
 	if err != nil {
 		return err
 	}
-	before := pool.DeepCopy()
-	change(pool)
-	if err := s.client.Patch(ctx, pool, client.MergeFrom(before), client.DryRunAll); err != nil {
-		return err
-	}
-	if err := s.plan(ctx, pool); err != nil {
-		return err
-	}
-	edited := before.DeepCopy()
-	change(edited)
-	return s.client.Patch(ctx, edited, client.MergeFrom(before))
-}
-
-// plan plans an edit, and shows the plan.
-func (s *stage) plan(ctx context.Context, pool *infrav1.AWSMachinePool) error {
-	made, err := s.planner.Plan(ctx, pool)
-	if err != nil {
-		return fmt.Errorf("planning the edit: %w", err)
-	}
-	s.planned = &made
-	text := &strings.Builder{}
-	if err := plan.Print(text, made); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		fmt.Fprint(s.out, "    ", line)
-	}
-	return nil
-}
-
-// asPlanned returns how the number of replaced instances compares with the plan of the last edit.
-func (s *stage) asPlanned(replaced int) string {
-	if s.planned == nil {
-		return ""
-	}
-	planned := 0
-	for _, pool := range s.planned.Pools {
-		planned += len(pool.Replaced())
-	}
-	if planned != replaced {
-		return fmt.Sprintf(" of %d that were planned", planned)
-	}
-	return " as planned"
+	return edit(ctx, s, pool, change)
 }
 
 func (s *stage) remember(ctx context.Context) error {
@@ -135,7 +94,7 @@ func (s *stage) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.before, s.planned = instanceIDs(group), nil
+	s.before = instanceIDs(group)
 	refreshes, err := s.listRefreshes(ctx)
 	if err != nil {
 		return err
