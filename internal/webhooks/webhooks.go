@@ -1,5 +1,5 @@
 // Package webhooks answers at admission where the CRDs cannot: it warns about pools that AWS
-// accepts and that do not do what they seem to, and it refuses the approval of a launch template
+// accepts and that do not do what they seem to, and about edits that replace nodes, and it refuses the approval of a launch template
 // version that does not exist, which only another object's status shows. Every other hard rule is
 // in the CRDs, which hold when no webhook answers. The API server may go on without the webhooks:
 // the controllers ignore such an approval too.
