@@ -298,7 +298,7 @@ func asCAPA(config *infrav1.AWSLaunchConfig) bool {
 	return metav1.GetControllerOf(config) != nil && config.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == ""
 }
 
-// resourceNames returns the IDs of resources, or names for those that filters find.
+// resourceNames returns the IDs of resources, or names for resources that filters find.
 func resourceNames(references []infrav1.AWSResourceReference) []string {
 	var found []string
 	for _, reference := range references {
@@ -320,8 +320,8 @@ func filterText(filters []infrav1.Filter) string {
 	return string(text)
 }
 
-// keepLookups takes over from a spec what another one looks up differently, or may find the same
-// by. What still differs then differs for certain.
+// keepLookups sets in a spec the look-ups of the spec before it, where the two may find the same.
+// Nodes of the two specs that still differ then differ for certain.
 func keepLookups(spec, before *infrav1.AWSLaunchConfigSpec, facts *cluster.Facts, known keptImage) {
 	was, is := searchFor(before, facts, ""), searchFor(spec, facts, "")
 	certain := is.key == "" && (was.key == "" || known.id != "")
