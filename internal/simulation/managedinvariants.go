@@ -106,7 +106,7 @@ func endedManaged(o *observer, id string, ended *instance) {
 func afterCallManaged(o *observer, action string) {
 	switch action {
 	case "CreateNodegroup", "CreateLaunchTemplate", "CreateTags", "TagResource":
-		o.namesRecorded()
+		nodegroupsRecorded(o)
 		o.atMost(len(o.aws.ownedNodegroups()), 1+len(o.facts.managed.lost))
 		nodegroupVersionsInUse(o)
 		nodegroupsOnlyApproved(o)
@@ -122,10 +122,10 @@ func afterCallManaged(o *observer, action string) {
 	}
 }
 
-// namesRecorded checks that the pool names each of its node groups. The spec may name another one for as long
+// nodegroupsRecorded checks that the pool names each of its node groups. The spec may name another one for as long
 // as the pool has recorded none, and EKS may not show a new node group yet: a process that starts then
 // would create a second one.
-func (o *observer) namesRecorded() {
+func nodegroupsRecorded(o *observer) {
 	for _, group := range o.aws.ownedNodegroups() {
 		if name := *group.NodegroupName; !slices.Contains(o.facts.managed.recorded, name) {
 			o.violate(NameRecorded, "node group %s was created, and the pool has recorded %q", name, o.facts.managed.recorded)
