@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -65,6 +66,10 @@ func (k *kind) observeVersion(ctx context.Context, pass pass, need reconcile.Nee
 		return fmt.Errorf("unknown need %q", need)
 	}
 	data, err := readData(ctx, pass, number)
+	if version, known := pass.Seen.Template.Version(number); known && aws.IsNotFound(err) && k.Clock.Since(version.Created) > usersVisibleAfter {
+		// It was deleted, and the versions were read before EC2 showed that: the next pass reads them again.
+		pass.Memory.seen = launchtemplate.Observation{}
+	}
 	if isData {
 		pass.Seen.Data = with(pass.Seen.Data, number, answer[launchtemplate.Data]{Value: data, Err: err})
 		return nil

@@ -147,6 +147,22 @@ func (r *rig) deleteVersion(config *infrav1.AWSLaunchConfig, number string) {
 	}
 }
 
+// TestPinToVersionThatIsGone holds that a pin to a version which was deleted is shown, and that no pass
+// fails for long, even if the controller remembers the version.
+func TestPinToVersionThatIsGone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, launchConfig(nil))
+	config := r.reconcile()
+	for _, instanceType := range []string{"c5.large", "m5.xlarge", "r5.large"} {
+		r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = instanceType })
+		r.reconcile()
+	}
+	r.deleteVersion(config, "2")
+	r.clock.Step(time.Minute) // by then, EC2 shows every version that exists
+	r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.PinnedVersion = ptr.To[int64](2) })
+	r.expect(r.reconcile(), infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.VersionNotFoundReason, "versions 4, 3, 1")
+}
+
 // groupOfVersion1 creates a group that launches version 1 of the config's template.
 func (r *rig) groupOfVersion1(config *infrav1.AWSLaunchConfig) {
 	r.Helper()

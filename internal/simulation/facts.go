@@ -91,16 +91,22 @@ func (f *facts) running() []string {
 	return ids
 }
 
-// specChanged notes what a pool asks its instances to be launched with.
-func (f *facts) specChanged(pool client.Object, now configuration) {
+// specChanged notes what a pool asks its instances to be launched with. While that is held back, what was
+// asked for before it is launched.
+func (f *facts) specChanged(pool client.Object, now configuration, held bool) {
 	f.deleting = f.deleting || pool.GetDeletionTimestamp() != nil
 	if f.unsettled {
 		return
 	}
-	if last := len(f.asked) - 1; last < 0 || f.asked[last].configuration != now {
-		f.asked = append(f.asked, asked{configuration: now, from: f.clock.Now()})
-		f.steering.stopped = time.Time{} // attempts are counted anew
+	last := len(f.asked) - 1
+	if last >= 0 && f.asked[last].configuration == now || held && last > 0 && f.asked[last-1].configuration == now {
+		return
 	}
+	f.asked = append(f.asked, asked{configuration: now, from: f.clock.Now()})
+	if held && last >= 0 {
+		f.asked = append(f.asked, asked{configuration: f.asked[last].configuration, from: f.clock.Now()})
+	}
+	f.steering.stopped = time.Time{} // attempts are counted anew
 }
 
 // configurationOf returns the configuration that a spec asks for.
@@ -228,6 +234,6 @@ func (o *observer) objectChanged(change apiserver.Change) {
 		return
 	}
 	rollouts{o}.steer(pool)
-	o.facts.specChanged(pool, rollouts{o}.asks(pool))
+	o.facts.specChanged(pool, rollouts{o}.asks(pool), rollouts{o}.held(pool))
 	o.kind.changed(o, pool)
 }

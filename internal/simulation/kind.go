@@ -27,8 +27,8 @@ const (
 // all kinds: how the schedule goes, what a user edits in a launch template, and which instances,
 // versions and configurations there have been.
 type poolKind struct {
-	// name is the kind in the API.
-	name string
+	// name is the kind in the API, and controller the name of its controller.
+	name, controller string
 	// empty returns an object to read a pool into, and template returns where a pool says what its
 	// instances are launched with.
 	empty    func() client.Object
@@ -48,6 +48,8 @@ type poolKind struct {
 	deeds []deed
 	// steeredDeeds are what they may do if the user also controls roll-outs.
 	steeredDeeds []deed
+	// answers are the deeds that a user does in answer to what the pool shows.
+	answers []deed
 
 	// changed notes what a change of the pool says.
 	changed func(o *observer, pool client.Object)

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/managedmachinepool"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/watches"
 )
@@ -33,17 +34,19 @@ const (
 
 // managed is the kind AWSManagedMachinePool, whose nodes EKS keeps in a managed node group.
 var managed = poolKind{
-	name:     "AWSManagedMachinePool",
+	name: "AWSManagedMachinePool", controller: managedmachinepool.Name,
 	empty:    func() client.Object { return &infrav1.AWSManagedMachinePool{} },
 	template: func(pool client.Object) *infrav1.AWSLaunchTemplate { return managedPool(pool).Spec.AWSLaunchTemplate },
 
 	createForeign: createForeignNodegroup, describeForeign: describeForeignNodegroup,
 	create: createManaged, register: registerManaged,
 	groups: func(cloud *clouds.Cloud) *observe.Sweep[autoscalinggroup.Group] { return cloud.SeenManagedGroups },
-	deeds:  managedDeeds, steeredDeeds: slices.Concat(managedDeeds, steeringDeeds),
+	deeds:  managedDeeds, steeredDeeds: slices.Concat(managedDeeds, steeringDeeds), answers: answers,
 
 	changed: func(o *observer, object client.Object) {
 		pool := managedPool(object)
+		wanted, leaving, _ := ownership.ReplacedNodegroups(pool)
+		o.facts.managed.recorded = []string{ownership.RecordedNodegroup(pool), wanted, leaving}
 		o.countsLeaving(pool.Status.Instances, pool.Status.Replicas, pool.Status.ReadyReplicas)
 	},
 	owns: ownsManaged, happened: happenedManaged, ended: endedManaged, afterCall: afterCallManaged, unsettled: unsettledManaged, left: leftManaged,
@@ -69,6 +72,8 @@ type managedFacts struct {
 	// set last; nil while the node group has another one, because it was created again.
 	autoscaled bool
 	scaled     *int32
+	// recorded are the names of node groups that the pool has recorded, empty for none.
+	recorded []string
 	// rolls are the updates that replaced the nodes of the pool's node groups.
 	rolls []roll
 	// condemned are the node groups whose nodes terminate for a reason that is not Slipway's: their
@@ -135,23 +140,35 @@ func createManaged(ctx context.Context, w *World, o *observer) error {
 
 // startEKS creates the EKS cluster, in which nodes may not join, or may keep their pods, for as long
 // as there are faults.
-func (w *World) startEKS() error {
-	behavior := w.sim.Behavior()
-	behavior.Nodes = []awssim.NodeRule{pick(w.chance,
+func (p *pools) startEKS() error {
+	w, behavior := p.world, p.world.sim.Behavior()
+	nodes := pick(w.chance,
 		awssim.NodeRule{}, awssim.NodeRule{}, awssim.NodeRule{DrainTime: 20 * time.Second}, awssim.NodeRule{DrainTime: 2 * time.Minute},
 		awssim.NodeRule{NeverDrained: true}, awssim.NodeRule{NeverReady: true},
-	)}
+	)
+	p.outage = nodes.NeverReady && w.chance.happens(0.5)
+	behavior.Nodes = []awssim.NodeRule{nodes}
 	w.sim.SetBehavior(behavior)
 	return w.sim.Region(account, region).SetCluster(awssim.Cluster{Name: eksCluster, Version: "1.34", Subnets: []string{subnet}})
 }
 
-// calmEKS has nodes join and drain from now on.
-func (w *World) calmEKS() {
-	behavior := w.sim.Behavior()
+// outage is for how long nodes do not join in schedules in which EKS gives up on a node group: it waits for
+// nodes for 15 minutes.
+const outage = 40 * time.Minute
+
+// calmEKS has nodes join and drain from now on, or after an outage.
+func (p *pools) calmEKS(ctx context.Context) error {
+	if p.outage {
+		if err := p.world.pass(ctx, outage); err != nil {
+			return err
+		}
+	}
+	behavior := p.world.sim.Behavior()
 	if len(behavior.Nodes) > 0 {
 		behavior.Nodes = []awssim.NodeRule{{DrainTime: 20 * time.Second}}
-		w.sim.SetBehavior(behavior)
+		p.world.sim.SetBehavior(behavior)
 	}
+	return nil
 }
 
 // registerManaged adds the controller of AWSManagedMachinePools to a process.

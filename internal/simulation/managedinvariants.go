@@ -19,8 +19,11 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// NoUpdateInVain is an invariant of managed pools.
-const NoUpdateInVain = "a node group replaces its nodes only for another configuration than it has"
+// Invariants of managed pools.
+const (
+	NoUpdateInVain = "a node group replaces its nodes only for another configuration than it has"
+	NameRecorded   = "a node group is created only with a name that its pool has recorded"
+)
 
 // leaves is the time after an update within which the last nodes that it replaces terminate.
 const leaves = 5 * time.Minute
@@ -103,6 +106,7 @@ func endedManaged(o *observer, id string, ended *instance) {
 func afterCallManaged(o *observer, action string) {
 	switch action {
 	case "CreateNodegroup", "CreateLaunchTemplate", "CreateTags", "TagResource":
+		nodegroupsRecorded(o)
 		o.atMost(len(o.aws.ownedNodegroups()), 1+len(o.facts.managed.lost))
 		nodegroupVersionsInUse(o)
 		nodegroupsOnlyApproved(o)
@@ -115,6 +119,17 @@ func afterCallManaged(o *observer, action string) {
 		updatedInVain(o)
 		nodegroupsOnlyApproved(o)
 		rollouts{o}.rollsOut("an update")
+	}
+}
+
+// nodegroupsRecorded checks that the pool names each of its node groups. The spec may name another one for as long
+// as the pool has recorded none, and EKS may not show a new node group yet: a process that starts then
+// would create a second one.
+func nodegroupsRecorded(o *observer) {
+	for _, group := range o.aws.ownedNodegroups() {
+		if name := *group.NodegroupName; !slices.Contains(o.facts.managed.recorded, name) {
+			o.violate(NameRecorded, "node group %s was created, and the pool has recorded %q", name, o.facts.managed.recorded)
+		}
 	}
 }
 
@@ -263,7 +278,7 @@ func (o *observer) otherVersion(pool *infrav1.AWSManagedMachinePool, machinePool
 			err = o.facts.oldToken(version)
 		}
 	}
-	return errors.Join(err, tooManyVersions(pool.Spec.VersionsToKeep, wanted, versions, func(template string, version int64) bool {
+	return errors.Join(err, tooManyVersions(pool.Spec.VersionsToKeep, pool.Spec.PinnedVersion, wanted, versions, func(template string, version int64) bool {
 		return *group.LaunchTemplate.Id == template && *group.LaunchTemplate.Version == strconv.FormatInt(version, 10)
 	}))
 }

@@ -27,6 +27,8 @@ type pools struct {
 	kind  string
 	// observers hold what happens to the pools against the invariants.
 	observers []*observer
+	// outage is true if nodes of node groups do not join for some time after the other faults have stopped.
+	outage bool
 }
 
 var _ scene = (*pools)(nil)
@@ -70,7 +72,7 @@ func (p *pools) observe(kind *poolKind) {
 func (p *pools) prepare(ctx context.Context) error {
 	w := p.world
 	if p.kind == Managed {
-		if err := w.startEKS(); err != nil {
+		if err := p.startEKS(); err != nil {
 			return err
 		}
 	}
@@ -82,6 +84,11 @@ func (p *pools) prepare(ctx context.Context) error {
 		}
 		if err := o.kind.create(ctx, w, o); err != nil {
 			return err
+		}
+		if o.steers && w.chance.happens(0.5) {
+			if _, err := switchApproval(ctx, w, o); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -104,17 +111,17 @@ func (p *pools) act(ctx context.Context) (string, error) {
 		o = pick(p.world.chance, p.observers...)
 	}
 	deeds := o.kind.deeds
-	if o.steers {
+	switch {
+	case o.steers && p.world.chance.happens(attention):
+		return attend(ctx, p.world, o)
+	case o.steers:
 		deeds = o.kind.steeredDeeds
 	}
 	return pick(p.world.chance, deeds...)(ctx, p.world, o)
 }
 
 // calm implements scene.
-func (p *pools) calm(context.Context) error {
-	p.world.calmEKS()
-	return nil
-}
+func (p *pools) calm(ctx context.Context) error { return p.calmEKS(ctx) }
 
 // changed implements scene.
 func (p *pools) changed(change apiserver.Change) {
@@ -128,6 +135,15 @@ func (p *pools) passes(began bool) {
 	for _, o := range p.observers {
 		if began {
 			rollouts{o}.passBegins(p.world.process.ctx, p.world.process)
+		}
+	}
+}
+
+// passed implements scene.
+func (p *pools) passed(ctx context.Context, controller, object string) {
+	for _, o := range p.observers {
+		if controller == o.kind.controller && object == o.name {
+			rollouts{o}.passEnded(ctx)
 		}
 	}
 }

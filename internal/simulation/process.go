@@ -123,6 +123,9 @@ func (p *process) reconcile(one work) error {
 	if p.dead {
 		return nil
 	}
+	if err == nil {
+		p.world.scene.passed(p.ctx, kindOf(one), one.request.Name)
+	}
 	queue := one.controller.queue
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "panic: "):

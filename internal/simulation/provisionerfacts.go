@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,6 +148,9 @@ func (s *provisioning) passes(began bool) {
 		}
 	}
 }
+
+// passed implements scene.
+func (*provisioning) passed(context.Context, string, string) {}
 
 // instanceChanged notes instances of Provisioners that start and terminate.
 func (s *provisioning) instanceChanged(event awssim.Event) {

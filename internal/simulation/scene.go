@@ -38,6 +38,8 @@ type witness interface {
 	changed(change apiserver.Change)
 	// passes notes that a pass begins, or that the cache has changed in the middle of it.
 	passes(began bool)
+	// passed notes that a pass of a controller over an object has ended without an error.
+	passed(ctx context.Context, controller, object string)
 	// answered notes that AWS has carried out a call of a process.
 	answered(action string)
 	// released notes that a process completed the drain hook of an instance.

@@ -292,6 +292,16 @@ func (w *World) flush(ctx context.Context) error {
 	return nil
 }
 
+// pass runs for some time.
+func (w *World) pass(ctx context.Context, time time.Duration) error {
+	for until := w.clock.Now().Add(time); w.verdict.violation == nil; w.advance(w.next()) {
+		if err := w.flush(ctx); err != nil || !w.clock.Now().Before(until) {
+			return err
+		}
+	}
+	return nil
+}
+
 // settle runs until everything is as it must be.
 func (w *World) settle(ctx context.Context) error {
 	w.lastWrite = w.clock.Now()

@@ -25,7 +25,7 @@ import (
 
 // selfManaged is the kind AWSMachinePool, whose nodes Slipway keeps in an Auto Scaling group.
 var selfManaged = poolKind{
-	name:  "AWSMachinePool",
+	name: "AWSMachinePool", controller: machinepool.Name,
 	empty: func() client.Object { return &infrav1.AWSMachinePool{} },
 	template: func(pool client.Object) *infrav1.AWSLaunchTemplate {
 		return pool.(*infrav1.AWSMachinePool).Spec.AWSLaunchTemplate
@@ -35,6 +35,7 @@ var selfManaged = poolKind{
 	create: createSelfManaged, register: registerSelfManaged,
 	groups: func(cloud *clouds.Cloud) *observe.Sweep[autoscalinggroup.Group] { return cloud.SeenGroups },
 	deeds:  selfManagedDeeds, steeredDeeds: slices.Concat(selfManagedDeeds, steeringDeeds, []deed{cancelRefresh, cancelRefresh, retryRollout, retryRollout}),
+	answers: slices.Concat(answers, []deed{perhapsCancelRefresh}),
 
 	changed: func(o *observer, object client.Object) {
 		pool := object.(*infrav1.AWSMachinePool)
@@ -259,5 +260,5 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 	if err != nil {
 		return err
 	}
-	return tooManyVersions(pool.Spec.VersionsToKeep, wanted, versions, o.facts.runs)
+	return tooManyVersions(pool.Spec.VersionsToKeep, pool.Spec.PinnedVersion, wanted, versions, o.facts.runs)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -22,8 +23,38 @@ const steered = 0.4
 // switchApproval write what `slipway rollout` and its siblings write.
 var steeringDeeds = []deed{
 	switchApproval, switchApproval, pauseOrResume, pauseOrResume, pauseOrResume, approve, approve,
-	command(rolloutcontrol.Cancel), command(func(s rolloutcontrol.Subject) (rolloutcontrol.Change, error) { return rolloutcontrol.Undo(s, 0) }),
+	command(rolloutcontrol.Cancel), undo,
 	command(rolloutcontrol.Unpin), retryRollout,
+}
+
+// answers lists what users do when a pool of either kind asks for it, and initiatives what they do when it
+// does not.
+var (
+	answers     = []deed{approve, retryRollout}
+	initiatives = []deed{
+		changeInstanceType, changeInstanceType, changeVolume, pauseOrResume, pauseOrResume, undo,
+		command(rolloutcontrol.Cancel), command(rolloutcontrol.Unpin),
+	}
+)
+
+// undo goes back to the configuration that was launched before.
+var undo = command(func(s rolloutcontrol.Subject) (rolloutcontrol.Change, error) { return rolloutcontrol.Undo(s, 0) })
+
+// attention is the probability that a user who controls roll-outs looks at the pool and acts on it, rather
+// than do anything. Approvals and retries are possible for a short time only, so a user who drew them at
+// random would hardly ever make one.
+const attention = 0.5
+
+// attend has the user do what the pool asks for, or else take an initiative.
+func attend(ctx context.Context, w *World, o *observer) (string, error) {
+	deeds := slices.Clone(o.kind.answers)
+	w.chance.Shuffle(len(deeds), func(i, j int) { deeds[i], deeds[j] = deeds[j], deeds[i] })
+	for _, answer := range deeds {
+		if what, err := answer(ctx, w, o); what != "" || err != nil {
+			return what, err
+		}
+	}
+	return pick(w.chance, initiatives...)(ctx, w, o)
 }
 
 // switchApproval has later edits wait for approval, or no longer.
@@ -101,9 +132,17 @@ func cancelRefresh(ctx context.Context, w *World, o *observer) (string, error) {
 		return "", nil
 	}
 	if err == nil {
-		o.facts.steering.stopped = w.clock.Now()
+		o.facts.steering.stopped, o.facts.steering.brought = w.clock.Now(), o.facts.launches
 	}
 	return "an operator cancels the instance refresh", err
+}
+
+// perhapsCancelRefresh has an operator cancel every second instance refresh that comes to notice.
+func perhapsCancelRefresh(ctx context.Context, w *World, o *observer) (string, error) {
+	if w.chance.happens(0.5) {
+		return "", nil
+	}
+	return cancelRefresh(ctx, w, o)
 }
 
 // letGo implements scene. The user resumes roll-outs, removes pins, and approves versions from now on.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -20,7 +21,7 @@ import (
 const (
 	OnlyApproved   = "a pool launches only what was asked for without a hold, approved, or pinned"
 	PausedRolls    = "a process that knows about a pause starts no roll-out"
-	PauseCancels   = "at rest, no instance refresh of a paused pool is in progress"
+	PauseCancels   = "a process that knows about a pause cancels the instance refresh in progress"
 	RetriesOnce    = "a roll-out that was stopped is started again after a delay, or once for each retry"
 	RestAsksLittle = "at rest, an object is reconciled rarely, and its passes ask AWS little"
 )
@@ -30,15 +31,18 @@ type steeringFacts struct {
 	// manual, paused and pinned are what the pool says now.
 	manual, paused bool
 	pinned         *int64
-	// knew is true if the process knew about the pause when the present pass began.
-	knew bool
+	// knew is true if the process knew about the pause when the present pass began, and knewSince is when
+	// it began to.
+	knew      bool
+	knewSince time.Time
 	// free are the configurations that were asked for while nothing held them back, and chosen the
 	// numbers of the versions that were approved or pinned then.
 	free   []configuration
 	chosen map[string]bool
 	// stopped is when an operator last canceled the refresh, zero if something else explains the next
-	// one, and retries are the retries that no refresh has used.
+	// one, and brought is what the group launched then. Retries are the retries that no refresh has used.
 	stopped time.Time
+	brought configuration
 	retries int
 	// letGo is true once the user holds nothing back any longer.
 	letGo bool
@@ -56,14 +60,21 @@ func (r rollouts) steer(pool client.Object) {
 	}
 	s.manual, s.paused, s.pinned = control.Rollout == infrav1.LaunchConfigRolloutManual, paused, control.PinnedVersion
 	if s.pinned != nil {
-		s.chosen[strconv.FormatInt(*s.pinned, 10)] = true
+		r.choose(strconv.FormatInt(*s.pinned, 10))
 	}
 	if approved := annotations[infrav1.ApprovedVersionAnnotation]; approved != "" && !s.paused {
-		s.chosen[approved] = true
+		r.choose(approved)
 	}
 	if wanted := configurationOf(r.observer.kind.template(pool)); !s.manual && !s.paused && !r.observer.facts.unsettled && !slices.Contains(s.free, wanted) {
 		s.free = append(s.free, wanted)
 	}
+}
+
+// choose notes that the user chose a version. Its configuration is looked up while the version exists: once
+// another version of the configuration has the present join token, it may be deleted.
+func (r rollouts) choose(number string) {
+	r.observer.facts.steering.chosen[number] = true
+	_, _ = r.configurationOfOwn(number) // remembered if it exists
 }
 
 // asks returns the configuration that a pool asks for: its pinned version's, or its spec's.
@@ -108,14 +119,55 @@ func (r rollouts) onlyApproved(template, number string) {
 
 // passBegins notes whether the process knows that roll-outs of the pool are paused.
 func (r rollouts) passBegins(ctx context.Context, p *process) {
-	r.observer.facts.steering.knew = false
-	if !r.observer.facts.steering.paused {
+	s, pool := &r.observer.facts.steering, r.observer.kind.empty()
+	err := p.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.observer.name}, pool)
+	s.knew = s.paused && err == nil && infrav1.RolloutPaused(pool.GetAnnotations())
+	switch {
+	case !s.knew:
+		s.knewSince = time.Time{}
+	case s.knewSince.IsZero():
+		s.knewSince = r.observer.clock.Now()
+	}
+}
+
+// cancelsWithin is the time within which passes that do not fail learn of an instance refresh, and cancel
+// it once they know about a pause.
+const cancelsWithin = time.Minute
+
+// passEnded checks that no instance refresh is in progress after a pass that has known about a pause for
+// some time.
+func (r rollouts) passEnded(ctx context.Context) {
+	s := &r.observer.facts.steering
+	if !s.knew || r.observer.clock.Since(s.knewSince) < cancelsWithin || r.observer.facts.deleting {
 		return
 	}
-	pool := r.observer.kind.empty()
-	if err := p.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.observer.name}, pool); err == nil {
-		r.observer.facts.steering.knew = infrav1.RolloutPaused(pool.GetAnnotations())
+	refresh, err := r.inProgress(ctx)
+	switch {
+	case err != nil:
+		r.observer.violate(NoPanic, "%w", err)
+	case refresh != nil && refresh.Status != asgtypes.InstanceRefreshStatusCancelling && r.observer.clock.Since(*refresh.StartTime) >= cancelsWithin:
+		r.observer.violate(PauseCancels, "instance refresh %s is %s", *refresh.InstanceRefreshId, refresh.Status)
 	}
+}
+
+// inProgress returns the instance refresh of the pool's group that is in progress, nil for none. EKS drains
+// the nodes of a node group, and cannot stop an update.
+func (r rollouts) inProgress(ctx context.Context) (*asgtypes.InstanceRefresh, error) {
+	if r.observer.workload == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	for _, group := range r.observer.aws.ownedGroups() {
+		refreshes, err := r.observer.person.groups.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: group.AutoScalingGroupName})
+		if err != nil {
+			return nil, fmt.Errorf("describing instance refreshes: %w", err)
+		}
+		for i, refresh := range refreshes.InstanceRefreshes {
+			if refresh.EndTime == nil {
+				return &refreshes.InstanceRefreshes[i], nil
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // rollsOut checks a roll-out that was started.
@@ -124,7 +176,9 @@ func (r rollouts) rollsOut(what string) {
 	if s.paused && s.knew {
 		r.observer.violate(PausedRolls, "%s of a pool whose roll-outs are paused", what)
 	}
-	if s.stopped.IsZero() || r.observer.clock.Since(s.stopped) >= autoscalinggroup.RetryAfter {
+	// Attempts are counted for what the group launches, and that follows the spec later.
+	another := r.observer.facts.launches != s.brought
+	if s.stopped.IsZero() || another || r.observer.clock.Since(s.stopped) >= autoscalinggroup.RetryAfter {
 		s.stopped = time.Time{}
 		return
 	}
@@ -180,19 +234,9 @@ func (r rollouts) unsettledHold(ctx context.Context, launches configuration) err
 	if !r.observer.facts.steering.paused {
 		return r.observer.facts.otherConfiguration(launches)
 	}
-	if r.observer.workload == nil {
-		return nil // EKS drains its nodes, and cannot stop an update
+	refresh, err := r.inProgress(ctx)
+	if err == nil && refresh != nil {
+		err = &ViolationError{Invariant: PauseCancels, Cause: fmt.Errorf("instance refresh %s is %s", *refresh.InstanceRefreshId, refresh.Status)}
 	}
-	for _, group := range r.observer.aws.ownedGroups() {
-		refreshes, err := r.observer.person.groups.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: group.AutoScalingGroupName})
-		if err != nil {
-			return fmt.Errorf("describing instance refreshes: %w", err)
-		}
-		for _, refresh := range refreshes.InstanceRefreshes {
-			if refresh.EndTime == nil {
-				return &ViolationError{Invariant: PauseCancels, Cause: fmt.Errorf("instance refresh %s is %s", *refresh.InstanceRefreshId, refresh.Status)}
-			}
-		}
-	}
-	return nil
+	return err
 }

@@ -20,8 +20,10 @@ func (o *observer) ownVersions() ([]ec2types.LaunchTemplateVersion, error) {
 }
 
 // tooManyVersions returns an error if versions of a pool's launch template, the newest first,
-// should have been deleted: versionsToKeep should be kept, the wanted one among them.
-func tooManyVersions(versionsToKeep *int32, wanted configuration, versions []ec2types.LaunchTemplateVersion, inUse func(template string, version int64) bool) error {
+// should have been deleted: versionsToKeep should be kept, the wanted one among them. A version that a pool
+// is pinned to stays, even if only a newer version of its configuration has the present join token: the
+// user named it.
+func tooManyVersions(versionsToKeep *int32, pinned *int64, wanted configuration, versions []ec2types.LaunchTemplateVersion, inUse func(template string, version int64) bool) error {
 	var distinct []configuration
 	var duplicates []int64
 	keep := int(ptr.Deref(versionsToKeep, infrav1.DefaultVersionsToKeep))
@@ -29,7 +31,7 @@ func tooManyVersions(versionsToKeep *int32, wanted configuration, versions []ec2
 		switch configuration := configurationIn(version.LaunchTemplateData); {
 		case !slices.Contains(distinct, configuration):
 			distinct = append(distinct, configuration)
-		case !*version.DefaultVersion && !inUse(*version.LaunchTemplateId, *version.VersionNumber):
+		case !*version.DefaultVersion && ptr.Deref(pinned, 0) != *version.VersionNumber && !inUse(*version.LaunchTemplateId, *version.VersionNumber):
 			duplicates = append(duplicates, *version.VersionNumber)
 		}
 	}

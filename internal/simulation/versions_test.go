@@ -21,14 +21,17 @@ func TestTooManyVersions(t *testing.T) {
 		wanted int64
 		keep   int32
 		runs   int64
+		pinned int64
 		want   string
 	}{
-		{"as many configurations as are to be kept", "large xlarge", 2, 2, 2, ""},
-		{"one configuration too many", "small large xlarge", 3, 2, 3, "versions with 3 configurations"},
-		{"the wanted one is older than what is to be kept", "large xlarge", 1, 1, 1, ""},
-		{"versions that differ by the join token stay alone", "large large large", 3, 1, 3, ""},
-		{"but not with an older wanted configuration", "xlarge large xlarge", 2, 1, 2, "versions [1]"},
-		{"unless an instance runs it", "large large xlarge", 2, 1, 1, ""},
+		{"as many configurations as are to be kept", "large xlarge", 2, 2, 2, 0, ""},
+		{"one configuration too many", "small large xlarge", 3, 2, 3, 0, "versions with 3 configurations"},
+		{"the wanted one is older than what is to be kept", "large xlarge", 1, 1, 1, 0, ""},
+		{"versions that differ by the join token stay alone", "large large large", 3, 1, 3, 0, ""},
+		{"but not with an older wanted configuration", "xlarge large xlarge", 2, 1, 2, 0, "versions [1]"},
+		{"unless an instance runs it", "large large xlarge", 2, 1, 1, 0, ""},
+		{"unless the pool is pinned to it, and a newer version has the present join token", "large large xlarge", 2, 1, 2, 1, ""},
+		{"not if the pool is pinned to another one", "large large large xlarge", 3, 1, 3, 2, "versions [1]"},
 	} {
 		wanted := configuration{}
 		var versions []ec2types.LaunchTemplateVersion
@@ -44,7 +47,7 @@ func TestTooManyVersions(t *testing.T) {
 		}
 		slices.Reverse(versions)
 		known := facts{instances: map[string]*instance{"i-1": {template: "lt-1", version: row.runs}}}
-		err := tooManyVersions(&row.keep, wanted, versions, known.runs)
+		err := tooManyVersions(&row.keep, &row.pinned, wanted, versions, known.runs)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", row.reason, err, row.want)
 		}
