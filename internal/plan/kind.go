@@ -27,9 +27,9 @@ type kind struct {
 	// controller returns the kind's controller.
 	controller func(controllers) ctrlreconcile.Reconciler
 	// replaced returns the IDs of the instances that an action replaces, which made some calls.
-	replaced func(pool view, action reconcile.Action, calls []forecast.Call) []string
+	replaced func(w *world, pool view, action reconcile.Action, calls []forecast.Call) []string
 	// pace returns the pace at which instances are replaced, nil if none are.
-	pace func(w *world, pool view, replaced int) *Rollout
+	pace func(w *world, pool view, replaced []string) *Rollout
 }
 
 // read reads a pool.
@@ -85,13 +85,17 @@ var selfManaged = kind{
 		return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
 	},
 	controller: func(c controllers) ctrlreconcile.Reconciler { return c.pools },
-	replaced: func(_ view, action reconcile.Action, _ []forecast.Call) []string {
-		if replaces, is := action.(reconcile.Replaces); is {
-			return replaces.Replaced()
+	replaced: func(w *world, _ view, action reconcile.Action, calls []forecast.Call) []string {
+		replaces, is := action.(reconcile.Replaces)
+		switch {
+		case !is:
+			return nil
+		case calling(calls, "autoscaling:StartInstanceRefresh"):
+			return w.refreshed(replaces.Replaced())
 		}
-		return nil
+		return replaces.Replaced()
 	},
-	pace: func(w *world, pool view, replaced int) *Rollout {
+	pace: func(w *world, pool view, replaced []string) *Rollout {
 		return w.pace(pool.Object.(*infrav1.AWSMachinePool), replaced)
 	},
 }
@@ -107,15 +111,23 @@ var managed = kind{
 		return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
 	},
 	controller: func(c controllers) ctrlreconcile.Reconciler { return c.managed },
-	replaced: func(pool view, _ reconcile.Action, calls []forecast.Call) []string {
-		if slices.ContainsFunc(calls, func(call forecast.Call) bool {
-			return call.String() == "eks:UpdateNodegroupVersion" || call.String() == "eks:CreateNodegroup"
-		}) {
+	replaced: func(_ *world, pool view, _ reconcile.Action, calls []forecast.Call) []string {
+		if calling(calls, "eks:UpdateNodegroupVersion") || calling(calls, createsNodegroup) {
 			return pool.instances
 		}
 		return nil
 	},
-	pace: func(w *world, _ view, replaced int) *Rollout { return managedPace(w.aws.Nodegroup(), replaced) },
+	pace: func(w *world, _ view, replaced []string) *Rollout {
+		return managedPace(w.aws.Nodegroup(), len(replaced), calling(w.aws.Calls(), createsNodegroup))
+	},
+}
+
+// createsNodegroup is the call that creates a node group.
+const createsNodegroup = "eks:CreateNodegroup"
+
+// calling reports whether an API action is among calls.
+func calling(calls []forecast.Call, action string) bool {
+	return slices.ContainsFunc(calls, func(call forecast.Call) bool { return call.String() == action })
 }
 
 // present returns the IDs of instances that are not on their way out.

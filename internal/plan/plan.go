@@ -118,14 +118,40 @@ func (p Pool) failed() bool {
 type Rollout struct {
 	// Replaced is how many instances are replaced.
 	Replaced int `json:"replaced"`
-	// AtOnce is how many instances AWS replaces at a time at most.
-	AtOnce int `json:"atOnce"`
+	// AtOnce is how many instances AWS replaces at a time at most, and Batches in how many batches at
+	// least.
+	AtOnce  int `json:"atOnce"`
+	Batches int `json:"batches"`
+	// Order says who chooses the order.
+	Order string `json:"order"`
+	// Checkpoints are where the roll-out pauses.
+	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
+	// Left is how many instances are not replaced because the roll-out ends at its last checkpoint. AWS
+	// chooses which.
+	Left int `json:"left,omitempty"`
+	// Stay are the instances that are not replaced, and Held those for which AWS waits an hour. Then the
+	// roll-out fails.
+	Stay []Aside `json:"stay,omitempty"`
+	Held []Aside `json:"held,omitempty"`
 	// AtLeast is how long the roll-out takes if every new instance is healthy at once and every drain
 	// takes no time. AtMost is how long it takes if each drain takes as long as it may, and a new
 	// instance takes startLimit to be in service. Both are zero for a node group: EKS drains its nodes,
 	// and names no time for it.
 	AtLeast Duration `json:"atLeast,omitzero"`
 	AtMost  Duration `json:"atMost,omitzero"`
+}
+
+// Checkpoint is where a roll-out pauses: when a percentage of the instances is new, so many are replaced.
+type Checkpoint struct {
+	Percentage int      `json:"percentage"`
+	Replaced   int      `json:"replaced"`
+	Delay      Duration `json:"delay"`
+}
+
+// Aside are instances that a roll-out treats differently, and why.
+type Aside struct {
+	Instances []string `json:"instances"`
+	Reason    string   `json:"reason"`
 }
 
 // Duration is a time.Duration that is written as text, such as 12m30s.

@@ -55,7 +55,7 @@ func (w *world) planned(ctx context.Context, target target) (Pool, view, error) 
 		planned.Problems = []Problem{{Object: object, Reason: "Error", Message: failure.Error()}}
 	}
 	if replaced := planned.Replaced(); len(replaced) > 0 {
-		planned.Rollout = target.kind.pace(w, after, len(replaced))
+		planned.Rollout = target.kind.pace(w, after, replaced)
 	}
 	return planned, after, nil
 }

@@ -59,7 +59,7 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 		return problem.Condition != "" && find(problem.Condition).Type == ""
 	})
 	creates := slices.ContainsFunc(planned.Steps, func(step Step) bool {
-		return slices.Contains(step.Calls, "autoscaling:CreateAutoScalingGroup") || slices.Contains(step.Calls, "eks:CreateNodegroup")
+		return slices.Contains(step.Calls, "autoscaling:CreateAutoScalingGroup") || slices.Contains(step.Calls, createsNodegroup)
 	})
 	takeover := Takeover{Pool: planned, Creates: creates, Adopted: find(infrav1.AdoptedCondition)}
 	takeover.Problems = slices.DeleteFunc(takeover.Problems, func(problem Problem) bool {

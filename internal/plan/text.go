@@ -84,20 +84,40 @@ func (p *printer) pool(pool Pool) {
 	if replaced := pool.Replaced(); len(replaced) > 0 {
 		p.printf("  Replaces %d of %d instances: %s\n", len(replaced), pool.Instances, strings.Join(replaced, ", "))
 	}
-	if rollout := pool.Rollout; rollout != nil {
-		p.printf("  AWS replaces at most %d at a time.", rollout.AtOnce)
-		if rollout.AtMost > 0 {
-			least := ""
-			if rollout.AtLeast > 0 {
-				least = fmt.Sprintf("at least %s, and ", rollout.AtLeast)
-			}
-			p.printf(" The roll-out takes %sabout %s if drains and\n  starts take as long as they may.", least, rollout.AtMost)
-		}
-		p.printf("\n")
+	if pool.Rollout != nil {
+		p.rollout(pool.Rollout)
 	}
 	p.price(pool.Price)
 	for _, problem := range pool.Problems {
 		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))
+	}
+}
+
+// rollout prints how instances are replaced.
+func (p *printer) rollout(rollout *Rollout) {
+	for _, stay := range rollout.Stay {
+		p.printf("  Not replaced: %s, because %s\n", printable(strings.Join(stay.Instances, ", ")), stay.Reason)
+	}
+	if rollout.Batches > 1 {
+		p.printf("  At most %d at a time, in at least %d batches. %s.\n", rollout.AtOnce, rollout.Batches, rollout.Order)
+	} else if rollout.Replaced > 1 {
+		p.printf("  All of them at once. %s.\n", rollout.Order)
+	}
+	for _, checkpoint := range rollout.Checkpoints {
+		p.printf("  At the checkpoint of %d %%, with %d replaced, the roll-out pauses for %s.\n", checkpoint.Percentage, checkpoint.Replaced, checkpoint.Delay)
+	}
+	if rollout.Left > 0 {
+		p.printf("  The roll-out ends at its last checkpoint, with %d left. AWS chooses which.\n", rollout.Left)
+	}
+	for _, held := range rollout.Held {
+		p.printf("  AWS waits for %s, and fails the roll-out after an hour: %s\n", printable(strings.Join(held.Instances, ", ")), held.Reason)
+	}
+	if rollout.AtMost > 0 {
+		least := ""
+		if rollout.AtLeast > 0 {
+			least = fmt.Sprintf("at least %s, and ", rollout.AtLeast)
+		}
+		p.printf("  The roll-out takes %sabout %s if drains and starts take as long as they may.\n", least, rollout.AtMost)
 	}
 }
 

@@ -195,7 +195,7 @@ func (w *world) note(kind *kind, before view, object reconcile.Object, done reco
 		step.Calls = append(step.Calls, call.String())
 	}
 	if done.Err == nil {
-		step.Replaces = kind.replaced(before, done.Action, calls)
+		step.Replaces = kind.replaced(w, before, done.Action, calls)
 	}
 	w.steps = append(w.steps, step)
 }
