@@ -37,6 +37,7 @@ import (
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+	"github.com/slipway-project/slipway/internal/workload"
 )
 
 // exitChanges is the exit code of `slipway plan` if the edit changes something in AWS.
@@ -221,8 +222,11 @@ func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Pla
 		}
 		definitions[definition.Spec.Names.Kind] = definition
 	}
+	workloads := workload.New(cluster, clock.RealClock{})
+	workloads.Loopback = true // the clusters of a developer run on the machine of this command
 	return &plan.Planner{
-		Cluster: cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
+		Workloads: workloads,
+		Cluster:   cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
 		SecretNamespace: f.secretNamespace, SettleWindow: f.settleWindow, MachinePoolMachines: f.machines,
 		NodeRolePath: f.nodeRolePath, NodeRoleBoundary: f.nodeRoleBoundary,
 	}, nil

@@ -30,6 +30,8 @@ type kind struct {
 	replaced func(w *world, pool view, action reconcile.Action, calls []forecast.Call) []string
 	// pace returns the pace at which instances are replaced, nil if none are.
 	pace func(w *world, pool view, replaced []string) *Rollout
+	// drains returns how long drains of a roll-out can be held, nil if no node is drained.
+	drains func(pool view, rollout *Rollout) *Drains
 }
 
 // read reads a pool.
@@ -98,6 +100,7 @@ var selfManaged = kind{
 	pace: func(w *world, pool view, replaced []string) *Rollout {
 		return w.pace(pool.Object.(*infrav1.AWSMachinePool), replaced)
 	},
+	drains: func(pool view, _ *Rollout) *Drains { return drainsOf(pool.Object.(*infrav1.AWSMachinePool)) },
 }
 
 // managed is the kind AWSManagedMachinePool. EKS replaces all nodes of a node group when it updates
@@ -119,6 +122,9 @@ var managed = kind{
 	},
 	pace: func(w *world, _ view, replaced []string) *Rollout {
 		return managedPace(w.aws.Nodegroup(), len(replaced), calling(w.aws.Calls(), createsNodegroup))
+	},
+	drains: func(pool view, rollout *Rollout) *Drains {
+		return managedDrains(pool.Object.(*infrav1.AWSManagedMachinePool), rollout)
 	},
 }
 

@@ -5,6 +5,8 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 const (
@@ -38,4 +40,16 @@ func managedPace(group *ekstypes.Nodegroup, replaced int, created bool) *Rollout
 	}
 	atOnce = min(max(atOnce, 1), mostUnavailable, replaced)
 	return &Rollout{Replaced: replaced, AtOnce: atOnce, Batches: batches([]int{replaced}, atOnce), Order: orderOfUpdate}
+}
+
+// managedDrains returns how long EKS waits for the pods of a node of an update. Of the deletion of a node
+// group, AWS documents no limit.
+func managedDrains(pool *infrav1.AWSManagedMachinePool, rollout *Rollout) *Drains {
+	switch update := pool.Spec.UpdateConfig; {
+	case rollout.Order == orderOfReplacement:
+		return &Drains{}
+	case update != nil && update.Force:
+		return &Drains{Limit: Duration(evictionLimit), After: "EKS terminates the node, because updateConfig.force is true"}
+	}
+	return &Drains{Limit: Duration(evictionLimit), After: "the update fails, and EKS goes back"}
 }

@@ -95,6 +95,19 @@ func drainLimit(pool *infrav1.AWSMachinePool) time.Duration {
 	return infrav1.DefaultNodeDrainTimeout
 }
 
+// drainsOf returns how long drains of a pool's nodes can be held, nil if they are not drained.
+func drainsOf(pool *infrav1.AWSMachinePool) *Drains {
+	limit := drainLimit(pool)
+	if limit == 0 {
+		return nil
+	}
+	drains := &Drains{Limit: Duration(limit), After: "the instance is terminated with the pods that are left"}
+	if policy := pool.Spec.InstanceLifecyclePolicy; policy != nil && policy.RetentionTriggers.TerminateHookAbandon == infrav1.RetentionActionRetain {
+		drains.After = "the instance is retained and replaced, and is terminated when its node is empty"
+	}
+	return drains
+}
+
 // prefer takes over what a refresh was asked for. A minimum alone overrides both percentages of the
 // group's policy.
 func (p *pacing) prefer(preferences *asgtypes.RefreshPreferences) {

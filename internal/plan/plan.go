@@ -20,6 +20,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+	"github.com/slipway-project/slipway/internal/workload"
 )
 
 // Effect says what a change does to the nodes of a pool.
@@ -83,6 +84,7 @@ type Pool struct {
 	Instances int       `json:"instances"`
 	Steps     []Step    `json:"steps"`
 	Rollout   *Rollout  `json:"rollout,omitempty"`
+	Drains    *Drains   `json:"drains,omitempty"`
 	Price     *Price    `json:"price,omitempty"`
 	Problems  []Problem `json:"problems,omitempty"`
 }
@@ -196,6 +198,8 @@ type Planner struct {
 	// MachinePoolMachines, NodeRolePath, and NodeRoleBoundary are the manager's settings of these names.
 	MachinePoolMachines            bool
 	NodeRolePath, NodeRoleBoundary string
+	// Workloads reaches the workload clusters, to find what holds drains; nil to leave that out.
+	Workloads *workload.Clusters
 }
 
 // mostChanges limits the number of changes of an edit that are tried one by one, to find out what

@@ -13,8 +13,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// planPool plans one pool, with its price if that is asked for.
-func (p *Planner) planPool(ctx context.Context, target target, edits []edit, priced bool) (Pool, error) {
+// planPool plans one pool, and adds its details if they are asked for: its price, and what holds drains.
+func (p *Planner) planPool(ctx context.Context, target target, edits []edit, detailed bool) (Pool, error) {
 	w := p.newWorld()
 	if err := w.apply(ctx, edits); err != nil {
 		return Pool{}, err
@@ -22,11 +22,16 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit, pri
 	if err := w.own(ctx, target); err != nil {
 		return Pool{}, err
 	}
-	planned, _, err := w.planned(ctx, target)
-	if err == nil && priced && len(planned.Steps) > 0 && !planned.failed() {
-		planned.Price, err = p.price(ctx, w, target)
+	planned, after, err := w.planned(ctx, target)
+	if err != nil || !detailed || len(planned.Steps) == 0 {
+		return planned, err
 	}
-	return planned, err
+	if !planned.failed() {
+		if planned.Price, err = p.price(ctx, w, target); err != nil {
+			return planned, err
+		}
+	}
+	return planned, p.inspect(ctx, target, after, &planned)
 }
 
 // planned runs the controllers of a pool, and returns what they do and the pool afterwards.
@@ -155,10 +160,10 @@ func effectAlone(pools []Pool, err error, unedited []Pool, failed bool) Effect {
 }
 
 // planPools plans all targets of an edit.
-func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, priced bool) ([]Pool, error) {
+func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, detailed bool) ([]Pool, error) {
 	pools := make([]Pool, 0, len(targets))
 	for _, target := range targets {
-		pool, err := p.planPool(ctx, target, edits, priced)
+		pool, err := p.planPool(ctx, target, edits, detailed)
 		if err != nil {
 			return nil, fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, err)
 		}

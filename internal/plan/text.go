@@ -87,6 +87,9 @@ func (p *printer) pool(pool Pool) {
 	if pool.Rollout != nil {
 		p.rollout(pool.Rollout)
 	}
+	if pool.Drains != nil {
+		p.drains(pool.Drains)
+	}
 	p.price(pool.Price)
 	for _, problem := range pool.Problems {
 		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))
@@ -119,6 +122,50 @@ func (p *printer) rollout(rollout *Rollout) {
 		}
 		p.printf("  The roll-out takes %sabout %s if drains and starts take as long as they may.\n", least, rollout.AtMost)
 	}
+}
+
+// mostBudgetsShown limits the budgets that are printed. A tenant may have thousands.
+const mostBudgetsShown = 20
+
+// drains prints what holds drains.
+func (p *printer) drains(drains *Drains) {
+	switch {
+	case drains.Unknown != "":
+		p.printf("  Whether a PodDisruptionBudget holds drains is not known: %s.\n", printable(drains.Unknown))
+		return
+	case len(drains.Budgets)+len(drains.Overlapping) == 0:
+		p.printf("  No PodDisruptionBudget holds a drain of these nodes now.\n")
+		return
+	}
+	for i, budget := range drains.Budgets {
+		if i == mostBudgetsShown {
+			p.printf("  %d more PodDisruptionBudgets hold drains.\n", len(drains.Budgets)-i)
+			break
+		}
+		p.printf("  PodDisruptionBudget %s\n", printable(budget.String()))
+	}
+	if pods := drains.Overlapping; len(pods) > 0 {
+		p.printf("  Kubernetes refuses to evict pods with several PodDisruptionBudgets: %s\n", printable(strings.Join(pods, ", ")))
+	}
+	if drains.Limit > 0 {
+		p.printf("  A drain can be held for %s at most. Then %s.\n", drains.Limit, drains.After)
+	}
+}
+
+// String describes what the budget holds.
+func (b Budget) String() string {
+	name, pods := b.Namespace+"/"+b.Name, fmt.Sprintf("%d pods on %d of these nodes", b.Pods, b.Nodes)
+	if b.Pods == 1 {
+		pods = "1 pod on 1 of these nodes"
+	}
+	switch b.Hold {
+	case HoldsAlways:
+		return fmt.Sprintf("%s holds %s always: it needs all its pods", name, pods)
+	case HoldsNow:
+		return fmt.Sprintf("%s holds %s now: it needs %d healthy pods and has %d", name, pods, b.Required, b.Healthy)
+	case Slows:
+	}
+	return fmt.Sprintf("%s slows drains of %s: up to %d leave at a time, and it allows %d", name, pods, b.AtOnce, b.Allowed)
 }
 
 // price prints the change of the price of a pool.
