@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/refreshhistory"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
@@ -32,6 +33,8 @@ type Cloud struct {
 	Discovery *discovery.Discovery
 	Templates *launchtemplate.Templates
 	Groups    *autoscalinggroup.Groups
+	// Refreshes measures the refreshes that groups had.
+	Refreshes *refreshhistory.Reader
 	// Nodegroups and Roles are EKS's managed node groups, and the IAM roles of their nodes.
 	Nodegroups *nodegroup.Nodegroups
 	Roles      *noderole.Roles
@@ -192,6 +195,7 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 	return &Cloud{
 		clients: clients, ended: ended,
 		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
+		Refreshes:  refreshhistory.New(clients.AutoScaling),
 		Nodegroups: nodegroup.NewNodegroups(clients.EKS), Roles: noderole.NewRoles(clients.IAM),
 		Storage:     bootstrapstorage.New(clients.SSM, clients.S3),
 		RefreshPace: observe.NewPace(refreshLeast, refreshApart), HookPace: observe.NewPace(hookLeast, hookApart),

@@ -126,8 +126,10 @@ func TestPlanOfDrains(t *testing.T) {
 		},
 		"Always": {
 			reason: "A budget of all pods never lets one go.",
-			serve:  func(s *nodesServer) { s.pod(2, "db").budget("db", "db", 0, 1, 1, 1).budget("other", "other", 0, 1, 1, 1) },
-			spec:   func(spec *infrav1.AWSMachinePoolSpec) { spec.NodeDrain.Timeout = &metav1.Duration{Duration: time.Hour} },
+			serve: func(s *nodesServer) {
+				s.pod(2, "db").budget("db", "db", 0, 1, 1, 1).budget("other", "other", 0, 1, 1, 1)
+			},
+			spec: func(spec *infrav1.AWSMachinePoolSpec) { spec.NodeDrain.Timeout = &metav1.Duration{Duration: time.Hour} },
 			want: &Drains{Limit: Duration(time.Hour), After: terminated, Budgets: []Budget{
 				{Namespace: "shop", Name: "db", Hold: HoldsAlways, Pods: 1, Nodes: 1, AtOnce: 1, Healthy: 1, Required: 1},
 			}},

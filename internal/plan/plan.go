@@ -141,6 +141,8 @@ type Rollout struct {
 	// and names no time for it.
 	AtLeast Duration `json:"atLeast,omitzero"`
 	AtMost  Duration `json:"atMost,omitzero"`
+	// Expected is how long the roll-out takes by the earlier ones of this pool; nil if there are none.
+	Expected *Expected `json:"expected,omitempty"`
 }
 
 // Checkpoint is where a roll-out pauses: when a percentage of the instances is new, so many are replaced.

@@ -31,6 +31,9 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit, det
 			return planned, err
 		}
 	}
+	if err := w.expect(ctx, after, &planned); err != nil {
+		return planned, err
+	}
 	return planned, p.inspect(ctx, target, after, &planned)
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/clouds"
 	poolaccess "github.com/slipway-project/slipway/internal/pool"
 )
 
@@ -77,20 +79,34 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 
 // location returns the account and the region in which the controllers found no group of a pool.
 func (w *world) location(ctx context.Context, pool client.Object) (account, region string, err error) {
-	clusterName := pool.GetLabels()[clusterv1.ClusterNameLabel]
-	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.GetNamespace(), clusterName)
+	cloud, err := w.reach(ctx, pool)
 	if err != nil {
 		return "", "", err
-	}
-	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
-	if err != nil {
-		return "", "", err
-	}
-	if cloud == nil {
-		return "", "", access.Err
 	}
 	account, err = cloud.AccountID(ctx)
 	return account, cloud.Region, err
+}
+
+// reach returns the cloud of a pool.
+func (w *world) reach(ctx context.Context, pool client.Object) (*clouds.Cloud, error) {
+	clusterName := pool.GetLabels()[clusterv1.ClusterNameLabel]
+	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.GetNamespace(), clusterName)
+	if err != nil {
+		return nil, err
+	}
+	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
+	if err == nil && cloud == nil {
+		err = cmp.Or(access.Err, error(&noCloudError{clusterName}))
+	}
+	return cloud, err
+}
+
+// noCloudError reports that the AWS of a cluster is not known.
+type noCloudError struct{ cluster string }
+
+// Error implements error.
+func (e *noCloudError) Error() string {
+	return fmt.Sprintf("Cluster %q has no infrastructure", e.cluster)
 }
 
 // handOver resumes the cluster of a pool, and removes the annotation that released the pool to CAPA.

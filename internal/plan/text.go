@@ -122,6 +122,29 @@ func (p *printer) rollout(rollout *Rollout) {
 		}
 		p.printf("  The roll-out takes %sabout %s if drains and starts take as long as they may.\n", least, rollout.AtMost)
 	}
+	switch expected := rollout.Expected; {
+	case expected == nil:
+	case expected.Unknown != "":
+		p.printf("  How long earlier roll-outs took is not known: %s.\n", printable(expected.Unknown))
+	default:
+		p.printf("  It takes %s, by %s of this pool.\n", expected.text(), counted(expected.Rollouts, "earlier roll-out"))
+	}
+}
+
+// text returns the expected time, or its bounds.
+func (e *Expected) text() string {
+	if e.AtLeast == e.AtMost {
+		return "about " + e.AtLeast.String()
+	}
+	return e.AtLeast.String() + " to " + e.AtMost.String()
+}
+
+// counted returns a number of things.
+func counted(count int, thing string) string {
+	if count == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", count, thing)
 }
 
 // mostBudgetsShown limits the budgets that are printed. A tenant may have thousands.
