@@ -57,6 +57,8 @@ type planFlags struct {
 	machines                       bool
 	settleWindow                   time.Duration
 	nodeRolePath, nodeRoleBoundary string
+	// roleARN is the manager's role, whose permissions are checked.
+	roleARN string
 }
 
 func newPlanCommand() *cobra.Command {
@@ -69,7 +71,7 @@ instances are replaced and why, and what changes in place.
 
 The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
 they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
-the roll-out begins.
+the roll-out begins. What follows is estimated: its batches, how long it takes, and which PodDisruptionBudgets hold drains.
 
 Give the files or the kustomization that you would give to "kubectl apply", or the name of a pool with the fields to set. Objects of
 the kinds AWSMachinePool, AWSManagedMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned.
@@ -83,6 +85,7 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
 		RunE: flags.run,
 	}
 	flags.bind(command.Flags())
+	command.Flags().StringVar(&flags.roleARN, "role-arn", "", "ARN of the manager's role, whose permissions are checked; the identity that reads AWS if empty")
 	return command
 }
 
@@ -111,6 +114,7 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	planner.CheckPermissions, planner.RoleARN = true, f.roleARN
 	made, err := planner.Plan(ctx, edited...)
 	if err != nil {
 		return err
@@ -152,6 +156,8 @@ func (f *planFlags) prepare(ctx context.Context, command *cobra.Command, args []
 // check returns what is wrong with the flags.
 func (f *planFlags) check(args []string) error {
 	switch {
+	case f.roleARN != "" && !isRole(f.roleARN):
+		return fmt.Errorf("--role-arn is %.256q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", f.roleARN)
 	case f.output != "text" && f.output != "json" && f.output != "yaml":
 		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
 	case len(args) == 0 && len(f.files) == 0 && f.kustomization == "":

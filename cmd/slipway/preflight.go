@@ -121,7 +121,7 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 	if !slices.Contains([]string{"table", "json", "yaml"}, f.output) {
 		return preflight.Identity{}, fmt.Errorf("--output is %q, and must be table, json, or yaml", f.output)
 	}
-	if role, err := arn.Parse(f.roleARN); f.roleARN != "" && (err != nil || role.Service != "iam" || !strings.HasPrefix(role.Resource, "role/")) {
+	if f.roleARN != "" && !isRole(f.roleARN) {
 		return preflight.Identity{}, fmt.Errorf("--role-arn is %q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", f.roleARN)
 	}
 	features, err := f.policy.selected()
@@ -132,6 +132,12 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 		return preflight.Identity{}, err
 	}
 	return preflight.Identity{RoleARN: f.roleARN, Scope: f.policy.scope, Features: features, Command: policyCommand(set)}, nil
+}
+
+// isRole reports whether a text is the ARN of a role.
+func isRole(text string) bool {
+	role, err := arn.Parse(text)
+	return err == nil && role.Service == "iam" && strings.HasPrefix(role.Resource, "role/")
 }
 
 // policyCommand returns the command that prints the policies that are checked.

@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
+	"github.com/slipway-project/slipway/internal/permissions/simulator"
 )
 
 // Cloud is one identity's AWS in one region.
@@ -35,6 +36,8 @@ type Cloud struct {
 	Groups    *autoscalinggroup.Groups
 	// Refreshes measures the refreshes that groups had.
 	Refreshes *refreshhistory.Reader
+	// Policies simulates IAM policies.
+	Policies *simulator.Simulator
 	// Nodegroups and Roles are EKS's managed node groups, and the IAM roles of their nodes.
 	Nodegroups *nodegroup.Nodegroups
 	Roles      *noderole.Roles
@@ -196,6 +199,7 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 		clients: clients, ended: ended,
 		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
 		Refreshes:  refreshhistory.New(clients.AutoScaling),
+		Policies:   simulator.New(clients),
 		Nodegroups: nodegroup.NewNodegroups(clients.EKS), Roles: noderole.NewRoles(clients.IAM),
 		Storage:     bootstrapstorage.New(clients.SSM, clients.S3),
 		RefreshPace: observe.NewPace(refreshLeast, refreshApart), HookPace: observe.NewPace(hookLeast, hookApart),

@@ -29,7 +29,7 @@ func (w *world) expect(ctx context.Context, pool view, planned *Pool) error {
 	if refresh == nil || planned.Rollout == nil || refresh.Strategy == asgtypes.RefreshStrategyReplaceRootVolume {
 		return nil
 	}
-	cloud, err := w.reach(ctx, pool.Object)
+	cloud, _, err := w.reach(ctx, pool.Object)
 	if err == nil {
 		var earlier []refreshhistory.Refresh
 		earlier, err = cloud.Refreshes.Rolling(ctx, awssdk.ToString(group.AutoScalingGroupName))

@@ -81,12 +81,14 @@ type Pool struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Instances is the number of instances that the pool has now.
-	Instances int       `json:"instances"`
-	Steps     []Step    `json:"steps"`
-	Rollout   *Rollout  `json:"rollout,omitempty"`
-	Drains    *Drains   `json:"drains,omitempty"`
-	Price     *Price    `json:"price,omitempty"`
-	Problems  []Problem `json:"problems,omitempty"`
+	Instances int      `json:"instances"`
+	Steps     []Step   `json:"steps"`
+	Rollout   *Rollout `json:"rollout,omitempty"`
+	Drains    *Drains  `json:"drains,omitempty"`
+	Price     *Price   `json:"price,omitempty"`
+	// Permissions are nil unless they were checked.
+	Permissions *Permissions `json:"permissions,omitempty"`
+	Problems    []Problem    `json:"problems,omitempty"`
 }
 
 // Replaced returns the IDs of the instances that are replaced, each once.
@@ -202,6 +204,10 @@ type Planner struct {
 	NodeRolePath, NodeRoleBoundary string
 	// Workloads reaches the workload clusters, to find what holds drains; nil to leave that out.
 	Workloads *workload.Clusters
+	// CheckPermissions has IAM simulate the policies of RoleARN for the calls of a plan, or of the
+	// identity that AWS is read with if RoleARN is empty.
+	CheckPermissions bool
+	RoleARN          string
 }
 
 // mostChanges limits the number of changes of an edit that are tried one by one, to find out what
@@ -219,7 +225,7 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
-	pools, err := p.planPools(ctx, targets, edits, true)
+	pools, err := p.planPools(ctx, targets, edits, details{})
 	if err != nil {
 		return Plan{}, err
 	}

@@ -13,8 +13,12 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// planPool plans one pool, and adds its details if they are asked for: its price, and what holds drains.
-func (p *Planner) planPool(ctx context.Context, target target, edits []edit, detailed bool) (Pool, error) {
+// details holds the permissions that were checked for the pools of a plan, by what they were checked for.
+type details map[string]*Permissions
+
+// planPool plans one pool. It adds the price, what holds drains, and missing permissions, unless known is
+// nil.
+func (p *Planner) planPool(ctx context.Context, target target, edits []edit, known details) (Pool, error) {
 	w := p.newWorld()
 	if err := w.apply(ctx, edits); err != nil {
 		return Pool{}, err
@@ -23,18 +27,28 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit, det
 		return Pool{}, err
 	}
 	planned, after, err := w.planned(ctx, target)
-	if err != nil || !detailed || len(planned.Steps) == 0 {
+	if err != nil || known == nil || len(planned.Steps) == 0 {
 		return planned, err
 	}
+	return planned, p.detail(ctx, w, target, after, &planned, known)
+}
+
+// detail adds to a plan what is not decided by the controllers.
+func (p *Planner) detail(ctx context.Context, w *world, target target, after view, planned *Pool, known details) error {
 	if !planned.failed() {
-		if planned.Price, err = p.price(ctx, w, target); err != nil {
-			return planned, err
+		price, err := p.price(ctx, w, target)
+		if err != nil {
+			return err
 		}
+		planned.Price = price
 	}
-	if err := w.expect(ctx, after, &planned); err != nil {
-		return planned, err
+	if err := w.expect(ctx, after, planned); err != nil {
+		return err
 	}
-	return planned, p.inspect(ctx, target, after, &planned)
+	if err := p.inspect(ctx, target, after, planned); err != nil {
+		return err
+	}
+	return p.permit(ctx, w, after, planned, known)
 }
 
 // planned runs the controllers of a pool, and returns what they do and the pool afterwards.
@@ -111,14 +125,14 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:
 		return changes, nil
 	}
-	unedited, err := p.planPools(ctx, targets, nil, false)
+	unedited, err := p.planPools(ctx, targets, nil, nil)
 	if err != nil {
 		return changes, ctx.Err() // the pool may not exist yet
 	}
 	for i := range changes {
 		pools, err := whole, error(nil)
 		if len(changes) > 1 { // a change that is the whole edit has been planned
-			pools, err = p.planPools(ctx, targets, alone[i:i+1], false)
+			pools, err = p.planPools(ctx, targets, alone[i:i+1], nil)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -163,10 +177,10 @@ func effectAlone(pools []Pool, err error, unedited []Pool, failed bool) Effect {
 }
 
 // planPools plans all targets of an edit.
-func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, detailed bool) ([]Pool, error) {
+func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, known details) ([]Pool, error) {
 	pools := make([]Pool, 0, len(targets))
 	for _, target := range targets {
-		pool, err := p.planPool(ctx, target, edits, detailed)
+		pool, err := p.planPool(ctx, target, edits, known)
 		if err != nil {
 			return nil, fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, err)
 		}

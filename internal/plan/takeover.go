@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/clouds"
+	clusterfacts "github.com/slipway-project/slipway/internal/cluster"
 	poolaccess "github.com/slipway-project/slipway/internal/pool"
 )
 
@@ -79,7 +80,7 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 
 // location returns the account and the region in which the controllers found no group of a pool.
 func (w *world) location(ctx context.Context, pool client.Object) (account, region string, err error) {
-	cloud, err := w.reach(ctx, pool)
+	cloud, _, err := w.reach(ctx, pool)
 	if err != nil {
 		return "", "", err
 	}
@@ -87,18 +88,18 @@ func (w *world) location(ctx context.Context, pool client.Object) (account, regi
 	return account, cloud.Region, err
 }
 
-// reach returns the cloud of a pool.
-func (w *world) reach(ctx context.Context, pool client.Object) (*clouds.Cloud, error) {
+// reach returns the cloud of a pool, and the facts about its cluster.
+func (w *world) reach(ctx context.Context, pool client.Object) (*clouds.Cloud, *clusterfacts.Facts, error) {
 	clusterName := pool.GetLabels()[clusterv1.ClusterNameLabel]
 	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.GetNamespace(), clusterName)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
 	if err == nil && cloud == nil {
 		err = cmp.Or(access.Err, error(&noCloudError{clusterName}))
 	}
-	return cloud, err
+	return cloud, access.Facts, err
 }
 
 // noCloudError reports that the AWS of a cluster is not known.

@@ -91,6 +91,9 @@ func (p *printer) pool(pool Pool) {
 		p.drains(pool.Drains)
 	}
 	p.price(pool.Price)
+	if pool.Permissions != nil {
+		p.permissions(pool.Permissions)
+	}
 	for _, problem := range pool.Problems {
 		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))
 	}
@@ -128,6 +131,20 @@ func (p *printer) rollout(rollout *Rollout) {
 		p.printf("  How long earlier roll-outs took is not known: %s.\n", printable(expected.Unknown))
 	default:
 		p.printf("  It takes %s, by %s of this pool.\n", expected.text(), counted(expected.Rollouts, "earlier roll-out"))
+	}
+}
+
+// permissions prints the calls that IAM would deny.
+func (p *printer) permissions(checked *Permissions) {
+	if checked.Unknown != "" {
+		p.printf("  Whether permissions are missing is not known: %s.\n", printable(checked.Unknown))
+		return
+	}
+	for _, denied := range checked.Denied {
+		p.printf("  Missing permission: %s, %s (%s)\n", denied.Action, denied.Reason, printable(checked.Principal))
+	}
+	if checked.Command != "" {
+		p.printf("  Print the policies with: %s\n", printable(checked.Command))
 	}
 }
 
