@@ -219,7 +219,7 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 // groups. Instances come and go by themselves, whereas a template changes only when it is edited
 // outside Slipway, and no event reports that.
 func ofTemplates(intervals observe.Intervals) observe.Intervals {
-	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion}
+	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion, Unlisted: intervals.Unlisted}
 }
 
 // TemplateInterval returns how often a launch template at rest is described, and with it what its

@@ -217,6 +217,9 @@ const mostChanges = 12
 // Plan returns what an edit of objects does. The objects are as the API server would store them; one
 // without a UID is created. It fails if the management cluster cannot be read.
 func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, error) {
+	planner := *p
+	planner.Cluster = newSnapshot(p.Cluster)
+	p = &planner
 	edits, err := p.compare(ctx, edited)
 	if err != nil {
 		return Plan{}, err
