@@ -110,6 +110,9 @@ func (f *planFlags) bindManager(set *pflag.FlagSet) {
 func (f *planFlags) run(command *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
 	defer cancel()
+	if err := checkRole(f.roleARN); err != nil {
+		return err
+	}
 	planner, edited, err := f.prepare(ctx, command, args)
 	if err != nil {
 		return err
@@ -156,8 +159,6 @@ func (f *planFlags) prepare(ctx context.Context, command *cobra.Command, args []
 // check returns what is wrong with the flags.
 func (f *planFlags) check(args []string) error {
 	switch {
-	case f.roleARN != "" && !isRole(f.roleARN):
-		return fmt.Errorf("--role-arn is %.256q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", f.roleARN)
 	case f.output != "text" && f.output != "json" && f.output != "yaml":
 		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
 	case len(args) == 0 && len(f.files) == 0 && f.kustomization == "":

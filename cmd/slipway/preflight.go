@@ -121,8 +121,8 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 	if !slices.Contains([]string{"table", "json", "yaml"}, f.output) {
 		return preflight.Identity{}, fmt.Errorf("--output is %q, and must be table, json, or yaml", f.output)
 	}
-	if f.roleARN != "" && !isRole(f.roleARN) {
-		return preflight.Identity{}, fmt.Errorf("--role-arn is %q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", f.roleARN)
+	if err := checkRole(f.roleARN); err != nil {
+		return preflight.Identity{}, err
 	}
 	features, err := f.policy.selected()
 	if err != nil {
@@ -134,10 +134,12 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 	return preflight.Identity{RoleARN: f.roleARN, Scope: f.policy.scope, Features: features, Command: policyCommand(set)}, nil
 }
 
-// isRole reports whether a text is the ARN of a role.
-func isRole(text string) bool {
-	role, err := arn.Parse(text)
-	return err == nil && role.Service == "iam" && strings.HasPrefix(role.Resource, "role/")
+// checkRole returns what is wrong with the flag that names a role. It may be empty.
+func checkRole(text string) error {
+	if role, err := arn.Parse(text); text != "" && (err != nil || role.Service != "iam" || !strings.HasPrefix(role.Resource, "role/")) {
+		return fmt.Errorf("--role-arn is %.256q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", text)
+	}
+	return nil
 }
 
 // policyCommand returns the command that prints the policies that are checked.

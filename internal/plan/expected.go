@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Expected is how long a roll-out takes if its batches take as long as those of earlier roll-outs.
+// Expected is how long a roll-out takes if its batches take as long as in earlier roll-outs.
 type Expected struct {
 	// Rollouts is how many earlier roll-outs were measured. The fastest of them gives AtLeast, and the
 	// slowest AtMost.
@@ -22,7 +22,7 @@ type Expected struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// expect adds how long a refresh takes by the earlier ones of its group. What AWS does not say does not fail
+// expect adds how long a refresh takes by the earlier ones of its group. A failure to read them does not fail
 // the plan.
 func (w *world) expect(ctx context.Context, pool view, planned *Pool) error {
 	refresh, group := w.aws.Refresh()

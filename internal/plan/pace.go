@@ -200,7 +200,7 @@ func (p pacing) waits(checkpoints []Checkpoint) time.Duration {
 	return time.Duration(len(checkpoints))*p.delay + p.bake
 }
 
-// asides returns the instances of a group that a refresh does not replace, and those that it waits for.
+// asides returns the instances of a group that a refresh does not replace, and the ones that it waits for.
 func asides(instances []asgtypes.Instance, replaced []string, preferences *asgtypes.RefreshPreferences) (stay, held []Aside) {
 	if preferences == nil {
 		preferences = &asgtypes.RefreshPreferences{}

@@ -46,7 +46,7 @@ var follows = map[string][]string{
 	"eks:UpdateNodegroupVersion":         {"ec2:RunInstances"},
 }
 
-// permit adds the calls of a plan that the policies deny. What IAM does not say does not fail the plan.
+// permit adds the calls of a plan that the policies deny. A refusal of IAM's does not fail the plan.
 func (p *Planner) permit(ctx context.Context, w *world, pool view, planned *Pool, known details) error {
 	if !p.CheckPermissions {
 		return nil
