@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	simworld "github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 )
@@ -40,6 +41,7 @@ func (c *countingReader) List(ctx context.Context, list client.ObjectList, optio
 func (r *rig) runMany(count int) *infrav1.AWSLaunchConfigTemplate {
 	r.Helper()
 	ctx := log.IntoContext(r.Context(), logr.Discard())
+	r.sim.World().Quotas = map[string]int{simworld.QuotaAutoScalingGroups: 2 * count}
 	template := &infrav1.AWSLaunchConfigTemplate{ObjectMeta: owners.Named("nodes")}
 	template.Spec.Template.Spec.InstanceType = "m5.large"
 	r.do(r.cluster.Create(ctx, template))
