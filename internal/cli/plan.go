@@ -37,6 +37,7 @@ import (
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+	"github.com/slipway-project/slipway/internal/workload"
 )
 
 // exitChanges is the exit code of `slipway plan` if the edit changes something in AWS.
@@ -56,6 +57,8 @@ type planFlags struct {
 	machines                       bool
 	settleWindow                   time.Duration
 	nodeRolePath, nodeRoleBoundary string
+	// roleARN is the manager's role, whose permissions are checked.
+	roleARN string
 }
 
 func newPlanCommand() *cobra.Command {
@@ -68,7 +71,7 @@ instances are replaced and why, and what changes in place.
 
 The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
 they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
-the roll-out begins.
+the roll-out begins. What follows is estimated: its batches, how long it takes, and which PodDisruptionBudgets hold drains.
 
 Give the files or the kustomization that you would give to "kubectl apply", or the name of a pool with the fields to set. Objects of
 the kinds AWSMachinePool, AWSManagedMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned.
@@ -82,6 +85,7 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
 		RunE: flags.run,
 	}
 	flags.bind(command.Flags())
+	command.Flags().StringVar(&flags.roleARN, "role-arn", "", "ARN of the manager's role, whose permissions are checked; the identity that reads AWS if empty")
 	return command
 }
 
@@ -106,10 +110,14 @@ func (f *planFlags) bindManager(set *pflag.FlagSet) {
 func (f *planFlags) run(command *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
 	defer cancel()
+	if err := checkRole(f.roleARN); err != nil {
+		return err
+	}
 	planner, edited, err := f.prepare(ctx, command, args)
 	if err != nil {
 		return err
 	}
+	planner.CheckPermissions, planner.RoleARN = true, f.roleARN
 	made, err := planner.Plan(ctx, edited...)
 	if err != nil {
 		return err
@@ -221,8 +229,11 @@ func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Pla
 		}
 		definitions[definition.Spec.Names.Kind] = definition
 	}
+	workloads := workload.New(cluster, clock.RealClock{})
+	workloads.Loopback = true // the clusters of a developer run on the machine of this command
 	return &plan.Planner{
-		Cluster: cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
+		Workloads: workloads,
+		Cluster:   cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
 		SecretNamespace: f.secretNamespace, SettleWindow: f.settleWindow, MachinePoolMachines: f.machines,
 		NodeRolePath: f.nodeRolePath, NodeRoleBoundary: f.nodeRoleBoundary,
 	}, nil

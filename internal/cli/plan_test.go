@@ -124,6 +124,7 @@ func TestPlanFlags(t *testing.T) {
 		"FilesOf":    {reason: "A kustomization lists its files.", args: []string{"-k", ".", "-f", "x.yaml"}, want: "give either"},
 		"SetOf":      {reason: "Fields belong to a pool.", args: []string{"-k", ".", "--set", "spec.maxSize=5"}, want: "--set needs"},
 		"Format":     {reason: "The format is checked before anything is read.", args: []string{"workers", "-o", "table"}, want: "--output"},
+		"Role":       {reason: "A session is no role.", args: []string{"workers", "--role-arn", "arn:aws:sts::111122223333:assumed-role/manager/me"}, want: "--role-arn"},
 		"ManyNames":  {reason: "One pool is planned at a time.", args: []string{"a", "b"}, want: "at most 1"},
 		"Kubeconfig": {reason: "The management cluster must be found.", args: []string{"workers", "--kubeconfig", "/does/not/exist"}, want: "management cluster"},
 	} {

@@ -122,8 +122,8 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 	if !slices.Contains([]string{"table", "json", "yaml"}, f.output) {
 		return preflight.Identity{}, fmt.Errorf("--output is %q, and must be table, json, or yaml", f.output)
 	}
-	if role, err := arn.Parse(f.roleARN); f.roleARN != "" && (err != nil || role.Service != "iam" || !strings.HasPrefix(role.Resource, "role/")) {
-		return preflight.Identity{}, fmt.Errorf("--role-arn is %q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", f.roleARN)
+	if err := checkRole(f.roleARN); err != nil {
+		return preflight.Identity{}, err
 	}
 	features, err := f.policy.selected()
 	if err != nil {
@@ -133,6 +133,14 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 		return preflight.Identity{}, err
 	}
 	return preflight.Identity{RoleARN: f.roleARN, Scope: f.policy.scope, Features: features, Command: policyCommand(set)}, nil
+}
+
+// checkRole returns what is wrong with the flag that names a role. It may be empty.
+func checkRole(text string) error {
+	if role, err := arn.Parse(text); text != "" && (err != nil || role.Service != "iam" || !strings.HasPrefix(role.Resource, "role/")) {
+		return fmt.Errorf("--role-arn is %.256q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", text)
+	}
+	return nil
 }
 
 // policyCommand returns the command that prints the policies that are checked.

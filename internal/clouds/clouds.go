@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup/refreshhistory"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
@@ -24,6 +25,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
+	"github.com/slipway-project/slipway/internal/permissions/simulator"
 )
 
 // Cloud is one identity's AWS in one region.
@@ -32,6 +34,10 @@ type Cloud struct {
 	Discovery *discovery.Discovery
 	Templates *launchtemplate.Templates
 	Groups    *autoscalinggroup.Groups
+	// Refreshes measures the refreshes that groups had.
+	Refreshes *refreshhistory.Reader
+	// Policies simulates IAM policies.
+	Policies *simulator.Simulator
 	// Nodegroups and Roles are EKS's managed node groups, and the IAM roles of their nodes.
 	Nodegroups *nodegroup.Nodegroups
 	Roles      *noderole.Roles
@@ -192,6 +198,8 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 	return &Cloud{
 		clients: clients, ended: ended,
 		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
+		Refreshes:  refreshhistory.New(clients.AutoScaling),
+		Policies:   simulator.New(clients),
 		Nodegroups: nodegroup.NewNodegroups(clients.EKS), Roles: noderole.NewRoles(clients.IAM),
 		Storage:     bootstrapstorage.New(clients.SSM, clients.S3),
 		RefreshPace: observe.NewPace(refreshLeast, refreshApart), HookPace: observe.NewPace(hookLeast, hookApart),
@@ -211,7 +219,7 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 // groups. Instances come and go by themselves, whereas a template changes only when it is edited
 // outside Slipway, and no event reports that.
 func ofTemplates(intervals observe.Intervals) observe.Intervals {
-	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion}
+	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion, Unlisted: intervals.Unlisted}
 }
 
 // TemplateInterval returns how often a launch template at rest is described, and with it what its

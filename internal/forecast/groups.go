@@ -136,15 +136,18 @@ func (g *groups) show(input *autoscaling.DescribeAutoScalingGroupsInput, output 
 	}
 }
 
-// Refresh returns the instance refresh that was started last, and the group as it was described last.
-// It returns nil if none was started.
+// Refresh returns the instance refresh that was started last, and the group as it was described last,
+// with all writes since. It returns nil if none was started.
 func (a *AWS) Refresh() (*asgtypes.InstanceRefresh, asgtypes.AutoScalingGroup) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, known := range a.groups.byName {
 		if len(known.started) > 0 {
-			refresh := known.started[0]
-			return &refresh, known.shown
+			refresh, group := known.started[0], known.shown
+			for _, change := range known.changes { // each leaves a group alone that has it already
+				change(&group)
+			}
+			return &refresh, group
 		}
 	}
 	return nil, asgtypes.AutoScalingGroup{}

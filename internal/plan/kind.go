@@ -27,9 +27,11 @@ type kind struct {
 	// controller returns the kind's controller.
 	controller func(controllers) ctrlreconcile.Reconciler
 	// replaced returns the IDs of the instances that an action replaces, which made some calls.
-	replaced func(pool view, action reconcile.Action, calls []forecast.Call) []string
+	replaced func(w *world, pool view, action reconcile.Action, calls []forecast.Call) []string
 	// pace returns the pace at which instances are replaced, nil if none are.
-	pace func(w *world, pool view, replaced int) *Rollout
+	pace func(w *world, pool view, replaced []string) *Rollout
+	// drains returns how long drains of a roll-out can be held, nil if no node is drained.
+	drains func(pool view, rollout *Rollout) *Drains
 }
 
 // read reads a pool.
@@ -85,15 +87,20 @@ var selfManaged = kind{
 		return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
 	},
 	controller: func(c controllers) ctrlreconcile.Reconciler { return c.pools },
-	replaced: func(_ view, action reconcile.Action, _ []forecast.Call) []string {
-		if replaces, is := action.(reconcile.Replaces); is {
-			return replaces.Replaced()
+	replaced: func(w *world, _ view, action reconcile.Action, calls []forecast.Call) []string {
+		replaces, is := action.(reconcile.Replaces)
+		switch {
+		case !is:
+			return nil
+		case calling(calls, "autoscaling:StartInstanceRefresh"):
+			return w.refreshed(replaces.Replaced())
 		}
-		return nil
+		return replaces.Replaced()
 	},
-	pace: func(w *world, pool view, replaced int) *Rollout {
+	pace: func(w *world, pool view, replaced []string) *Rollout {
 		return w.pace(pool.Object.(*infrav1.AWSMachinePool), replaced)
 	},
+	drains: func(pool view, _ *Rollout) *Drains { return drainsOf(pool.Object.(*infrav1.AWSMachinePool)) },
 }
 
 // managed is the kind AWSManagedMachinePool. EKS replaces all nodes of a node group when it updates
@@ -107,15 +114,26 @@ var managed = kind{
 		return view{pool, pool.Spec.LaunchConfigRef, pool.Spec.LaunchConfigTemplateRef, pool.Status.Conditions, present(pool.Status.Instances)}
 	},
 	controller: func(c controllers) ctrlreconcile.Reconciler { return c.managed },
-	replaced: func(pool view, _ reconcile.Action, calls []forecast.Call) []string {
-		if slices.ContainsFunc(calls, func(call forecast.Call) bool {
-			return call.String() == "eks:UpdateNodegroupVersion" || call.String() == "eks:CreateNodegroup"
-		}) {
+	replaced: func(_ *world, pool view, _ reconcile.Action, calls []forecast.Call) []string {
+		if calling(calls, "eks:UpdateNodegroupVersion") || calling(calls, createsNodegroup) {
 			return pool.instances
 		}
 		return nil
 	},
-	pace: func(w *world, _ view, replaced int) *Rollout { return managedPace(w.aws.Nodegroup(), replaced) },
+	pace: func(w *world, _ view, replaced []string) *Rollout {
+		return managedPace(w.aws.Nodegroup(), len(replaced), calling(w.aws.Calls(), createsNodegroup))
+	},
+	drains: func(pool view, rollout *Rollout) *Drains {
+		return managedDrains(pool.Object.(*infrav1.AWSManagedMachinePool), rollout)
+	},
+}
+
+// createsNodegroup is the call that creates a node group.
+const createsNodegroup = "eks:CreateNodegroup"
+
+// calling reports whether an API action is among calls.
+func calling(calls []forecast.Call, action string) bool {
+	return slices.ContainsFunc(calls, func(call forecast.Call) bool { return call.String() == action })
 }
 
 // present returns the IDs of instances that are not on their way out.

@@ -20,6 +20,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+	"github.com/slipway-project/slipway/internal/workload"
 )
 
 // Effect says what a change does to the nodes of a pool.
@@ -80,11 +81,14 @@ type Pool struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Instances is the number of instances that the pool has now.
-	Instances int       `json:"instances"`
-	Steps     []Step    `json:"steps"`
-	Rollout   *Rollout  `json:"rollout,omitempty"`
-	Price     *Price    `json:"price,omitempty"`
-	Problems  []Problem `json:"problems,omitempty"`
+	Instances int      `json:"instances"`
+	Steps     []Step   `json:"steps"`
+	Rollout   *Rollout `json:"rollout,omitempty"`
+	Drains    *Drains  `json:"drains,omitempty"`
+	Price     *Price   `json:"price,omitempty"`
+	// Permissions are nil unless they were checked.
+	Permissions *Permissions `json:"permissions,omitempty"`
+	Problems    []Problem    `json:"problems,omitempty"`
 }
 
 // Replaced returns the IDs of the instances that are replaced, each once.
@@ -118,14 +122,42 @@ func (p Pool) failed() bool {
 type Rollout struct {
 	// Replaced is how many instances are replaced.
 	Replaced int `json:"replaced"`
-	// AtOnce is how many instances AWS replaces at a time at most.
-	AtOnce int `json:"atOnce"`
+	// AtOnce is how many instances AWS replaces at a time at most, and Batches in how many batches at
+	// least.
+	AtOnce  int `json:"atOnce"`
+	Batches int `json:"batches"`
+	// Order says who chooses the order.
+	Order string `json:"order"`
+	// Checkpoints are where the roll-out pauses.
+	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
+	// Left is how many instances are not replaced because the roll-out ends at its last checkpoint. AWS
+	// chooses which.
+	Left int `json:"left,omitempty"`
+	// Stay are the instances that are not replaced, and Held those for which AWS waits an hour. Then the
+	// roll-out fails.
+	Stay []Aside `json:"stay,omitempty"`
+	Held []Aside `json:"held,omitempty"`
 	// AtLeast is how long the roll-out takes if every new instance is healthy at once and every drain
 	// takes no time. AtMost is how long it takes if each drain takes as long as it may, and a new
 	// instance takes startLimit to be in service. Both are zero for a node group: EKS drains its nodes,
 	// and names no time for it.
 	AtLeast Duration `json:"atLeast,omitzero"`
 	AtMost  Duration `json:"atMost,omitzero"`
+	// Expected is how long the roll-out takes by the earlier ones of this pool; nil if there are none.
+	Expected *Expected `json:"expected,omitempty"`
+}
+
+// Checkpoint is where a roll-out pauses: when a percentage of the instances is new, so many are replaced.
+type Checkpoint struct {
+	Percentage int      `json:"percentage"`
+	Replaced   int      `json:"replaced"`
+	Delay      Duration `json:"delay"`
+}
+
+// Aside are instances that a roll-out treats differently, and why.
+type Aside struct {
+	Instances []string `json:"instances"`
+	Reason    string   `json:"reason"`
 }
 
 // Duration is a time.Duration that is written as text, such as 12m30s.
@@ -170,6 +202,12 @@ type Planner struct {
 	// MachinePoolMachines, NodeRolePath, and NodeRoleBoundary are the manager's settings of these names.
 	MachinePoolMachines            bool
 	NodeRolePath, NodeRoleBoundary string
+	// Workloads reaches the workload clusters, to find what holds drains; nil to leave that out.
+	Workloads *workload.Clusters
+	// CheckPermissions has IAM simulate the policies of RoleARN for the calls of a plan, or of the
+	// identity that AWS is read with if RoleARN is empty.
+	CheckPermissions bool
+	RoleARN          string
 }
 
 // mostChanges limits the number of changes of an edit that are tried one by one, to find out what
@@ -179,6 +217,9 @@ const mostChanges = 12
 // Plan returns what an edit of objects does. The objects are as the API server would store them; one
 // without a UID is created. It fails if the management cluster cannot be read.
 func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, error) {
+	planner := *p
+	planner.Cluster = newSnapshot(p.Cluster)
+	p = &planner
 	edits, err := p.compare(ctx, edited)
 	if err != nil {
 		return Plan{}, err
@@ -187,7 +228,7 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
-	pools, err := p.planPools(ctx, targets, edits, true)
+	pools, err := p.planPools(ctx, targets, edits, details{})
 	if err != nil {
 		return Plan{}, err
 	}

@@ -106,6 +106,17 @@ func (r *rig) run(object *infrav1.AWSMachinePool) {
 	r.do(r.cluster.Create(ctx, object))
 	owner := &world{cluster: newCluster(r.cluster, r.server)}
 	r.do(owner.own(ctx, target{&selfManaged, key}))
+	r.settle()
+	if stored := r.stored(); len(stored.Status.Instances) != 3 {
+		r.Fatalf("the pool has instances %v, want 3; %v", stored.Status.Instances, stored.Status.Conditions)
+	}
+	r.sim.ClearCalls()
+}
+
+// settle runs the controllers for two minutes.
+func (r *rig) settle() {
+	r.Helper()
+	ctx := log.IntoContext(r.Context(), logr.Discard())
 	for range 12 {
 		// New controllers know nothing, and read AWS as it is.
 		controllers := r.planner.newControllers(indexed{r.cluster}, aws.NewSessions(r.planner.AWS, aws.WithClock(r.clock), aws.WithLimits(nil)), r.clock, noWorkloads{})
@@ -113,10 +124,6 @@ func (r *rig) run(object *infrav1.AWSMachinePool) {
 		r.do(err)
 		r.clock.Step(10 * time.Second)
 	}
-	if stored := r.stored(); len(stored.Status.Instances) != 3 {
-		r.Fatalf("the pool has instances %v, want 3; %v", stored.Status.Instances, stored.Status.Conditions)
-	}
-	r.sim.ClearCalls()
 }
 
 func (r *rig) stored() *infrav1.AWSMachinePool {
@@ -185,8 +192,8 @@ AWSMachinePool blue/workers
   4. start an instance refresh of Auto Scaling group workers
      because: instance type m5.large → m5.xlarge; 3 of 3 instances run version 1
   Replaces 3 of 3 instances: INSTANCE-A, INSTANCE-B, INSTANCE-C
-  AWS replaces at most 1 at a time. The roll-out takes at least 3m0s, and about 18m0s if drains and
-  starts take as long as they may.
+  At most 1 at a time, in at least 3 batches. AWS chooses the order.
+  The roll-out takes at least 3m0s, and about 18m0s if drains and starts take as long as they may.
 ` + dearer
 
 // dearer holds the lines about the price in the plan of another instance type.
@@ -240,8 +247,8 @@ AWSMachinePool blue/workers
   6. start an instance refresh of Auto Scaling group workers
      because: tag team added; 3 of 3 instances run version 1
   Replaces 3 of 3 instances: INSTANCE-A, INSTANCE-B, INSTANCE-C
-  AWS replaces at most 1 at a time. The roll-out takes at least 3m0s, and about 18m0s if drains and
-  starts take as long as they may.
+  At most 1 at a time, in at least 3 batches. AWS chooses the order.
+  The roll-out takes at least 3m0s, and about 18m0s if drains and starts take as long as they may.
 `,
 		},
 		"Size": {

@@ -13,8 +13,12 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// planPool plans one pool, with its price if that is asked for.
-func (p *Planner) planPool(ctx context.Context, target target, edits []edit, priced bool) (Pool, error) {
+// details holds the permissions that were checked for the pools of a plan, by what they were checked for.
+type details map[string]*Permissions
+
+// planPool plans one pool. It adds the price, what holds drains, and missing permissions, unless known is
+// nil.
+func (p *Planner) planPool(ctx context.Context, target target, edits []edit, known details) (Pool, error) {
 	w := p.newWorld()
 	if err := w.apply(ctx, edits); err != nil {
 		return Pool{}, err
@@ -22,11 +26,29 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit, pri
 	if err := w.own(ctx, target); err != nil {
 		return Pool{}, err
 	}
-	planned, _, err := w.planned(ctx, target)
-	if err == nil && priced && len(planned.Steps) > 0 && !planned.failed() {
-		planned.Price, err = p.price(ctx, w, target)
+	planned, after, err := w.planned(ctx, target)
+	if err != nil || known == nil || len(planned.Steps) == 0 {
+		return planned, err
 	}
-	return planned, err
+	return planned, p.detail(ctx, w, target, after, &planned, known)
+}
+
+// detail adds to a plan what is not decided by the controllers.
+func (p *Planner) detail(ctx context.Context, w *world, target target, after view, planned *Pool, known details) error {
+	if !planned.failed() {
+		price, err := p.price(ctx, w, target)
+		if err != nil {
+			return err
+		}
+		planned.Price = price
+	}
+	if err := w.expect(ctx, after, planned); err != nil {
+		return err
+	}
+	if err := p.inspect(ctx, target, after, planned); err != nil {
+		return err
+	}
+	return p.permit(ctx, w, after, planned, known)
 }
 
 // planned runs the controllers of a pool, and returns what they do and the pool afterwards.
@@ -55,7 +77,7 @@ func (w *world) planned(ctx context.Context, target target) (Pool, view, error) 
 		planned.Problems = []Problem{{Object: object, Reason: "Error", Message: failure.Error()}}
 	}
 	if replaced := planned.Replaced(); len(replaced) > 0 {
-		planned.Rollout = target.kind.pace(w, after, len(replaced))
+		planned.Rollout = target.kind.pace(w, after, replaced)
 	}
 	return planned, after, nil
 }
@@ -103,14 +125,14 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:
 		return changes, nil
 	}
-	unedited, err := p.planPools(ctx, targets, nil, false)
+	unedited, err := p.planPools(ctx, targets, nil, nil)
 	if err != nil {
 		return changes, ctx.Err() // the pool may not exist yet
 	}
 	for i := range changes {
 		pools, err := whole, error(nil)
 		if len(changes) > 1 { // a change that is the whole edit has been planned
-			pools, err = p.planPools(ctx, targets, alone[i:i+1], false)
+			pools, err = p.planPools(ctx, targets, alone[i:i+1], nil)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -155,10 +177,10 @@ func effectAlone(pools []Pool, err error, unedited []Pool, failed bool) Effect {
 }
 
 // planPools plans all targets of an edit.
-func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, priced bool) ([]Pool, error) {
+func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, known details) ([]Pool, error) {
 	pools := make([]Pool, 0, len(targets))
 	for _, target := range targets {
-		pool, err := p.planPool(ctx, target, edits, priced)
+		pool, err := p.planPool(ctx, target, edits, known)
 		if err != nil {
 			return nil, fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, err)
 		}

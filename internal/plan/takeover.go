@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/clouds"
+	clusterfacts "github.com/slipway-project/slipway/internal/cluster"
 	poolaccess "github.com/slipway-project/slipway/internal/pool"
 )
 
@@ -59,7 +62,7 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 		return problem.Condition != "" && find(problem.Condition).Type == ""
 	})
 	creates := slices.ContainsFunc(planned.Steps, func(step Step) bool {
-		return slices.Contains(step.Calls, "autoscaling:CreateAutoScalingGroup") || slices.Contains(step.Calls, "eks:CreateNodegroup")
+		return slices.Contains(step.Calls, "autoscaling:CreateAutoScalingGroup") || slices.Contains(step.Calls, createsNodegroup)
 	})
 	takeover := Takeover{Pool: planned, Creates: creates, Adopted: find(infrav1.AdoptedCondition)}
 	takeover.Problems = slices.DeleteFunc(takeover.Problems, func(problem Problem) bool {
@@ -77,20 +80,34 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 
 // location returns the account and the region in which the controllers found no group of a pool.
 func (w *world) location(ctx context.Context, pool client.Object) (account, region string, err error) {
-	clusterName := pool.GetLabels()[clusterv1.ClusterNameLabel]
-	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.GetNamespace(), clusterName)
+	cloud, _, err := w.reach(ctx, pool)
 	if err != nil {
 		return "", "", err
-	}
-	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
-	if err != nil {
-		return "", "", err
-	}
-	if cloud == nil {
-		return "", "", access.Err
 	}
 	account, err = cloud.AccountID(ctx)
 	return account, cloud.Region, err
+}
+
+// reach returns the cloud of a pool, and the facts about its cluster.
+func (w *world) reach(ctx context.Context, pool client.Object) (*clouds.Cloud, *clusterfacts.Facts, error) {
+	clusterName := pool.GetLabels()[clusterv1.ClusterNameLabel]
+	owner, err := poolaccess.GetCluster(ctx, w.cluster, pool.GetNamespace(), clusterName)
+	if err != nil {
+		return nil, nil, err
+	}
+	cloud, access, err := poolaccess.Registry{Registry: w.clouds, Reader: w.cluster}.Reach(ctx, pool, owner, clusterName)
+	if err == nil && cloud == nil {
+		err = cmp.Or(access.Err, error(&noCloudError{clusterName}))
+	}
+	return cloud, access.Facts, err
+}
+
+// noCloudError reports that the AWS of a cluster is not known.
+type noCloudError struct{ cluster string }
+
+// Error implements error.
+func (e *noCloudError) Error() string {
+	return fmt.Sprintf("Cluster %q has no infrastructure", e.cluster)
 }
 
 // handOver resumes the cluster of a pool, and removes the annotation that released the pool to CAPA.

@@ -84,21 +84,128 @@ func (p *printer) pool(pool Pool) {
 	if replaced := pool.Replaced(); len(replaced) > 0 {
 		p.printf("  Replaces %d of %d instances: %s\n", len(replaced), pool.Instances, strings.Join(replaced, ", "))
 	}
-	if rollout := pool.Rollout; rollout != nil {
-		p.printf("  AWS replaces at most %d at a time.", rollout.AtOnce)
-		if rollout.AtMost > 0 {
-			least := ""
-			if rollout.AtLeast > 0 {
-				least = fmt.Sprintf("at least %s, and ", rollout.AtLeast)
-			}
-			p.printf(" The roll-out takes %sabout %s if drains and\n  starts take as long as they may.", least, rollout.AtMost)
-		}
-		p.printf("\n")
+	if pool.Rollout != nil {
+		p.rollout(pool.Rollout)
+	}
+	if pool.Drains != nil {
+		p.drains(pool.Drains)
 	}
 	p.price(pool.Price)
+	if pool.Permissions != nil {
+		p.permissions(pool.Permissions)
+	}
 	for _, problem := range pool.Problems {
 		p.printf("  %s: %s\n", problem.Reason, printable(problem.Message))
 	}
+}
+
+// rollout prints how instances are replaced.
+func (p *printer) rollout(rollout *Rollout) {
+	for _, stay := range rollout.Stay {
+		p.printf("  Not replaced: %s, because %s\n", printable(strings.Join(stay.Instances, ", ")), stay.Reason)
+	}
+	if rollout.Batches > 1 {
+		p.printf("  At most %d at a time, in at least %d batches. %s.\n", rollout.AtOnce, rollout.Batches, rollout.Order)
+	} else if rollout.Replaced > 1 {
+		p.printf("  All of them at once. %s.\n", rollout.Order)
+	}
+	for _, checkpoint := range rollout.Checkpoints {
+		p.printf("  At the checkpoint of %d %%, with %d replaced, the roll-out pauses for %s.\n", checkpoint.Percentage, checkpoint.Replaced, checkpoint.Delay)
+	}
+	if rollout.Left > 0 {
+		p.printf("  The roll-out ends at its last checkpoint, with %d left. AWS chooses which.\n", rollout.Left)
+	}
+	for _, held := range rollout.Held {
+		p.printf("  AWS waits for %s, and fails the roll-out after an hour: %s\n", printable(strings.Join(held.Instances, ", ")), held.Reason)
+	}
+	if rollout.AtMost > 0 {
+		least := ""
+		if rollout.AtLeast > 0 {
+			least = fmt.Sprintf("at least %s, and ", rollout.AtLeast)
+		}
+		p.printf("  The roll-out takes %sabout %s if drains and starts take as long as they may.\n", least, rollout.AtMost)
+	}
+	switch expected := rollout.Expected; {
+	case expected == nil:
+	case expected.Unknown != "":
+		p.printf("  How long earlier roll-outs took is not known: %s.\n", printable(expected.Unknown))
+	default:
+		p.printf("  It takes %s, by %s of this pool.\n", expected.text(), counted(expected.Rollouts, "earlier roll-out"))
+	}
+}
+
+// permissions prints the calls that IAM would deny.
+func (p *printer) permissions(checked *Permissions) {
+	if checked.Unknown != "" {
+		p.printf("  Whether permissions are missing is not known: %s.\n", printable(checked.Unknown))
+		return
+	}
+	for _, denied := range checked.Denied {
+		p.printf("  Missing permission: %s, %s (%s)\n", denied.Action, denied.Reason, printable(checked.Principal))
+	}
+	if checked.Command != "" {
+		p.printf("  Print the policies with: %s\n", printable(checked.Command))
+	}
+}
+
+// text returns the expected time, or its bounds.
+func (e *Expected) text() string {
+	if e.AtLeast == e.AtMost {
+		return "about " + e.AtLeast.String()
+	}
+	return e.AtLeast.String() + " to " + e.AtMost.String()
+}
+
+// counted returns a number of things.
+func counted(count int, thing string) string {
+	if count == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", count, thing)
+}
+
+// mostBudgetsShown limits the budgets that are printed. A tenant may have thousands.
+const mostBudgetsShown = 20
+
+// drains prints what holds drains.
+func (p *printer) drains(drains *Drains) {
+	switch {
+	case drains.Unknown != "":
+		p.printf("  Whether a PodDisruptionBudget holds drains is not known: %s.\n", printable(drains.Unknown))
+		return
+	case len(drains.Budgets)+len(drains.Overlapping) == 0:
+		p.printf("  No PodDisruptionBudget holds a drain of these nodes now.\n")
+		return
+	}
+	for i, budget := range drains.Budgets {
+		if i == mostBudgetsShown {
+			p.printf("  %d more PodDisruptionBudgets hold drains.\n", len(drains.Budgets)-i)
+			break
+		}
+		p.printf("  PodDisruptionBudget %s\n", printable(budget.String()))
+	}
+	if pods := drains.Overlapping; len(pods) > 0 {
+		p.printf("  Kubernetes refuses to evict pods with several PodDisruptionBudgets: %s\n", printable(strings.Join(pods, ", ")))
+	}
+	if drains.Limit > 0 {
+		p.printf("  A drain can be held for %s at most. Then %s.\n", drains.Limit, drains.After)
+	}
+}
+
+// String describes what the budget holds.
+func (b Budget) String() string {
+	name, pods := b.Namespace+"/"+b.Name, fmt.Sprintf("%d pods on %d of these nodes", b.Pods, b.Nodes)
+	if b.Pods == 1 {
+		pods = "1 pod on 1 of these nodes"
+	}
+	switch b.Hold {
+	case HoldsAlways:
+		return fmt.Sprintf("%s holds %s always: it needs all its pods", name, pods)
+	case HoldsNow:
+		return fmt.Sprintf("%s holds %s now: it needs %d healthy pods and has %d", name, pods, b.Required, b.Healthy)
+	case Slows:
+	}
+	return fmt.Sprintf("%s slows drains of %s: up to %d leave at a time, and it allows %d", name, pods, b.AtOnce, b.Allowed)
 }
 
 // price prints the change of the price of a pool.

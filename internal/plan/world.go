@@ -72,6 +72,7 @@ func (p *Planner) newControllers(c client.Client, sessions *aws.Sessions, clk cl
 	principals := &identity.Resolver{Reader: c, Secrets: c, SecretNamespace: p.SecretNamespace}
 	intervals := observe.DefaultIntervals
 	intervals.Spacing = 0 // one caller shares no description with others, and would wait in real time
+	intervals.Unlisted = true
 	registry := clouds.NewRegistry(sessions, principals, clk, intervals)
 	reporter := report.Reporter{Recorder: noEvents{}}
 	return controllers{
@@ -149,8 +150,8 @@ func (c controllers) round(ctx context.Context, reader client.Reader, pool targe
 	return again, failure
 }
 
-// configOf returns the launch config of a pool: the one that it refers to, or its own; nil if there
-// is none.
+// configOf returns the launch config of a pool: the one that it refers to, or its own, which has its name;
+// nil if there is none.
 func configOf(ctx context.Context, reader client.Reader, target target) (*types.NamespacedName, error) {
 	pool, err := target.kind.read(ctx, reader, target.name)
 	if err != nil {
@@ -159,16 +160,12 @@ func configOf(ctx context.Context, reader client.Reader, target target) (*types.
 	if pool.config != nil {
 		return &types.NamespacedName{Namespace: target.name.Namespace, Name: pool.config.Name}, nil
 	}
-	configs := &infrav1.AWSLaunchConfigList{}
-	if err := reader.List(ctx, configs, client.InNamespace(target.name.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing launch configs: %w", err)
+	config := &infrav1.AWSLaunchConfig{}
+	err = reader.Get(ctx, target.name, config)
+	if err != nil || !controls(pool, config) {
+		return nil, client.IgnoreNotFound(err)
 	}
-	for i := range configs.Items {
-		if controls(pool, &configs.Items[i]) {
-			return ptr.To(client.ObjectKeyFromObject(&configs.Items[i])), nil
-		}
-	}
-	return nil, nil
+	return ptr.To(client.ObjectKeyFromObject(config)), nil
 }
 
 // controls reports whether a pool is the owner of a launch config.
@@ -195,7 +192,7 @@ func (w *world) note(kind *kind, before view, object reconcile.Object, done reco
 		step.Calls = append(step.Calls, call.String())
 	}
 	if done.Err == nil {
-		step.Replaces = kind.replaced(before, done.Action, calls)
+		step.Replaces = kind.replaced(w, before, done.Action, calls)
 	}
 	w.steps = append(w.steps, step)
 }

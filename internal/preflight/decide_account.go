@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/slipway-project/slipway/internal/permissions/simulator"
 )
 
 // quotaWarning is the share of the quota of Auto Scaling groups, in percent, from which a warning is due.
@@ -56,7 +58,7 @@ func decidePermissions(o Observed) Finding {
 }
 
 // denials describes denied requests. An action that several statements would allow is named once.
-func denials(denied []Denial) []string {
+func denials(denied []simulator.Denial) []string {
 	var texts []string
 	for _, denial := range denied {
 		text := fmt.Sprintf("%s (statement %s; %s)", denial.Action, strings.TrimRight(denial.Statement, "0123456789"), denial.Reason)

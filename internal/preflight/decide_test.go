@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-project/slipway/internal/permissions/simulator"
 )
 
 var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -224,7 +226,7 @@ func certificateRows() []row {
 }
 
 func accountRows() []row {
-	lacking := []Denial{{"ec2:CreateLaunchTemplate", "MakeTemplates", "no policy allows it"}, {"ec2:CreateTags", "AdoptTemplates1", "no policy allows it"}, {"ec2:CreateTags", "AdoptTemplates2", "no policy allows it"}}
+	lacking := []simulator.Denial{{Action: "ec2:CreateLaunchTemplate", Statement: "MakeTemplates", Reason: "no policy allows it"}, {Action: "ec2:CreateTags", Statement: "AdoptTemplates1", Reason: "no policy allows it"}, {Action: "ec2:CreateTags", Statement: "AdoptTemplates2", Reason: "no policy allows it"}}
 	return []row{
 		{"an identity without a policy", func(_ *testing.T, o *Observed) { o.Account.Permissions.Denied = lacking }, IAMPermissions, Failed, "deny 3 of 60 requests that Slipway sends: ec2:CreateLaunchTemplate (statement MakeTemplates; no policy allows it), ec2:CreateTags (statement AdoptTemplates; no policy allows it).", "condition", "`slipway iam policy`"},
 		{"the account itself", func(_ *testing.T, o *Observed) { o.Account.Permissions.Principal = "" }, IAMPermissions, Warning, "neither a user nor a role", "", "--role-arn"},
@@ -233,7 +235,7 @@ func accountRows() []row {
 		{"the simulation fails", func(_ *testing.T, o *Observed) { o.Account.Permissions.Unread = broken }, IAMPermissions, Failed, "broke", "", ""},
 		{"many denied actions", func(_ *testing.T, o *Observed) {
 			for i := range 100 {
-				o.Account.Permissions.Denied = append(o.Account.Permissions.Denied, Denial{Action: fmt.Sprint("ec2:Action", i), Statement: "Look"})
+				o.Account.Permissions.Denied = append(o.Account.Permissions.Denied, simulator.Denial{Action: fmt.Sprint("ec2:Action", i), Statement: "Look"})
 			}
 		}, IAMPermissions, Failed, "and 80 more", "", ""},
 		{"the quota is used up", func(_ *testing.T, o *Observed) { o.Account.Quota.Groups = 500 }, AutoScalingQuota, Failed, "500 of 500", "no nodes", "quota"},

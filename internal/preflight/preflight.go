@@ -4,7 +4,11 @@
 // from what was observed to findings. The package changes nothing.
 package preflight
 
-import "time"
+import (
+	"time"
+
+	"github.com/slipway-project/slipway/internal/permissions/simulator"
+)
 
 // Result is the outcome of a check.
 type Result string
@@ -156,19 +160,10 @@ type Permissions struct {
 	Command string
 	// Requests is the number of simulated requests, and Denied are the denied ones.
 	Requests int
-	Denied   []Denial
+	Denied   []simulator.Denial
 	// Missing is true if the principal does not exist.
 	Missing bool
 	Unread  *Unread
-}
-
-// Denial is a request that the policies of the principal do not allow.
-type Denial struct {
-	Action string
-	// Statement is the Sid of the statement that would allow it.
-	Statement string
-	// Reason states whether a policy, a permissions boundary, or the organization denies it.
-	Reason string
 }
 
 // Quota holds the number of Auto Scaling groups of a region, and how many there may be.

@@ -34,6 +34,11 @@ const (
 	// is 110, EKS's most is 737).
 	mostNodes = 100_000
 	mostPods  = 2_000
+	// mostBudgets bounds what is taken of a cluster, longestSelector the selector of a budget, and
+	// longestLabels the labels of a pod, of which Kubernetes has no limit.
+	mostBudgets     = 20_000
+	longestSelector = 16 << 10
+	longestLabels   = 16 << 10
 	// mostPages bounds a list whose pages are empty.
 	mostPages = 1_000
 )

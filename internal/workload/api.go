@@ -40,7 +40,7 @@ func statuses() runtime.NegotiatedSerializer {
 // EachNode implements drain.API.
 func (a *API) EachNode(ctx context.Context, visit func(*corev1.Node) bool) error {
 	seen := 0
-	return a.list(ctx, "nodes", "", func(decoder *json.Decoder) (bool, error) {
+	return a.list(ctx, a.coreList("nodes", ""), func(decoder *json.Decoder) (bool, error) {
 		if seen++; seen > mostNodes {
 			return false, &AnswerError{"more than " + strconv.Itoa(mostNodes) + " Nodes"}
 		}
@@ -88,8 +88,18 @@ func (a *API) Uncordon(ctx context.Context, name string, patch []byte) error {
 
 // Pods implements drain.API.
 func (a *API) Pods(ctx context.Context, node string) ([]corev1.Pod, error) {
+	return a.pods(ctx, node, (*pod).object)
+}
+
+// LabeledPods returns the pods of a Node with all their labels.
+func (a *API) LabeledPods(ctx context.Context, node string) ([]corev1.Pod, error) {
+	return a.pods(ctx, node, (*pod).labeled)
+}
+
+func (a *API) pods(ctx context.Context, node string, object func(*pod) (*corev1.Pod, error)) ([]corev1.Pod, error) {
 	var pods []corev1.Pod
-	err := a.list(ctx, "pods", fields.OneTermEqualSelector("spec.nodeName", node).String(), func(decoder *json.Decoder) (bool, error) {
+	selector := fields.OneTermEqualSelector("spec.nodeName", node).String()
+	err := a.list(ctx, a.coreList("pods", selector), func(decoder *json.Decoder) (bool, error) {
 		if len(pods) == mostPods {
 			return false, &AnswerError{fmt.Sprintf("more than %d pods of one Node", mostPods)}
 		}
@@ -97,13 +107,33 @@ func (a *API) Pods(ctx context.Context, node string) ([]corev1.Pod, error) {
 		if err := decoder.Decode(&item); err != nil {
 			return false, err
 		}
-		object, err := item.object()
+		found, err := object(&item)
 		if err == nil {
-			pods = append(pods, *object)
+			pods = append(pods, *found)
 		}
 		return true, err
 	})
 	return pods, err
+}
+
+// EachBudget calls a function with every PodDisruptionBudget until it returns false.
+func (a *API) EachBudget(ctx context.Context, visit func(*policyv1.PodDisruptionBudget) bool) error {
+	seen := 0
+	request := func() *rest.Request { return a.client.Get().AbsPath("/apis/policy/v1/poddisruptionbudgets") }
+	return a.list(ctx, request, func(decoder *json.Decoder) (bool, error) {
+		if seen++; seen > mostBudgets {
+			return false, &AnswerError{"more than " + strconv.Itoa(mostBudgets) + " PodDisruptionBudgets"}
+		}
+		var item budget
+		if err := decoder.Decode(&item); err != nil {
+			return false, err
+		}
+		object, err := item.object()
+		if err != nil {
+			return false, err
+		}
+		return visit(object), nil
+	})
 }
 
 // Evict implements drain.API.
@@ -118,14 +148,22 @@ func (a *API) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
 		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(content))
 }
 
-// list reads a list page by page.
-func (a *API) list(ctx context.Context, resource, fieldSelector string, visit func(*json.Decoder) (bool, error)) error {
-	next := ""
-	for range mostPages {
-		request := a.client.Get().Resource(resource).MaxRetries(0).Param("limit", strconv.Itoa(page))
+// coreList returns requests for a list of a resource of the core group.
+func (a *API) coreList(resource, fieldSelector string) func() *rest.Request {
+	return func() *rest.Request {
+		request := a.client.Get().Resource(resource)
 		if fieldSelector != "" {
 			request.Param("fieldSelector", fieldSelector)
 		}
+		return request
+	}
+}
+
+// list reads a list page by page.
+func (a *API) list(ctx context.Context, first func() *rest.Request, visit func(*json.Decoder) (bool, error)) error {
+	next := ""
+	for range mostPages {
+		request := first().MaxRetries(0).Param("limit", strconv.Itoa(page))
 		if next != "" {
 			request.Param("continue", next)
 		}

@@ -145,6 +145,15 @@ func New(secrets client.Reader, clk clock.PassiveClock) *Clusters {
 // credentials, such as EKS's tokens of 15 minutes, are taken up at once, and calls nothing in the
 // workload cluster. The error is an UnreachableError if there is no way to it now.
 func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (drain.API, error) {
+	found, err := c.API(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// API does the same as Client for a caller that reads more than a drain does.
+func (c *Clusters) API(ctx context.Context, cluster types.NamespacedName) (*API, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + secretSuffix}
 	err := c.secrets.Get(ctx, key, secret)

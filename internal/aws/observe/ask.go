@@ -212,7 +212,7 @@ func (s *start[V]) expire() { s.listed = nil }
 // listOnce waits until everything has been listed. A list that failed is asked for again by who comes next.
 func (s *Sweep[V]) listOnce(ctx context.Context) error {
 	s.mu.Lock()
-	if s.source.List == nil || s.start.done {
+	if s.source.List == nil || s.intervals.Unlisted || s.start.done {
 		s.mu.Unlock()
 		return nil
 	}

@@ -34,6 +34,9 @@ type Intervals struct {
 	// real time, whatever the observer's clock is, because callers come in real time; zero for
 	// none.
 	Spacing time.Duration
+	// Unlisted is set where few objects are observed, and not for long: what they need is described,
+	// without a list of everything first.
+	Unlisted bool
 }
 
 // DefaultIntervals cost 15 calls an hour and batch at rest, and 4 with events.

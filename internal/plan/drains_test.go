@@ -1,0 +1,208 @@
+package plan
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
+	"github.com/slipway-project/slipway/internal/workload"
+)
+
+// nodesServer is the API server of a workload cluster.
+type nodesServer struct {
+	nodes   []corev1.Node
+	pods    []corev1.Pod
+	budgets []policyv1.PodDisruptionBudget
+}
+
+// ServeHTTP implements http.Handler.
+func (s *nodesServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	var items any
+	switch request.URL.Path {
+	case "/api/v1/nodes":
+		items = s.nodes
+	case "/api/v1/pods":
+		_, node, _ := strings.Cut(request.URL.Query().Get("fieldSelector"), "spec.nodeName=")
+		var pods []corev1.Pod
+		for _, pod := range s.pods {
+			if pod.Spec.NodeName == node {
+				pods = append(pods, pod)
+			}
+		}
+		items = pods
+	case "/apis/policy/v1/poddisruptionbudgets":
+		items = s.budgets
+	default:
+		http.NotFound(w, request)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "List", "items": items})
+}
+
+// pod adds a running pod with a label to the node of a number.
+func (s *nodesServer) pod(node int, app string) *nodesServer {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("%s-%d", app, len(s.pods)), Labels: map[string]string{"app": app}}}
+	pod.Spec.NodeName, pod.Status.Phase = s.nodes[node].Name, corev1.PodRunning
+	s.pods = append(s.pods, pod)
+	return s
+}
+
+// budget adds a budget for the pods with a label.
+func (s *nodesServer) budget(name, app string, allowed, healthy, required, expected int32) *nodesServer {
+	budget := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+	budget.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: required, ExpectedPods: expected}
+	s.budgets = append(s.budgets, budget)
+	return s
+}
+
+// withWorkload gives a rig whose pool runs a workload cluster with a Node for each instance.
+func (r *rig) withWorkload() *nodesServer {
+	r.Helper()
+	s := &nodesServer{}
+	for _, instance := range r.instances() {
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + instance}}
+		node.Spec.ProviderID = "aws:///" + region + "a/" + instance
+		s.nodes = append(s.nodes, node)
+	}
+	server := httptest.NewTLSServer(s)
+	r.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	kubeconfig := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+  clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {token: one}}]}`,
+		server.URL, base64.StdEncoding.EncodeToString(authority))
+	r.do(r.cluster.Create(r.Context(), &corev1.Secret{ObjectMeta: owners.Named("prod-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}}))
+	r.reachesWorkloads()
+	return s
+}
+
+// reachesWorkloads has the planner read workload clusters.
+func (r *rig) reachesWorkloads() {
+	r.planner.Workloads = workload.New(r.cluster, r.clock)
+	r.planner.Workloads.Loopback = true
+	r.Cleanup(r.planner.Workloads.Close)
+}
+
+func TestPlanOfDrains(t *testing.T) {
+	const terminated = "the instance is terminated with the pods that are left"
+	limit := Duration(15 * time.Minute)
+	for name, tc := range map[string]struct {
+		reason string
+		serve  func(*nodesServer)
+		spec   func(*infrav1.AWSMachinePoolSpec)
+		want   *Drains
+		text   string
+	}{
+		"Free": {
+			reason: "A budget that allows what leaves at a time holds nothing.",
+			serve:  func(s *nodesServer) { s.pod(0, "web").pod(1, "web").budget("web", "web", 1, 3, 2, 3) },
+			want:   &Drains{Limit: limit, After: terminated},
+			text:   "No PodDisruptionBudget holds a drain of these nodes now.",
+		},
+		"None": {reason: "A node without pods needs no budget.", serve: func(*nodesServer) {}, want: &Drains{Limit: limit, After: terminated}},
+		"Now": {
+			reason: "A budget without room holds drains until its pods are healthy.",
+			serve:  func(s *nodesServer) { s.pod(0, "web").pod(0, "web").pod(1, "web").budget("web", "web", 0, 2, 2, 3) },
+			want: &Drains{Limit: limit, After: terminated, Budgets: []Budget{
+				{Namespace: "shop", Name: "web", Hold: HoldsNow, Pods: 3, Nodes: 2, AtOnce: 2, Healthy: 2, Required: 2},
+			}},
+			text: "PodDisruptionBudget shop/web holds 3 pods on 2 of these nodes now: it needs 2 healthy pods and has 2\n" +
+				"  A drain can be held for 15m0s at most. Then the instance is terminated with the pods that are left.",
+		},
+		"Always": {
+			reason: "A budget of all pods never lets one go.",
+			serve: func(s *nodesServer) {
+				s.pod(2, "db").budget("db", "db", 0, 1, 1, 1).budget("other", "other", 0, 1, 1, 1)
+			},
+			spec: func(spec *infrav1.AWSMachinePoolSpec) { spec.NodeDrain.Timeout = &metav1.Duration{Duration: time.Hour} },
+			want: &Drains{Limit: Duration(time.Hour), After: terminated, Budgets: []Budget{
+				{Namespace: "shop", Name: "db", Hold: HoldsAlways, Pods: 1, Nodes: 1, AtOnce: 1, Healthy: 1, Required: 1},
+			}},
+			text: "PodDisruptionBudget shop/db holds 1 pod on 1 of these nodes always: it needs all its pods\n" +
+				"  A drain can be held for 1h0m0s at most.",
+		},
+		"Slows": {
+			reason: "A budget that allows fewer pods than leave at a time slows drains down.",
+			serve: func(s *nodesServer) {
+				s.pod(0, "web").pod(0, "web").pod(1, "web").pod(2, "web").budget("web", "web", 1, 4, 3, 4)
+			},
+			spec: func(spec *infrav1.AWSMachinePoolSpec) {
+				all := int64(0)
+				spec.RefreshPreferences.MinHealthyPercentage = &all
+				spec.InstanceLifecyclePolicy = &infrav1.InstanceLifecyclePolicy{RetentionTriggers: infrav1.RetentionTriggers{TerminateHookAbandon: infrav1.RetentionActionRetain}}
+			},
+			want: &Drains{Limit: limit, After: "the instance is retained and replaced, and is terminated when its node is empty", Budgets: []Budget{
+				{Namespace: "shop", Name: "web", Hold: Slows, Pods: 4, Nodes: 3, AtOnce: 4, Allowed: 1, Healthy: 4, Required: 3},
+			}},
+			text: "PodDisruptionBudget shop/web slows drains of 4 pods on 3 of these nodes: up to 4 leave at a time, and it allows 1",
+		},
+		"Staying": {
+			reason: "Pods that stay, and pods that wait for their node, need no budget.",
+			serve: func(s *nodesServer) {
+				s.pod(0, "agent").pod(0, "agent").budget("agent", "agent", 0, 1, 1, 1)
+				s.pods[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", Controller: new(true)}}
+				s.pods[1].Status.Phase = corev1.PodPending
+			},
+			want: &Drains{Limit: limit, After: terminated},
+		},
+		"Several": {
+			reason: "Kubernetes refuses to evict a pod with several budgets.",
+			serve:  func(s *nodesServer) { s.pod(0, "web").budget("a", "web", 1, 2, 1, 2).budget("b", "web", 1, 2, 1, 2) },
+			want:   &Drains{Limit: limit, After: terminated, Overlapping: []string{"shop/web-0"}},
+			text:   "Kubernetes refuses to evict pods with several PodDisruptionBudgets: shop/web-0",
+		},
+		"Disabled": {
+			reason: "Nothing holds a node that is not drained.",
+			serve:  func(s *nodesServer) { s.pod(0, "web").budget("web", "web", 0, 2, 2, 3) },
+			spec:   func(spec *infrav1.AWSMachinePoolSpec) { spec.NodeDrain.Disable = true },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.running()
+			tc.serve(r.withWorkload())
+			edited := r.stored()
+			edited.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+			edited.Spec.NodeDrain = &infrav1.NodeDrain{}
+			if tc.spec != nil {
+				tc.spec(&edited.Spec)
+			}
+			made := r.plan(edited)
+			if diff := gocmp.Diff(tc.want, made.Pools[0].Drains, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s drains: -want +got:\n%s", tc.reason, diff)
+			}
+			if text := r.printed(made); !strings.Contains(text, tc.text) {
+				t.Errorf("%s Print(plan): got\n%s\nwant text with %q", tc.reason, text, tc.text)
+			}
+		})
+	}
+}
+
+// TestPlanOfUnknownDrains holds that a workload cluster which cannot be read is one line of a plan.
+func TestPlanOfUnknownDrains(t *testing.T) {
+	r := newRig(t)
+	r.running()
+	r.reachesWorkloads()
+	edited := r.stored()
+	edited.Spec.AWSLaunchTemplate.InstanceType, edited.Spec.NodeDrain = "m5.xlarge", nil
+	made := r.plan(edited)
+	want := "Whether a PodDisruptionBudget holds drains is not known: workload cluster prod cannot be reached: Secret prod-kubeconfig does not exist."
+	if text := r.printed(made); !strings.Contains(text, want) || made.Failed() {
+		t.Errorf("Print(plan): got\n%s\nwant a plan that does not fail, with %q", text, want)
+	}
+}

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	simworld "github.com/slipway-project/slipway/awssim/world"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
+)
+
+// countingReader counts the reads of a management cluster.
+type countingReader struct {
+	client.Reader
+	gets, lists atomic.Int64
+}
+
+// Get implements client.Reader.
+func (c *countingReader) Get(ctx context.Context, name client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	c.gets.Add(1)
+	return c.Reader.Get(ctx, name, object, options...)
+}
+
+// List implements client.Reader.
+func (c *countingReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	c.lists.Add(1)
+	return c.Reader.List(ctx, list, options...)
+}
+
+// runMany creates a template and a number of pools that launch from it, each with one instance, and runs the
+// controllers until their instances are in service. It returns the template.
+func (r *rig) runMany(count int) *infrav1.AWSLaunchConfigTemplate {
+	r.Helper()
+	ctx := log.IntoContext(r.Context(), logr.Discard())
+	r.sim.World().Quotas = map[string]int{simworld.QuotaAutoScalingGroups: 2 * count}
+	template := &infrav1.AWSLaunchConfigTemplate{ObjectMeta: owners.Named("nodes")}
+	template.Spec.Template.Spec.InstanceType = "m5.large"
+	r.do(r.cluster.Create(ctx, template))
+	machinePool := &clusterv1.MachinePool{}
+	r.do(r.cluster.Get(ctx, key, machinePool))
+	one := int32(1)
+	targets := make([]target, count)
+	for i := range targets {
+		name := fmt.Sprintf("pool-%d", i)
+		targets[i] = target{&selfManaged, client.ObjectKey{Namespace: key.Namespace, Name: name}}
+		owner := &clusterv1.MachinePool{ObjectMeta: owners.Named(name), Spec: *machinePool.Spec.DeepCopy()}
+		owner.Spec.Replicas, owner.Spec.Template.Spec.InfrastructureRef.Name = &one, name
+		r.do(r.cluster.Create(ctx, owner))
+		object := pool()
+		object.Name, object.Spec.AWSLaunchTemplate = name, nil
+		object.Spec.LaunchConfigTemplateRef = &infrav1.LaunchConfigTemplateReference{Name: template.Name}
+		r.do(r.cluster.Create(ctx, object))
+		r.do((&world{cluster: newCluster(r.cluster, r.server)}).own(ctx, targets[i]))
+	}
+	for range 5 {
+		controllers := r.planner.newControllers(indexed{r.cluster}, aws.NewSessions(r.planner.AWS, aws.WithClock(r.clock), aws.WithLimits(nil)), r.clock, noWorkloads{})
+		for _, target := range targets {
+			_, err := controllers.round(ctx, r.cluster, target)
+			r.do(err)
+		}
+		r.clock.Step(30 * time.Second)
+	}
+	for _, target := range targets {
+		stored := &infrav1.AWSMachinePool{}
+		r.do(r.cluster.Get(ctx, target.name, stored))
+		if len(stored.Status.Instances) != 1 {
+			r.Fatalf("pool %s has instances %v, want 1; %v", target.name.Name, stored.Status.Instances, stored.Status.Conditions)
+		}
+	}
+	r.sim.ClearCalls()
+	return template
+}
+
+// BenchmarkPlanMany plans the edit of a template that many pools launch from.
+func BenchmarkPlanMany(b *testing.B) {
+	for _, count := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("pools=%d", count), func(b *testing.B) {
+			r := newRig(b)
+			edited := r.runMany(count)
+			r.do(r.cluster.Get(b.Context(), client.ObjectKeyFromObject(edited), edited))
+			edited.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			reads := &countingReader{Reader: r.cluster}
+			r.planner.Cluster = reads
+			for b.Loop() {
+				made, err := r.planner.Plan(b.Context(), edited)
+				if err != nil || len(made.Pools) != count || made.Failed() {
+					b.Fatalf("Plan: got %d pools and error %v, want %d", len(made.Pools), err, count)
+				}
+			}
+			each := float64(b.N * count)
+			b.ReportMetric(b.Elapsed().Seconds()*1e3/each, "ms/pool")
+			b.ReportMetric(float64(len(r.sim.Calls()))/each, "AWS-calls/pool")
+			b.ReportMetric(float64(reads.gets.Load())/each, "gets/pool")
+			b.ReportMetric(float64(reads.lists.Load())/each, "lists/pool")
+		})
+	}
+}
