@@ -34,7 +34,7 @@ func TestFleet(t *testing.T) {
 		"Bars have one segment for each version":       `document.querySelectorAll("tr[data-key$=web] .versions i").length === 2`,
 		"Bars are as wide as their share of instances": `Math.abs(document.querySelector("tr[data-key$=web] .versions .wanted").getBoundingClientRect().width / document.querySelector("tr[data-key$=web] .versions").getBoundingClientRect().width - 0.75) < 0.02`,
 		"Bars have a text for screen readers":          `document.querySelector("tr[data-key$=web]").textContent.includes("9 instances on version 3, which is wanted; 3 instances on version 2")`,
-		"The table has headers for rows and columns":   `document.querySelectorAll("table.fleet thead th[scope=col]").length === 5 && document.querySelectorAll("table.fleet tbody th[scope=row]").length === 3`,
+		"The table has headers for rows and columns":   `document.querySelectorAll("table.fleet thead th[scope=col]").length === 6 && document.querySelectorAll("table.fleet tbody th[scope=row]").length === 3`,
 		"The table has a caption":                      `document.querySelector("table.fleet caption").textContent.length > 0`,
 		"The page has one heading of the first level":  `document.querySelectorAll("h1").length === 1`,
 		"Every control has a name":                     `[...document.querySelectorAll("button, a, input, select")].every(e => (e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.[0]?.textContent))`,
@@ -140,6 +140,40 @@ func TestInbox(t *testing.T) {
 	pool.Status.Conditions = pool.Status.Conditions[:1]
 	w.update(pool)
 	page.until(`document.querySelectorAll("article.task").length === 2`)
+}
+
+// TestCosts holds that costs are shown, sorted, and added up, and that a pool says why its cost is not known.
+func TestCosts(t *testing.T) {
+	w := newWorld(t, append(three(), pool(shape{namespace: "team-lab", name: "odd", on: []int{2}, types: unlisted})...)...)
+	page := open(t, w, signedIn(w))
+	const cost = `.map(row => row.querySelector(".cost").firstChild.textContent).join(" ")`
+	page.until(shown + cost + ` === "$2.76 $1.38 $0.694 –"`)
+	for what, check := range map[string]string{
+		"The column is shown":             `getComputedStyle(document.querySelector("table.fleet th.cost")).display === "table-cell"`,
+		"Screen readers hear what it is":  `document.querySelector("tr[data-key$=web] .cost .hidden").textContent === "$1.38 per hour"`,
+		"They hear why it is not known":   `document.querySelector("tr[data-key$=odd] .cost .hidden").textContent === "Cost not known: no price of x9.unlisted is known"`,
+		"What is listed is added up":      `document.querySelector(".total").textContent.startsWith("These 4 pools cost")`,
+		"The dates of prices are shown":   `document.querySelector(".total").textContent.includes("On-Demand list prices of 2026-11-20; Spot prices of 2026-11-20, 09:30 UTC")`,
+		"What is missing is counted":      `document.querySelector(".total").textContent.includes("without 1 whose cost is not known")`,
+		"Nothing is sorted by cost so far": `!document.querySelector("th.cost").hasAttribute("aria-sort")`,
+	} {
+		if !eval[bool](page, check) {
+			t.Errorf("%s: %s is false", what, check)
+		}
+	}
+	for _, click := range []struct{ sorted, want string }{
+		{"descending", "batch web stream odd"}, {"ascending", "stream web batch odd"}, {"", "batch web stream odd"},
+	} {
+		eval[bool](page, `(document.querySelector(".sort").click(), true)`)
+		page.until(names + ` === "` + click.want + `" && (document.querySelector("th.cost").getAttribute("aria-sort") ?? "") === "` + click.sorted + `"`)
+	}
+	eval[bool](page, `(() => { const s = document.getElementById("search"); s.value = "web"; s.dispatchEvent(new Event("input")); return true; })()`)
+	page.until(`document.querySelector(".total").textContent.startsWith("This pool costs $1.38 per hour.")`)
+	eval[string](page, `location.hash = "#/pool/AWSMachinePool/team-shop/web"`)
+	page.until(`[...document.querySelectorAll("table.costs tbody tr")].map(row => row.innerText.replace(/\s+/g, " ")).join("; ") === "v3 wanted 9 $1.04; v2 3 $0.345"`)
+	page.until(`document.querySelector("main").innerText.includes("About $1,007 in a month of 730 hours.")`)
+	eval[string](page, `location.hash = "#/pool/AWSMachinePool/team-lab/odd"`)
+	page.until(`document.querySelector("main").innerText.includes("The cost is not known: no price of x9.unlisted is known.")`)
 }
 
 func TestProvisionerPage(t *testing.T) {

@@ -53,6 +53,7 @@ type provisionedNode struct {
 	// are their first instance types, the cheapest first.
 	Offerings int      `json:"offerings,omitempty"`
 	Choices   []choice `json:"choices,omitempty"`
+	Cost      *cost    `json:"cost,omitempty"`
 }
 
 // choice is an instance type that suited, with the zones in which it did.
@@ -94,7 +95,9 @@ func (d *Dashboard) provisioning(ctx context.Context, key rowKey) (any, error) {
 		if err := d.options.Reader.Get(ctx, name, object); err != nil {
 			return nil, unlessGone(key, err)
 		}
-		return provisionedNodeOf(object), nil
+		row := provisionedNodeOf(object)
+		row.Cost = d.nodeCost(object)
+		return row, nil
 	}
 	pod := &corev1.Pod{}
 	if !d.shows(pod) {

@@ -1,5 +1,6 @@
 import { el } from './dom.js';
 import { rows, onChange, ofKind } from './live.js';
+import { dates, money, spoken, sum } from './money.js';
 import { count, plural, when, words } from './words.js';
 
 // most bounds the rows of a table.
@@ -32,6 +33,15 @@ function offerings(n) {
   return [bought, details];
 }
 
+// costLine shows what the nodes of a Provisioner cost together.
+function costLine(name, nodes) {
+  const costs = nodes.filter((n) => n.provisioner === name && n.cost).map((n) => n.cost);
+  const all = sum(costs);
+  if (all.known === 0) return null;
+  return el('p', {}, el('b', { class: 'price' }, el('span', { 'aria-hidden': 'true' }, `${money(all)} per hour`), el('span', { class: 'hidden' }, spoken(all))),
+    el('span', { class: 'muted' }, all.unknown > 0 ? `, without ${plural(all.unknown, 'node')} whose cost is not known. ` : '. ', dates(all), '.'));
+}
+
 export function provisioner(main, announce) {
   const content = el('div', {});
   main.append(el('div', { class: 'head' }, el('h1', { tabindex: -1 }, 'Provisioner')), content);
@@ -53,6 +63,7 @@ export function provisioner(main, announce) {
       el('div', { class: 'cardhead' }, el('h2', {}, p.name), el('span', { class: `pill ${p.ready === 'True' ? 'good' : 'warn'}` }, p.ready === 'True' ? 'Ready' : 'Not ready')),
       el('p', { class: 'big' }, count(p.nodes), el('span', { class: 'muted' }, p.nodes === 1 ? ' node' : ' nodes')),
       el('p', { class: 'muted' }, [p.cpu && `${p.cpu} CPU`, p.memory && `${p.memory} memory`].filter(Boolean).join(' · '), p.limits ? ` of at most ${p.limits.join(', ')}` : ''),
+      rows.get('meta')?.prices ? costLine(p.name, nodes) : null,
       ...(p.problems ?? []).map((problem) => el('p', { class: 'message' }, el('b', {}, words(problem.reason)), ': ', problem.message, problem.remedy ? el('span', { class: 'muted' }, ' ' + problem.remedy) : '')),
       ...(p.rejected ?? []).map((text) => el('p', { class: 'message' }, el('b', {}, 'Rejected'), ': ', text)),
     ))));
@@ -62,9 +73,10 @@ export function provisioner(main, announce) {
       el('span', {}, pod.slipway ? [el('b', {}, words(pod.reason)), ': ', pod.slipway] : el('span', { class: 'muted' }, pod.scheduler || 'The Provisioner has not reported on it yet.'))]),
     'Every pod has a node.')].flat().filter(Boolean));
     content.append(el('h2', {}, 'Nodes ', el('span', { class: 'count' }, count(nodes.length))));
-    content.append(...[table('Nodes that Provisioners launched', ['Node', 'Provisioner', 'Status', 'Instance', 'Age'], nodes.map((n) => [
+    const priced = rows.get('meta')?.prices && nodes.some((n) => n.cost?.perHour);
+    content.append(...[table('Nodes that Provisioners launched', ['Node', 'Provisioner', 'Status', 'Instance', ...(priced ? ['Per hour'] : []), 'Age'], nodes.map((n) => [
       el('span', { class: 'two' }, el('span', { class: 'poolname' }, n.node || n.name), el('span', { class: 'where' }, n.message || n.instance || '')), n.provisioner,
-      el('span', { class: `pill ${tone[n.phase] ?? 'quiet'}` }, n.phase), offerings(n), when(n.created)]),
+      el('span', { class: `pill ${tone[n.phase] ?? 'quiet'}` }, n.phase), offerings(n), ...(priced ? [el('span', { class: 'nowrap', title: n.cost?.unknown }, money(n.cost) || '–')] : []), when(n.created)]),
     'There are no nodes.')].flat().filter(Boolean));
     announce(`${plural(pods.length, 'pod')} pending, ${plural(nodes.length, 'node')}`);
   }
