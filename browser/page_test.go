@@ -149,12 +149,12 @@ func TestCosts(t *testing.T) {
 	const cost = `.map(row => row.querySelector(".cost").firstChild.textContent).join(" ")`
 	page.until(shown + cost + ` === "$2.76 $1.38 $0.694 –"`)
 	for what, check := range map[string]string{
-		"The column is shown":             `getComputedStyle(document.querySelector("table.fleet th.cost")).display === "table-cell"`,
-		"Screen readers hear what it is":  `document.querySelector("tr[data-key$=web] .cost .hidden").textContent === "$1.38 per hour"`,
-		"They hear why it is not known":   `document.querySelector("tr[data-key$=odd] .cost .hidden").textContent === "Cost not known: no price of x9.unlisted is known"`,
-		"What is listed is added up":      `document.querySelector(".total").textContent.startsWith("These 4 pools cost")`,
-		"The dates of prices are shown":   `document.querySelector(".total").textContent.includes("On-Demand list prices of 2026-11-20; Spot prices of 2026-11-20, 09:30 UTC")`,
-		"What is missing is counted":      `document.querySelector(".total").textContent.includes("without 1 whose cost is not known")`,
+		"The column is shown":              `getComputedStyle(document.querySelector("table.fleet th.cost")).display === "table-cell"`,
+		"Screen readers hear what it is":   `document.querySelector("tr[data-key$=web] .cost .hidden").textContent === "$1.38 per hour"`,
+		"They hear why it is not known":    `document.querySelector("tr[data-key$=odd] .cost .hidden").textContent === "Cost not known: no price of x9.unlisted is known"`,
+		"What is listed is added up":       `document.querySelector(".total").textContent.startsWith("These 4 pools cost")`,
+		"The dates of prices are shown":    `document.querySelector(".total").textContent.includes("On-Demand list prices of 2026-11-20; Spot prices of 2026-11-20, 09:30 UTC")`,
+		"What is missing is counted":       `document.querySelector(".total").textContent.includes("without 1 whose cost is not known")`,
 		"Nothing is sorted by cost so far": `!document.querySelector("th.cost").hasAttribute("aria-sort")`,
 	} {
 		if !eval[bool](page, check) {
@@ -181,9 +181,10 @@ func TestProvisionerPage(t *testing.T) {
 	page := open(t, w, signedIn(w))
 	page.until(`document.getElementById("live").textContent === "Live"`)
 	page.press("p")
-	page.until(`document.querySelectorAll("table tbody tr").length === 3`)
+	page.until(`document.querySelectorAll("table tbody tr").length === 6 && document.querySelector("main .price")`)
 	text := eval[string](page, `document.querySelector("main").innerText`)
-	for _, part := range []string{"trainer-0", "no instance type that Provisioner default allows has more than 8", "of at most 40 nodes", "i-0abc0", "Launching", "Chosen from 12 offerings", "did not start in 3 tries"} {
+	for _, part := range []string{"trainer-0", "no instance type that Provisioner default allows has more than 8", "of at most 40 nodes", "i-0abc0", "Launching", "Chosen from 12 offerings", "did not start in 3 tries",
+		"Too small for a pod", "1,632", "p4d.24xlarge, spot, in eu-central-1b", "$0.161 per hour", "$0.0920"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the page lacks %q:\n%s", part, text)
 		}

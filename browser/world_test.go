@@ -334,6 +334,11 @@ func provisioners() []client.Object {
 	one.Status.Nodes, one.Status.Conditions = 2, []metav1.Condition{condition("Ready", "True", "Ready", "", time.Hour)}
 	one.Spec.Limits = &provisioningv1.Limits{Nodes: ptr.To(int32(40))}
 	one.Status.FailedStarts = []provisioningv1.FailedStart{{LaunchTemplateID: "lt-0a1b2c3d4e5f60718", LaunchTemplateVersion: 4, Tries: 3, Message: "the nodes did not register within 15m0s"}}
+	one.Status.RejectedOfferings = []provisioningv1.RejectedOfferings{
+		{Reason: "InstanceType", Offerings: 1632, Example: "a1.medium, on-demand, in eu-central-1a", Pod: "shop/trainer-0"},
+		{Reason: "TooSmall", Offerings: 96, Example: "g5.12xlarge, on-demand, in eu-central-1a", Pod: "shop/trainer-0"},
+		{Reason: "NoCapacity", Offerings: 6, Example: "p4d.24xlarge, spot, in eu-central-1b", Pod: "shop/trainer-0"},
+	}
 	all := []client.Object{one}
 	for i, phase := range []string{"True", "False"} {
 		node := &provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("default-%d", i), CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))}}

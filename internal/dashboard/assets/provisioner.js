@@ -42,6 +42,22 @@ function costLine(name, nodes) {
     el('span', { class: 'muted' }, all.unknown > 0 ? `, without ${plural(all.unknown, 'node')} whose cost is not known. ` : '. ', dates(all), '.'));
 }
 
+// whys say in words why offerings are rejected. A reason that is not known is shown as it is.
+const whys = {
+  Taints: 'A pod does not tolerate the taints of the nodes', Architecture: 'Another processor architecture is asked for', InstanceType: 'Another instance type, or another label of one, is asked for',
+  Zone: 'Another zone is asked for, or a volume is in another zone', CapacityType: 'Another capacity type is asked for', LaunchRefused: 'EC2 refuses to launch it from the launch template',
+  NoCapacity: 'AWS had no capacity recently, or the account may not launch it', TooSmall: 'Too small for a pod', Limits: 'More than the limits of the Provisioner leave',
+  Placement: 'Affinities, topology spread constraints, or host ports of a pod do not allow it',
+};
+
+// rejections shows which offerings are rejected for pending pods.
+function rejections(provisioners) {
+  const lines = provisioners.flatMap((p) => (p.offerings ?? []).map((o) => [p.name, whys[o.reason] ?? words(o.reason), el('span', { class: 'number' }, count(o.offerings)), o.example, o.pod]));
+  if (lines.length === 0) return [];
+  return [el('h2', {}, 'Rejected offerings'), el('p', { class: 'muted' }, 'Why no instance is launched for pods that have waited for a while. An offering is an instance type in a zone, bought in one way. The first reason that applies counts.'),
+    table('Offerings that are rejected for pending pods, by Provisioner and reason', ['Provisioner', 'Why', 'Offerings', 'For example', 'For pod'], lines, '')].flat().filter(Boolean);
+}
+
 export function provisioner(main, announce) {
   const content = el('div', {});
   main.append(el('div', { class: 'head' }, el('h1', { tabindex: -1 }, 'Provisioner')), content);
@@ -72,6 +88,7 @@ export function provisioner(main, announce) {
       el('span', { class: 'two' }, el('span', { class: 'poolname' }, pod.name), el('span', { class: 'where' }, pod.namespace)), when(pod.since),
       el('span', {}, pod.slipway ? [el('b', {}, words(pod.reason)), ': ', pod.slipway] : el('span', { class: 'muted' }, pod.scheduler || 'The Provisioner has not reported on it yet.'))]),
     'Every pod has a node.')].flat().filter(Boolean));
+    content.append(...rejections(provisioners));
     content.append(el('h2', {}, 'Nodes ', el('span', { class: 'count' }, count(nodes.length))));
     const priced = rows.get('meta')?.prices && nodes.some((n) => n.cost?.perHour);
     content.append(...[table('Nodes that Provisioners launched', ['Node', 'Provisioner', 'Status', 'Instance', ...(priced ? ['Per hour'] : []), 'Age'], nodes.map((n) => [
