@@ -19,7 +19,7 @@ demo: build ## Walk the main job on a real control plane and simulated AWS. KEEP
 	$(BIN)/lab demo $(if $(KEEP),--keep)
 
 .PHONY: build
-build: lab ## Build bin/slipway, bin/awssim and bin/lab.
+build: lab ## Build bin/slipway, bin/kubectl-slipway, bin/awssim and bin/lab.
 	go run ./hack/buildprogress . -o $(BIN)/ ./cmd/...
 
 .PHONY: lab
@@ -180,17 +180,22 @@ RELEASE_OUT := out/release/$(VERSION)
 # Where the files of the release will be downloaded from: krew's manifest names it.
 DOWNLOADS ?= https://github.com/slipway-project/slipway/releases/download/$(VERSION)
 
+# What the linker sets in the programs of a release.
+BUILDINFO := github.com/slipway-project/slipway/internal/buildinfo
+LINKED = -X $(BUILDINFO).release=$(VERSION) -X $(BUILDINFO).commit=$$(git rev-parse HEAD) -X $(BUILDINFO).date=$$(git show -s --format=%cI HEAD)
+
 .PHONY: release
 release: ## Write the files of a release into out/release/: programs, SBOMs, manifests, charts, the plugin of kubectl, manual pages, checksums. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
 	rm -rf $(RELEASE_OUT) && mkdir -p $(RELEASE_OUT)
 	@for platform in $(PLATFORMS); do \
 		echo "building slipway for $$platform"; \
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath -buildvcs=false \
-			-ldflags "-s -w -X main.release=$(VERSION) -X main.commit=$$(git rev-parse HEAD) -X main.date=$$(git show -s --format=%cI HEAD)" \
-			-o $(RELEASE_OUT)/slipway-$${platform%/*}-$${platform#*/} ./cmd/slipway; \
+			-ldflags "-s -w $(LINKED)" \
+			-o $(RELEASE_OUT)/ ./cmd/slipway ./cmd/kubectl-slipway && \
+		for program in slipway kubectl-slipway; do mv $(RELEASE_OUT)/$$program $(RELEASE_OUT)/$$program-$${platform%/*}-$${platform#*/}; done || exit 1; \
 	done
 	cd lab && go run ./cmd/release --image $(IMAGE) --version $(VERSION) --downloads $(DOWNLOADS) --out ../$(RELEASE_OUT)
-	SOURCE_DATE_EPOCH=$$(git show -s --format=%ct HEAD) go test ./cmd/slipway -run 'TestManPages$$' -count=1 -ldflags "-X github.com/slipway-project/slipway/cmd/slipway.release=$(VERSION)" -man=$(abspath $(RELEASE_OUT))/man >/dev/null
+	SOURCE_DATE_EPOCH=$$(git show -s --format=%ct HEAD) go test ./cmd/slipway -run 'TestManPages$$' -count=1 -ldflags "-X $(BUILDINFO).release=$(VERSION)" -man=$(abspath $(RELEASE_OUT))/man >/dev/null
 	tar -C $(RELEASE_OUT) --sort=name --mtime=@0 --mode=u=rwX,go=rX --owner=0 --group=0 --numeric-owner -c man | gzip -n >$(RELEASE_OUT)/slipway-man.tar.gz && rm -r $(RELEASE_OUT)/man
 	cd $(RELEASE_OUT) && sha256sum * >SHA256SUMS
 

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/buildinfo"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/metrics"
 )
@@ -76,7 +77,7 @@ func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) 
 		debug.SetGCPercent(garbage)
 	}
 	options.Log = newLog(command.ErrOrStderr(), f.verbosity)
-	options.Version = version()
+	options.Version = buildinfo.Version()
 	ctrl.SetLogger(options.Log)
 	klog.SetLogger(options.Log)
 
@@ -88,7 +89,7 @@ func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) 
 		return nil, err
 	}
 	options.Metrics, options.EventMetrics, options.Progress = aws.NewMetrics(), events.NewMetrics(), metrics.NewProgress()
-	for _, collector := range []prometheus.Collector{options.Metrics, options.EventMetrics, options.Progress, metrics.NewBuildInfo(options.Version, revision())} {
+	for _, collector := range []prometheus.Collector{options.Metrics, options.EventMetrics, options.Progress, metrics.NewBuildInfo(options.Version, buildinfo.Revision())} {
 		if err := ctrlmetrics.Registry.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}

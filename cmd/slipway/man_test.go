@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"github.com/slipway-project/slipway/internal/buildinfo"
 )
 
 var manDirectory = flag.String("man", "", "directory into which the manual pages are written, for make release")
@@ -28,7 +30,7 @@ func TestManPages(t *testing.T) {
 	command.Annotations = nil
 	command.DisableAutoGenTag = true
 	// The date of the pages is SOURCE_DATE_EPOCH.
-	header := &doc.GenManHeader{Title: "SLIPWAY", Section: "1", Source: "Slipway " + version(), Manual: "Slipway"}
+	header := &doc.GenManHeader{Title: "SLIPWAY", Section: "1", Source: "Slipway " + buildinfo.Version(), Manual: "Slipway"}
 	if err := doc.GenManTree(command, header, directory); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-project/slipway/internal/buildinfo"
 	"github.com/slipway-project/slipway/internal/manager"
 )
 
@@ -32,8 +33,8 @@ func TestCommandLine(t *testing.T) {
 	for _, row := range []struct {
 		reason, arguments, output, err string
 	}{
-		{"the version as a command", "version", "slipway " + version(), ""},
-		{"the version as a flag", "--version", "slipway version " + version(), ""},
+		{"the version as a command", "version", "slipway " + buildinfo.Version(), ""},
+		{"the version as a flag", "--version", "slipway version " + buildinfo.Version(), ""},
 		{"help names the manager", "", "manager", ""},
 		{"and the provisioner", "", "provisioner", ""},
 		{"a provisioner without a cluster", "provisioner --kubeconfig=/nowhere", "", "finding the cluster"},

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-project/slipway/internal/cli"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/provisioning/launcher"
 	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
@@ -24,7 +25,7 @@ func newProvisionerCommand() *cobra.Command {
 		Long: "Run the controllers of just-in-time nodes, in the cluster whose pods wait for nodes. The cluster is found by --kubeconfig, KUBECONFIG or\n" +
 			"the pod's service account; AWS credentials and region as by every AWS tool, AWS_ENDPOINT_URL included. Traces go to the collector that\n" +
 			"OTEL_EXPORTER_OTLP_ENDPOINT names, if any. SIGTERM and SIGINT end it in good order, with status 0; a second one ends it at once.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	flags.bind(command.Flags())

@@ -123,8 +123,8 @@ func TestAdoption(t *testing.T) {
 	before := w.group()
 	w.startManager()
 	w.adopted()
-	// The group's settings are updated at once, and its version once the edit has settled.
-	w.expectCounts(map[string]int{"CreateLaunchTemplate": 0, "CreateLaunchTemplateVersion": 1, "CreateAutoScalingGroup": 0, "UpdateAutoScalingGroup": 2})
+	// The group has CAPA's settings, so that only its version is updated.
+	w.expectCounts(map[string]int{"CreateLaunchTemplate": 0, "CreateLaunchTemplateVersion": 1, "CreateAutoScalingGroup": 0, "UpdateAutoScalingGroup": 1})
 	group := w.group()
 	if *group.AutoScalingGroupARN != *before.AutoScalingGroupARN || *group.LaunchTemplate.Version != "4" {
 		t.Errorf("the group is %s at version %s", *group.AutoScalingGroupARN, *group.LaunchTemplate.Version)

@@ -3,7 +3,6 @@ package release
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +14,10 @@ import (
 const (
 	// PluginFile describes the plugin of kubectl to krew, the plugin manager.
 	PluginFile = "krew-slipway.yaml"
-	// pluginProgram is the name by which kubectl finds a plugin, and by which the program knows that it
-	// is one.
+	// mainProgram is the name of the program with the controllers, as in slipway-linux-amd64.
+	mainProgram = "slipway"
+	// pluginProgram is the name by which kubectl finds a plugin. The names of its programs begin with it, as
+	// in kubectl-slipway-linux-amd64.
 	pluginProgram = "kubectl-slipway"
 	// archiveSuffix is the suffix of the names of the plugin's archives.
 	archiveSuffix = ".tar.gz"
@@ -55,10 +56,10 @@ type pluginSelector struct {
 }
 
 // WritePlugin writes an archive with the plugin of kubectl for each program of a release in directory,
-// and the manifest with which krew installs them. The plugin is the program under another name.
+// and the manifest with which krew installs them.
 // Archives are downloaded from files in downloads, a URL that names the release.
 func WritePlugin(root, directory, version, downloads string) error {
-	programs, err := programsIn(directory)
+	programs, err := programsIn(directory, pluginProgram+"-")
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func WritePlugin(root, directory, version, downloads string) error {
 			"a management cluster and an AWS account for Slipway, moves pools from Cluster API Provider AWS, and prints IAM policies.\n",
 	}
 	for _, program := range programs {
-		platform := strings.TrimPrefix(filepath.Base(program), programPrefix)
+		platform := strings.TrimPrefix(filepath.Base(program), pluginProgram+"-")
 		system, architecture, found := strings.Cut(platform, "-")
 		if !found {
 			return fmt.Errorf("program %s does not name its platform", filepath.Base(program))
@@ -116,20 +117,20 @@ func writePluginArchive(program, to string, license []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// programsIn returns the paths of the programs of a release.
-func programsIn(directory string) ([]string, error) {
-	found, err := filepath.Glob(filepath.Join(directory, programPrefix+"*"))
+// programsIn returns the paths of the programs of a release whose names begin with prefix.
+func programsIn(directory, prefix string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(directory, prefix+"*"))
 	if err != nil {
 		return nil, fmt.Errorf("looking for programs: %w", err)
 	}
 	var programs []string
 	for _, path := range found {
-		if !strings.HasSuffix(path, sbomSuffix) {
+		if !strings.HasSuffix(path, sbomSuffix) && !strings.HasSuffix(path, archiveSuffix) {
 			programs = append(programs, path)
 		}
 	}
 	if len(programs) == 0 {
-		return nil, errors.New("there is no program in the directory of the release")
+		return nil, fmt.Errorf("the directory of the release has no program %s*", prefix)
 	}
 	return programs, nil
 }

@@ -19,14 +19,14 @@ import (
 
 // TestWritePlugin holds that the krew manifest has what krew validates (krew:
 // internal/index/validation/validate.go), a platform for each program, and the checksums of archives
-// with the program under the plugin's name and the license.
+// with the plugin and the license.
 func TestWritePlugin(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	var want []string
 	for _, platform := range []string{"darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64"} {
 		for _, suffix := range []string{"", sbomSuffix} {
-			if err := os.WriteFile(filepath.Join(directory, programPrefix+platform+suffix), []byte("the program for "+platform), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(directory, pluginProgram+"-"+platform+suffix), []byte("the program for "+platform), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/CycloneDX/cyclonedx-gomod/pkg/generate/bin"
@@ -14,20 +15,20 @@ import (
 	"github.com/rs/zerolog"
 )
 
-const (
-	// programPrefix begins the names of the programs of a release: slipway-linux-amd64.
-	programPrefix = "slipway-"
-	// sbomSuffix is the suffix of the names of their bills of materials.
-	sbomSuffix = ".cdx.json"
-)
+// sbomSuffix is the suffix of the names of bills of materials of programs.
+const sbomSuffix = ".cdx.json"
 
 // WriteSBOMs writes a software bill of materials next to each program of a release in directory.
 func WriteSBOMs(directory, version string) error {
-	programs, err := programsIn(directory)
+	programs, err := programsIn(directory, mainProgram+"-")
 	if err != nil {
 		return err
 	}
-	for _, program := range programs {
+	plugins, err := programsIn(directory, pluginProgram+"-")
+	if err != nil {
+		return err
+	}
+	for _, program := range slices.Concat(programs, plugins) {
 		content, err := SBOM(program, version)
 		if err != nil {
 			return err

@@ -27,12 +27,15 @@ func TestSBOM(t *testing.T) {
 	directory := t.TempDir()
 	program := filepath.Join(directory, "slipway-linux-amd64")
 	version := buildSmallProgram(t, program)
+	if err := os.WriteFile(filepath.Join(directory, "kubectl-slipway-linux-amd64"), []byte(read(t, program)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if err := WriteSBOMs(directory, "v1.2.3"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"slipway-linux-amd64", "slipway-linux-amd64.cdx.json"}, names(t, directory)); diff != "" {
+	if diff := cmp.Diff([]string{"kubectl-slipway-linux-amd64", "kubectl-slipway-linux-amd64.cdx.json", "slipway-linux-amd64", "slipway-linux-amd64.cdx.json"}, names(t, directory)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	content := read(t, program+".cdx.json")

@@ -1,0 +1,91 @@
+// Package cli holds the commands that users run, for the program slipway and the plugin of kubectl: plans
+// and simulations of edits, the state of pools, the control of roll-outs, the dashboard, checks of an
+// installation, migrations from Cluster API Provider AWS, and IAM policies.
+//
+// The package parses flags, connects to clusters and AWS, and prints the results of internal/plan,
+// internal/poolview, internal/rolloutcontrol and others.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/slipway-project/slipway/internal/buildinfo"
+)
+
+// wallClock is the clock of commands: a user waits in real time.
+var wallClock clock.PassiveClock = clock.RealClock{}
+
+// Main runs the command with the arguments of the process, and returns the exit code. SIGTERM and SIGINT end
+// it in good order.
+func Main(ctx context.Context, command *cobra.Command) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// From the first signal on, a second one exits the process at once.
+	context.AfterFunc(ctx, stop)
+	if err := command.ExecuteContext(ctx); err != nil {
+		if text := err.Error(); text != "" {
+			fmt.Fprintln(os.Stderr, "slipway:", text)
+		}
+		return exitCode(err)
+	}
+	return 0
+}
+
+// exitError is an error with an exit code. Without an error, it is a result that is no failure.
+type exitError struct {
+	code int
+	err  error
+}
+
+// Error implements error.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns the error without its exit code.
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitCode returns the exit code for an error: 1 unless the error has its own.
+func exitCode(err error) int {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	return 1
+}
+
+// New returns the command with the subcommands for users, and with others.
+func New(others ...*cobra.Command) *cobra.Command {
+	command := &cobra.Command{
+		Use:           "slipway",
+		Short:         "Kubernetes nodes on AWS, from launch templates",
+		Version:       buildinfo.Version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          NoArgs,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.SetFlagErrorFunc(seeHelp)
+	// kubectl runs a program of this name as its plugin.
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
+		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
+	}
+	command.AddCommand(newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
+	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
+	command.AddCommand(newReadCommands(connectClusters)...)
+	command.AddCommand(others...)
+	return command
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+var update = flag.Bool("update", false, "write the printed output into docs/reference/cli.md instead of comparing it")
+
+// execute runs a command line and returns what it prints.
+func execute(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
+	command, output := New(), &bytes.Buffer{}
+	command.SetArgs(arguments)
+	command.SetOut(output)
+	command.SetErr(output)
+	err := command.ExecuteContext(t.Context())
+	return output.String(), err
+}
+
+// TestControllersAreNoUsersCommands holds that the plugin of kubectl starts no controllers, which only the
+// program adds.
+func TestControllersAreNoUsersCommands(t *testing.T) {
+	t.Parallel()
+	has := func(command *cobra.Command, name string) bool {
+		return slices.ContainsFunc(command.Commands(), func(child *cobra.Command) bool { return child.Name() == name })
+	}
+	manager := &cobra.Command{Use: "manager"}
+	if plugin := New(); has(plugin, "manager") || !has(plugin, "plan") {
+		t.Error("the plugin must have the command plan, and no command manager")
+	}
+	if program := New(manager); !has(program, "manager") || !has(program, "plan") {
+		t.Error("the program must have the commands plan and manager")
+	}
+}

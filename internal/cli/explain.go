@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/poolview"
+)
+
+// newestEvents bounds the number of events of an explanation.
+const newestEvents = 10
+
+func newExplainCommand(connect func(*readFlags) (*source, error)) *cobra.Command {
+	flags := &readFlags{connect: connect}
+	command := &cobra.Command{
+		Use:   "explain POOL|NODE|POD",
+		Short: "Explain why a pool, a node, or a pod is not ready, what that means for nodes, and what to do",
+		Long: `Explain why a pool, a node, or a pod is not ready, what that means for nodes, and what to do. Each problem names the page
+that documents its condition.
+
+A name is that of a pool. If there is no such pool, it is that of a node, and then that of a pod. Write pool/NAME, node/NAME, or
+pod/NAME to name one of them. A node can also be named by the ID of its instance.
+
+Pools are in the management cluster. For a pod that waits for a node, and for a node that a Provisioner launched, use the
+kubeconfig of the workload cluster: its Provisioners and ProvisionedNodes are there.`,
+		Example: `  slipway explain workers -n blue
+  slipway explain node/ip-10-0-1-7.ec2.internal
+  slipway explain pod/web-5d8f -n shop --context workload`,
+		Args: namedArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx, cancel, from, err := flags.start(command)
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			explanation, err := from.explain(ctx, command.ErrOrStderr(), args[0])
+			if err != nil {
+				return err
+			}
+			return show(flags, command.OutOrStdout(), explanation, from.printer(command.OutOrStdout()).Explanation)
+		},
+	}
+	flags.bind(command, poolNames)
+	return command
+}
+
+// errOther is returned by an explainer if there is no such object, so that a name may be another one's.
+var errOther = errors.New("not found")
+
+// explain explains an object. Notes are about what is missing from the explanation.
+func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*poolview.Explanation, error) {
+	type explainer func(context.Context, io.Writer, string) (*poolview.Explanation, error)
+	explainers := []explainer{s.explainPool, s.explainNode, s.explainPod}
+	switch kind, rest, qualified := strings.Cut(name, "/"); {
+	case qualified && kind == "pool":
+		name, explainers = rest, explainers[:1]
+	case qualified && kind == "node":
+		name, explainers = rest, explainers[1:2]
+	case qualified && kind == "pod":
+		name, explainers = rest, explainers[2:]
+	case qualified:
+		explainers = explainers[:1]
+	case strings.HasPrefix(name, "i-"):
+		explainers = explainers[1:2]
+	}
+	for _, explain := range explainers {
+		explanation, err := explain(ctx, notes, name)
+		if !errors.Is(err, errOther) {
+			return explanation, err
+		}
+	}
+	return nil, fmt.Errorf("namespace %s has no pool or pod %.253q, and no node or instance of its pools has the name", s.namespace, name)
+}
+
+// explainPool explains a pool of the management cluster.
+func (s *source) explainPool(ctx context.Context, notes io.Writer, name string) (*poolview.Explanation, error) {
+	object, err := s.pool(ctx, name)
+	var missing *noPoolError
+	switch {
+	case errors.As(err, &missing), meta.IsNoMatchError(err):
+		return nil, errOther
+	case err != nil:
+		return nil, err
+	}
+	objects, err := s.pools.Pool(ctx, object.GetKind(), client.ObjectKeyFromObject(object))
+	if err != nil {
+		return nil, err
+	}
+	view := poolview.Of(objects, s.clock.Now())
+	if len(view.Drains) > 0 {
+		noted(notes, "The names of blocked pods are missing", s.pools.WithPods(ctx, objects, &view))
+	}
+	events, err := s.eventsOf(ctx, view.Namespace, aboutPool(&view, objects))
+	noted(notes, "The events are missing", err)
+	explanation := &poolview.Explanation{
+		Object: view.Kind + " " + view.Namespace + "/" + view.Name, Ready: len(view.Problems) == 0 && view.State == infrav1.ConvergedReason,
+		Problems: view.Problems, Drains: view.Drains, Events: newest(events),
+	}
+	explanation.Summary = summaryOf(&view)
+	explanation.Facts = []poolview.Fact{{Name: "Nodes", Value: fmt.Sprintf("%d of %d ready, %d of %d with the wanted configuration", view.Ready, view.Desired, view.UpToDate, view.Replicas)}}
+	if rollout := view.Rollout; rollout != nil && rollout.Active && rollout.Cause != "" {
+		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Roll-out", Value: fmt.Sprintf("%d %%, because: %s", rollout.Percent, rollout.Cause)})
+	}
+	return explanation, nil
+}
+
+// summaryOf describes a pool in one sentence.
+func summaryOf(view *poolview.View) string {
+	switch {
+	case view.NeedsHuman:
+		return view.State + ". It needs you"
+	case len(view.Problems) > 0:
+		return view.State + ". Slipway is working on it, and nothing is for you to do"
+	case view.State == infrav1.ConvergedReason:
+		return "as its spec asks for"
+	}
+	return view.State + ": " + view.Message
+}
+
+// explainNode explains a node of this cluster, or of a pool of it.
+func (s *source) explainNode(ctx context.Context, notes io.Writer, name string) (*poolview.Explanation, error) {
+	node := &corev1.Node{}
+	if err := s.Get(ctx, client.ObjectKey{Name: name}, node); err == nil {
+		return s.explainOwnNode(ctx, notes, node)
+	} else if !apierrors.IsNotFound(err) {
+		noted(notes, "The nodes of this cluster cannot be read", err)
+	}
+	trace, found, err := s.trace(ctx, s.namespace, name)
+	switch {
+	case meta.IsNoMatchError(err), err == nil && !found:
+		return nil, errOther
+	case err != nil:
+		return nil, err
+	}
+	objects, err := s.pools.Pool(ctx, trace.Kind, client.ObjectKey{Namespace: trace.Namespace, Name: trace.Pool})
+	if err != nil {
+		return nil, err
+	}
+	if failure := s.pools.WithNodes(ctx, &objects); failure != nil {
+		noted(notes, "The node is missing", failure)
+	}
+	view := poolview.Of(objects, s.clock.Now())
+	return explainInstance(&trace, &view, objects.Nodes), nil
+}
+
+// explainInstance explains an instance of a pool.
+func explainInstance(trace *poolview.Trace, view *poolview.View, nodes []corev1.Node) *poolview.Explanation {
+	instance := trace.Instance
+	explanation := &poolview.Explanation{Object: "Instance " + instance.ID, Facts: []poolview.Fact{
+		{Name: "Pool", Value: trace.Kind + " " + trace.Namespace + "/" + trace.Pool},
+		{Name: "Version", Value: instance.Version},
+		{Name: "Lifecycle", Value: instance.Lifecycle + ", " + instance.Health},
+	}}
+	at := slices.IndexFunc(nodes, func(node corev1.Node) bool { return poolview.InstanceID(node.Spec.ProviderID) == instance.ID })
+	ready := corev1.ConditionUnknown
+	if at >= 0 {
+		ready = nodeReady(&nodes[at]).Status
+		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Node", Value: fmt.Sprintf("%s, Ready is %s", nodes[at].Name, ready)})
+	}
+	for _, drain := range view.Drains {
+		if drain.Instance == instance.ID {
+			explanation.Drains = append(explanation.Drains, drain)
+		}
+	}
+	switch {
+	case strings.HasPrefix(instance.Lifecycle, "Terminating"):
+		explanation.Summary = "on its way out: its node is drained, and then the instance is terminated"
+	case instance.Lifecycle != "InService":
+		explanation.Summary = "not in service yet: " + instance.Lifecycle
+	case at < 0:
+		explanation.Summary = "in service, and no node of it is known: it has not joined the cluster, or the workload cluster cannot be read"
+	case ready != corev1.ConditionTrue:
+		explanation.Summary = "joined the cluster, and its node is not ready"
+	case !instance.Wanted:
+		explanation.Summary = "ready, with another configuration than the wanted one"
+	default:
+		explanation.Summary, explanation.Ready = "ready, with the wanted configuration", true
+	}
+	if !explanation.Ready {
+		explanation.Problems = view.Problems
+	}
+	return explanation
+}
+
+// nodeReady returns the condition Ready of a Node.
+func nodeReady(node *corev1.Node) corev1.NodeCondition {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition
+		}
+	}
+	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Message: "the kubelet has not reported yet"}
+}
+
+// explainOwnNode explains a node of this cluster, and its ProvisionedNode if a Provisioner launched it.
+func (s *source) explainOwnNode(ctx context.Context, notes io.Writer, node *corev1.Node) (*poolview.Explanation, error) {
+	ready := nodeReady(node)
+	explanation := &poolview.Explanation{
+		Object: "Node " + node.Name, Ready: ready.Status == corev1.ConditionTrue, Summary: fmt.Sprintf("Ready is %s", ready.Status),
+		Facts: []poolview.Fact{{Name: "Instance", Value: poolview.InstanceID(node.Spec.ProviderID)}},
+	}
+	if ready.Message != "" && !explanation.Ready {
+		explanation.Summary += ": " + ready.Message
+	}
+	if node.Spec.Unschedulable {
+		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Cordoned", Value: "no pod is scheduled to it"})
+	}
+	if pools, err := s.pools.Pools(ctx, ""); err == nil { // a cluster may manage itself
+		if trace, found := poolview.TraceOf(pools, viewsOf(pools, s.clock.Now()), poolview.InstanceID(node.Spec.ProviderID)); found {
+			explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Pool", Value: trace.Kind + " " + trace.Namespace + "/" + trace.Pool + ", version " + trace.Instance.Version})
+		}
+	}
+	provisioned := &provisioningv1.ProvisionedNodeList{}
+	if err := s.List(ctx, provisioned); err != nil && !meta.IsNoMatchError(err) {
+		noted(notes, "The ProvisionedNodes are missing", err)
+	}
+	for i := range provisioned.Items {
+		if one := &provisioned.Items[i]; one.Status.NodeName == node.Name {
+			explanation.Facts = append(explanation.Facts, provisionedFact(one))
+			explanation.Problems = append(explanation.Problems, poolview.Problems("ProvisionedNode", one.Name, one.Status.Conditions)...)
+		}
+	}
+	events, err := s.eventsOf(ctx, "", map[string]bool{"Node/" + node.Name: true})
+	noted(notes, "The events are missing", err)
+	explanation.Events = newest(events)
+	return explanation, nil
+}
+
+// provisionedFact describes a node that a Provisioner launched.
+func provisionedFact(node *provisioningv1.ProvisionedNode) poolview.Fact {
+	text := node.Name + " of Provisioner " + node.Spec.Provisioner
+	for _, part := range []string{node.Status.InstanceID, node.Status.InstanceType, node.Status.Zone} {
+		if part != "" {
+			text += ", " + part
+		}
+	}
+	return poolview.Fact{Name: "Launched", Value: text}
+}
+
+// newest returns the newest events of a list that is sorted by time.
+func newest(events []poolview.Event) []poolview.Event {
+	return events[max(len(events)-newestEvents, 0):]
+}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// kustomized returns the objects of a kustomization, as `kubectl apply -k` builds them. No plugins run,
+// and no files outside the directory are read, except for other kustomizations.
+func kustomized(directory string) ([]*unstructured.Unstructured, error) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)
+	if err != nil {
+		return nil, fmt.Errorf("building the kustomization in %s: %w", directory, err)
+	}
+	data, err := built.AsYaml()
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kustomization in %s: %w", directory, err)
+	}
+	return decodeObjects(bytes.NewReader(data), directory)
+}

@@ -1,0 +1,482 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/apitest"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+// exitChanges is the exit code of `slipway plan` if the edit changes something in AWS.
+const exitChanges = 2
+
+// planTimeout bounds a plan.
+const planTimeout = 5 * time.Minute
+
+// planFlags holds the flags of the command.
+type planFlags struct {
+	kubeconfigFlags
+	namespace, output string
+	files, set        []string
+	kustomization     string
+	// The settings of the manager.
+	secretNamespace                string
+	machines                       bool
+	settleWindow                   time.Duration
+	nodeRolePath, nodeRoleBoundary string
+}
+
+func newPlanCommand() *cobra.Command {
+	flags := &planFlags{}
+	command := &cobra.Command{
+		Use:   "plan [POOL] [--set PATH=VALUE | -f FILE | -k DIRECTORY]",
+		Short: "Show what an edit does to nodes before it is made",
+		Long: `Show what an edit does to nodes before it is made: which launch template versions are created, which
+instances are replaced and why, and what changes in place.
+
+The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
+they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
+the roll-out begins.
+
+Give the files or the kustomization that you would give to "kubectl apply", or the name of a pool with the fields to set. Objects of
+the kinds AWSMachinePool, AWSManagedMachinePool, MachinePool, AWSLaunchConfig, and AWSLaunchConfigTemplate can be planned.
+
+The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if the edit is refused or would not succeed.`,
+		Example: `  slipway plan workers -n blue --set spec.awsLaunchTemplate.instanceType=m7i.large
+  slipway plan -f pool.yaml
+  slipway plan -k overlays/production
+  helm template pools | slipway plan -f - -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: flags.run,
+	}
+	flags.bind(command.Flags())
+	return command
+}
+
+func (f *planFlags) bind(set *pflag.FlagSet) {
+	f.bindManager(set)
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
+	set.StringVarP(&f.kustomization, "kustomize", "k", "", "directory of a kustomization with the edited objects; not together with --filename")
+	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
+	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
+}
+
+// bindManager adds the flags that select the management cluster, and describe its manager.
+func (f *planFlags) bindManager(set *pflag.FlagSet) {
+	f.kubeconfigFlags.bind(set)
+	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
+	BindSecretNamespace(set, &f.secretNamespace)
+	set.BoolVar(&f.machines, "machine-pool-machines", false, "as for the manager")
+	set.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "as for the manager; the plan does not wait for it")
+	BindNodeRoles(set, &f.nodeRolePath, &f.nodeRoleBoundary)
+}
+
+func (f *planFlags) run(command *cobra.Command, args []string) error {
+	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
+	defer cancel()
+	planner, edited, err := f.prepare(ctx, command, args)
+	if err != nil {
+		return err
+	}
+	made, err := planner.Plan(ctx, edited...)
+	if err != nil {
+		return err
+	}
+	if err := printPlan(command.OutOrStdout(), made, f.output); err != nil {
+		return fmt.Errorf("printing the plan: %w", err)
+	}
+	return exitOf(made)
+}
+
+// exitOf returns the error with the exit code of a plan.
+func exitOf(made plan.Plan) error {
+	switch {
+	case made.Failed():
+		return errors.New("a pool would not reach its spec: see the plan")
+	case !made.Empty():
+		return &exitError{code: exitChanges}
+	}
+	return nil
+}
+
+// prepare returns a planner, and the edited objects.
+func (f *planFlags) prepare(ctx context.Context, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
+	if err := f.check(args); err != nil {
+		return nil, nil, err
+	}
+	cluster, err := f.connect(command.ErrOrStderr())
+	if err != nil {
+		return nil, nil, err
+	}
+	edited, err := f.edits(ctx, command.InOrStdin(), command.ErrOrStderr(), cluster, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	planner, err := f.planner(ctx, cluster)
+	return planner, edited, err
+}
+
+// check returns what is wrong with the flags.
+func (f *planFlags) check(args []string) error {
+	switch {
+	case f.output != "text" && f.output != "json" && f.output != "yaml":
+		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
+	case len(args) == 0 && len(f.files) == 0 && f.kustomization == "":
+		return errors.New("nothing to plan: give files with -f, a kustomization with -k, or the name of a pool with --set")
+	case len(f.files) > 0 && f.kustomization != "":
+		return errors.New("give either files with -f, or a kustomization with -k")
+	case len(args) == 1 && (len(f.files) > 0 || f.kustomization != ""):
+		return errors.New("give either files with -f or -k, or the name of a pool")
+	case len(args) == 0 && len(f.set) > 0:
+		return errors.New("--set needs the name of a pool")
+	}
+	return nil
+}
+
+// planCluster is the connection to the management cluster.
+type planCluster struct {
+	client.Client
+	namespace string
+}
+
+// connect finds the management cluster. Warnings of its API server are written to warnings.
+func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
+	config, err := f.config()
+	if err != nil {
+		return planCluster{}, err
+	}
+	config.WarningHandler = printableWarnings{rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})}
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		return planCluster{}, err
+	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return planCluster{}, fmt.Errorf("building the scheme: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return planCluster{}, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	namespace := f.namespace
+	if namespace == "" {
+		if namespace, err = f.contextNamespace(); err != nil {
+			return planCluster{}, err
+		}
+	}
+	return planCluster{Client: c, namespace: namespace}, nil
+}
+
+// printableWarnings passes warnings of the API server on without characters that a terminal interprets.
+type printableWarnings struct{ rest.WarningHandler }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w printableWarnings) HandleWarningHeader(code int, agent, message string) {
+	w.WarningHandler.HandleWarningHeader(code, agent, printable(message))
+}
+
+// planner returns a planner with the definitions of the cluster.
+func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Planner, error) {
+	base, err := aws.LoadBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	definitions := apitest.Definitions{}
+	for _, name := range []string{"awsmachinepools", "awslaunchconfigs", "awslaunchconfigtemplates", "awsmachinepoolmachines"} {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		err := cluster.Get(ctx, client.ObjectKey{Name: name + "." + infrav1.GroupVersion.Group}, definition)
+		if err != nil {
+			return nil, fmt.Errorf("reading the CustomResourceDefinition of %s: %w", name, err)
+		}
+		definitions[definition.Spec.Names.Kind] = definition
+	}
+	return &plan.Planner{
+		Cluster: cluster, AWS: base, Kinds: apiserver.NewKinds(cluster.Scheme(), definitions), Clock: clock.RealClock{},
+		SecretNamespace: f.secretNamespace, SettleWindow: f.settleWindow, MachinePoolMachines: f.machines,
+		NodeRolePath: f.nodeRolePath, NodeRoleBoundary: f.nodeRoleBoundary,
+	}, nil
+}
+
+// edits returns the edited objects as the API server would store them. Objects that a plan does not
+// consider are noted.
+func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cluster planCluster, args []string) ([]client.Object, error) {
+	if len(args) == 1 {
+		object, err := cluster.pool(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		patch, err := patchOf(f.set)
+		if err != nil {
+			return nil, err
+		}
+		// A field that does not exist is a typo, and a plan without it would mislead.
+		strict := client.WithFieldValidation(cluster.Client, metav1.FieldValidationStrict)
+		if err := strict.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+		return []client.Object{object}, nil
+	}
+	objects, err := f.objects(in)
+	if err != nil {
+		return nil, err
+	}
+	var edited []client.Object
+	for _, object := range objects {
+		if !plan.CanPlan(object.GetKind()) {
+			fmt.Fprintf(notes, "%s %s is not part of the plan\n", printable(object.GetKind()), printable(object.GetName()))
+			continue
+		}
+		applied, err := cluster.apply(ctx, object)
+		if err != nil {
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+		edited = append(edited, applied)
+	}
+	if len(edited) == 0 {
+		return nil, errors.New("the files have no object that can be planned")
+	}
+	return edited, nil
+}
+
+// objects reads the objects of the kustomization, or of the files.
+func (f *planFlags) objects(in io.Reader) ([]*unstructured.Unstructured, error) {
+	if f.kustomization != "" {
+		return kustomized(f.kustomization)
+	}
+	var all []*unstructured.Unstructured
+	for _, name := range f.files {
+		objects, err := readObjects(in, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+// noPoolError reports a name that no pool has.
+type noPoolError struct {
+	namespace, name string
+	kinds           []string
+}
+
+// Error implements error.
+func (e *noPoolError) Error() string {
+	return fmt.Sprintf("namespace %s has no %s %q", e.namespace, strings.Join(e.kinds, " or "), e.name)
+}
+
+// pool returns the pool of a name, which may have its kind before it and a slash, such as
+// awsmanagedmachinepool/workers.
+func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	kinds := []string{"AWSMachinePool", "AWSManagedMachinePool"}
+	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
+		kinds = slices.DeleteFunc(kinds, func(known string) bool {
+			singular := strings.ToLower(known)
+			return strings.ToLower(kind) != singular && strings.ToLower(kind) != singular+"s"
+		})
+		if name = rest; len(kinds) == 0 {
+			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME or awsmanagedmachinepool/NAME", kind)
+		}
+	}
+	var found []*unstructured.Unstructured
+	for _, kind := range kinds {
+		object := &unstructured.Unstructured{}
+		object.SetNamespace(c.namespace)
+		object.SetName(name)
+		present, err := c.present(ctx, infrav1.GroupVersion.WithKind(kind), object)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s %q: %w", kind, name, err)
+		}
+		if present != nil {
+			object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
+			found = append(found, object)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("namespace %s has pools of two kinds with the name %q: use awsmachinepool/%[2]s or awsmanagedmachinepool/%[2]s", c.namespace, name)
+}
+
+// patchOf returns a merge patch that sets fields. Each is a path, an equals sign, and a value in YAML,
+// empty to remove the field.
+func patchOf(settings []string) ([]byte, error) {
+	patch := map[string]any{}
+	for _, setting := range settings {
+		path, text, found := strings.Cut(setting, "=")
+		if !found || path == "" {
+			return nil, fmt.Errorf("--set is %.100q, and must be a path and a value, such as spec.maxSize=5", setting)
+		}
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			return nil, fmt.Errorf("--set %s: reading the value: %w", path, err)
+		}
+		if err := unstructured.SetNestedField(patch, value, strings.Split(path, ".")...); err != nil {
+			return nil, fmt.Errorf("--set %s: %w", path, err)
+		}
+	}
+	return json.Marshal(patch)
+}
+
+// readObjects reads the objects of a file.
+func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
+	var data []byte
+	var err error
+	if name == "-" {
+		data, err = io.ReadAll(in)
+	} else {
+		data, err = os.ReadFile(name) //nolint:gosec // the user names the file
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return decodeObjects(bytes.NewReader(data), name)
+}
+
+// decodeObjects decodes the objects of a file of a name. Lists are taken apart.
+func decodeObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(in, 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		case len(object.Object) == 0:
+			continue
+		case !object.IsList():
+			objects = append(objects, object)
+			continue
+		}
+		err = object.EachListItem(func(item runtime.Object) error {
+			objects = append(objects, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+}
+
+// apply tries an object as `kubectl apply` does, and returns it as the API server would store it.
+func (c planCluster) apply(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if namespaced, err := c.IsObjectNamespaced(object); err == nil && namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(c.namespace)
+	}
+	current, err := c.present(ctx, object.GroupVersionKind(), object)
+	switch {
+	case err != nil:
+		return nil, err
+	case current == nil:
+		err = c.Create(ctx, object, client.DryRunAll)
+	default:
+		err = c.patch(ctx, current, object)
+	}
+	kind := object.GroupVersionKind()
+	switch {
+	case err != nil:
+		return nil, err
+	case kind.Group == infrav1.GroupVersion.Group:
+		object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind.Kind)) // all versions have one schema
+		return object, nil
+	case kind != machinePoolV1Beta1:
+		return object, nil
+	}
+	if current, err = c.present(ctx, clusterv1.GroupVersion.WithKind("MachinePool"), object); err != nil {
+		return nil, err
+	}
+	return plan.UpgradeMachinePool(current, object)
+}
+
+// machinePoolV1Beta1 is the kind MachinePool at the version before the one that Slipway reads.
+var machinePoolV1Beta1 = schema.GroupVersionKind{Group: clusterv1.GroupVersion.Group, Version: "v1beta1", Kind: "MachinePool"}
+
+// present returns the stored object of a kind that has the name of another, nil if there is none.
+func (c planCluster) present(ctx context.Context, kind schema.GroupVersionKind, named client.Object) (*unstructured.Unstructured, error) {
+	current := &unstructured.Unstructured{}
+	current.SetGroupVersionKind(kind)
+	err := c.Get(ctx, client.ObjectKeyFromObject(named), current)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the management cluster has no such kind: %w", err)
+	case err != nil:
+		return nil, err
+	}
+	return current, nil
+}
+
+// patch tries the patch by which `kubectl apply` brings an object to the state in a file. The patch
+// removes the fields that were applied last and are no longer in the file.
+func (c planCluster) patch(ctx context.Context, current, object *unstructured.Unstructured) error {
+	file, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	annotated := object.DeepCopy()
+	annotations := annotated.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[corev1.LastAppliedConfigAnnotation] = string(file)
+	annotated.SetAnnotations(annotations)
+	modified, err := json.Marshal(annotated)
+	if err != nil {
+		return err
+	}
+	present, err := json.Marshal(current)
+	if err != nil {
+		return err
+	}
+	applied := []byte(current.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, modified, present)
+	if err != nil {
+		return fmt.Errorf("computing the patch: %w", err)
+	}
+	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+}
+
+func printPlan(out io.Writer, made plan.Plan, format string) error {
+	if format == "text" {
+		return plan.Print(out, made)
+	}
+	return encode(out, made, format)
+}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/buildinfo"
+	"github.com/slipway-project/slipway/internal/permissions"
+	"github.com/slipway-project/slipway/internal/preflight"
+	"github.com/slipway-project/slipway/internal/terminal"
+)
+
+// Exit codes of `slipway preflight`.
+const (
+	exitFailed   = 1 // a check failed
+	exitUnusable = 2 // the checks could not be done
+)
+
+const (
+	// preflightTimeout bounds all checks together, and requestTimeout one request to the API server.
+	preflightTimeout = 3 * time.Minute
+	requestTimeout   = 15 * time.Second
+	// longestBackoff bounds the time between attempts of a call to AWS.
+	longestBackoff = 5 * time.Second
+)
+
+// preflightFlags holds the flags of the command.
+type preflightFlags struct {
+	cluster                 clusterFlags
+	region, roleARN, output string
+	skip                    []string
+	policy                  policyFlags
+}
+
+func newPreflightCommand() *cobra.Command {
+	flags := &preflightFlags{}
+	command := &cobra.Command{
+		Use:   "preflight",
+		Short: "Check what Slipway needs from a management cluster and from AWS, and print what to do",
+		Long: `Check what Slipway needs from a management cluster and from AWS, before or after the installation, and print what to do.
+
+The command changes nothing. It uses your kubeconfig and your AWS credentials. The permissions that it needs itself in AWS are
+those of "slipway iam policy --feature preflight". IAM simulates the policies of your identity, or of --role-arn, for the
+requests that Slipway sends. The flags of "slipway iam policy" select features and resources.
+
+Checks: ` + strings.Join(preflight.Names(), ", ") + `.
+
+The exit code is 0 if no check failed, 1 if a check failed, and 2 if the checks could not be done.`,
+		Example: `  slipway preflight --region eu-central-1
+  slipway preflight --role-arn arn:aws:iam::111122223333:role/slipway-manager --eks-cluster blue_control-plane
+  slipway preflight --skip iam-permissions,auto-scaling-quota -o json`,
+		Args: func(command *cobra.Command, args []string) error { return unusable(NoArgs(command, args)) },
+		RunE: flags.run,
+	}
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return unusable(seeHelp(command, err)) })
+	set := command.Flags()
+	flags.cluster.bind(set)
+	set.StringVar(&flags.region, "region", "", "AWS region; the region of the AWS configuration if empty")
+	set.StringVar(&flags.roleARN, "role-arn", "", "ARN of the role whose permissions are checked, such as the manager's; your own identity if empty")
+	set.StringSliceVar(&flags.skip, "skip", nil, "name of a check to skip; can be repeated")
+	set.StringVarP(&flags.output, "output", "o", "table", "format of the output: table, json, or yaml")
+	flags.policy.bindScope(set)
+	return command
+}
+
+// unusable marks an error as one that prevents the checks.
+func unusable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitUnusable, err: err}
+}
+
+func (f *preflightFlags) run(command *cobra.Command, _ []string) error {
+	ctx, cancel := context.WithTimeout(command.Context(), preflightTimeout)
+	defer cancel()
+	identity, err := f.identity(command.Flags())
+	if err != nil {
+		return unusable(err)
+	}
+	observed := preflight.Observed{Now: wallClock.Now(), Namespace: f.cluster.namespace}
+	if preflight.NeedsCluster(f.skip) {
+		if observed.Cluster, err = f.observeCluster(ctx); err != nil {
+			return unusable(err)
+		}
+	}
+	if preflight.NeedsAccount(f.skip) {
+		if observed.Account, err = f.observeAccount(ctx, identity); err != nil {
+			return unusable(err)
+		}
+	}
+	report := preflight.Decide(observed, f.skip)
+	if err := printReport(command.OutOrStdout(), report, f.output); err != nil {
+		return unusable(fmt.Errorf("printing the findings: %w", err))
+	}
+	if failures := report.Failures(); failures > 0 {
+		return &exitError{code: exitFailed, err: fmt.Errorf("%d of %d checks failed", failures, len(report.Findings))}
+	}
+	return nil
+}
+
+// identity returns whose permissions are checked, and which. It fails if a flag is not valid.
+func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error) {
+	for _, name := range f.skip {
+		if !slices.Contains(preflight.Names(), name) {
+			return preflight.Identity{}, fmt.Errorf("--skip names %q, and the checks are %s", name, strings.Join(preflight.Names(), ", "))
+		}
+	}
+	if !slices.Contains([]string{"table", "json", "yaml"}, f.output) {
+		return preflight.Identity{}, fmt.Errorf("--output is %q, and must be table, json, or yaml", f.output)
+	}
+	if role, err := arn.Parse(f.roleARN); f.roleARN != "" && (err != nil || role.Service != "iam" || !strings.HasPrefix(role.Resource, "role/")) {
+		return preflight.Identity{}, fmt.Errorf("--role-arn is %q, and must be the ARN of a role, such as arn:aws:iam::111122223333:role/slipway-manager", f.roleARN)
+	}
+	features, err := f.policy.selected()
+	if err != nil {
+		return preflight.Identity{}, err
+	}
+	if _, err := permissions.Policies(f.policy.scope, features...); err != nil {
+		return preflight.Identity{}, err
+	}
+	return preflight.Identity{RoleARN: f.roleARN, Scope: f.policy.scope, Features: features, Command: policyCommand(set)}, nil
+}
+
+// policyCommand returns the command that prints the policies that are checked.
+func policyCommand(set *pflag.FlagSet) string {
+	scope := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&policyFlags{}).bindScope(scope)
+	command := &strings.Builder{}
+	command.WriteString("slipway iam policy")
+	set.Visit(func(flag *pflag.Flag) {
+		if scope.Lookup(flag.Name) == nil {
+			return
+		}
+		value := flag.Value.String()
+		if list, isList := flag.Value.(pflag.SliceValue); isList {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		if strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@") != "" {
+			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		}
+		fmt.Fprintf(command, " --%s %s", flag.Name, value)
+	})
+	return command.String()
+}
+
+func (f *preflightFlags) observeCluster(ctx context.Context) (preflight.Cluster, error) {
+	config, err := f.cluster.config()
+	if err != nil {
+		return preflight.Cluster{}, err
+	}
+	kubernetes, err := preflight.NewKubernetes(config)
+	if err != nil {
+		return preflight.Cluster{}, err
+	}
+	return kubernetes.ObserveCluster(ctx, f.cluster.namespace), nil
+}
+
+func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.Identity) (preflight.Account, error) {
+	base, err := aws.LoadBase(ctx)
+	if err != nil {
+		return preflight.Account{}, err
+	}
+	// One run sends a few dozen requests, which need no budget, and may wait until AWS takes them.
+	sessions := aws.NewSessions(base, aws.WithVersion(buildinfo.Version()), aws.WithLimits(nil), aws.WithBackoff(longestBackoff))
+	clients, err := sessions.For(ctx, aws.Principal{}, f.region)
+	var none *aws.NoRegionError
+	var invalid *aws.InvalidRegionError
+	switch {
+	case errors.As(err, &none):
+		return preflight.Account{}, errors.New("no AWS region is configured: set --region or AWS_REGION")
+	case errors.As(err, &invalid):
+		return preflight.Account{}, fmt.Errorf("--region is %.64q, and must be the name of an AWS region, such as eu-central-1", invalid.Region)
+	case err != nil:
+		return preflight.Account{}, err
+	}
+	return preflight.ObserveAccount(ctx, clients, identity, f.skip)
+}
+
+func printReport(out io.Writer, report preflight.Report, format string) error {
+	if format == "table" {
+		return printTable(out, report)
+	}
+	return encode(out, report, format)
+}
+
+// encode prints a value as JSON or YAML.
+func encode(out io.Writer, value any, format string) error {
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	text, err := yaml.Marshal(value)
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	return err
+}
+
+// printTable prints one line for each check, and then what to do about each problem.
+func printTable(out io.Writer, report preflight.Report) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CHECK\tRESULT\tFOUND")
+	for _, finding := range report.Findings {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Name, finding.Result, printable(finding.Message))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, finding := range report.Findings {
+		if finding.Remedy == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "\n%s: %s\n  Nodes: %s\n  To do: %s\n", finding.Name, finding.Result, printable(finding.Nodes), printable(finding.Remedy)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longestText bounds a cell of the table. The text of errors comes from servers.
+const longestText = 4000
+
+func printable(text string) string { return terminal.Line(text, longestText) }

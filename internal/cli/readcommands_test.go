@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/poolread"
+	"github.com/slipway-project/slipway/internal/poolview"
+)
+
+func TestReadCommandsRefuse(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t)
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"Format":         {reason: "The format is checked before anything is read.", args: []string{"status", "workers", "-o", "table"}, want: "--output"},
+		"NoPool":         {reason: "The namespace is named, because it is the usual mistake.", args: []string{"status", "nobody"}, want: "namespace blue has no"},
+		"WatchAll":       {reason: "A watch shows one pool.", args: []string{"status", "-w"}, want: "--watch needs"},
+		"WatchYAML":      {reason: "Documents of YAML that follow one another need separators.", args: []string{"status", "workers", "-w", "-o", "yaml"}, want: "text or json"},
+		"AllAndOne":      {reason: "A name is of one namespace.", args: []string{"status", "workers", "-A"}, want: "--all-namespaces"},
+		"NoVersion":      {reason: "A version that was deleted is named with those that exist.", args: []string{"diff", "workers", "1", "9"}, want: "no version 9: its versions are from 1 to 2"},
+		"BadVersion":     {reason: "A version is a number.", args: []string{"diff", "workers", "1", "latest"}, want: `"latest" is no version`},
+		"NoTemplate":     {reason: "A pool without a launch template has no versions.", args: []string{"diff", "system", "1", "2"}, want: "no launch template yet"},
+		"NoInstance":     {reason: "An instance may have left its pool.", args: []string{"trace", "i-0123456789abcdef0"}, want: "no pool of namespace blue has"},
+		"NoCluster":      {reason: "A tree needs a Cluster.", args: []string{"tree", "green"}, want: `has no Cluster "green"`},
+		"NothingNamed":   {reason: "A name may be of three kinds of objects.", args: []string{"explain", "nobody"}, want: "has no pool or pod"},
+		"NoSuchKind":     {reason: "A kind that is none of pools is refused.", args: []string{"explain", "deployment/web"}, want: "no kind of pools"},
+		"NoSuchPodNamed": {reason: "A kind limits the search.", args: []string{"explain", "pod/workers"}, want: "has no pool or pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := w.run(t.Context(), tc.args...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s slipway %v: got error %v, want one with %q", tc.reason, tc.args, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestReadCommandsPrintData holds that every command prints its output as JSON and as YAML.
+func TestReadCommandsPrintData(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t, waitingPod())
+	for want, args := range map[string][]string{
+		`"upToDate":2`: {"status", "workers"}, `"needsHuman":false`: {"status"}, `"cause":"Edited"`: {"history", "workers"}, `"sameNodes":false`: {"diff", "workers", "1", "2"},
+		`"remedy":"Check`: {"explain", "workers"}, `"launchConfig":"workers"`: {"trace", "i-0a11000000000000a"}, `"cluster":"prod"`: {"tree", "prod"},
+		`"reason":"NodeDraining"`: {"events", "workers"},
+	} {
+		out, _, err := w.run(t.Context(), append(args, "-o", "json")...)
+		compact := &bytes.Buffer{}
+		if err != nil || json.Compact(compact, []byte(out)) != nil || !strings.Contains(compact.String(), want) {
+			t.Errorf("slipway %v -o json: got error %v and %s, want %s", args, err, compact, want)
+		}
+		if _, _, err := w.run(t.Context(), append(args, "-o", "yaml")...); err != nil {
+			t.Errorf("slipway %v -o yaml: %v", args, err)
+		}
+	}
+}
+
+// TestReadCommandsDegrade holds that commands show what they can if a cluster or AWS cannot be read.
+func TestReadCommandsDegrade(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t)
+	w.workload = nil
+	w.source.aws = func(context.Context) (*poolread.AWS, error) { return nil, errors.New("no credentials") }
+	for name, tc := range map[string]struct {
+		reason     string
+		args       []string
+		out, notes string
+	}{
+		"Status": {reason: "Names of nodes are not needed.", args: []string{"status", "workers"}, out: "RollingOut", notes: "names of nodes are missing"},
+		"Tree":   {reason: "Instances have IDs.", args: []string{"tree", "prod"}, out: "i-0d44000000000000d", notes: "names of nodes are missing"},
+		"Trace":  {reason: "An ID is in the status of its pool.", args: []string{"trace", "i-0a11000000000000a"}, out: "Edited: instance type"},
+		"Events": {reason: "Events of Kubernetes need no AWS.", args: []string{"events", "workers"}, out: "InstanceRefreshStarted", notes: "activities of the Auto Scaling group are missing: no credentials"},
+		"Explain": {
+			reason: "An instance whose node cannot be read is explained by its group.", args: []string{"explain", "i-0d44000000000000d"},
+			out: "no node of it is known", notes: "The node is missing",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, notes, err := w.run(t.Context(), tc.args...)
+			if err != nil || !strings.Contains(out, tc.out) || !strings.Contains(notes, tc.notes) {
+				t.Errorf("%s slipway %v: got error %v, notes %q, and output %q; want %q and %q", tc.reason, tc.args, err, notes, out, tc.notes, tc.out)
+			}
+		})
+	}
+	if _, _, err := w.run(t.Context(), "trace", "ip-10-0-1-5.ec2.internal"); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("a node of a cluster that cannot be read: got error %v, want one that says so", err)
+	}
+}
+
+// TestReadCommandsShowNoSecrets holds that join tokens stay secret, and that texts of tenants cannot move the
+// cursor of a terminal.
+func TestReadCommandsShowNoSecrets(t *testing.T) {
+	t.Parallel()
+	const hostile = "Draining \x1b[2J\x1b]0;title\anode"
+	w := newReadWorld(t, event("AWSMachinePool", "workers", corev1.EventTypeWarning, "Hostile", hostile, 0))
+	pool := &infrav1.AWSMachinePool{}
+	w.check(w.client.Get(t.Context(), client.ObjectKey{Namespace: "blue", Name: "workers"}, pool))
+	pool.Status.Conditions[1].Message, pool.Status.Rollout.Cause, pool.Status.Conditions[0].Message = hostile, hostile, hostile
+	w.check(w.client.Update(t.Context(), pool))
+	for _, args := range [][]string{
+		{"status", "workers"}, {"history", "workers"}, {"diff", "workers", "1", "2"}, {"explain", "workers"}, {"trace", "i-0a11000000000000a"}, {"tree", "prod"}, {"events", "workers"},
+	} {
+		out, _, err := w.run(t.Context(), args...)
+		if err != nil || strings.ContainsAny(out, "\x1b\a") {
+			t.Errorf("slipway %v: got error %v and %q, want text without control characters", args, err, out)
+		}
+		if strings.Contains(out, "0123456789abcdef\n") || strings.Contains(out, "fedcba9876543210") {
+			t.Errorf("slipway %v shows a join token: %s", args, out)
+		}
+	}
+}
+
+// TestExplainOfWorkloadCluster holds what is explained of a node that a Provisioner launched.
+func TestExplainOfWorkloadCluster(t *testing.T) {
+	t.Parallel()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{ProviderID: "aws:///us-east-1a/i-1"}, Status: corev1.NodeStatus{
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Message: "no network"}},
+	}}
+	provisioned := &provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: "default-abc"}}
+	provisioned.Spec.Provisioner, provisioned.Status.NodeName, provisioned.Status.InstanceType = "default", "n1", "m5.large"
+	provisioned.Status.Conditions = []metav1.Condition{{Type: provisioningv1.InitializedCondition, Status: metav1.ConditionFalse, Reason: provisioningv1.NotReadyReason}}
+	w := newReadWorld(t, node, provisioned)
+	for _, name := range []string{"n1", "node/n1"} {
+		out, _, err := w.run(t.Context(), "explain", name)
+		for _, want := range []string{"Ready is False: no network", "default-abc of Provisioner default, m5.large", "Initialized is False", "conditions.md#initialized"} {
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("slipway explain %s: got error %v and %s, want %q", name, err, out, want)
+			}
+		}
+	}
+}
+
+func TestPodSummary(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		pod    corev1.Pod
+		want   string
+	}{
+		"Gate":      {reason: "A gate keeps the scheduler away.", pod: corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "quota"}}}}, want: "not scheduled: it has the scheduling gate quota"},
+		"New":       {reason: "The scheduler may not have tried yet.", want: "not seen by the scheduler yet"},
+		"Container": {reason: "A scheduled pod may wait for its image.", pod: corev1.Pod{Spec: corev1.PodSpec{NodeName: "a"}, Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "web", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}}, want: "scheduled, Pending; container web waits: ImagePullBackOff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, podSummary(&tc.pod)); diff != "" {
+				t.Errorf("%s -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t)
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"Pools":     {reason: "Both kinds of pools are offered.", args: []string{"status", ""}, want: "system\nworkers\n"},
+		"Prefix":    {reason: "A prefix chooses.", args: []string{"history", "wo"}, want: "workers\n"},
+		"Instances": {reason: "A trace begins with an instance.", args: []string{"trace", "i-0a"}, want: "i-0a11000000000000a\n"},
+		"Clusters":  {reason: "A tree is of a Cluster.", args: []string{"tree", ""}, want: "prod\n"},
+		"Second":    {reason: "Versions are not offered.", args: []string{"diff", "workers", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, _, err := w.run(t.Context(), append([]string{"__complete"}, tc.args...)...)
+			offered, _, _ := strings.Cut(out, ":4\n")
+			if diff := cmp.Diff(tc.want, offered); diff != "" || err != nil {
+				t.Errorf("%s slipway __complete %v: error %v, -want +got:\n%s", tc.reason, tc.args, err, diff)
+			}
+		})
+	}
+}
+
+// shownOnce is a writer that reports each write.
+type shownOnce struct {
+	mu    sync.Mutex
+	texts chan string
+}
+
+// Write implements io.Writer.
+func (s *shownOnce) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts <- string(text)
+	return len(text), nil
+}
+
+// TestStatusWatches holds that a change is shown without polling, once, and that the command
+// returns once its context is done.
+func TestStatusWatches(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &shownOnce{texts: make(chan string, 100)}
+	command := newStatusCommand(func(*readFlags) (*source, error) { return w.source, nil })
+	command.SetOut(out)
+	command.SetErr(out)
+	command.SetArgs([]string{"workers", "-w"})
+	ended := make(chan error, 1)
+	go func() { ended <- command.ExecuteContext(ctx) }()
+	if first := <-out.texts; !strings.Contains(first, "50 % · 2 of 4 instances") {
+		t.Errorf("first status: %s", first)
+	}
+	pool := &infrav1.AWSMachinePool{}
+	w.check(w.client.Get(ctx, client.ObjectKey{Namespace: "blue", Name: "workers"}, pool))
+	*pool.Status.UpToDateReplicas = 3
+	w.check(w.client.Update(ctx, pool))
+	if second := <-out.texts; !strings.Contains(second, "75 % · 3 of 4 instances") {
+		t.Errorf("second status: %s", second)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("slipway status -w: got error %v after an interrupt, want none", err)
+	}
+	if len(out.texts) > 0 {
+		t.Errorf("a status was shown again: %s", <-out.texts)
+	}
+}
+
+// TestHistoryOutcomes holds what becomes of launches.
+func TestHistoryOutcomes(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t)
+	out, _, err := w.run(t.Context(), "history", "workers", "-o", "json")
+	var launches []poolview.Launch
+	if err != nil || json.Unmarshal([]byte(out), &launches) != nil || len(launches) != 2 {
+		t.Fatalf("slipway history: got error %v and %s, want two launches", err, out)
+	}
+	if launches[0].By != "kubectl-edit" || launches[0].Outcome != poolview.InProgress || launches[1].By != "" || launches[1].Outcome != poolview.Replaced {
+		t.Errorf("got %+v, want the newest in progress by kubectl-edit, and the first replaced by an unknown writer", launches)
+	}
+	if out, _, err := w.run(t.Context(), "history", "system"); err != nil || !strings.Contains(out, "No launch is recorded yet") {
+		t.Errorf("slipway history of a pool without an AWSLaunchConfig: got error %v and %q", err, out)
+	}
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/plan/plantest"
+)
+
+// prepare prepares simulations of a pool of three nodes that goes back from a configuration which fails.
+func (w *readWorld) prepare(_ context.Context, f *planFlags, _ *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
+	if err := f.check(args); err != nil {
+		return nil, nil, err
+	}
+	world := plantest.New(w, 3, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](300), Rollback: true}
+	})
+	patch, err := patchOf(f.set)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err := json.Marshal(world.Pool())
+	w.check(err)
+	after, err := jsonpatch.MergePatch(before, patch)
+	w.check(err)
+	edited := &infrav1.AWSMachinePool{}
+	w.check(json.Unmarshal(after, edited))
+	return world.Planner, []client.Object{edited}, nil
+}
+
+func TestSimulate(t *testing.T) {
+	t.Parallel()
+	w := &readWorld{TB: t}
+	const largerType = "spec.awsLaunchTemplate.instanceType=m5.xlarge"
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		out    string
+		code   int
+	}{
+		"Nothing":    {reason: "An edit that changes nothing is not simulated.", args: []string{"--set", "metadata.labels.team=blue"}, out: "Nothing changes in AWS"},
+		"JSON":       {reason: "The result is also data.", args: []string{"--set", "spec.maxSize=9", "-o", "json"}, out: `"outcome": "RolledOut"`, code: exitChanges},
+		"YAML":       {reason: "The result is also data.", args: []string{"--set", "spec.maxSize=9", "-o", "yaml"}, out: "outcome: RolledOut", code: exitChanges},
+		"Unfinished": {reason: "A pool that is not at rest at the end is a failure.", args: []string{"--set", largerType, "--length", "1m"}, out: "Unfinished after", code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, _, err := w.run(t.Context(), append([]string{"simulate", "workers"}, tc.args...)...)
+			code := 0
+			if err != nil {
+				code = exitCode(err)
+			}
+			if code != tc.code || !strings.Contains(out, tc.out) {
+				t.Errorf("%s slipway simulate %v: got exit code %d, error %v, and %s; want %d and %q", tc.reason, tc.args, code, err, out, tc.code, tc.out)
+			}
+		})
+	}
+}
+
+func TestSimulateFlags(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"Nothing":  {reason: "There must be an edit.", want: "nothing to plan"},
+		"NoShare":  {reason: "A share is a number.", args: []string{"workers", "--fail-at", "half"}, want: "--fail-at"},
+		"TooMuch":  {reason: "A share is at most everything.", args: []string{"workers", "--fail-at", "101%"}, want: "from 0% to 100%"},
+		"Negative": {reason: "Time passes.", args: []string{"workers", "--drain-time", "-1s"}, want: "must not be negative"},
+		"NoLength": {reason: "A simulation has a length.", args: []string{"workers", "--length", "0s"}, want: "--length must be positive"},
+		"Format":   {reason: "The format is checked before anything is read.", args: []string{"workers", "-o", "table"}, want: "--output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := New()
+			command.SetArgs(append([]string{"simulate"}, tc.args...))
+			if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) || exitCode(err) != 1 {
+				t.Errorf("%s slipway simulate %v: got error %v, want one with %q", tc.reason, tc.args, err, tc.want)
+			}
+		})
+	}
+}

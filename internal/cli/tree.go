@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/poolview"
+)
+
+func newTreeCommand(connect func(*readFlags) (*source, error)) *cobra.Command {
+	flags := &readFlags{connect: connect}
+	command := &cobra.Command{
+		Use:   "tree CLUSTER",
+		Short: "Show the pools of a cluster with their launch templates, versions, and instances",
+		Long: `Show the pools of a cluster with their launch configs, groups, launch template versions, and the instances that
+run each version.`,
+		Example: `  slipway tree prod
+  slipway tree prod -n blue -o json`,
+		Args: namedArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx, cancel, from, err := flags.start(command)
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			cluster := &clusterv1.Cluster{}
+			err = from.Get(ctx, client.ObjectKey{Namespace: from.namespace, Name: args[0]}, cluster)
+			switch {
+			case apierrors.IsNotFound(err):
+				return fmt.Errorf("namespace %s has no Cluster %.253q", from.namespace, args[0])
+			case err != nil:
+				return fmt.Errorf("reading Cluster %.253q: %w", args[0], err)
+			}
+			pools, err := from.pools.Pools(ctx, from.namespace)
+			if err != nil {
+				return err
+			}
+			var failures error
+			for i := range pools {
+				if owner := pools[i].MachinePool; owner != nil && owner.Spec.ClusterName == cluster.Name && failures == nil {
+					failures = from.pools.WithNodes(ctx, &pools[i])
+				}
+			}
+			noted(command.ErrOrStderr(), "The names of nodes are missing", failures)
+			tree := poolview.TreeOf(cluster.Namespace, cluster.Name, viewsOf(pools, from.clock.Now()))
+			return show(flags, command.OutOrStdout(), &tree, from.printer(command.OutOrStdout()).Tree)
+		},
+	}
+	flags.bind(command, clusterNames)
+	return command
+}
+
+// clusterNames returns the names of the Clusters of the namespace.
+func clusterNames(ctx context.Context, from *source) ([]string, error) {
+	clusters := &clusterv1.ClusterList{}
+	if err := from.List(ctx, clusters, client.InNamespace(from.namespace)); err != nil {
+		return nil, fmt.Errorf("listing Clusters: %w", err)
+	}
+	names := make([]string, 0, len(clusters.Items))
+	for i := range clusters.Items {
+		names = append(names, clusters.Items[i].Name)
+	}
+	return names, nil
+}
