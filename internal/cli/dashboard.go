@@ -26,6 +26,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/buildinfo"
 	"github.com/slipway-project/slipway/internal/dashboard"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/poolread"
@@ -61,7 +62,7 @@ hourly and with your AWS credentials, as plan does. Without the permissions for 
 	set := command.Flags()
 	flags.bind(set)
 	set.StringVarP(&flags.namespace, "namespace", "n", "", "the only namespace whose pools are shown; all if empty")
-	bindSecretNamespace(set, &flags.secretNamespace)
+	BindSecretNamespace(set, &flags.secretNamespace)
 	set.StringVar(&flags.address, "address", "127.0.0.1:0", "loopback address and port of the page; port 0 is any free port")
 	return command
 }
@@ -177,7 +178,7 @@ func (f *dashboardFlags) prices(ctx context.Context, cluster client.Reader) (*pr
 	if err != nil {
 		return nil, err
 	}
-	return prices.NewTable(poolread.NewAWS(cluster, base, f.secretNamespace, version()), clock.RealClock{}), nil
+	return prices.NewTable(poolread.NewAWS(cluster, base, f.secretNamespace, buildinfo.Version()), clock.RealClock{}), nil
 }
 
 // visible returns the kinds that the page can show, and what it cannot show. It fails if it can show neither

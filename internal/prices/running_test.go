@@ -106,7 +106,7 @@ func TestRunningOf(t *testing.T) {
 				pool.Status.Instances[0].InstanceType, pool.Status.InstanceTypes = "", "m5.large"
 			},
 		},
-		"Fewer":   {reason: "A status that lists fewer instances than it counts is not summed up.", edit: func(pool *infrav1.AWSMachinePool, _ *infrav1.AWSLaunchConfig) { pool.Status.Replicas = 9 }, unknown: "not all instances are recorded yet"},
+		"Fewer": {reason: "A status that lists fewer instances than it counts is not summed up.", edit: func(pool *infrav1.AWSMachinePool, _ *infrav1.AWSLaunchConfig) { pool.Status.Replicas = 9 }, unknown: "not all instances are recorded yet"},
 		"Stopped": {reason: "A stopped instance of a warm pool is not charged for.", edit: func(pool *infrav1.AWSMachinePool, config *infrav1.AWSLaunchConfig) {
 			markets("on-demand", "on-demand")(pool, config)
 			pool.Status.Instances[1].LifecycleState, pool.Status.Replicas = "Warmed:Stopped", 3

@@ -81,7 +81,7 @@ export function provisioner(main, announce) {
       el('p', { class: 'muted' }, [p.cpu && `${p.cpu} CPU`, p.memory && `${p.memory} memory`].filter(Boolean).join(' · '), p.limits ? ` of at most ${p.limits.join(', ')}` : ''),
       rows.get('meta')?.prices ? costLine(p.name, nodes) : null,
       ...(p.problems ?? []).map((problem) => el('p', { class: 'message' }, el('b', {}, words(problem.reason)), ': ', problem.message, problem.remedy ? el('span', { class: 'muted' }, ' ' + problem.remedy) : '')),
-      ...(p.rejected ?? []).map((text) => el('p', { class: 'message' }, el('b', {}, 'Rejected'), ': ', text)),
+      ...(p.rejected ?? []).map((text) => el('p', { class: 'message' }, el('b', {}, 'Launch template rejected'), ': ', text)),
     ))));
     content.append(el('h2', {}, 'Pending pods ', el('span', { class: 'count' }, count(pods.length))));
     content.append(...[table('Pods that no node has room for, with the reason', ['Pod', 'Since', 'Why'], pods.map((pod) => [
