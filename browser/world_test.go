@@ -48,7 +48,7 @@ type shop struct{}
 // unlisted is the instance type without a price.
 const unlisted = "x9.unlisted"
 
-// published is when the prices were published, and read.
+// published holds the date of all prices.
 var published = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
 func (s shop) Source(context.Context, prices.Place) (prices.Source, error) { return s, nil }

@@ -108,7 +108,7 @@ func (f *dashboardFlags) title() string {
 	return "the cluster"
 }
 
-// newDashboardScheme returns a scheme with the kinds that the page shows, and those that say where AWS has the prices.
+// newDashboardScheme returns a scheme with the kinds that the page shows, and the kinds that name the AWS identity and region of a Cluster.
 func newDashboardScheme() (*runtime.Scheme, error) {
 	scheme, err := manager.NewScheme()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/prices"
 )
 
-// cost is what instances cost per hour, by list prices and Spot prices.
+// cost holds the cost of instances per hour, by list prices and Spot prices.
 type cost struct {
 	PerHour  *prices.Range `json:"perHour,omitempty"`
 	Currency string        `json:"currency,omitempty"`

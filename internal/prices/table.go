@@ -34,7 +34,7 @@ const (
 	mostProblems = 3
 )
 
-// Place is where instances run, as far as prices depend on it. It is the Cluster of a pool, or only a region.
+// Place names where instances run, as far as prices depend on it: by the Cluster of a pool, or only by a region.
 type Place struct {
 	Namespace, Cluster string
 	Region             string
@@ -65,7 +65,7 @@ type wantedPrice struct {
 	spot bool
 }
 
-// tableEntry is what is known about a price.
+// tableEntry holds a price, or why it is missing.
 type tableEntry struct {
 	onDemand discovery.Price
 	spot     map[string]discovery.Price
@@ -200,7 +200,7 @@ type duePrice struct {
 	key   wantedPrice
 }
 
-// due returns the prices to read now, in a fixed order, and forgets those that nothing asks for.
+// due returns the prices to read now, in a fixed order, and forgets prices that nothing asks for.
 func (t *Table) due() []duePrice {
 	t.mu.Lock()
 	defer t.mu.Unlock()

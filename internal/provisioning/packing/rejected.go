@@ -151,7 +151,7 @@ func (p *packer) reject(counted rejections, c *class, r *route, b *budget, ask *
 	}
 }
 
-// asked is what a pod and a Provisioner ask of an offering.
+// asked holds the requirements of a pod and a Provisioner together.
 type asked struct {
 	ask   *constraints.Ask
 	zones uint64
