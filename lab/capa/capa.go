@@ -46,6 +46,9 @@ const (
 	latest          = "$Latest"
 )
 
+// finalizer is CAPA's on its pools.
+const finalizer = "awsmachinepool.infrastructure.cluster.x-k8s.io"
+
 // Provider is CAPA in one account, for one pool.
 type Provider struct {
 	// Client reads and writes the management cluster.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,15 +25,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/slipway-project/slipway/lab/capa"
 	"github.com/slipway-project/slipway/lab/controlplane"
 	"github.com/slipway-project/slipway/lab/crds/bundle"
 	"github.com/slipway-project/slipway/lab/kubectl"
 )
 
 const (
-	// capaVariable has the program of the tests run as CAPA's manager.
-	capaVariable   = "LABORATORY_CAPA"
+	// capaModule is the module of CAPA. Its main package is CAPA's manager.
+	capaModule     = bundle.ClusterAPIProviderAWS
 	capaNamespace  = "capa-system"
 	capaDeployment = "capa-controller-manager"
 	capaService    = "capa-webhook-service"
@@ -44,22 +42,13 @@ const (
 	kubeletInterval = 50 * time.Millisecond
 )
 
-// runCAPA runs the process that stands in for the pod of CAPA's manager, and returns its exit code.
-func runCAPA() int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if err := capa.Run(ctx, os.Args[1:], os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
 // capaPods stands in for what runs the pods of CAPA's Deployment: it replaces the process when the
 // arguments in the Deployment change, and reports that in the status.
 type capaPods struct {
 	*world
-	t            *testing.T
+	t *testing.T
+	// program is CAPA's manager.
+	program      string
 	environment  []string
 	certificates string
 	port         int
@@ -70,27 +59,27 @@ type capaPods struct {
 	output    *buffer
 }
 
-// capaDefinitions returns the files with CAPA's definitions of the kinds that Slipway has too.
-func capaDefinitions(t *testing.T) []string {
+// nodeadmConfigs is the kind that CAPA's manager needs and the laboratory lacks.
+const nodeadmConfigs = "bootstrap.cluster.x-k8s.io_nodeadmconfigs"
+
+// capaDefinition returns the file with CAPA's definition of a kind.
+func capaDefinition(t *testing.T, name string) string {
 	t.Helper()
-	directory, err := bundle.ModuleDir("sigs.k8s.io/cluster-api-provider-aws/v2")
+	directory, err := bundle.ModuleDir(capaModule)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bases := filepath.Join(directory, "config", "crd", "bases")
-	return []string{filepath.Join(bases, "infrastructure.cluster.x-k8s.io_awsmachinepools.yaml"), filepath.Join(bases, "infrastructure.cluster.x-k8s.io_awsmanagedmachinepools.yaml")}
+	return filepath.Join(directory, "config", "crd", "bases", name+".yaml")
 }
 
 // applyDefinitions applies CAPA's definitions of pools, as the migration guide does.
 func (w *world) applyDefinitions(t *testing.T) {
 	t.Helper()
-	for _, file := range capaDefinitions(t) {
-		if _, err := kubectl.Apply(t.Context(), w.Lab.Kubeconfig(), file, "--server-side", "--force-conflicts"); err != nil {
-			t.Fatal(err)
-		}
-	}
 	const label = `{"metadata":{"labels":{"cluster.x-k8s.io/v1beta1":"v1beta1_v1beta2"}}}` // which CAPA's kustomization adds
 	for _, name := range []string{"awsmachinepools", "awsmanagedmachinepools"} {
+		if _, err := kubectl.Apply(t.Context(), w.Lab.Kubeconfig(), capaDefinition(t, "infrastructure.cluster.x-k8s.io_"+name), "--server-side", "--force-conflicts"); err != nil {
+			t.Fatal(err)
+		}
 		definition := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
 		definition.Name = name + ".infrastructure.cluster.x-k8s.io"
 		if err := w.Client.Patch(t.Context(), definition, client.RawPatch("application/merge-patch+json", []byte(label))); err != nil {
@@ -104,13 +93,20 @@ func (w *world) applyDefinitions(t *testing.T) {
 func (w *world) installCAPA(t *testing.T) *capaPods {
 	t.Helper()
 	w.applyDefinitions(t)
+	if _, err := kubectl.Apply(t.Context(), w.Lab.Kubeconfig(), capaDefinition(t, nodeadmConfigs), "--server-side"); err != nil {
+		t.Fatal(err)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pods := &capaPods{world: w, t: t, certificates: t.TempDir(), port: listener.Addr().(*net.TCPAddr).Port, output: &buffer{}}
 	_ = listener.Close()
-	pods.environment = append(w.commandEnvironment(w.Lab.Kubeconfig()), capaVariable+"=1")
+	pods.environment = w.commandEnvironment(w.Lab.Kubeconfig())
+	pods.program = filepath.Join(t.TempDir(), "capa")
+	if err := buildPackage(root+"/tools/capa", capaModule, pods.program); err != nil {
+		t.Fatal(err)
+	}
 	authority, certificate, key, err := controlplane.ServingCertificate(capaService, capaService+"."+capaNamespace+".svc")
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +213,10 @@ func (p *capaPods) args() []string {
 func (p *capaPods) start(arguments []string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	process := exec.Command(os.Args[0], append(slices.Clone(arguments), "--webhook-cert-dir="+p.certificates, "--webhook-port="+strconv.Itoa(p.port))...) // #nosec G204 -- this program
+	// Ports are free ones of this machine. The laboratory keeps its AWSClusters as CAPA's controllers leave
+	// them, and runs none of these controllers.
+	process := exec.Command(p.program, append(slices.Clone(arguments), "--webhook-cert-dir="+p.certificates, "--webhook-port="+strconv.Itoa(p.port),
+		"--health-addr=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0", "--leader-elect-namespace="+capaNamespace, "--disable-controllers=unmanaged")...) // #nosec G204 -- CAPA's manager
 	process.Env, process.Stderr = p.environment, p.output
 	if err := process.Start(); err != nil {
 		return err

@@ -47,9 +47,6 @@ var released = flag.String("release", "", "directory of a release with the versi
 	" to install, with its program for linux/amd64; if empty, one is written from the sources, and the program is built")
 
 func TestMain(m *testing.M) {
-	if os.Getenv(capaVariable) != "" {
-		os.Exit(runCAPA())
-	}
 	directory, err := os.MkdirTemp("", "slipway-installation-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -100,15 +97,18 @@ func prepare(t *testing.T) {
 }
 
 // build builds the program of the sources in a directory.
-func build(directory, to string) error {
+func build(directory, to string) error { return buildPackage(directory, "./cmd/slipway", to) }
+
+// buildPackage builds the program of a package, in the module of a directory.
+func buildPackage(directory, program, to string) error {
 	path, err := filepath.Abs(to)
 	if err != nil {
 		return err
 	}
-	command := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/slipway") // #nosec G204 -- a path of the test
+	command := exec.Command("go", "build", "-buildvcs=false", "-o", path, program) // #nosec G204 -- a path of the test
 	command.Dir, command.Env = directory, append(os.Environ(), "GOWORK=off")
 	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building slipway in %s: %w: %s", directory, err, output)
+		return fmt.Errorf("building %s in %s: %w: %s", program, directory, err, output)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (w *world) runs(count int, by string, earlier map[string]bool, more func() 
 }
 
 // TestMigration migrates a pool from CAPA to Slipway and back, with the program, which loses the
-// connection after each of its writes. CAPA's manager is a process that runs as its Deployment says. Each
+// connection after each of its writes. CAPA's own manager runs as its Deployment says. Each
 // controller scales the pool out while it has it, and no node is replaced.
 func TestMigration(t *testing.T) {
 	w := newWorld(t)
@@ -239,7 +239,7 @@ func (w *world) removeAll(t *testing.T) {
 		{"validatingwebhookconfiguration,mutatingwebhookconfiguration", "-l", "cluster.x-k8s.io/provider=infrastructure-aws"},
 		{"namespace", capaNamespace, namespace},
 		{"clusterrole,clusterrolebinding,customresourcedefinition", "-l", provider},
-		{"customresourcedefinition", "--ignore-not-found", "awsmachinepools." + infrav1.GroupVersion.Group, "awsmanagedmachinepools." + infrav1.GroupVersion.Group},
+		{"customresourcedefinition", "--ignore-not-found", "awsmachinepools." + infrav1.GroupVersion.Group, "awsmanagedmachinepools." + infrav1.GroupVersion.Group, "nodeadmconfigs.bootstrap.cluster.x-k8s.io"},
 	} {
 		if _, err := kubectl.Delete(t.Context(), w.Lab.Kubeconfig(), arguments...); err != nil {
 			t.Error(err)
