@@ -34,7 +34,7 @@ func TestFleet(t *testing.T) {
 		"Bars have one segment for each version":       `document.querySelectorAll("tr[data-key$=web] .versions i").length === 2`,
 		"Bars are as wide as their share of instances": `Math.abs(document.querySelector("tr[data-key$=web] .versions .wanted").getBoundingClientRect().width / document.querySelector("tr[data-key$=web] .versions").getBoundingClientRect().width - 0.75) < 0.02`,
 		"Bars have a text for screen readers":          `document.querySelector("tr[data-key$=web]").textContent.includes("9 instances on version 3, which is wanted; 3 instances on version 2")`,
-		"The table has headers for rows and columns":   `document.querySelectorAll("table.fleet thead th[scope=col]").length === 5 && document.querySelectorAll("table.fleet tbody th[scope=row]").length === 3`,
+		"The table has headers for rows and columns":   `document.querySelectorAll("table.fleet thead th[scope=col]").length === 6 && document.querySelectorAll("table.fleet tbody th[scope=row]").length === 3`,
 		"The table has a caption":                      `document.querySelector("table.fleet caption").textContent.length > 0`,
 		"The page has one heading of the first level":  `document.querySelectorAll("h1").length === 1`,
 		"Every control has a name":                     `[...document.querySelectorAll("button, a, input, select")].every(e => (e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.[0]?.textContent))`,
@@ -100,7 +100,7 @@ func TestPoolPage(t *testing.T) {
 		"The roll-out has its progress":           `document.querySelector(".steps progress").value === 75`,
 		"The drain names what holds it":           `document.querySelector(".steps li:nth-child(4)").innerText.includes("PodDisruptionBudget shop/checkout")`,
 		"Every instance has a tile with its text": `document.querySelectorAll(".tiles li").length === 12 && [...document.querySelectorAll(".tiles li")].every(t => t.textContent.includes("version"))`,
-		"The history has all launches":            `document.querySelectorAll(".poolpage table.plain")[1].querySelectorAll("tbody tr").length === 3`,
+		"The history has all launches":            `[...document.querySelectorAll(".poolpage table.plain")].find(table => table.caption.textContent.startsWith("Launches")).querySelectorAll("tbody tr").length === 3`,
 		"Two versions are compared":               `document.querySelector(".diff").innerText.includes("ami-")`,
 	} {
 		if !eval[bool](page, check) {
@@ -142,14 +142,49 @@ func TestInbox(t *testing.T) {
 	page.until(`document.querySelectorAll("article.task").length === 2`)
 }
 
+// TestCosts holds that costs are shown, sorted, and added up, and that a pool says why its cost is not known.
+func TestCosts(t *testing.T) {
+	w := newWorld(t, append(three(), pool(shape{namespace: "team-lab", name: "odd", on: []int{2}, types: unlisted})...)...)
+	page := open(t, w, signedIn(w))
+	const cost = `.map(row => row.querySelector(".cost").firstChild.textContent).join(" ")`
+	page.until(shown + cost + ` === "$2.76 $1.38 $0.694 –"`)
+	for what, check := range map[string]string{
+		"The column is shown":              `getComputedStyle(document.querySelector("table.fleet th.cost")).display === "table-cell"`,
+		"Screen readers hear what it is":   `document.querySelector("tr[data-key$=web] .cost .hidden").textContent === "$1.38 per hour"`,
+		"They hear why it is not known":    `document.querySelector("tr[data-key$=odd] .cost .hidden").textContent === "Cost not known: no price of x9.unlisted is known"`,
+		"What is listed is added up":       `document.querySelector(".total").textContent.startsWith("These 4 pools cost")`,
+		"The dates of prices are shown":    `document.querySelector(".total").textContent.includes("On-Demand list prices of 2026-11-20; Spot prices of 2026-11-20, 09:30 UTC")`,
+		"What is missing is counted":       `document.querySelector(".total").textContent.includes("without 1 whose cost is not known")`,
+		"Nothing is sorted by cost so far": `!document.querySelector("th.cost").hasAttribute("aria-sort")`,
+	} {
+		if !eval[bool](page, check) {
+			t.Errorf("%s: %s is false", what, check)
+		}
+	}
+	for _, click := range []struct{ sorted, want string }{
+		{"descending", "batch web stream odd"}, {"ascending", "stream web batch odd"}, {"", "batch web stream odd"},
+	} {
+		eval[bool](page, `(document.querySelector(".sort").click(), true)`)
+		page.until(names + ` === "` + click.want + `" && (document.querySelector("th.cost").getAttribute("aria-sort") ?? "") === "` + click.sorted + `"`)
+	}
+	eval[bool](page, `(() => { const s = document.getElementById("search"); s.value = "web"; s.dispatchEvent(new Event("input")); return true; })()`)
+	page.until(`document.querySelector(".total").textContent.startsWith("This pool costs $1.38 per hour.")`)
+	eval[string](page, `location.hash = "#/pool/AWSMachinePool/team-shop/web"`)
+	page.until(`[...document.querySelectorAll("table.costs tbody tr")].map(row => row.innerText.replace(/\s+/g, " ")).join("; ") === "v3 wanted 9 $1.04; v2 3 $0.345"`)
+	page.until(`document.querySelector("main").innerText.includes("About $1,007 in a month of 730 hours.")`)
+	eval[string](page, `location.hash = "#/pool/AWSMachinePool/team-lab/odd"`)
+	page.until(`document.querySelector("main").innerText.includes("The cost is not known: no price of x9.unlisted is known.")`)
+}
+
 func TestProvisionerPage(t *testing.T) {
 	w := newWorld(t, provisioners()...)
 	page := open(t, w, signedIn(w))
 	page.until(`document.getElementById("live").textContent === "Live"`)
 	page.press("p")
-	page.until(`document.querySelectorAll("table tbody tr").length === 3`)
+	page.until(`document.querySelectorAll("table tbody tr").length === 6 && document.querySelector("main .price")`)
 	text := eval[string](page, `document.querySelector("main").innerText`)
-	for _, part := range []string{"trainer-0", "no instance type that Provisioner default allows has more than 8", "of at most 40 nodes", "i-0abc0", "Launching", "Chosen from 12 offerings", "did not start in 3 tries"} {
+	for _, part := range []string{"trainer-0", "no instance type that Provisioner default allows has more than 8", "of at most 40 nodes", "i-0abc0", "Launching", "Chosen from 12 offerings", "did not start in 3 tries",
+		"Too small for a pod", "1,632", "p4d.24xlarge, spot, in eu-central-1b", "$0.161 per hour", "$0.0920"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the page lacks %q:\n%s", part, text)
 		}

@@ -1,10 +1,12 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws/requestbudget"
 	"github.com/slipway-project/slipway/internal/dashboard"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/prices"
 )
 
 // world is a dashboard of a cluster in memory.
@@ -36,6 +40,37 @@ type world struct {
 	url, token string
 	// stop stops the server, as the end of the command does.
 	stop func()
+}
+
+// shop is a source of prices in all places. It does not sell one instance type.
+type shop struct{}
+
+// unlisted is the instance type without a price.
+const unlisted = "x9.unlisted"
+
+// published holds the date of all prices.
+var published = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
+
+func (s shop) Source(context.Context, prices.Place) (prices.Source, error) { return s, nil }
+
+func (shop) OnDemand(_ context.Context, instanceType string, _ discovery.OperatingSystem) (discovery.Price, error) {
+	if instanceType == unlisted {
+		return discovery.Price{}, &discovery.NotFoundError{Kind: "price of instance type", What: instanceType}
+	}
+	perHour := map[string]float64{"m5.large": 0.115, "m6i.large": 0.115, "r6i.xlarge": 0.304, "r6a.xlarge": 0.274, "m6i.xlarge": 0.23, "c7g.2xlarge": 0.338, "g5.2xlarge": 1.516}[instanceType]
+	return discovery.Price{PerHour: max(perHour, 0.01), Currency: "USD", Date: published}, nil
+}
+
+func (s shop) Spot(ctx context.Context, instanceType string, system discovery.OperatingSystem) (map[string]discovery.Price, error) {
+	price, err := s.OnDemand(ctx, instanceType, system)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]discovery.Price{}
+	for i, zone := range zones {
+		found[zone] = discovery.Price{PerHour: price.PerHour * (0.3 + 0.1*float64(i)), Currency: "USD", Date: published}
+	}
+	return found, nil
 }
 
 // newWorld serves the dashboard of some objects.
@@ -54,7 +89,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}).Build()
 	page := dashboard.New(dashboard.Options{
 		Reader: w.client, Informers: w.informers, Kinds: slices.Concat(dashboard.PoolKinds(), dashboard.ProvisionerKinds()), Title: "production",
-		Clock: clock.RealClock{}, Log: testr.New(t), Budgets: budgets,
+		Clock: clock.RealClock{}, Log: testr.New(t), Budgets: budgets, Prices: prices.NewTable(shop{}, clock.RealClock{}),
 	})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -150,6 +185,9 @@ type shape struct {
 	rolling    bool
 	pending    int64
 	types      string
+	// market is how instances were bought; on-demand if it is empty. Older versions have the instance type of
+	// the first change.
+	market string
 }
 
 var zones = []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"}
@@ -180,7 +218,7 @@ func pool(of shape) []client.Object {
 		for range count {
 			status.Instances = append(status.Instances, infrav1.AWSMachinePoolInstanceStatus{
 				InstanceID: fmt.Sprintf("i-0%s%08x", "5f3a9c21", total), LaunchTemplateVersion: fmt.Sprint(version), LifecycleState: "InService", HealthStatus: "Healthy",
-				AvailabilityZone: zones[total%3],
+				AvailabilityZone: zones[total%3], InstanceType: typeOf(of, version, total),
 			})
 			total++
 		}
@@ -190,7 +228,7 @@ func pool(of shape) []client.Object {
 		reason := []string{"first configuration", "instance type m5.large → m6i.large", "image ami-0c2b8ca1dad447f8a → ami-0f3c7d07486cad139", "root volume 40 GiB → 60 GiB"}[i%4]
 		made := infrav1.LaunchTemplateVersionStatus{
 			Number: version, ConfigFingerprint: fmt.Sprintf("c%011d", version), BootstrapFingerprint: fmt.Sprintf("b%011d", version), ImageID: fmt.Sprintf("ami-0%016x", 7919*version),
-			Created: at(time.Duration(len(of.on)-i) * 49 * time.Hour), Reason: reason,
+			Created: at(time.Duration(len(of.on)-i) * 49 * time.Hour), Reason: reason, Market: cmp.Or(of.market, "on-demand"),
 		}
 		if version == wanted {
 			made.Created = at(23 * time.Minute)
@@ -223,6 +261,15 @@ func pool(of shape) []client.Object {
 	return []client.Object{object, config, owner}
 }
 
+// typeOf returns the instance type of an instance: the first versions launched m5.large.
+func typeOf(of shape, version int64, number int) string {
+	if version == 1 && len(of.on) > 1 {
+		return "m5.large"
+	}
+	types := strings.Split(of.types, ", ")
+	return types[number%len(types)]
+}
+
 // three returns three pools: one waits for approval, one has a roll-out with a blocked drain, and one is
 // settled.
 func three() []client.Object {
@@ -235,7 +282,7 @@ func three() []client.Object {
 		pool(shape{namespace: "team-shop", name: "batch", cluster: "shop", on: []int{0, 24}, pending: 3, types: "m6i.large", conditions: []metav1.Condition{
 			condition("RolloutApproved", "False", "WaitingForApproval", `version 3 waits for approval by annotation infrastructure.cluster.x-k8s.io/approved-version: "3": instance type m6i.large → m7i.large`, 9*time.Minute),
 		}}),
-		pool(shape{namespace: "team-data", name: "stream", cluster: "data", on: []int{0, 0, 0, 6}, types: "r6i.xlarge, r6a.xlarge"}),
+		pool(shape{namespace: "team-data", name: "stream", cluster: "data", on: []int{0, 0, 0, 6}, types: "r6i.xlarge, r6a.xlarge", market: "spot"}),
 	)
 }
 
@@ -287,6 +334,11 @@ func provisioners() []client.Object {
 	one.Status.Nodes, one.Status.Conditions = 2, []metav1.Condition{condition("Ready", "True", "Ready", "", time.Hour)}
 	one.Spec.Limits = &provisioningv1.Limits{Nodes: ptr.To(int32(40))}
 	one.Status.FailedStarts = []provisioningv1.FailedStart{{LaunchTemplateID: "lt-0a1b2c3d4e5f60718", LaunchTemplateVersion: 4, Tries: 3, Message: "the nodes did not register within 15m0s"}}
+	one.Status.RejectedOfferings = []provisioningv1.RejectedOfferings{
+		{Reason: "InstanceType", Offerings: 1632, Example: "a1.medium, on-demand, in eu-central-1a", Pod: "shop/trainer-0"},
+		{Reason: "TooSmall", Offerings: 96, Example: "g5.12xlarge, on-demand, in eu-central-1a", Pod: "shop/trainer-0"},
+		{Reason: "NoCapacity", Offerings: 6, Example: "p4d.24xlarge, spot, in eu-central-1b", Pod: "shop/trainer-0"},
+	}
 	all := []client.Object{one}
 	for i, phase := range []string{"True", "False"} {
 		node := &provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("default-%d", i), CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))}}

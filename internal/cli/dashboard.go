@@ -17,18 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/buildinfo"
 	"github.com/slipway-project/slipway/internal/dashboard"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/poolread"
+	"github.com/slipway-project/slipway/internal/prices"
 	"github.com/slipway-project/slipway/internal/provisioning/scheduler"
 	"github.com/slipway-project/slipway/internal/terminal"
 )
@@ -37,6 +39,7 @@ import (
 type dashboardFlags struct {
 	kubeconfigFlags
 	namespace, address string
+	secretNamespace    string
 }
 
 func newDashboardCommand() *cobra.Command {
@@ -46,9 +49,10 @@ func newDashboardCommand() *cobra.Command {
 		Short: "Serve a read-only web page about pools, roll-outs and Provisioners on this machine",
 		Long: `Serve a read-only web page about pools, roll-outs and Provisioners on this machine, until the command is interrupted.
 
-The page shows what your kubeconfig may list and watch in the cluster. It never reads AWS and changes nothing. Only a browser on
-this machine can open it, with the token in the address that the command prints. Connect to a management cluster to see its pools,
-or to the cluster of a provisioner to see its nodes and pending pods.`,
+The page shows what your kubeconfig may list and watch in the cluster, and changes nothing. Only a browser on this machine can open
+it, with the token in the address that the command prints. Connect to a management cluster to see its pools, or to the cluster of a
+provisioner to see its nodes and pending pods. While a page is open, the command reads the prices of what runs from AWS, at most
+hourly and with your AWS credentials, as plan does. Without the permissions for that, the page shows no prices.`,
 		Example: `  slipway dashboard
   slipway dashboard --context production -n team-a
   slipway dashboard --address 127.0.0.1:8090`,
@@ -58,6 +62,7 @@ or to the cluster of a provisioner to see its nodes and pending pods.`,
 	set := command.Flags()
 	flags.bind(set)
 	set.StringVarP(&flags.namespace, "namespace", "n", "", "the only namespace whose pools are shown; all if empty")
+	BindSecretNamespace(set, &flags.secretNamespace)
 	set.StringVar(&flags.address, "address", "127.0.0.1:0", "loopback address and port of the page; port 0 is any free port")
 	return command
 }
@@ -103,13 +108,14 @@ func (f *dashboardFlags) title() string {
 	return "the cluster"
 }
 
-// newDashboardScheme returns a scheme with the kinds that the page shows.
+// newDashboardScheme returns a scheme with the kinds that the page shows, and the kinds that name the AWS identity and region of a Cluster.
 func newDashboardScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, provisioningv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("building the scheme: %w", err)
-		}
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := provisioningv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return scheme, nil
 }
@@ -144,8 +150,12 @@ func (f *dashboardFlags) dashboard(ctx context.Context, config *rest.Config, tit
 	if err := dashboard.IndexEvents(ctx, objects, shown); err != nil {
 		return nil, nil, err
 	}
+	costs, err := f.prices(ctx, direct)
+	if err != nil {
+		missing = append(missing, "Prices, because "+terminal.Line(err.Error(), longestProblem)+".")
+	}
 	page := dashboard.New(dashboard.Options{
-		Reader: objects, Informers: objects, Kinds: shown, Missing: missing, Title: title, Namespace: f.namespace,
+		Reader: objects, Informers: objects, Kinds: shown, Missing: missing, Title: title, Namespace: f.namespace, Prices: costs,
 		Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(ctx)
@@ -157,6 +167,18 @@ func (f *dashboardFlags) dashboard(ctx context.Context, config *rest.Config, tit
 		return nil, nil, errors.New("the command was interrupted before the cluster's objects were read")
 	}
 	return page, cancel, nil
+}
+
+// longestProblem bounds the text that says why the page has no prices.
+const longestProblem = 300
+
+// prices returns the prices that the user may read, which are read when a page needs them.
+func (f *dashboardFlags) prices(ctx context.Context, cluster client.Reader) (*prices.Table, error) {
+	base, err := aws.LoadBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return prices.NewTable(poolread.NewAWS(cluster, base, f.secretNamespace, buildinfo.Version()), clock.RealClock{}), nil
 }
 
 // visible returns the kinds that the page can show, and what it cannot show. It fails if it can show neither

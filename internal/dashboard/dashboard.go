@@ -1,7 +1,8 @@
 // Package dashboard serves a read-only web page about pools and Provisioners: what they run, how far their
 // roll-outs are, and what waits for a human.
 //
-// Everything that the page shows comes from Kubernetes objects in a cache, never from AWS. The page
+// Everything that the page shows comes from Kubernetes objects in a cache, except for prices, which are read
+// from AWS in the background, at most hourly, while a page is open. No request of a browser calls AWS. The page
 // receives the rows that changed as server-sent events. It is embedded, has no build step, and loads
 // nothing from other servers. Texts of users and tenants reach the page as JSON, and the page only ever
 // sets them as text.
@@ -12,6 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +29,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws/requestbudget"
+	"github.com/slipway-project/slipway/internal/prices"
 )
 
 const (
@@ -54,8 +58,10 @@ type Options struct {
 	// Budgets returns the state of the request budgets of this process. If it is nil, the page does not
 	// show any: a process that does not call AWS as the manager does knows nothing about them.
 	Budgets func() []requestbudget.State
-	Clock   clock.Clock
-	Log     logr.Logger
+	// Prices are the prices of what runs. If it is nil, the page shows no costs.
+	Prices *prices.Table
+	Clock  clock.Clock
+	Log    logr.Logger
 }
 
 // Dashboard computes rows from objects and serves them.
@@ -67,6 +73,8 @@ type Dashboard struct {
 	computing sync.Mutex
 	// opened is signaled when a page opens, and watching is closed when all kinds are watched.
 	opened, watching chan struct{}
+	// described is what the dashboard last said about itself.
+	described json.RawMessage
 	// shownBudgets are the keys of the rows of budgets.
 	shownBudgets map[string]bool
 }
@@ -113,6 +121,11 @@ func (d *Dashboard) Start(ctx context.Context) error {
 		}
 	}
 	close(d.watching)
+	if d.options.Prices != nil {
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		reading.Go(func() { d.readPrices(ctx) })
+	}
 	aged := d.options.Clock.Now()
 	for {
 		select {
@@ -175,16 +188,25 @@ type about struct {
 	// Pools and Provisioners report whether the cluster has these kinds.
 	Pools        bool `json:"pools"`
 	Provisioners bool `json:"provisioners"`
-	// Budgets reports whether the process has request budgets.
-	Budgets bool      `json:"budgets"`
-	Started time.Time `json:"started"`
+	// Budgets reports whether the process has request budgets, and Prices whether costs are shown: not if no
+	// price can be read.
+	Budgets bool `json:"budgets"`
+	Prices  bool `json:"prices"`
 }
 
 func (d *Dashboard) about() (json.RawMessage, error) {
-	row, err := json.Marshal(about{
+	text := about{
 		Title: d.options.Title, Namespace: d.options.Namespace, Missing: d.options.Missing,
-		Pools: showsPools(d.options.Kinds), Provisioners: contains(d.options.Kinds, &provisioningv1.Provisioner{}), Budgets: d.options.Budgets != nil, Started: d.options.Clock.Now(),
-	})
+		Pools: showsPools(d.options.Kinds), Provisioners: contains(d.options.Kinds, &provisioningv1.Provisioner{}), Budgets: d.options.Budgets != nil,
+	}
+	if table := d.options.Prices; table != nil {
+		problems := table.Problems()
+		text.Prices = len(problems) == 0 || table.Knows()
+		if len(problems) > 0 {
+			text.Missing = append(slices.Clone(text.Missing), "Prices, because "+strings.Join(problems, "; ")+".")
+		}
+	}
+	row, err := json.Marshal(text)
 	if err != nil {
 		return nil, fmt.Errorf("describing the dashboard: %w", err)
 	}
@@ -203,6 +225,9 @@ func (d *Dashboard) open(ctx context.Context) (*subscription, update, error) {
 	}
 	s, all := d.feed.subscribe()
 	all.Rows[metaKey] = row
+	if d.options.Prices != nil {
+		d.options.Prices.Wake() // the rows may have asked for prices before the page was watched
+	}
 	select {
 	case d.opened <- struct{}{}:
 	default: // it is signaled already

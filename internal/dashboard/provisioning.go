@@ -32,6 +32,16 @@ type provisioner struct {
 	// Rejected are the versions of launch templates that no node is launched from any longer, because
 	// nodes from them did not start.
 	Rejected []string `json:"rejected,omitempty"`
+	// Offerings are the offerings that are rejected for pending pods, by the reason.
+	Offerings []rejectedOfferings `json:"offerings,omitempty"`
+}
+
+// rejectedOfferings are offerings that are rejected for one reason.
+type rejectedOfferings struct {
+	Reason    string `json:"reason"`
+	Offerings int32  `json:"offerings"`
+	Example   string `json:"example,omitempty"`
+	Pod       string `json:"pod,omitempty"`
 }
 
 // provisionedNode is the row of a ProvisionedNode.
@@ -53,6 +63,7 @@ type provisionedNode struct {
 	// are their first instance types, the cheapest first.
 	Offerings int      `json:"offerings,omitempty"`
 	Choices   []choice `json:"choices,omitempty"`
+	Cost      *cost    `json:"cost,omitempty"`
 }
 
 // choice is an instance type that suited, with the zones in which it did.
@@ -94,7 +105,9 @@ func (d *Dashboard) provisioning(ctx context.Context, key rowKey) (any, error) {
 		if err := d.options.Reader.Get(ctx, name, object); err != nil {
 			return nil, unlessGone(key, err)
 		}
-		return provisionedNodeOf(object), nil
+		row := provisionedNodeOf(object)
+		row.Cost = d.nodeCost(object)
+		return row, nil
 	}
 	pod := &corev1.Pod{}
 	if !d.shows(pod) {
@@ -119,6 +132,9 @@ func provisionerOf(object *provisioningv1.Provisioner) *provisioner {
 	}
 	for _, failed := range object.Status.FailedStarts {
 		row.Rejected = append(row.Rejected, poolview.FailedStart(failed))
+	}
+	for _, one := range object.Status.RejectedOfferings {
+		row.Offerings = append(row.Offerings, rejectedOfferings(one))
 	}
 	if limits := object.Spec.Limits; limits != nil {
 		if limits.Nodes != nil {

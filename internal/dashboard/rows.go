@@ -22,14 +22,18 @@ type poolRow struct {
 	poolview.View
 	InstanceTypes string `json:"instanceTypes,omitempty"`
 	Tasks         []task `json:"tasks,omitempty"`
+	Cost          *cost  `json:"cost,omitempty"`
 }
 
 // poolDetail is everything about a pool.
 type poolDetail struct {
 	poolview.View
-	InstanceTypes string             `json:"instanceTypes,omitempty"`
-	Tasks         []task             `json:"tasks,omitempty"`
-	Conditions    []metav1.Condition `json:"conditions,omitempty"`
+	InstanceTypes string `json:"instanceTypes,omitempty"`
+	Tasks         []task `json:"tasks,omitempty"`
+	// Cost is what all instances cost, and VersionCosts what the instances of each of Versions cost.
+	Cost         *cost              `json:"cost,omitempty"`
+	VersionCosts []*cost            `json:"versionCosts,omitempty"`
+	Conditions   []metav1.Condition `json:"conditions,omitempty"`
 	// Templates are the versions of the launch template, newest first, as far as the AWSLaunchConfig has
 	// them.
 	Templates []infrav1.LaunchTemplateVersionStatus `json:"templates,omitempty"`
@@ -48,7 +52,7 @@ func (d *Dashboard) row(ctx context.Context, key rowKey) (json.RawMessage, error
 			return nil, err
 		}
 		pool.Instances, pool.History, pool.Writers = nil, nil, nil
-		row = poolRow{View: pool.View, InstanceTypes: pool.InstanceTypes, Tasks: pool.Tasks}
+		row = poolRow{View: pool.View, InstanceTypes: pool.InstanceTypes, Tasks: pool.Tasks, Cost: pool.Cost}
 	case provisionerRow, provisionedNodeRow, podRow:
 		found, err := d.provisioning(ctx, key)
 		if err != nil || found == nil {
@@ -98,6 +102,7 @@ func (d *Dashboard) pool(ctx context.Context, key rowKey) (*poolDetail, error) {
 	}
 	found.View = poolview.Of(objects, d.options.Clock.Now())
 	found.Tasks = tasksOf(&found.View, of)
+	found.Cost, found.VersionCosts = d.costsOf(objects, &found.View)
 	return &found, nil
 }
 

@@ -42,12 +42,14 @@ type tracker struct {
 	dirty map[rowKey]bool
 	// pools are the pools that exist.
 	pools map[rowKey]links
+	// nodes are the ProvisionedNodes that exist.
+	nodes map[rowKey]bool
 	// wake is signaled when a row becomes dirty.
 	wake chan struct{}
 }
 
 func newTracker() *tracker {
-	return &tracker{dirty: map[rowKey]bool{}, pools: map[rowKey]links{}, wake: make(chan struct{}, 1)}
+	return &tracker{dirty: map[rowKey]bool{}, pools: map[rowKey]links{}, nodes: map[rowKey]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // watch adds a handler to the informer of a kind.
@@ -87,7 +89,11 @@ func (t *tracker) changed(object any, deleted bool) {
 	case *provisioningv1.Provisioner:
 		t.mark(rowKey{kind: provisionerRow, name: object.Name})
 	case *provisioningv1.ProvisionedNode:
-		t.mark(rowKey{kind: provisionedNodeRow, name: object.Name})
+		key := rowKey{kind: provisionedNodeRow, name: object.Name}
+		if t.nodes[key] = true; deleted {
+			delete(t.nodes, key)
+		}
+		t.mark(key)
 	case *corev1.Pod:
 		t.mark(rowKey{podRow, object.Namespace, object.Name})
 	case *eventsv1.Event:
@@ -126,6 +132,16 @@ func (t *tracker) markPools() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range t.pools {
+		t.mark(key)
+	}
+}
+
+// markPriced marks the rows that have a cost.
+func (t *tracker) markPriced() {
+	t.markPools()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range t.nodes {
 		t.mark(key)
 	}
 }

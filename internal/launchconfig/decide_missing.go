@@ -151,7 +151,7 @@ func recordedVersions(status *infrav1.AWSLaunchConfigStatus, template launchtemp
 	versions := make([]launchtemplate.Version, 0, len(recorded))
 	for _, version := range recorded {
 		versions = append(versions, launchtemplate.Version{
-			Number: version.Number, Created: version.Created.Time, ImageID: version.ImageID, Default: version.Number == template.DefaultVersion,
+			Number: version.Number, Created: version.Created.Time, ImageID: version.ImageID, Market: version.Market, Default: version.Number == template.DefaultVersion,
 			Fingerprints: launchtemplate.Fingerprints{Config: version.ConfigFingerprint, Bootstrap: version.BootstrapFingerprint},
 		})
 	}

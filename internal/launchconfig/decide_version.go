@@ -414,6 +414,6 @@ func versionStatuses(seen launchtemplate.Observation, reasons map[int64]string) 
 func versionStatus(version launchtemplate.Version, reason string) infrav1.LaunchTemplateVersionStatus {
 	return infrav1.LaunchTemplateVersionStatus{
 		Number: version.Number, ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
-		Created: metav1.NewTime(version.Created), ImageID: version.ImageID, Reason: reason,
+		Created: metav1.NewTime(version.Created), ImageID: version.ImageID, Market: version.Market, Reason: reason,
 	}
 }

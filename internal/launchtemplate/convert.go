@@ -1,6 +1,7 @@
 package launchtemplate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,18 +18,41 @@ func templateOf(template *ec2types.LaunchTemplate) Template {
 	}
 }
 
+// onDemand is the market of instances without market options.
+const onDemand = "on-demand"
+
+// marketOf returns how instances with market options are bought.
+func marketOf(market ec2types.MarketType, spot bool) string {
+	if market == "" && spot {
+		return string(ec2types.MarketTypeSpot)
+	}
+	return cmp.Or(string(market), onDemand)
+}
+
+// requestedMarket returns how instances are bought that are launched with the data of a request.
+func requestedMarket(data *ec2types.RequestLaunchTemplateData) string {
+	options := data.InstanceMarketOptions
+	if options == nil {
+		return onDemand
+	}
+	return marketOf(options.MarketType, options.SpotOptions != nil)
+}
+
 // versionOf reads a version. A version whose description carries no fingerprints gets them from its
 // data: Slipway did not create it.
 func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
 	number := awssdk.ToInt64(version.VersionNumber)
 	fingerprints, ours := ParseDescription(awssdk.ToString(version.VersionDescription))
-	imageID := ""
-	if version.LaunchTemplateData != nil {
-		imageID = awssdk.ToString(version.LaunchTemplateData.ImageId)
+	imageID, market := "", ""
+	if data := version.LaunchTemplateData; data != nil {
+		imageID, market = awssdk.ToString(data.ImageId), onDemand
+		if options := data.InstanceMarketOptions; options != nil {
+			market = marketOf(options.MarketType, options.SpotOptions != nil)
+		}
 	}
 	seen := Version{
 		Number: number, Fingerprints: fingerprints, Default: awssdk.ToBool(version.DefaultVersion),
-		ImageID: imageID, Created: awssdk.ToTime(version.CreateTime), Foreign: !ours,
+		ImageID: imageID, Market: market, Created: awssdk.ToTime(version.CreateTime), Foreign: !ours,
 	}
 	if ours || version.LaunchTemplateData == nil {
 		return seen, nil

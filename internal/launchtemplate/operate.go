@@ -35,7 +35,7 @@ func (o CreateTemplate) run(ctx context.Context, t *Templates, seen Observation)
 	template.Tags = o.Tags
 	version := Version{
 		Number: template.LatestVersion, Fingerprints: fingerprints, Default: true,
-		ImageID: awssdk.ToString(o.Input.data.ImageId), Created: template.Created,
+		ImageID: awssdk.ToString(o.Input.data.ImageId), Market: requestedMarket(o.Input.data), Created: template.Created,
 	}
 	return Answer{Version: version, Warning: warningText(output.Warning)}, seen.with(template, version), nil
 }
@@ -60,7 +60,7 @@ func (o CreateVersion) run(ctx context.Context, t *Templates, seen Observation) 
 	}
 	version := Version{
 		Number: awssdk.ToInt64(output.LaunchTemplateVersion.VersionNumber), Fingerprints: fingerprints,
-		ImageID: awssdk.ToString(o.Input.data.ImageId), Created: awssdk.ToTime(output.LaunchTemplateVersion.CreateTime),
+		ImageID: awssdk.ToString(o.Input.data.ImageId), Market: requestedMarket(o.Input.data), Created: awssdk.ToTime(output.LaunchTemplateVersion.CreateTime),
 	}
 	answer := Answer{Version: version, Warning: warningText(output.Warning), Repeated: version.Number <= seen.newestSeen()}
 	after := seen.with(*seen.Template, version)

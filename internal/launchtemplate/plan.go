@@ -24,7 +24,10 @@ type Version struct {
 	Fingerprints Fingerprints
 	Default      bool
 	ImageID      string
-	Created      time.Time
+	// Market is how instances are bought: on-demand, or an EC2 market type. It is empty if the version
+	// comes from a record of an earlier release.
+	Market  string
+	Created time.Time
 	// Foreign is set for a version that Slipway did not create. The next two fields are only known
 	// for such a version.
 	Foreign bool

@@ -118,7 +118,7 @@ func (t *Templates) Release(ctx context.Context, owner string, input Input, seen
 	}
 	version := Version{
 		Number: awssdk.ToInt64(output.LaunchTemplateVersion.VersionNumber), Fingerprints: fingerprints, Foreign: true, MadeByCAPA: true,
-		ImageID: awssdk.ToString(input.data.ImageId), Created: awssdk.ToTime(output.LaunchTemplateVersion.CreateTime),
+		ImageID: awssdk.ToString(input.data.ImageId), Market: requestedMarket(input.data), Created: awssdk.ToTime(output.LaunchTemplateVersion.CreateTime),
 	}
 	return version.Number, seen.with(*seen.Template, version), nil
 }

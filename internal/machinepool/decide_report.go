@@ -183,6 +183,7 @@ func instanceStatus(instance autoscalinggroup.Instance) infrav1.AWSMachinePoolIn
 	return infrav1.AWSMachinePoolInstanceStatus{
 		InstanceID: instance.ID, LaunchTemplateVersion: strconv.FormatInt(instance.Version, 10),
 		LifecycleState: instance.LifecycleState, HealthStatus: instance.HealthStatus, AvailabilityZone: instance.AvailabilityZone,
+		InstanceType: instance.InstanceType,
 	}
 }
 

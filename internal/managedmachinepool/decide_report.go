@@ -121,6 +121,7 @@ func countInstances(in input) {
 	for _, instance := range instances(in) {
 		statuses = append(statuses, infrav1.AWSMachinePoolInstanceStatus{
 			InstanceID: instance.ID, LifecycleState: instance.LifecycleState, HealthStatus: instance.HealthStatus, AvailabilityZone: instance.AvailabilityZone,
+			InstanceType: instance.InstanceType,
 		})
 		if instance.Leaving() {
 			continue

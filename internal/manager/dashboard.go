@@ -9,16 +9,21 @@ import (
 
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/clouds"
+	clusterfacts "github.com/slipway-project/slipway/internal/cluster"
 	"github.com/slipway-project/slipway/internal/dashboard"
+	"github.com/slipway-project/slipway/internal/prices"
 )
 
 // addDashboard serves the dashboard from every manager, the leader or not. A user who may get the path in
 // the cluster sees every pool that the manager reconciles, and nothing that the manager does not watch.
-func addDashboard(manager ctrl.Manager, options Options, sessions *aws.Sessions) error {
+func addDashboard(manager ctrl.Manager, options Options, sessions *aws.Sessions, registry *clouds.Registry) error {
 	if options.DashboardAddress == "" {
 		return nil
 	}
@@ -29,7 +34,7 @@ func addDashboard(manager ctrl.Manager, options Options, sessions *aws.Sessions)
 	log := manager.GetLogger().WithName("dashboard")
 	page := dashboard.New(dashboard.Options{
 		Reader: manager.GetCache(), Informers: manager.GetCache(), Kinds: dashboard.PoolKinds(), Title: "management cluster", Namespace: options.Namespace,
-		Budgets: sessions.Budgets,
+		Budgets: sessions.Budgets, Prices: prices.NewTable(priceSources{manager.GetClient(), registry}, clock.RealClock{}),
 		// Pages are updated in real time, whatever clock the controllers go by.
 		Clock: clock.RealClock{}, Log: log,
 	})
@@ -77,4 +82,27 @@ func (s *dashboardServer) Start(ctx context.Context) error {
 	// HTTP/2 off, as for metrics.
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
 	return dashboard.Serve(ctx, tls.NewListener(listener, config), s.handler)
+}
+
+// priceSources finds prices as the identities of clusters read them, in the clouds of the controllers.
+type priceSources struct {
+	reader client.Reader
+	clouds *clouds.Registry
+}
+
+// Source implements prices.Sources.
+func (s priceSources) Source(ctx context.Context, place prices.Place) (prices.Source, error) {
+	owner := &clusterv1.Cluster{}
+	if err := s.reader.Get(ctx, client.ObjectKey{Namespace: place.Namespace, Name: place.Cluster}, owner); err != nil {
+		return nil, fmt.Errorf("reading Cluster %q: %w", place.Cluster, err)
+	}
+	facts, err := clusterfacts.Load(ctx, s.reader, owner)
+	if err != nil {
+		return nil, fmt.Errorf("reading the infrastructure of Cluster %q: %w", place.Cluster, err)
+	}
+	cloud, err := s.clouds.For(ctx, facts.Identity, facts.Namespace, facts.Region)
+	if err != nil {
+		return nil, err
+	}
+	return cloud.Discovery.Prices, nil
 }

@@ -86,9 +86,11 @@ func Run(ctx context.Context, options Options) error {
 	workloads.Wrap, workloads.Loopback = options.wrapWorkloads(), options.LoopbackWorkloads
 	defer workloads.Close()
 	sessions := aws.NewSessions(options.AWS, sessionOptions(options)...)
+	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
+	registry := clouds.NewRegistry(sessions, principals, options.Clock, options.Intervals)
 	if err := errors.Join(
-		addControllers(manager, options, kinds, workloads, sessions), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks),
-		addDashboard(manager, options, sessions),
+		addControllers(manager, options, kinds, workloads, registry), addHealthChecks(manager, kinds.all), addWebhooks(ctx, manager, options.Webhooks),
+		addDashboard(manager, options, sessions, registry),
 	); err != nil {
 		return err
 	}
@@ -145,10 +147,8 @@ func orOff(address string) string {
 }
 
 // addControllers adds the controllers of all kinds, and what they share.
-func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters, sessions *aws.Sessions) error {
+func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters, registry *clouds.Registry) error {
 	options.Progress.Read(manager.GetCache())
-	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
-	registry := clouds.NewRegistry(sessions, principals, options.Clock, options.Intervals)
 	registry.ListenTo(options.EventQueue, options.EventMetrics)
 	if err := manager.Add(registry); err != nil {
 		return fmt.Errorf("adding the observers of AWS: %w", err)

@@ -82,7 +82,7 @@ var Features = []Purpose{
 	{JustInTimeNodes, false, nil, "`slipway provisioner`, as an identity of its own"},
 	{ClusterEndpoints, false, nil, "`Provisioner` whose `spec.cluster` gives no endpoint"},
 	{Preflight, false, nil, "`slipway preflight`, for the user who runs it"},
-	{Prices, false, nil, "prices in `slipway plan`, for the user who runs it"},
+	{Prices, false, nil, "prices in `slipway plan` and `slipway dashboard`, for the user who runs them, and on the manager's dashboard"},
 }
 
 // Defaults returns the default features that the scope can bound.

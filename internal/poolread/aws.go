@@ -6,18 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/cluster"
+	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/prices"
 )
 
 // errReadOnly is the answer to a call that would change AWS.
@@ -28,6 +32,10 @@ type AWS struct {
 	reader   client.Reader
 	sessions *aws.Sessions
 	resolver *identity.Resolver
+
+	mu sync.Mutex
+	// prices are the prices that clients read.
+	prices map[*aws.Clients]*discovery.Prices
 }
 
 // NewAWS returns a reader of AWS. Identities are read from a management cluster, and the Secrets of static
@@ -37,6 +45,7 @@ func NewAWS(reader client.Reader, base awssdk.Config, secretNamespace, version s
 		reader:   reader,
 		sessions: aws.NewSessions(base, aws.WithVersion(version), aws.WithLimits(nil), aws.WithMayWrite(func() error { return errReadOnly })),
 		resolver: &identity.Resolver{Reader: reader, Secrets: reader, SecretNamespace: secretNamespace},
+		prices:   map[*aws.Clients]*discovery.Prices{},
 	}
 }
 
@@ -51,6 +60,31 @@ func (a *AWS) reach(ctx context.Context, of *clusterv1.Cluster) (*aws.Clients, e
 		return nil, fmt.Errorf("finding the AWS identity of Cluster %q: %w", of.Name, err)
 	}
 	return a.sessions.For(ctx, principal, facts.Region)
+}
+
+// Source implements prices.Sources. The prices of a place without a Cluster are read as the user.
+func (a *AWS) Source(ctx context.Context, place prices.Place) (prices.Source, error) {
+	clients, err := a.clientsIn(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.prices[clients] == nil {
+		a.prices[clients] = discovery.New(clients, clock.RealClock{}).Prices
+	}
+	return a.prices[clients], nil
+}
+
+func (a *AWS) clientsIn(ctx context.Context, place prices.Place) (*aws.Clients, error) {
+	if place.Cluster == "" {
+		return a.sessions.For(ctx, aws.Principal{}, place.Region)
+	}
+	of := &clusterv1.Cluster{}
+	if err := a.reader.Get(ctx, client.ObjectKey{Namespace: place.Namespace, Name: place.Cluster}, of); err != nil {
+		return nil, fmt.Errorf("reading Cluster %q: %w", place.Cluster, err)
+	}
+	return a.reach(ctx, of)
 }
 
 // Versions returns the data of two versions of a launch template.

@@ -115,7 +115,7 @@ func instancesOf(status []infrav1.AWSMachinePoolInstanceStatus, objects Objects)
 		one := &status[i]
 		instances = append(instances, Instance{
 			ID: one.InstanceID, Node: nodes[one.InstanceID], Version: one.LaunchTemplateVersion,
-			Lifecycle: one.LifecycleState, Health: one.HealthStatus, Zone: one.AvailabilityZone,
+			Lifecycle: one.LifecycleState, Health: one.HealthStatus, Zone: one.AvailabilityZone, Type: one.InstanceType,
 		})
 	}
 	slices.SortFunc(instances, func(a, b Instance) int { return strings.Compare(a.ID, b.ID) })

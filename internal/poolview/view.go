@@ -180,6 +180,8 @@ type Instance struct {
 	Lifecycle string `json:"lifecycle,omitempty"`
 	Health    string `json:"health,omitempty"`
 	Zone      string `json:"zone,omitempty"`
+	// Type is the instance type, empty if it is not recorded yet.
+	Type string `json:"type,omitempty"`
 }
 
 // Launch is a configuration that instances were launched with.

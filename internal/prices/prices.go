@@ -71,13 +71,24 @@ func (b *Book) add(ctx context.Context, source Source, of product, spot bool) er
 	return nil
 }
 
-// unread explains why prices could not be read.
-func unread(err error, action string) error {
-	if aws.IsAccessDenied(err) {
-		return fmt.Errorf("these credentials may not call %s", action)
-	}
-	return fmt.Errorf("calling %s: %s", action, aws.UserMessage(err))
+// unreadError explains why prices could not be read.
+type unreadError struct {
+	action string
+	err    error
 }
+
+// Error implements error.
+func (e *unreadError) Error() string {
+	if aws.IsAccessDenied(e.err) {
+		return fmt.Sprintf("these credentials may not call %s", e.action)
+	}
+	return fmt.Sprintf("calling %s: %s", e.action, aws.UserMessage(e.err))
+}
+
+// Unwrap returns the error of the call.
+func (e *unreadError) Unwrap() error { return e.err }
+
+func unread(err error, action string) error { return &unreadError{action: action, err: err} }
 
 // Range is an amount between two amounts, because AWS chooses among instance types and zones.
 type Range struct {

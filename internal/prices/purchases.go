@@ -59,7 +59,7 @@ func Of(objects poolview.Objects) ([]Purchase, error) {
 	case "spot":
 		one.Spot = true
 	case "capacity-block", "interruptible-capacity-reservation":
-		return nil, &UnknownError{"the capacity is bought in advance"}
+		return nil, errInAdvance
 	}
 	if pool.Spec.MixedInstancesPolicy != nil {
 		return ofMixed(one, pool.Spec.MixedInstancesPolicy, resolved)
@@ -78,7 +78,10 @@ func replicas(objects poolview.Objects) int32 {
 	return objects.SelfManaged.Status.Replicas
 }
 
-var errByRequirements = &UnknownError{"AWS chooses the instance types by their attributes"}
+var (
+	errByRequirements = &UnknownError{"AWS chooses the instance types by their attributes"}
+	errInAdvance      = &UnknownError{"the capacity is bought in advance"}
+)
 
 // plain completes a purchase with the instance type of the launch template.
 func plain(one Purchase, resolved *infrav1.ResolvedLaunchConfig) ([]Purchase, error) {
@@ -99,7 +102,7 @@ func ofManaged(one Purchase, pool *infrav1.AWSManagedMachinePool, resolved *infr
 	case infrav1.ManagedMachinePoolCapacityTypeSpot:
 		one.Spot = true
 	case infrav1.ManagedMachinePoolCapacityTypeCapacityBlock:
-		return nil, &UnknownError{"the capacity is bought in advance"}
+		return nil, errInAdvance
 	case infrav1.ManagedMachinePoolCapacityTypeOnDemand:
 	}
 	types := pool.Spec.InstanceTypes
@@ -133,12 +136,8 @@ func ofMixed(one Purchase, policy *infrav1.MixedInstancesPolicy, resolved *infra
 		one = completed[0]
 	}
 	distribution := ptr.Deref(policy.InstancesDistribution, infrav1.InstancesDistribution{})
-	for _, segment := range distribution.DistributionSegments {
-		for _, kind := range segment.TargetCapacityTypes {
-			if kind != "on-demand" && kind != "on-demand-capacity-reservation" {
-				return nil, &UnknownError{"the capacity is bought in advance"}
-			}
-		}
+	if inAdvance(distribution) {
+		return nil, errInAdvance
 	}
 	onDemand := onDemandUnits(one.Units, int(ptr.Deref(distribution.OnDemandBaseCapacity, 0)), int(ptr.Deref(distribution.OnDemandPercentageAboveBaseCapacity, 100)))
 	spot := one
@@ -158,4 +157,16 @@ func ofMixed(one Purchase, policy *infrav1.MixedInstancesPolicy, resolved *infra
 func onDemandUnits(total, base, percent int) int {
 	base = min(base, total)
 	return min(total, base+((total-base)*percent+99)/100)
+}
+
+// inAdvance reports whether a distribution has capacity that is bought in advance.
+func inAdvance(distribution infrav1.InstancesDistribution) bool {
+	for _, segment := range distribution.DistributionSegments {
+		for _, kind := range segment.TargetCapacityTypes {
+			if kind != "on-demand" && kind != "on-demand-capacity-reservation" {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -375,6 +375,12 @@ type LaunchTemplateVersionStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	ImageID string `json:"imageID,omitempty"`
 
+	// Market is how instances of the version are bought: on-demand, spot, capacity-block or
+	// interruptible-capacity-reservation. It is empty if Slipway has not read the version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Market string `json:"market,omitempty"`
+
 	// Created is when the version was created.
 	// +optional
 	Created metav1.Time `json:"created,omitempty,omitzero"`

@@ -310,4 +310,9 @@ type AWSMachinePoolInstanceStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
+
+	// InstanceType of the instance, such as m5.large.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	InstanceType string `json:"instanceType,omitempty"`
 }

@@ -39,6 +39,17 @@ type ProvisionerStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	FailedStarts []FailedStart `json:"failedStarts,omitempty"`
 
+	// RejectedOfferings summarize why no node is launched for pods that have waited for a while: the
+	// offerings that AWS has in the region, by the reason why none of them is launched, the most
+	// frequent reason first. An offering is an instance type in a zone, bought in one way. It counts if
+	// it is rejected for at least one of the pods, by the first reason that applies. It is empty if
+	// every pod has a place.
+	// +optional
+	// +listType=map
+	// +listMapKey=reason
+	// +kubebuilder:validation:MaxItems=16
+	RejectedOfferings []RejectedOfferings `json:"rejectedOfferings,omitempty"`
+
 	// Nodes is how many nodes there are, those included that were launched and have not joined yet.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
@@ -46,6 +57,37 @@ type ProvisionerStatus struct {
 	// Resources of all these nodes together: what spec.limits bound.
 	// +optional
 	Resources *ProvisionedResources `json:"resources,omitempty"`
+}
+
+// RejectedOfferings are offerings that are rejected for one reason.
+type RejectedOfferings struct {
+	// Reason is why nothing of them is launched. The pods do not tolerate the taints of the
+	// Provisioner's nodes: Taints. The pods and the Provisioner together do not allow it: Architecture,
+	// InstanceType, which includes all labels of instance types, Zone, which includes the zones of the
+	// pods' volumes, or CapacityType. EC2 refuses to launch it from the launch template: LaunchRefused.
+	// AWS had no capacity for it recently, or the account may not launch it: NoCapacity. Its instances
+	// have too little room for one of the pods: TooSmall. It exceeds what is left of spec.limits:
+	// Limits. Affinities, topology spread constraints or host ports of the pods do not allow it:
+	// Placement.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+
+	// Offerings is how many offerings are rejected for the reason.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Offerings int32 `json:"offerings"`
+
+	// Example is one of the offerings, such as m5.large, on-demand, in us-east-1a.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Example string `json:"example,omitempty"`
+
+	// Pod is one of the pods that they are rejected for, as namespace and name with a slash between.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Pod string `json:"pod,omitempty"`
 }
 
 // FailedStart counts the rounds of nodes that were launched from one version of a launch template

@@ -1,10 +1,11 @@
 import { el, setText } from './dom.js';
 import { rows, onChange, isPool, keyOf } from './live.js';
+import { dates, money, spoken, sum } from './money.js';
 import { count, describeVersions, paint, stateOf, summary, versionLine } from './words.js';
 
 const filters = [['all', 'All pools'], ['human', 'Need you'], ['moving', 'In motion'], ['settled', 'Settled']];
 // What the user chose stays while the tab is open.
-const chosen = { filter: 'all', text: '', scroll: 0, focus: '' };
+const chosen = { filter: 'all', text: '', sort: 'human', scroll: 0, focus: '' };
 
 export const linkOf = (pool) => `#/pool/${pool.kind}/${pool.namespace}/${pool.name}`;
 
@@ -17,11 +18,13 @@ function rowOf(key) {
   const legend = el('span', { class: 'legend', 'aria-hidden': 'true' });
   const alternative = el('span', { class: 'hidden' });
   const ready = el('span', { class: 'ready' });
+  const price = el('span', { 'aria-hidden': 'true' });
+  const said = el('span', { class: 'hidden' });
   const text = el('span', { class: 'oneline' });
   const row = el('tr', { 'data-key': key },
     el('th', { scope: 'row' }, el('div', { class: 'two' }, name, where)), el('td', {}, pill),
-    el('td', {}, el('div', { class: 'two' }, bar, legend, alternative)), el('td', { class: 'number' }, ready), el('td', { class: 'detail' }, text));
-  return { row, name, where, pill, bar, legend, alternative, ready, text };
+    el('td', {}, el('div', { class: 'two' }, bar, legend, alternative)), el('td', { class: 'number' }, ready), el('td', { class: 'number cost' }, price, said), el('td', { class: 'detail' }, text));
+  return { row, name, where, pill, bar, legend, alternative, ready, price, said, text };
 }
 
 function fill(parts, pool) {
@@ -36,13 +39,15 @@ function fill(parts, pool) {
   setText(parts.alternative, describeVersions(pool));
   setText(parts.ready, `${count(pool.ready)} / ${count(pool.desired)}`);
   parts.ready.classList.toggle('short', pool.ready < pool.desired);
+  setText(parts.price, money(pool.cost) || '–');
+  setText(parts.said, spoken(pool.cost));
   const text = summary(pool);
   setText(parts.text, text);
   parts.text.title = text;
   return state;
 }
 
-const haystack = (pool) => [pool.name, pool.namespace, pool.cluster, pool.kind, pool.instanceTypes, pool.state, pool.launchTemplateID,
+const haystack = (pool) => [pool.name, pool.namespace, pool.cluster, pool.kind, pool.instanceTypes, pool.state, pool.launchTemplateID, money(pool.cost),
   ...(pool.problems ?? []).map((p) => p.reason + ' ' + p.message)].join(' ').toLowerCase();
 
 // Only the rows near the screen are in the document, and the row with the focus. The others are gaps.
@@ -65,15 +70,21 @@ export function fleet(main, announce) {
     button.addEventListener('click', () => { chosen.filter = id; show(); });
     return [id, { button, number }];
   }));
+  const sorting = el('button', { type: 'button', class: 'sort', title: 'Sort by cost' }, el('span', { class: 'hidden' }, 'Sort by cost '), 'Per hour');
+  sorting.addEventListener('click', () => { chosen.sort = { human: 'dear', dear: 'cheap', cheap: 'human' }[chosen.sort]; order(); show(); });
+  const total = el('p', { class: 'muted total' });
   const body = el('tbody');
   const empty = el('p', { class: 'empty' }, 'Waiting for the first answer.');
-  const table = el('table', { class: 'fleet' }, el('caption', { class: 'hidden' }, 'Pools, those that need a human first'),
-    el('thead', {}, el('tr', { 'aria-rowindex': 1 }, ...['Pool', 'Status', 'Versions', 'Ready', 'What is going on'].map((text, i) => el('th', { scope: 'col', class: ['', '', '', 'number', 'detail'][i] }, text)))), body);
+  const caption = el('caption', { class: 'hidden' });
+  const columns = [['Pool', ''], ['Status', ''], ['Versions', ''], ['Ready', 'number'], [sorting, 'number cost'], ['What is going on', 'detail']]
+    .map(([content, name]) => el('th', { scope: 'col', class: name }, content));
+  const costs = columns[4];
+  const table = el('table', { class: 'fleet' }, caption, el('thead', {}, el('tr', { 'aria-rowindex': 1 }, ...columns)), body);
   main.append(
     el('div', { class: 'head' }, el('h1', { tabindex: -1 }, 'Fleet'),
       el('div', { class: 'search' }, el('label', { for: 'search', class: 'hidden' }, 'Search pools'), search, el('kbd', { 'aria-hidden': 'true' }, '/'))),
     el('div', { class: 'filters', role: 'group', 'aria-label': 'Filter' }, ...[...buttons.values()].map((b) => b.button)),
-    table, empty);
+    total, table, empty);
 
   const known = new Map(); // key → pool, state, text, order
   let sorted = []; // all keys, those that need a human first
@@ -87,15 +98,32 @@ export function fleet(main, announce) {
     const before = known.get(key);
     if (!pool || !isPool(pool)) return known.delete(key);
     const state = stateOf(pool);
-    known.set(key, { pool, state, text: haystack(pool), order: `${state.rank} ${pool.namespace} ${pool.name}` });
+    known.set(key, { pool, state, text: haystack(pool), order: `${state.rank} ${pool.namespace} ${pool.name}`, cost: pool.cost?.perHour?.max ?? -1 });
     const parts = mounted.get(key);
     if (parts) fill(parts, pool);
-    return before?.order !== known.get(key).order;
+    return before?.order !== known.get(key).order || (chosen.sort !== 'human' && before?.cost !== known.get(key).cost);
   }
 
+  // order sorts the pools. Those whose cost is not known come last in both directions.
   function order() {
     const of = (key) => known.get(key).order;
-    sorted = [...known.keys()].sort((a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0));
+    const costOf = (key) => { const { cost } = known.get(key); return chosen.sort === 'cheap' ? (cost < 0 ? Infinity : cost) : -cost; };
+    const byCost = chosen.sort === 'human' ? () => 0 : (a, b) => { const [x, y] = [costOf(a), costOf(b)]; return x < y ? -1 : x > y ? 1 : 0; };
+    sorted = [...known.keys()].sort((a, b) => byCost(a, b) || (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0));
+    if (chosen.sort === 'human') costs.removeAttribute('aria-sort');
+    else costs.setAttribute('aria-sort', chosen.sort === 'dear' ? 'descending' : 'ascending');
+    setText(caption, { human: 'Pools, those that need a human first', dear: 'Pools, the most expensive first', cheap: 'Pools, the cheapest first' }[chosen.sort]);
+  }
+
+  // showTotal shows what the listed pools cost together.
+  function showTotal() {
+    const shown = rows.get('meta')?.prices === true;
+    table.classList.toggle('priced', shown);
+    const all = shown ? sum(list.map((key) => known.get(key).pool.cost)) : { known: 0 };
+    total.hidden = all.known === 0;
+    if (total.hidden) return;
+    const what = list.length === 1 ? 'This pool costs' : `These ${count(list.length)} pools cost`;
+    setText(total, `${what} ${spoken(all)}${all.unknown > 0 ? `, without ${count(all.unknown)} whose cost is not known` : ''}. ${dates(all)}.`);
   }
 
   function show() {
@@ -114,6 +142,7 @@ export function fleet(main, announce) {
     setText(empty, known.size === 0 ? 'This cluster has no pools that you may see.' : 'No pool matches. Press Esc to clear the search.');
     table.hidden = list.length === 0;
     table.setAttribute('aria-rowcount', list.length + 1);
+    showTotal();
     draw();
     const of = (n, what) => `${count(n)} ${n === 1 ? 'pool' : 'pools'} ${what}`;
     announce(terms.length > 0 ? of(list.length, 'found') : `${of(counts.all, 'in all')}, ${count(counts.human)} need a human, ${count(counts.moving)} in motion`);
@@ -163,7 +192,7 @@ export function fleet(main, announce) {
   }
 
   function gapOf(number, count) {
-    const gap = gaps[number] ??= el('tr', { class: 'gap', 'aria-hidden': 'true' }, el('td', { colspan: 5 }));
+    const gap = gaps[number] ??= el('tr', { class: 'gap', 'aria-hidden': 'true' }, el('td', { colspan: 6 }));
     gap.firstChild.style.setProperty('height', `${count * rowHeight}px`);
     return gap;
   }

@@ -2,7 +2,8 @@ import { el, setText } from './dom.js';
 import { onChange, request } from './live.js';
 import { taskCard } from './task.js';
 import { remember } from './fleet.js';
-import { count, describeVersions, paint, plural, stateOf, versionLine, when, words } from './words.js';
+import { dates, money, monthly, spoken } from './money.js';
+import { count, describeVersions, paint, plural, stateOf, versionLine, versionName, when, words } from './words.js';
 
 // mostTiles bounds the grid of instances.
 const mostTiles = 1000;
@@ -59,7 +60,7 @@ function instances(pool) {
     left -= shown.length;
     return el('section', { class: 'zone' }, el('h3', {}, zone || 'No zone', el('span', { class: 'muted' }, ' ' + count(inZone.length))),
       el('ul', { class: 'tiles' }, ...shown.map((i) => {
-        const label = [i.node || i.id, i.node ? i.id : '', i.version ? `version ${i.version}${i.wanted ? ' (wanted)' : ''}` : 'no version', i.lifecycle, i.health].filter(Boolean).join(', ');
+        const label = [i.node || i.id, i.node ? i.id : '', i.version ? `version ${i.version}${i.wanted ? ' (wanted)' : ''}` : 'no version', i.type, i.lifecycle, i.health].filter(Boolean).join(', ');
         const tone = i.wanted ? 'wanted' : `old${order.get(String(i.version)) ?? 1}`;
         const state = gone(i) ? ' leaving' : i.lifecycle && i.lifecycle !== 'InService' ? ' coming' : i.health === 'Unhealthy' ? ' sick' : '';
         return el('li', { class: tone + state, title: label }, el('span', { class: 'hidden' }, label));
@@ -69,8 +70,8 @@ function instances(pool) {
   details.addEventListener('toggle', () => {
     if (!details.open || details.children.length > 1) return;
     details.append(el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Instances'),
-      el('thead', {}, el('tr', {}, ...['Instance', 'Node', 'Version', 'State', 'Health', 'Zone'].map((t) => el('th', { scope: 'col' }, t)))),
-      el('tbody', {}, ...all.slice(0, mostTiles).map((i) => el('tr', {}, el('th', { scope: 'row', class: 'mono' }, i.id), el('td', {}, i.node), el('td', {}, i.version), el('td', {}, i.lifecycle), el('td', {}, i.health), el('td', {}, i.zone))))));
+      el('thead', {}, el('tr', {}, ...['Instance', 'Node', 'Version', 'Type', 'State', 'Health', 'Zone'].map((t) => el('th', { scope: 'col' }, t)))),
+      el('tbody', {}, ...all.slice(0, mostTiles).map((i) => el('tr', {}, el('th', { scope: 'row', class: 'mono' }, i.id), el('td', {}, i.node), el('td', {}, i.version), el('td', {}, i.type), el('td', {}, i.lifecycle), el('td', {}, i.health), el('td', {}, i.zone))))));
   });
   return el('section', { class: 'card' }, el('h2', {}, 'Instances'),
     el('p', { class: 'muted' }, `${count(pool.ready)} of ${count(pool.desired)} ready`, pool.instanceTypes ? ` · ${pool.instanceTypes}` : ''),
@@ -78,6 +79,28 @@ function instances(pool) {
     all.length === 0 ? el('p', { class: 'empty small' }, 'The pool has no instances.') : el('div', { class: 'zones' }, ...groups),
     left <= 0 ? el('p', { class: 'muted' }, `The first ${count(mostTiles)} of ${count(all.length)}.`) : null,
     all.length > 0 ? details : null);
+}
+
+// cost shows what the instances of the pool cost, and those of each version.
+function cost(pool) {
+  const all = pool.cost;
+  if (!all) return null;
+  const card = el('section', { class: 'card' }, el('h2', {}, 'Cost'));
+  if (!all.perHour) {
+    card.append(el('p', { class: 'muted' }, `The cost is not known: ${all.unknown}.`));
+    return card;
+  }
+  card.append(el('p', { class: 'big' }, el('span', { 'aria-hidden': 'true' }, money(all)), el('span', { class: 'hidden' }, spoken(all)), el('span', { class: 'muted', 'aria-hidden': 'true' }, ' per hour')),
+    el('p', { class: 'muted' }, `About ${monthly(all)} in a month of 730 hours.`));
+  const versions = pool.versions ?? [];
+  if (versions.length > 0) {
+    card.append(el('table', { class: 'plain costs' }, el('caption', { class: 'hidden' }, 'Cost of each version'),
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Version'), el('th', { scope: 'col', class: 'number' }, 'Instances'), el('th', { scope: 'col', class: 'number' }, 'Per hour'))),
+      el('tbody', {}, ...versions.map((v, i) => el('tr', {}, el('th', { scope: 'row' }, versionName(v), v.wanted ? el('span', { class: 'muted' }, ' wanted') : null), el('td', { class: 'number' }, count(v.instances)),
+        el('td', { class: 'number' }, money(pool.versionCosts?.[i]) || el('span', { class: 'muted' }, `not known: ${pool.versionCosts?.[i]?.unknown ?? ''}`)))))));
+  }
+  card.append(el('p', { class: 'muted' }, `${dates(all)}. A range means that AWS chooses, or that it is not recorded how an instance was bought. Volumes, traffic, licenses, and discounts are not included.`));
+  return card;
 }
 
 // flat returns the leaves of an object by path.
@@ -187,7 +210,7 @@ export function pool(main, announce, [kind, namespace, name]) {
     setText(pill, state.label);
     setText(line, [found.kind, found.cluster && `cluster ${found.cluster}`, found.launchTemplateID, found.group].filter(Boolean).join(' · '));
     tasks.replaceChildren(...(found.tasks ?? []).map((task) => taskCard(task)));
-    content.replaceChildren(el('section', { class: 'card wide' }, el('h2', {}, 'Current change'), timeline(found)), instances(found), compare(found, chosen), history(found), conditions(found));
+    content.replaceChildren(el('section', { class: 'card wide' }, el('h2', {}, 'Current change'), timeline(found)), instances(found), ...[cost(found)].filter(Boolean), compare(found, chosen), history(found), conditions(found));
     content.querySelectorAll('details').forEach((d, i) => { d.open = open[i] ?? false; });
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
     const now = `${name}: ${state.label}, ${plural(found.upToDate, 'instance')} of ${count(found.replicas)} up to date`;

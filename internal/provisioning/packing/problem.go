@@ -165,6 +165,10 @@ type Result struct {
 	// Unplaced pods, with the reason.
 	Unplaced []Unplaced
 
+	// Rejected are the offerings of which nothing is launched for unplaced pods, by Provisioner and by why, the
+	// most frequent reason first.
+	Rejected []Rejected
+
 	// Deferred pods were not considered: there were more than Problem.MaxPods.
 	Deferred []*corev1.Pod
 }

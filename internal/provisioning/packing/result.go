@@ -21,6 +21,7 @@ const maxOptions = 60
 type outcome struct {
 	existing, opened []*node
 	unplaced         []Unplaced
+	rejected         []Rejected
 	price            float64
 }
 
@@ -29,15 +30,18 @@ func (p *packer) outcome() *outcome {
 	for _, n := range p.opened {
 		o.price += n.price
 	}
+	var left []*class
 	for _, c := range p.classes {
 		if c.left() == 0 {
 			continue
 		}
+		left = append(left, c)
 		reason, cause := p.explain(c)
 		for _, pod := range c.pods[c.placed:] {
 			o.unplaced = append(o.unplaced, Unplaced{pod, reason, cause})
 		}
 	}
+	o.rejected = p.rejected(left)
 	return o
 }
 
@@ -49,7 +53,7 @@ func (o *outcome) betterThan(other *outcome) bool {
 }
 
 func (p *packer) result(o *outcome) *Result {
-	r := &Result{Existing: map[string][]*corev1.Pod{}, New: make([]NewNode, 0, len(o.opened)), Unplaced: o.unplaced, Deferred: p.deferred}
+	r := &Result{Existing: map[string][]*corev1.Pod{}, New: make([]NewNode, 0, len(o.opened)), Unplaced: o.unplaced, Deferred: p.deferred, Rejected: o.rejected}
 	for _, n := range o.existing {
 		if placed := n.pods(); len(placed) > 0 {
 			r.Existing[n.existing.Name] = placed

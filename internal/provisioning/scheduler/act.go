@@ -108,6 +108,17 @@ func (e ensureDefault) do(ctx context.Context, a actor) error {
 	return nil
 }
 
+// do writes the status, without a conflict with other writers of other fields. Nothing depends on it, so a
+// failure is only logged, and the next difference is written.
+func (r recordOfferings) do(ctx context.Context, a actor) error {
+	provisioner := r.Provisioner.DeepCopy()
+	provisioner.Status.RejectedOfferings = r.Rejected
+	if err := a.Client.Status().Patch(ctx, provisioner, client.MergeFrom(r.Provisioner)); client.IgnoreNotFound(err) != nil {
+		log.FromContext(ctx).Error(err, "Recording rejected offerings failed", "provisioner", provisioner.Name)
+	}
+	return nil
+}
+
 func (s setPromises) do(_ context.Context, a actor) error {
 	a.Promises.Set(s.Places)
 	a.seen.Cluster.Promised = s.Places

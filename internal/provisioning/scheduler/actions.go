@@ -26,6 +26,11 @@ type (
 		Provisioner *provisioningv1.Provisioner
 		Variant     string
 	}
+	// recordOfferings writes to the status of a Provisioner which offerings are rejected for pods.
+	recordOfferings struct {
+		Provisioner *provisioningv1.Provisioner
+		Rejected    []provisioningv1.RejectedOfferings
+	}
 )
 
 // The actions that other controllers of this process see.
@@ -59,6 +64,9 @@ func (n nominate) String() string {
 func (t tellPods) String() string { return fmt.Sprintf("write events on %d pods", len(t.Events)) }
 func (e ensureDefault) String() string {
 	return fmt.Sprintf("ensure default launch template %s of Provisioner %s", e.Variant, e.Provisioner.Name)
+}
+func (r recordOfferings) String() string {
+	return fmt.Sprintf("record %d reasons for rejected offerings in Provisioner %s", len(r.Rejected), r.Provisioner.Name)
 }
 func (s setPromises) String() string { return fmt.Sprintf("keep the places of %d pods", len(s.Places)) }
 func (a addPlaces) String() string   { return fmt.Sprintf("keep places for %d pods", len(a.Places)) }

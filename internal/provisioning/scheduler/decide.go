@@ -133,6 +133,7 @@ func decideBatch(in Input, plan *Plan) {
 		plan.Do(askTemplates{}, "no pod waits for a node")
 		plan.Do(showPending{plan.Draft.Waits.with(map[string]int{})}, "no pod waits for a node")
 		plan.Why = "no pod waits for a node"
+		recordRejected(in, plan)
 		if cluster.Preempting() {
 			plan.comeBack(lookAgain, "a Node may go that the scheduler makes room on")
 		}
@@ -147,6 +148,7 @@ func decideBatch(in Input, plan *Plan) {
 	if fresh == 0 {
 		memory.Told.keep(nil, nil)
 		plan.Do(showPending{plan.Draft.Waits.with(plan.Draft.Waits.placed(len(waiting)))}, "all pods have places")
+		recordRejected(in, plan)
 		plan.comeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
 		return
 	}

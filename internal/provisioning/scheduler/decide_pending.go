@@ -21,7 +21,8 @@ const (
 	ofOneNode = "local_volume"
 )
 
-// pending holds when this process first saw each pod pending. Only metrics read it.
+// pending holds when this process first saw each pod pending. Metrics and rejected offerings
+// depend on it.
 type pending map[types.UID]time.Time
 
 // keep notes pods that wait, and forgets the others.

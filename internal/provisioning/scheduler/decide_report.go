@@ -289,6 +289,7 @@ func decideReports(in Input) Plan {
 	plan.showPending(in)
 	silent := events.report(&plan, &plan.Memory.Told, result.Unplaced, result.Deferred, unplacedEvent, "no node is launched for the pod")
 	reportUnkept(in, &plan, &events)
+	recordRejected(in, &plan)
 	if len(result.Unplaced) > 0 {
 		wait := cmp.Or(silent, lookAgain)
 		if in.Seen.Retry > 0 {

@@ -144,8 +144,11 @@ type Memory struct {
 	WaitForVolumes stuck
 	// Unkept are pods that a ready node has a place for.
 	Unkept unkept
-	// Pending is since when pods are pending. Only metrics read it.
+	// Pending is since when pods are pending. Metrics and rejected offerings
+	// depend on it, and no choice of nodes does.
 	Pending pending
+	// Rejected is when the rejected offerings of each Provisioner were last written.
+	Rejected map[string]time.Time
 	// Window decides when a batch of pods is complete.
 	Window launcher.Window
 }
