@@ -126,7 +126,8 @@ func (b *budget) take(service, action string, by caller) error {
 	}
 	now, spent := b.clock.Now(), by.pass.spent(held)
 	name, requests := by.name, spent+1
-	if by.shared {
+	// A shared call of a pass that has requests reserved is one of these.
+	if by.shared && !held.reserves(now, by.name) {
 		name, requests = "", 1
 	}
 	wait := held.take(now, name, requests)
@@ -134,7 +135,7 @@ func (b *budget) take(service, action string, by caller) error {
 		by.pass.spend(held)
 		return nil
 	}
-	if by.shared && spent > 0 {
+	if name == "" && spent > 0 {
 		// The pass begins anew, and sends its own requests again before it asks the shared question.
 		wait = max(wait, held.promise(now, by.name, spent))
 	}
@@ -201,6 +202,7 @@ const kept = 10 * time.Second
 // place and does not take another one: an unused place is a request that AWS would have accepted.
 func (b *bucket) take(now time.Time, caller string, requests int) time.Duration {
 	b.refill(now)
+	due := b.reserves(now, caller)
 	own, known := b.promised[caller]
 	reserved := 0
 	for other, promised := range b.promised {
@@ -211,8 +213,7 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 			reserved += promised.left()
 		}
 	}
-	due := known && !own.at.After(now)
-	if b.has(1) && (due && own.left() > 0 || b.has(reserved+1)) {
+	if b.has(1) && (due || b.has(reserved+1)) {
 		b.tokens--
 		if known {
 			own.spent++
@@ -220,10 +221,16 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 		}
 		return 0
 	}
-	if known && !due && own.left() > 0 {
+	if own.left() > 0 && own.at.After(now) {
 		return own.at.Sub(now)
 	}
 	return b.promise(now, caller, min(requests, max(1, b.limit.Burst)))
+}
+
+// reserves reports whether requests are reserved for a caller at present.
+func (b *bucket) reserves(now time.Time, caller string) bool {
+	own := b.promised[caller]
+	return own.left() > 0 && !own.at.After(now)
 }
 
 // rounding is by how much less than a whole request a sum of fractions may be.

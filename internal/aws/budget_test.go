@@ -166,20 +166,22 @@ func TestBudgetKeepsPlacesOfLateCallers(t *testing.T) {
 func TestBudgetServesWholePasses(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		reason         string
-		limit          Limit
-		callers, calls int
+		reason  string
+		limit   Limit
+		callers int
+		// calls has a letter for each call of a pass: o for an own one, s for one that is made for others too.
+		calls string
 		// passes is how often all of them come at most, and within for how long they wait.
 		passes int
 		within time.Duration
-		// shared has all calls of a pass but the first made for others too.
-		shared bool
 	}{
-		{"one call each", Limit{Burst: 100, PerSecond: 20}, 5, 1, 10, 300 * time.Millisecond, false},
-		{"one caller comes for two, and each second one was kept from it", Limit{Burst: 100, PerSecond: 20}, 1, 2, 3, 200 * time.Millisecond, false},
-		{"its second call is made for others too", Limit{Burst: 100, PerSecond: 20}, 1, 2, 3, 200 * time.Millisecond, true},
-		{"several callers come for several", Limit{Burst: 100, PerSecond: 20}, 10, 4, 50, 10 * time.Second, false},
-		{"as many as the bucket holds", Limit{Burst: 3, PerSecond: 3}, 2, 3, 20, 10 * time.Second, false},
+		{"one call each", Limit{Burst: 100, PerSecond: 20}, 5, "o", 10, 300 * time.Millisecond},
+		{"one caller comes for two, and each second one was kept from it", Limit{Burst: 100, PerSecond: 20}, 1, "oo", 3, 200 * time.Millisecond},
+		{"its second call is made for others too", Limit{Burst: 100, PerSecond: 20}, 1, "os", 3, 200 * time.Millisecond},
+		{"a call for others too is one of those that are reserved for the pass", Limit{Burst: 100, PerSecond: 20}, 1, "osoo", 6, time.Second},
+		{"several callers have such calls", Limit{Burst: 100, PerSecond: 20}, 10, "osoo", 100, 10 * time.Second},
+		{"several callers come for several", Limit{Burst: 100, PerSecond: 20}, 10, "oooo", 50, 10 * time.Second},
+		{"as many as the bucket holds", Limit{Burst: 3, PerSecond: 3}, 2, "ooo", 20, 10 * time.Second},
 	} {
 		clock := stoppedClock()
 		b := newBudget(clock, Limits{"autoscaling:": row.limit})
@@ -197,11 +199,9 @@ func TestBudgetServesWholePasses(t *testing.T) {
 			}
 			delete(due, next)
 			own := caller{name: next, pass: &pass{}}
-			for call := range row.calls {
+			for _, call := range row.calls {
 				by := own
-				if row.shared && call > 0 {
-					by.shared = true
-				}
+				by.shared = call == 's'
 				if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", by)); is {
 					due[next] = clock.Now().Add(throttled.RetryAfter)
 					break
