@@ -66,13 +66,20 @@ func TestUpgrade(t *testing.T) {
 		release := w.restore(content)
 		instances, versions, group := w.running(), w.versions(), w.group()
 		w.Cloud.AWS.ClearCalls()
+		var changed []string
+		if group.DefaultInstanceWarmup == nil {
+			changed = []string{"UpdateAutoScalingGroup"} // releases before v0.2 gave groups no warm-up
+		}
 
 		unchanged := func(when string) {
 			t.Helper()
 			w.Eventually(when+", the pool is settled", func() error { return w.settled(2) })
 			w.rest()
-			if writes := w.writes(); len(writes) > 0 {
-				t.Errorf("%s, AWS was written to: %q", when, writes)
+			if writes := w.writes(); !slices.Equal(writes, changed) {
+				t.Errorf("%s, AWS was written to: %q, want %q", when, writes, changed)
+			}
+			if warmup := w.group().DefaultInstanceWarmup; aws.ToInt32(warmup) != 300 {
+				t.Errorf("%s, the group has a warm-up of %d s, want 300 s", when, aws.ToInt32(warmup))
 			}
 			if err := equals(w.running(), instances); err != nil {
 				t.Errorf("%s, instances: %v", when, err)
