@@ -77,22 +77,16 @@ func (s *stage) play(ctx context.Context, step step, out io.Writer) (result, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepDeadline)
 	defer cancel()
-	progress, seen, since := "", "", time.Time{}
+	progress, last := "", sighting{}
 	for {
-		now, err := step.see(ctx, s)
-		if err != nil {
-			now = err.Error()
-		}
-		// The last state before the deadline counts, and not that the time to check has run out.
-		if now != seen && ctx.Err() == nil {
-			seen, since = now, time.Now()
-		}
+		last.look(ctx, s, step)
 		if line := s.progress(ctx); line != "" && line != progress {
 			progress = line
 			fmt.Fprintf(out, "    %s\n", line)
 		}
-		if steadily := seen == step.expected && time.Since(since) > steady; steadily || ctx.Err() != nil {
-			done := result{step: step, seen: seen, took: time.Since(begin)}
+		if steadily := last.seen == step.expected && time.Since(last.since) > steady; steadily || ctx.Err() != nil {
+			var err error
+			done := result{step: step, seen: last.seen, took: time.Since(begin)}
 			if done.asPlanned, done.otherwise, err = s.cameTrue(context.WithoutCancel(ctx)); err != nil {
 				return result{}, fmt.Errorf("comparing what happened with the plan: %w", err)
 			}
@@ -105,6 +99,24 @@ func (s *stage) play(ctx context.Context, step step, out io.Writer) (result, err
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
 		}
+	}
+}
+
+// sighting is the state that a step shows, and since when it has shown it.
+type sighting struct {
+	seen  string
+	since time.Time
+}
+
+// look updates the sighting. The last state before the deadline counts, and not that the time to check has
+// run out.
+func (s *sighting) look(ctx context.Context, stage *stage, step step) {
+	now, err := step.see(ctx, stage)
+	if err != nil {
+		now = err.Error()
+	}
+	if now != s.seen && ctx.Err() == nil {
+		s.seen, s.since = now, time.Now()
 	}
 }
 
