@@ -39,21 +39,27 @@ func statuses() runtime.NegotiatedSerializer {
 
 // EachNode implements drain.API.
 func (a *API) EachNode(ctx context.Context, visit func(*corev1.Node) bool) error {
+	return a.list(ctx, a.coreList("nodes", ""), items(mostNodes, "Nodes", (*node).object, visit))
+}
+
+// items returns a function that decodes the next item of a list and visits the object that is made of it. It
+// accepts a number of items, and names them in the error about more.
+func items[Item, Object any](most int, name string, object func(*Item) (*Object, error), visit func(*Object) bool) func(*json.Decoder) (bool, error) {
 	seen := 0
-	return a.list(ctx, a.coreList("nodes", ""), func(decoder *json.Decoder) (bool, error) {
-		if seen++; seen > mostNodes {
-			return false, &AnswerError{"more than " + strconv.Itoa(mostNodes) + " Nodes"}
+	return func(decoder *json.Decoder) (bool, error) {
+		if seen++; seen > most {
+			return false, &AnswerError{fmt.Sprintf("more than %d %s", most, name)}
 		}
-		var item node
+		var item Item
 		if err := decoder.Decode(&item); err != nil {
 			return false, err
 		}
-		object, err := item.object()
+		made, err := object(&item)
 		if err != nil {
 			return false, err
 		}
-		return visit(object), nil
-	})
+		return visit(made), nil
+	}
 }
 
 // Node implements drain.API.
@@ -99,41 +105,17 @@ func (a *API) LabeledPods(ctx context.Context, node string) ([]corev1.Pod, error
 func (a *API) pods(ctx context.Context, node string, object func(*pod) (*corev1.Pod, error)) ([]corev1.Pod, error) {
 	var pods []corev1.Pod
 	selector := fields.OneTermEqualSelector("spec.nodeName", node).String()
-	err := a.list(ctx, a.coreList("pods", selector), func(decoder *json.Decoder) (bool, error) {
-		if len(pods) == mostPods {
-			return false, &AnswerError{fmt.Sprintf("more than %d pods of one Node", mostPods)}
-		}
-		var item pod
-		if err := decoder.Decode(&item); err != nil {
-			return false, err
-		}
-		found, err := object(&item)
-		if err == nil {
-			pods = append(pods, *found)
-		}
-		return true, err
-	})
+	err := a.list(ctx, a.coreList("pods", selector), items(mostPods, "pods of one Node", object, func(found *corev1.Pod) bool {
+		pods = append(pods, *found)
+		return true
+	}))
 	return pods, err
 }
 
 // EachBudget calls a function with every PodDisruptionBudget until it returns false.
 func (a *API) EachBudget(ctx context.Context, visit func(*policyv1.PodDisruptionBudget) bool) error {
-	seen := 0
 	request := func() *rest.Request { return a.client.Get().AbsPath("/apis/policy/v1/poddisruptionbudgets") }
-	return a.list(ctx, request, func(decoder *json.Decoder) (bool, error) {
-		if seen++; seen > mostBudgets {
-			return false, &AnswerError{"more than " + strconv.Itoa(mostBudgets) + " PodDisruptionBudgets"}
-		}
-		var item budget
-		if err := decoder.Decode(&item); err != nil {
-			return false, err
-		}
-		object, err := item.object()
-		if err != nil {
-			return false, err
-		}
-		return visit(object), nil
-	})
+	return a.list(ctx, request, items(mostBudgets, "PodDisruptionBudgets", (*budget).object, visit))
 }
 
 // Evict implements drain.API.
