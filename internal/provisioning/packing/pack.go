@@ -25,6 +25,7 @@ func (p *packer) pack() *Result {
 			}
 		}
 		if o := p.outcome(); best == nil || o.betterThan(best) {
+			p.giveReasons(o)
 			best = o
 		}
 	}

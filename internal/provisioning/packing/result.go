@@ -20,6 +20,7 @@ const maxOptions = 60
 // only: they take more memory than everything else.
 type outcome struct {
 	existing, opened []*node
+	left             int64 // pods without a place
 	unplaced         []Unplaced
 	rejected         []Rejected
 	price            float64
@@ -30,6 +31,14 @@ func (p *packer) outcome() *outcome {
 	for _, n := range p.opened {
 		o.price += n.price
 	}
+	for _, c := range p.classes {
+		o.left += c.left()
+	}
+	return o
+}
+
+// giveReasons adds to the present outcome why pods have no place.
+func (p *packer) giveReasons(o *outcome) {
 	var left []*class
 	for _, c := range p.classes {
 		if c.left() == 0 {
@@ -42,12 +51,11 @@ func (p *packer) outcome() *outcome {
 		}
 	}
 	o.rejected = p.rejected(left)
-	return o
 }
 
 func (o *outcome) betterThan(other *outcome) bool {
-	if len(o.unplaced) != len(other.unplaced) {
-		return len(o.unplaced) < len(other.unplaced)
+	if o.left != other.left {
+		return o.left < other.left
 	}
 	return o.price < other.price-epsilon
 }
