@@ -22,7 +22,7 @@ type cost struct {
 	// nil if there are no such instances.
 	Listed *time.Time `json:"listed,omitempty"`
 	Read   *time.Time `json:"read,omitempty"`
-	// Unknown is why the cost is not known.
+	// Unknown says why the cost is not known.
 	Unknown string `json:"unknown,omitempty"`
 }
 

@@ -73,7 +73,7 @@ type Dashboard struct {
 	computing sync.Mutex
 	// opened is signaled when a page opens, and watching is closed when all kinds are watched.
 	opened, watching chan struct{}
-	// described is what the dashboard last said about itself.
+	// described is the last row that describes the dashboard itself.
 	described json.RawMessage
 	// shownBudgets are the keys of the rows of budgets.
 	shownBudgets map[string]bool

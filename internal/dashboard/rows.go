@@ -30,7 +30,7 @@ type poolDetail struct {
 	poolview.View
 	InstanceTypes string `json:"instanceTypes,omitempty"`
 	Tasks         []task `json:"tasks,omitempty"`
-	// Cost is what all instances cost, and VersionCosts what the instances of each of Versions cost.
+	// Cost is the cost of all instances, and VersionCosts the cost of the instances of each of Versions.
 	Cost         *cost              `json:"cost,omitempty"`
 	VersionCosts []*cost            `json:"versionCosts,omitempty"`
 	Conditions   []metav1.Condition `json:"conditions,omitempty"`

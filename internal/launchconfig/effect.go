@@ -21,11 +21,11 @@ import (
 // Effect holds what an edit of a launch config does to nodes, as far as that is known without AWS and
 // without the bootstrap data.
 type Effect struct {
-	// Changes are what a new node has that a node of the launched configuration does not have.
+	// Changes lists how a new node differs from a node of the launched configuration.
 	Changes []string
 	// Possible are changes that depend on what AWS answers, or on the bootstrap data.
 	Possible []string
-	// Hold is what the change waits for.
+	// Hold says whether the change waits for a user.
 	Hold Hold
 }
 
@@ -39,7 +39,7 @@ func (e Effect) uncertain() Effect {
 	return e
 }
 
-// Hold is what a configuration waits for before nodes are launched with it.
+// Hold names the step of a user that a configuration waits for before nodes are launched with it.
 type Hold string
 
 // The holds. The zero value is none.

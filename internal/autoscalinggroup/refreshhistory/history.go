@@ -33,7 +33,7 @@ type Refresh struct {
 	// Took is the time from its start to its end, and Replaced how many instances it replaced.
 	Took     time.Duration
 	Replaced int
-	// Preferences are what it was asked for, with AWS's defaults.
+	// Preferences are the preferences of the refresh, with AWS's defaults.
 	Preferences asgtypes.RefreshPreferences
 }
 
