@@ -95,8 +95,8 @@ func rollingOut(in input) bool {
 func withProgress(in input, cause string) string {
 	cause = cmp.Or(cause, "another program is updating the node group")
 	members := in.Seen.Members
-	if members == nil {
-		return cause
+	if members == nil || in.Seen.Started != nil {
+		return cause // EKS has not pointed the group at what it rolls out
 	}
 	current := 0
 	for _, instance := range members.Instances {

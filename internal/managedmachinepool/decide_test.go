@@ -360,7 +360,7 @@ func TestDecideUpdate(t *testing.T) {
 			fresh(in)
 			did(in, versionUpdate(in), nil)
 			in.Seen.Started, in.Seen.InMotion = &nodegroup.Update{ID: "u-1"}, true
-		}, then: "nothing", again: lookAgain, shows: []string{ready + "=True/NodegroupUpdating: instance type", roll + "=False/RollingOut: 2 of 2 instances run it"}},
+		}, then: "nothing", again: lookAgain, shows: []string{ready + "=True/NodegroupUpdating: instance type", roll + "=False/RollingOut: instance type m5.large → m6i.large"}},
 		{reason: "EKS refused it", given: func(in *input) { wantVersion(in, 2); fresh(in); did(in, versionUpdate(in), errRefused) }, then: "nothing", again: refusedAgain,
 			shows: []string{ready + "=False/EKSNodegroupReconciliationFailed"}},
 		{reason: "it failed a short while ago", given: func(in *input) {
