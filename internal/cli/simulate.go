@@ -22,6 +22,9 @@ type simulateFlags struct {
 	nodeStart, drainTime, length time.Duration
 }
 
+// errNotAtRest reports the outcome of a simulation.
+var errNotAtRest = errors.New("a pool did not come to rest with nodes that work")
+
 // preparation returns a planner, and the objects that flags edit.
 type preparation func(ctx context.Context, f *planFlags, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error)
 
@@ -35,16 +38,17 @@ func newSimulateCommand(prepare preparation) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simulate [POOL] [--set PATH=VALUE | -f FILE | -k DIRECTORY]",
 		Short: "Perform an edit on a copy of a pool in a simulated AWS",
-		Long: `Perform an edit on a copy of an AWSMachinePool in a simulated AWS, in fast motion, and show what happens over time:
-the versions, the refresh, which instances are replaced in which order, the conditions, and how many nodes are up.
+		Long: `Perform an edit on a copy of a pool in a simulated AWS, in fast motion, and show what happens over time: the
+versions, the instance refresh or the update of the node group, which instances are replaced in which order, the conditions, and how many nodes are up.
 
 The command changes nothing in the management cluster and in AWS, and nothing is launched. It plans the edit first, as
 "slipway plan" does, and reads the same with your credentials. Then Slipway's controllers run a copy of the pool in this
 process, until the roll-out is complete, or does not go on.
 
 With --fail-at, instances with the new configuration stop starting once that share of the nodes is replaced: their nodes
-do not join, and EC2's status checks fail after two minutes. You see whether the roll-out stops, whether the pool is
-rolled back, and how many nodes are up at the worst moment.
+do not join. For an AWSMachinePool, EC2's status checks fail after two minutes. For an AWSManagedMachinePool, EKS gives up
+after 15 minutes. You see whether the roll-out stops, whether the pool is rolled back, and how many nodes are up at the
+worst moment.
 
 Versions of the copy begin with 1, and the IDs of its instances are made up. Nodes take --node-start to become ready, and
 --drain-time to drain: pods and PodDisruptionBudgets of the workload cluster are not read. EC2 has capacity for every
@@ -53,7 +57,7 @@ instance.
 The exit code is 0 if nothing changes in AWS, 2 if the pool is rolled out or, with --fail-at, rolled back, and 1 if the
 edit is refused, or the pool does not come to rest with nodes that work.`,
 		Example: `  slipway simulate workers -n blue --set spec.awsLaunchTemplate.instanceType=m7i.large
-  slipway simulate -f pool.yaml --fail-at 30%
+  slipway simulate system -n blue --set spec.amiVersion=1.34.2-20260115 --fail-at 30%
   slipway simulate -f pool.yaml --node-start 3m --drain-time 10m -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args, prepare) },
@@ -81,7 +85,7 @@ func (f *simulateFlags) run(command *cobra.Command, args []string, prepare prepa
 	result, err := rehearsal.Run(ctx, planner, options, edited...)
 	switch {
 	case errors.Is(err, plan.ErrNoCopy):
-		return fmt.Errorf("%w, and only AWSMachinePools can be simulated: use slipway plan", err)
+		return fmt.Errorf("%w, so that there is nothing to simulate", err)
 	case err != nil:
 		return err
 	}
@@ -94,7 +98,7 @@ func (f *simulateFlags) run(command *cobra.Command, args []string, prepare prepa
 	case err != nil:
 		return fmt.Errorf("printing the simulation: %w", err)
 	case result.Failed():
-		return errors.New("a pool did not come to rest with nodes that work")
+		return errNotAtRest
 	}
 	return exitOf(result.Plan)
 }

@@ -14,25 +14,34 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/plan/plantest"
+	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 )
 
-// prepare prepares simulations of a pool of three nodes that goes back from a configuration which fails.
+// prepare prepares simulations of a pool of three nodes: an AWSMachinePool that goes back from a configuration
+// which fails, or the AWSManagedMachinePool system.
 func (w *readWorld) prepare(_ context.Context, f *planFlags, _ *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
 	if err := f.check(args); err != nil {
 		return nil, nil, err
 	}
-	world := plantest.New(w, 3, func(pool *infrav1.AWSMachinePool) {
-		pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](300), Rollback: true}
-	})
+	var world *plantest.World
+	var pool, edited client.Object
+	if args[0] == owners.ManagedKey.Name {
+		world = plantest.NewManaged(w, 3, nil)
+		pool, edited = world.Managed(), &infrav1.AWSManagedMachinePool{}
+	} else {
+		world = plantest.New(w, 3, func(pool *infrav1.AWSMachinePool) {
+			pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](300), Rollback: true}
+		})
+		pool, edited = world.Pool(), &infrav1.AWSMachinePool{}
+	}
 	patch, err := patchOf(f.set)
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err := json.Marshal(world.Pool())
+	before, err := json.Marshal(pool)
 	w.check(err)
 	after, err := jsonpatch.MergePatch(before, patch)
 	w.check(err)
-	edited := &infrav1.AWSMachinePool{}
 	w.check(json.Unmarshal(after, edited))
 	return world.Planner, []client.Object{edited}, nil
 }

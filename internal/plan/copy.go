@@ -23,17 +23,19 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
-// Copy is a copy of an AWSMachinePool with the controllers that run it. It reads the management
+// Copy is a copy of a pool with the controllers that run it. It reads the management
 // cluster, keeps its writes to itself, and calls the AWS that its Surroundings have. There it starts
 // from nothing: it has neither the status nor the AWS resources of its original, and it calls AWS
 // without the identity of its Cluster.
 type Copy struct {
-	// Name is the name of the pool.
+	// Kind and Name identify the pool.
+	Kind string
 	Name client.ObjectKey
 	// Created is true if the edit creates the pool.
 	Created bool
 
 	planner     *Planner
+	target      target
 	edits       []edit
 	cluster     *cluster
 	controllers controllers
@@ -43,14 +45,15 @@ type Copy struct {
 type Surroundings struct {
 	AWS   awssdk.Config
 	Clock clock.WithTicker
-	// Workloads reaches the cluster whose nodes the instances of the copy are.
+	// Workloads reaches the cluster whose nodes the instances of the copy of an AWSMachinePool are. EKS
+	// drains the nodes of AWSManagedMachinePools.
 	Workloads machinepool.Workloads
 }
 
-// ErrNoCopy reports that an edit affects no AWSMachinePool.
-var ErrNoCopy = errors.New("the edit affects no AWSMachinePool")
+// ErrNoCopy reports that an edit affects no pool.
+var ErrNoCopy = errors.New("the edit affects no pool")
 
-// Copies returns a copy of each AWSMachinePool that an edit affects. A copy is as its original is
+// Copies returns a copy of each pool that an edit affects. A copy is as its original is
 // without the edit. It reads nothing before it is started.
 func (p *Planner) Copies(ctx context.Context, edited ...client.Object) ([]*Copy, error) {
 	edits, err := p.compare(ctx, edited)
@@ -63,9 +66,7 @@ func (p *Planner) Copies(ctx context.Context, edited ...client.Object) ([]*Copy,
 	}
 	var copies []*Copy
 	for _, target := range targets {
-		if target.kind == &selfManaged {
-			copies = append(copies, &Copy{Name: target.name, Created: creates(edits, target), planner: p, edits: edits})
-		}
+		copies = append(copies, &Copy{Kind: target.kind.name, Name: target.name, Created: creates(edits, target), planner: p, target: target, edits: edits})
 	}
 	if len(copies) == 0 {
 		return nil, ErrNoCopy
@@ -82,7 +83,7 @@ func creates(edits []edit, pool target) bool {
 
 // PlanUnedited returns what is done for the original without the edit.
 func (c *Copy) PlanUnedited(ctx context.Context) (Pool, error) {
-	return c.planner.planPool(ctx, target{&selfManaged, c.Name}, nil, nil)
+	return c.planner.planPool(ctx, c.target, nil, nil)
 }
 
 // Start gives the copy its surroundings, and new controllers. It must be called first.
@@ -101,6 +102,8 @@ func original(object client.Object) bool {
 	switch object := object.(type) {
 	case *infrav1.AWSMachinePool:
 		object.Status, object.Spec.ProviderID, object.Spec.ProviderIDList = infrav1.AWSMachinePoolStatus{}, "", nil
+	case *infrav1.AWSManagedMachinePool:
+		object.Status, object.Spec.ProviderIDList = infrav1.AWSManagedMachinePoolStatus{}, nil
 	case *infrav1.AWSLaunchConfig:
 		if metav1.GetControllerOf(object) != nil {
 			return false // the copy of the pool creates its own
@@ -142,7 +145,7 @@ func (c *Copy) Edit(ctx context.Context) error {
 			return fmt.Errorf("applying the edit of %s %q to the copy: %w", edit.after.GetKind(), edit.after.GetName(), err)
 		}
 	}
-	return w.own(ctx, target{&selfManaged, c.Name})
+	return w.own(ctx, c.target)
 }
 
 // mostPasses bounds how often the controllers of a copy run while no time passes.
@@ -154,7 +157,7 @@ func (c *Copy) Reconcile(ctx context.Context) (again time.Duration, err error) {
 	c.controllers.clouds.Sweep(ctx)
 	for range mostPasses {
 		before := c.cluster.server.Version()
-		again, err = c.controllers.round(ctx, c.cluster, target{&selfManaged, c.Name})
+		again, err = c.controllers.round(ctx, c.cluster, c.target)
 		if c.cluster.server.Version() == before || ctx.Err() != nil {
 			return again, err
 		}
@@ -162,11 +165,28 @@ func (c *Copy) Reconcile(ctx context.Context) (again time.Duration, err error) {
 	return again, fmt.Errorf("the controllers still write after %d passes", mostPasses)
 }
 
-// Pool reads the copy.
-func (c *Copy) Pool(ctx context.Context) (*infrav1.AWSMachinePool, error) {
-	pool := &infrav1.AWSMachinePool{}
-	err := c.cluster.Get(ctx, c.Name, pool)
-	return pool, err
+// State is what a pool shows about itself.
+type State struct {
+	Generation int64
+	Conditions []metav1.Condition
+	// Instances is how many instances the pool shows, and Replicas how many it counts.
+	Instances, Replicas int
+}
+
+// State reads what the copy shows about itself.
+func (c *Copy) State(ctx context.Context) (State, error) {
+	pool, err := c.target.kind.read(ctx, c.cluster, c.Name)
+	if err != nil {
+		return State{}, err
+	}
+	state := State{Generation: pool.GetGeneration(), Conditions: pool.conditions}
+	switch pool := pool.Object.(type) {
+	case *infrav1.AWSMachinePool:
+		state.Instances, state.Replicas = len(pool.Status.Instances), int(pool.Status.Replicas)
+	case *infrav1.AWSManagedMachinePool:
+		state.Instances, state.Replicas = len(pool.Status.Instances), int(pool.Status.Replicas)
+	}
+	return state, nil
 }
 
 // Cluster returns the management cluster of the copy.

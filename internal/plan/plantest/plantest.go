@@ -38,15 +38,7 @@ type World struct {
 // it is created.
 func New(t testing.TB, replicas int32, edit func(*infrav1.AWSMachinePool)) *World {
 	t.Helper()
-	all, err := owners.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &World{TB: t}
-	sim, clk, url := awssimtest.Start(t, Start, awssim.Options{Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: 10 * time.Second}}})
-	w.Sim, w.Clock, w.AWS = sim, clk, awssimtest.Config(url, owners.Region, awssim.DefaultAccount)
-	w.Cluster = apiserver.New(all, clk, 1).Client()
-	w.Planner = &plan.Planner{Cluster: w.Cluster, AWS: w.AWS, Kinds: all, Clock: clk, SettleWindow: 10 * time.Second}
+	w := newWorld(t)
 	w.do(owners.Create(t.Context(), w.Cluster, replicas))
 	pool := &infrav1.AWSMachinePool{ObjectMeta: owners.Named(owners.Key.Name)}
 	pool.Spec.MinSize, pool.Spec.MaxSize = 1, 20
@@ -59,9 +51,42 @@ func New(t testing.TB, replicas int32, edit func(*infrav1.AWSMachinePool)) *Worl
 	return w
 }
 
+// NewManaged returns a world with an AWSManagedMachinePool of some replicas in service. Edit changes the spec
+// of the pool before it is created.
+func NewManaged(t testing.TB, replicas int32, edit func(*infrav1.AWSManagedMachinePool)) *World {
+	t.Helper()
+	w := newWorld(t)
+	w.do(w.Sim.Region(awssim.DefaultAccount, owners.Region).SetCluster(awssim.Cluster{Name: owners.EKSCluster, Version: owners.KubernetesVersion, Subnets: []string{owners.Subnet}}))
+	w.do(owners.CreateManaged(t.Context(), w.Cluster, replicas))
+	pool := &infrav1.AWSManagedMachinePool{ObjectMeta: owners.Named(owners.ManagedKey.Name)}
+	pool.Spec.AMIType, pool.Spec.SubnetIDs = ptr.To(infrav1.AMITypeAL2023X86), []string{owners.Subnet}
+	pool.Spec.Scaling = &infrav1.ManagedMachinePoolScaling{MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](20)}
+	pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
+	if edit != nil {
+		edit(pool)
+	}
+	w.run(pool)
+	return w
+}
+
+// newWorld returns a world without objects.
+func newWorld(t testing.TB) *World {
+	t.Helper()
+	all, err := owners.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &World{TB: t}
+	sim, clk, url := awssimtest.Start(t, Start, awssim.Options{Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: 10 * time.Second}}})
+	w.Sim, w.Clock, w.AWS = sim, clk, awssimtest.Config(url, owners.Region, awssim.DefaultAccount)
+	w.Cluster = apiserver.New(all, clk, 1).Client()
+	w.Planner = &plan.Planner{Cluster: w.Cluster, AWS: w.AWS, Kinds: all, Clock: clk, SettleWindow: 10 * time.Second}
+	return w
+}
+
 // run has the controllers run the pool until its instances are in service. The world then has the
 // management cluster that they wrote.
-func (w *World) run(pool *infrav1.AWSMachinePool) {
+func (w *World) run(pool client.Object) {
 	w.Helper()
 	ctx := log.IntoContext(w.Context(), logr.Discard())
 	copies, err := w.Planner.Copies(ctx, pool)
@@ -75,9 +100,10 @@ func (w *World) run(pool *infrav1.AWSMachinePool) {
 	}
 	w.Cluster = copies[0].Cluster()
 	w.Planner.Cluster = w.Cluster
-	stored := w.Pool()
-	if len(stored.Status.Instances) == 0 || len(stored.Status.Instances) != int(stored.Status.Replicas) {
-		w.Fatalf("the pool has instances %v; %v", stored.Status.Instances, stored.Status.Conditions)
+	state, err := copies[0].State(ctx)
+	w.do(err)
+	if state.Instances == 0 || state.Instances != state.Replicas {
+		w.Fatalf("the pool has %d instances; %v", state.Instances, state.Conditions)
 	}
 	w.Sim.ClearCalls()
 }
@@ -87,6 +113,14 @@ func (w *World) Pool() *infrav1.AWSMachinePool {
 	w.Helper()
 	pool := &infrav1.AWSMachinePool{}
 	w.do(w.Cluster.Get(w.Context(), owners.Key, pool))
+	return pool
+}
+
+// Managed returns the AWSManagedMachinePool as the management cluster has it.
+func (w *World) Managed() *infrav1.AWSManagedMachinePool {
+	w.Helper()
+	pool := &infrav1.AWSManagedMachinePool{}
+	w.do(w.Cluster.Get(w.Context(), owners.ManagedKey, pool))
 	return pool
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -41,7 +40,12 @@ type facts struct {
 	subnets    map[string]world.Subnet
 	groups     map[string]world.SecurityGroup
 	parameters map[string]ssmtypes.Parameter
-	clusters   map[string]ekstypes.Cluster
+	// clusters are the Kubernetes versions of EKS clusters by name, empty if they are not known.
+	clusters map[string]string
+	// releases are the builds of EKS's images that node groups have or are created with, and roles the IAM
+	// roles that are not Slipway's, by name.
+	releases map[release]bool
+	roles    map[string]world.Role
 	// profiles, keys, and buckets are names.
 	profiles, keys, buckets map[string]bool
 }
@@ -50,7 +54,7 @@ func newFacts(cluster client.Reader) *facts {
 	return &facts{
 		Reader: cluster,
 		images: map[string]ec2types.Image{}, subnets: map[string]world.Subnet{}, groups: map[string]world.SecurityGroup{},
-		parameters: map[string]ssmtypes.Parameter{}, clusters: map[string]ekstypes.Cluster{},
+		parameters: map[string]ssmtypes.Parameter{}, clusters: map[string]string{}, releases: map[release]bool{}, roles: map[string]world.Role{},
 		profiles: map[string]bool{}, keys: map[string]bool{}, buckets: map[string]bool{},
 	}
 }
@@ -60,7 +64,7 @@ func (f *facts) install(stack *middleware.Stack) error {
 	note := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		out, metadata, err := next.HandleInitialize(ctx, in)
 		if err == nil {
-			f.note(awsmiddleware.GetRegion(ctx), in.Parameters, out.Result)
+			f.note(awsmiddleware.GetServiceID(ctx), awsmiddleware.GetRegion(ctx), in.Parameters, out.Result)
 		}
 		return out, metadata, err
 	}
@@ -79,6 +83,7 @@ func (f *facts) Get(ctx context.Context, name client.ObjectKey, object client.Ob
 		f.network(object.Spec.NetworkSpec, object.Status.Network)
 	case *eksv1.AWSManagedControlPlane:
 		f.network(object.Spec.NetworkSpec, object.Status.Network)
+		f.cluster(object.Spec.EKSClusterName, cmp.Or(awssdk.ToString(object.Status.Version), awssdk.ToString(object.Spec.Version)))
 	}
 	return nil
 }
@@ -107,13 +112,19 @@ func (f *facts) group(id, vpc string) {
 	}
 }
 
+// regional are the services whose clients have the region of the pool. Others have one region for all.
+var regional = []string{ec2.ServiceID, autoscaling.ServiceID, eks.ServiceID}
+
 // note notes a request, and its answer.
-func (f *facts) note(region string, request, answer any) {
+func (f *facts) note(service, region string, request, answer any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.region = region
+	if slices.Contains(regional, service) {
+		f.region = region
+	}
 	f.asked(request)
 	f.answered(answer)
+	f.ofNodegroups(request, answer)
 }
 
 // asked notes a request.
@@ -163,7 +174,7 @@ func (f *facts) answered(answer any) {
 		}
 	case *eks.DescribeClusterOutput:
 		if answer.Cluster != nil {
-			f.clusters[awssdk.ToString(answer.Cluster.Name)] = *answer.Cluster
+			f.cluster(awssdk.ToString(answer.Cluster.Name), awssdk.ToString(answer.Cluster.Version))
 		}
 	}
 }
@@ -234,6 +245,7 @@ func (f *facts) world() (*world.World, error) {
 	for _, id := range slices.Sorted(maps.Keys(f.images)) {
 		region.Images = append(region.Images, imageOf(f.images[id]))
 	}
+	f.addEKSImages(&region, standard)
 	for _, name := range named(f.keys) {
 		region.KeyPairs = append(region.KeyPairs, world.KeyPair{ID: "key-" + name, Name: name, Type: "rsa"})
 	}
@@ -248,6 +260,7 @@ func (f *facts) world() (*world.World, error) {
 		region.Buckets = append(region.Buckets, world.Bucket{Name: name})
 	}
 	made := &world.World{Name: "copy", InstanceTypes: world.Catalogue(), Roles: slices.Clone(standard.Roles), InstanceProfiles: slices.Clone(standard.InstanceProfiles)}
+	f.addRoles(made)
 	for _, name := range named(f.profiles) {
 		if !slices.ContainsFunc(made.InstanceProfiles, func(known world.InstanceProfile) bool { return known.Name == name }) {
 			made.Roles = append(made.Roles, world.Role{Name: "role-of-" + name, TrustedPrincipals: []string{"ec2.amazonaws.com"}})
@@ -292,8 +305,7 @@ func (f *facts) addNetwork(region *world.Region) {
 		region.Zones = append(region.Zones, world.Zone{Name: name, ID: name})
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.clusters)) {
-		cluster := f.clusters[name]
-		region.Clusters = append(region.Clusters, world.Cluster{Name: name, Version: awssdk.ToString(cluster.Version), Subnets: slices.Sorted(maps.Keys(f.subnets))})
+		region.Clusters = append(region.Clusters, world.Cluster{Name: name, Version: f.versionOf(name), Subnets: slices.Sorted(maps.Keys(f.subnets))})
 	}
 }
 

@@ -52,7 +52,7 @@ func (n *nodes) join(id, zone string) {
 // leave removes the Node of an instance.
 func (n *nodes) leave(id string) { delete(n.byID, id) }
 
-// up returns the number of Nodes on which pods can be scheduled.
+// up returns the number of Nodes that are ready, and are not being drained.
 func (n *nodes) up() int {
 	up := 0
 	for _, one := range n.byID {

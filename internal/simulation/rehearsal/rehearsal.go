@@ -1,11 +1,12 @@
-// Package rehearsal performs an edit of an AWSMachinePool on a copy of the pool, in a simulated AWS and
+// Package rehearsal performs an edit of a pool on a copy of the pool, in a simulated AWS and
 // in simulated time, and reports what happens: which versions are created, which instances are
 // replaced in which order, and what becomes of the roll-out if new instances fail.
 //
 // A copy (plan.Copy) is run by the real controllers. It reads the management cluster, and keeps what
 // it writes to itself. AWS is package awssim, which starts with the images, subnets, security groups,
 // and names that the controllers found in the real AWS when they planned the edit (facts.go). The
-// nodes of the copy are in nodes.go. One loop runs the controllers, and lets time pass (run.go).
+// nodes of the copy are in nodes.go. One loop runs the controllers, and lets time pass (run.go). EKS, which
+// replaces and drains the nodes of an AWSManagedMachinePool, is told about its nodes in managed.go.
 //
 // A copy lacks the launch template of its original, so that its versions begin with 1. It has no pods
 // of the workload cluster, so that no PodDisruptionBudget holds a drain. The simulated EC2 has
@@ -56,7 +57,7 @@ const (
 type Event struct {
 	// After is the time since the edit.
 	After plan.Duration `json:"after"`
-	// NodesUp is the number of nodes on which pods can be scheduled.
+	// NodesUp is the number of nodes that are ready, and are not being drained.
 	NodesUp int `json:"nodesUp"`
 	// Source is who or what did it: Slipway, AWS, Node, or Condition.
 	Source string `json:"source"`
@@ -121,7 +122,7 @@ func (r Result) Failed() bool {
 	return false
 }
 
-// Run plans an edit, and simulates it for each AWSMachinePool that it affects. It changes neither the
+// Run plans an edit, and simulates it for each pool that it affects. It changes neither the
 // management cluster nor AWS. An edit whose plan changes nothing, or fails, is not simulated.
 func Run(ctx context.Context, planner *plan.Planner, options Options, edited ...client.Object) (Result, error) {
 	facts, noting := newFacts(planner.Cluster), *planner

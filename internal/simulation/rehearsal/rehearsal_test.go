@@ -35,15 +35,21 @@ func simulated(t *testing.T, w *plantest.World, options Options, edit func(*infr
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after := w.Pool(); after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("the simulation changed the pool from resource version %s to %s", before.ResourceVersion, after.ResourceVersion)
+	unchanged(t, w, before.ResourceVersion, w.Pool().ResourceVersion)
+	return result
+}
+
+// unchanged fails if a simulation changed the pool or its AWS.
+func unchanged(t *testing.T, w *plantest.World, before, after string) {
+	t.Helper()
+	if after != before {
+		t.Errorf("the simulation changed the pool from resource version %s to %s", before, after)
 	}
 	for _, call := range w.Sim.Calls() {
 		if action.Changes(call.Action) {
 			t.Errorf("the simulation called %s in the AWS of the pool", call.Action)
 		}
 	}
-	return result
 }
 
 // warmUp has a roll-out wait until a new node has had time to fail.
@@ -95,6 +101,14 @@ func TestOutcomes(t *testing.T) {
 			reason: "A roll-out that waits for a user is not waited for.", created: warmUp, options: usual,
 			edit: func(pool *infrav1.AWSMachinePool) { otherType(pool); pool.Spec.RefreshPreferences.Disable = true },
 			want: Pool{Outcome: Stopped, Versions: 1, FewestUp: 3}, last: infrav1.RefreshDisabledReason,
+		},
+		"RolloutPaused": {
+			reason: "A version that waits for a user is not waited for, and no node runs it.", created: warmUp, options: usual,
+			edit: func(pool *infrav1.AWSMachinePool) {
+				otherType(pool)
+				pool.Annotations[infrav1.RolloutPausedAnnotation] = "true"
+			},
+			want: Pool{Outcome: Stopped, Versions: 1, FewestUp: 3}, last: infrav1.RolledOutReason,
 		},
 		"Limit": {
 			reason: "A limit of time ends a simulation.", created: warmUp, options: Options{NodeStart: time.Minute, DrainTime: time.Hour, Limit: 3 * time.Minute}, edit: otherType,
@@ -171,9 +185,8 @@ func TestNotSimulated(t *testing.T) {
 	if result := simulated(t, w, usual, failing); len(result.Pools) > 0 || !result.Plan.Failed() {
 		t.Errorf("an edit whose plan fails was simulated: %v", result.Pools)
 	}
-	managed := &infrav1.AWSManagedMachinePool{}
-	managed.Namespace, managed.Name = owners.Key.Namespace, "system"
-	if _, err := Run(t.Context(), w.Planner, usual, managed); !errors.Is(err, plan.ErrNoCopy) {
-		t.Errorf("Run of an AWSManagedMachinePool: got error %v, want %v", err, plan.ErrNoCopy)
+	unused := &infrav1.AWSLaunchConfig{ObjectMeta: owners.Named("unused")}
+	if _, err := Run(t.Context(), w.Planner, usual, unused); !errors.Is(err, plan.ErrNoCopy) {
+		t.Errorf("Run of an AWSLaunchConfig without pools: got error %v, want %v", err, plan.ErrNoCopy)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws/action"
@@ -74,9 +73,10 @@ func simulate(ctx context.Context, one *plan.Copy, facts *facts, now time.Time, 
 	clk := simclock.New(now, 0)
 	defer clk.Close()
 	r := &run{options: options, copy: one, clock: clk, versions: map[string]int64{}, shown: map[string]metav1.Condition{}}
-	r.report = Pool{Kind: "AWSMachinePool", Namespace: one.Name.Namespace, Name: one.Name.Name, Events: []Event{}}
+	r.report = Pool{Kind: one.Kind, Namespace: one.Name.Namespace, Name: one.Name.Name, Events: []Event{}}
 	r.sim = awssim.New(awssim.Options{World: start, Clock: clk, Behavior: awssim.Behavior{
 		InstanceTimes: awssim.InstanceTimes{Pending: pending, Boot: max(0, options.NodeStart-pending), ShuttingDown: shuttingDown},
+		NodesReport:   true,
 	}})
 	r.aws = r.sim.Region(awssim.DefaultAccount, facts.region)
 	r.nodes = &nodes{clock: clk, drainTime: options.DrainTime, byID: map[string]*node{}, cordoned: func(id string) {
@@ -87,7 +87,7 @@ func simulate(ctx context.Context, one *plan.Copy, facts *facts, now time.Time, 
 		Credentials: credentials.NewStaticCredentialsProvider("AKIASIMULATED", "secret", ""),
 	}
 	r.ec2 = autoscaling.NewFromConfig(config)
-	defer r.sim.OnChange(r.instanceChanged)()
+	defer r.sim.OnChange(r.changedInAWS)()
 	one.Start(plan.Surroundings{AWS: config, Clock: clk, Workloads: r.nodes})
 	ctx = reconcile.WithJournal(log.IntoContext(ctx, logr.Discard()), r.journal)
 	if !one.Created {
@@ -109,10 +109,10 @@ func (r *run) settle(ctx context.Context) error {
 		switch {
 		case pool == nil:
 			return err
-		case rolledOut(pool) && len(pool.Status.Instances) == int(pool.Status.Replicas) && r.nodes.up() == len(pool.Status.Instances) && r.clock.Since(r.changed) > rest:
+		case rolledOut(*pool) && pool.Instances == pool.Replicas && r.nodes.up() == pool.Instances && r.clock.Since(r.changed) > rest:
 			return nil
 		case r.clock.Now().After(deadline):
-			return errors.Join(fmt.Errorf("the copy of the pool does not reach its spec in the simulated AWS: %s", problem(pool)), err)
+			return errors.Join(fmt.Errorf("the copy of the pool does not reach its spec in the simulated AWS: %s", problem(*pool)), err)
 		}
 	}
 }
@@ -126,11 +126,11 @@ func (r *run) edit(ctx context.Context) error {
 	r.report.Instances = len(r.nodes.byID)
 	r.report.FewestUp = r.nodes.up()
 	if !r.copy.Created {
-		pool, err := r.copy.Pool(ctx)
+		pool, err := r.copy.State(ctx)
 		if err != nil {
 			return fmt.Errorf("reading the copy: %w", err)
 		}
-		for _, condition := range pool.Status.Conditions {
+		for _, condition := range pool.Conditions {
 			r.shown[condition.Type] = condition
 		}
 	}
@@ -142,9 +142,9 @@ func (r *run) edit(ctx context.Context) error {
 		if pool == nil {
 			return err
 		}
-		if r.report.Outcome = r.outcome(pool); r.report.Outcome != "" {
+		if r.report.Outcome = r.outcome(*pool); r.report.Outcome != "" {
 			r.report.Took = plan.Duration(r.changed.Sub(r.edited))
-			r.conclude(pool)
+			r.conclude(*pool)
 			return nil
 		}
 	}
@@ -152,7 +152,7 @@ func (r *run) edit(ctx context.Context) error {
 
 // step runs the controllers, and lets time pass until something happens by itself. It returns the
 // pool, nil if it cannot be read, and the failure of the controllers.
-func (r *run) step(ctx context.Context) (*infrav1.AWSMachinePool, error) {
+func (r *run) step(ctx context.Context) (*plan.State, error) {
 	if err := r.reportSick(ctx); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (r *run) step(ctx context.Context) (*infrav1.AWSMachinePool, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	pool, err := r.copy.Pool(ctx)
+	pool, err := r.copy.State(ctx)
 	if err != nil {
 		return nil, errors.Join(failure, err)
 	}
@@ -173,7 +173,7 @@ func (r *run) step(ctx context.Context) (*infrav1.AWSMachinePool, error) {
 		wait = min(wait, next.Sub(r.clock.Now()))
 	}
 	r.clock.Step(max(wait, time.Second))
-	return pool, failure
+	return &pool, failure
 }
 
 // reportSick has Auto Scaling know about instances that have failed. It ignores the report during the
@@ -191,13 +191,19 @@ func (r *run) reportSick(ctx context.Context) error {
 	return nil
 }
 
-// instanceChanged follows the instances of the copy.
-func (r *run) instanceChanged(event awssim.Event) {
-	if event.Kind != "instance" {
-		return
+// changedInAWS follows what AWS does.
+func (r *run) changedInAWS(event awssim.Event) {
+	switch event.Kind {
+	case "instance":
+		r.instanceChanged(event.ID, event.State)
+	case "node":
+		r.nodeChanged(event.ID, event.State)
 	}
-	id := event.ID
-	switch event.State {
+}
+
+// instanceChanged follows the instances of the copy.
+func (r *run) instanceChanged(id, state string) {
+	switch state {
 	case "pending":
 		instance, _ := r.aws.Instance(id)
 		for _, tag := range instance.Tags {
@@ -205,7 +211,7 @@ func (r *run) instanceChanged(event awssim.Event) {
 				r.versions[id], _ = strconv.ParseInt(awssdk.ToString(tag.Value), 10, 64) // AWS writes a number
 			}
 		}
-		r.happens("AWS", fmt.Sprintf("is launched from version %d", r.versions[id]), "", id)
+		r.happens("AWS", "is launched from "+r.versionOf(id), "", id)
 	case awssim.EventBooted:
 		r.booted(id)
 	case "shutting-down":
@@ -214,17 +220,23 @@ func (r *run) instanceChanged(event awssim.Event) {
 		if !r.edited.IsZero() && r.versions[id] <= r.newest {
 			r.report.Replaced++
 		}
-		r.happens("AWS", fmt.Sprintf("of version %d is terminated", r.versions[id]), "", id)
+		r.happens("AWS", "of "+r.versionOf(id)+" is terminated", "", id)
 	}
 }
 
 // booted has the node of an instance join, unless the instance fails.
 func (r *run) booted(id string) {
 	renews := !r.edited.IsZero() && r.versions[id] > r.newest
-	if renews && r.options.FailAt != nil && r.renewed*100 >= *r.options.FailAt*r.report.Instances {
+	renewed := r.renewed
+	if r.managed() {
+		renewed = r.report.Replaced
+	}
+	if renews && r.options.FailAt != nil && renewed*100 >= *r.options.FailAt*r.report.Instances {
 		r.report.Failed++
 		r.happens("Node", doesNotStart, "", id)
-		r.clock.AfterFunc(sickAfter, func() { r.sick = append(r.sick, id) })
+		if !r.managed() {
+			r.clock.AfterFunc(sickAfter, func() { r.sick = append(r.sick, id) })
+		}
 		return
 	}
 	if renews {
@@ -237,6 +249,7 @@ func (r *run) booted(id string) {
 	}
 	r.nodes.join(id, zone)
 	r.happens("Node", "is ready", "", id)
+	r.reportNode(id, awssim.NodeState{Ready: awssdk.Bool(true)})
 }
 
 // beingDrained is the event of a node that is cordoned, and doesNotStart of an instance that fails.

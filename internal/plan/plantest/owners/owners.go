@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,8 +27,18 @@ import (
 // Region is the AWS region of the pool.
 const Region = "us-east-1"
 
-// Key is the name of the pool.
-var Key = client.ObjectKey{Namespace: "blue", Name: "workers"}
+// The EKS cluster of a managed pool, its Kubernetes version, and the subnet of all pools.
+const (
+	EKSCluster        = "prod-eks"
+	KubernetesVersion = "1.34"
+	Subnet            = "subnet-0b2000000000000aa"
+)
+
+// Key is the name of the AWSMachinePool, and ManagedKey is the name of the AWSManagedMachinePool.
+var (
+	Key        = client.ObjectKey{Namespace: "blue", Name: "workers"}
+	ManagedKey = client.ObjectKey{Namespace: "blue", Name: "system"}
+)
 
 // Kinds returns the kinds that the API server serves. They are compiled once for all tests of a package.
 var Kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
@@ -45,11 +56,14 @@ func Named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: Key.Namespace, Name: name}
 }
 
+// networkSpec is the network of the cluster.
+var networkSpec = capav1.NetworkSpec{VPC: capav1.VPCSpec{ID: "vpc-0a10000000000000a"}, Subnets: capav1.Subnets{{ID: Subnet, AvailabilityZone: Region + "a"}}}
+
 // Create creates what the pool belongs to, with a number of replicas.
 func Create(ctx context.Context, c client.Client, replicas int32) error {
 	network := &capav1.AWSCluster{ObjectMeta: Named("prod")}
 	network.Spec.Region = Region
-	network.Spec.NetworkSpec = capav1.NetworkSpec{VPC: capav1.VPCSpec{ID: "vpc-0a10000000000000a"}, Subnets: capav1.Subnets{{ID: "subnet-0b2000000000000aa", AvailabilityZone: Region + "a"}}}
+	network.Spec.NetworkSpec = networkSpec
 	cluster := &clusterv1.Cluster{ObjectMeta: Named("prod")}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: capav1.GroupVersion.Group, Kind: "AWSCluster", Name: "prod"}
 	machinePool := &clusterv1.MachinePool{ObjectMeta: Named(Key.Name)}
@@ -66,6 +80,29 @@ func Create(ctx context.Context, c client.Client, replicas int32) error {
 	network.Status.Ready = true
 	network.Status.Network.SecurityGroups = map[capav1.SecurityGroupRole]capav1.SecurityGroup{
 		capav1.SecurityGroupNode: {ID: "sg-0c1000000000000ab"}, capav1.SecurityGroupLB: {ID: "sg-0c1000000000000ac"},
+	}
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	return errors.Join(c.Status().Update(ctx, network), c.Status().Update(ctx, cluster))
+}
+
+// CreateManaged creates what an AWSManagedMachinePool belongs to, with a number of replicas.
+func CreateManaged(ctx context.Context, c client.Client, replicas int32) error {
+	network := &eksv1.AWSManagedControlPlane{ObjectMeta: Named("prod")}
+	network.Spec = eksv1.AWSManagedControlPlaneSpec{EKSClusterName: EKSCluster, Region: Region, Version: ptr.To("v" + KubernetesVersion), NetworkSpec: networkSpec}
+	cluster := &clusterv1.Cluster{ObjectMeta: Named("prod")}
+	cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: eksv1.GroupVersion.Group, Kind: "AWSManagedControlPlane", Name: "prod"}
+	machinePool := &clusterv1.MachinePool{ObjectMeta: Named(ManagedKey.Name)}
+	machinePool.Spec.ClusterName, machinePool.Spec.Replicas = "prod", &replicas
+	machinePool.Spec.Template.Spec.Version = "v" + KubernetesVersion + ".1"
+	machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AWSManagedMachinePool", Name: ManagedKey.Name}
+	for _, object := range []client.Object{network, cluster, machinePool} {
+		if err := c.Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	network.Status.Ready = true
+	network.Status.Network.SecurityGroups = map[capav1.SecurityGroupRole]capav1.SecurityGroup{
+		capav1.SecurityGroupNode: {ID: "sg-0c1000000000000ab"}, capav1.SecurityGroupEKSNodeAdditional: {ID: "sg-0c1000000000000ab"},
 	}
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	return errors.Join(c.Status().Update(ctx, network), c.Status().Update(ctx, cluster))
