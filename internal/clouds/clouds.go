@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/nodegroup/updatehistory"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/permissions/simulator"
 )
@@ -34,8 +35,9 @@ type Cloud struct {
 	Discovery *discovery.Discovery
 	Templates *launchtemplate.Templates
 	Groups    *autoscalinggroup.Groups
-	// Refreshes measures the refreshes that groups had.
+	// Refreshes measures the refreshes that groups had, and Updates the updates that node groups had.
 	Refreshes *refreshhistory.Reader
+	Updates   *updatehistory.Reader
 	// Policies simulates IAM policies.
 	Policies *simulator.Simulator
 	// Nodegroups and Roles are EKS's managed node groups, and the IAM roles of their nodes.
@@ -193,12 +195,12 @@ func (r *Registry) retire(cloud *Cloud) {
 
 func (r *Registry) build(clients *aws.Clients) *Cloud {
 	templates := launchtemplate.NewTemplates(clients.EC2)
-	groups := autoscalinggroup.NewGroups(clients.AutoScaling)
+	groups, refreshes := autoscalinggroup.NewGroups(clients.AutoScaling), refreshhistory.New(clients.AutoScaling)
 	ended := &ended{clock: r.clock, at: map[string]time.Time{}}
 	return &Cloud{
 		clients: clients, ended: ended,
 		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
-		Refreshes:  refreshhistory.New(clients.AutoScaling),
+		Refreshes: refreshes, Updates: updatehistory.New(clients.EKS, refreshes.Activities),
 		Policies:   simulator.New(clients),
 		Nodegroups: nodegroup.NewNodegroups(clients.EKS), Roles: noderole.NewRoles(clients.IAM),
 		Storage:     bootstrapstorage.New(clients.SSM, clients.S3),

@@ -2,13 +2,18 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/internal/autoscalinggroup/refreshhistory"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/forecast"
+	"github.com/slipway-project/slipway/internal/nodegroup/updatehistory"
 )
 
 // Expected is how long a roll-out takes if its batches take as long as in earlier roll-outs.
@@ -22,11 +27,17 @@ type Expected struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// expect adds how long a refresh takes by the earlier ones of its group. A failure to read them does not fail
+// expect adds how long a roll-out takes by the earlier ones of the pool. A failure to read them does not fail
 // the plan.
 func (w *world) expect(ctx context.Context, pool view, planned *Pool) error {
+	if planned.Rollout == nil {
+		return nil
+	}
+	if planned.Kind == managed.name {
+		return w.expectUpdate(ctx, pool, planned.Rollout)
+	}
 	refresh, group := w.aws.Refresh()
-	if refresh == nil || planned.Rollout == nil || refresh.Strategy == asgtypes.RefreshStrategyReplaceRootVolume {
+	if refresh == nil || refresh.Strategy == asgtypes.RefreshStrategyReplaceRootVolume {
 		return nil
 	}
 	cloud, _, err := w.reach(ctx, pool.Object)
@@ -39,6 +50,48 @@ func (w *world) expect(ctx context.Context, pool view, planned *Pool) error {
 		planned.Rollout.Expected = &Expected{Unknown: aws.UserMessage(err)}
 	}
 	return ctx.Err()
+}
+
+// expectUpdate adds how long an update of a node group takes by the earlier ones. They say nothing about an
+// update at another pace, or about a new node group.
+func (w *world) expectUpdate(ctx context.Context, pool view, rollout *Rollout) error {
+	group := w.aws.Nodegroup()
+	if group == nil || group.Resources == nil || len(group.Resources.AutoScalingGroups) == 0 || rollout.Order != orderOfUpdate || changesPace(w.aws.Calls()) {
+		return nil
+	}
+	cloud, _, err := w.reach(ctx, pool.Object)
+	if err == nil {
+		var earlier []updatehistory.Update
+		earlier, err = cloud.Updates.Replacing(ctx, awssdk.ToString(group.ClusterName), awssdk.ToString(group.NodegroupName), awssdk.ToString(group.Resources.AutoScalingGroups[0].Name))
+		rollout.Expected = expectedUpdate(rollout, group, earlier)
+	}
+	if err != nil {
+		rollout.Expected = &Expected{Unknown: aws.UserMessage(err)}
+	}
+	return ctx.Err()
+}
+
+// changesPace reports whether calls change how many nodes of a node group are replaced at a time.
+func changesPace(calls []forecast.Call) bool {
+	return slices.ContainsFunc(calls, func(call forecast.Call) bool {
+		input, is := call.Input.(*eks.UpdateNodegroupConfigInput)
+		return is && input.UpdateConfig != nil
+	})
+}
+
+// expectedUpdate returns how long an update takes by the batches of earlier ones, nil if there are none.
+func expectedUpdate(rollout *Rollout, group *ekstypes.Nodegroup, earlier []updatehistory.Update) *Expected {
+	var expected *Expected
+	for _, one := range earlier {
+		then := managedPace(group, one.Replaced, false)
+		takes := Duration(one.Took / time.Duration(then.Batches) * time.Duration(rollout.Batches))
+		if expected == nil {
+			expected = &Expected{AtLeast: takes, AtMost: takes}
+		}
+		expected.Rollouts++
+		expected.AtLeast, expected.AtMost = min(expected.AtLeast, takes), max(expected.AtMost, takes)
+	}
+	return expected
 }
 
 // expectedOf returns how long a roll-out takes by the batches of earlier ones, nil if there are none. How

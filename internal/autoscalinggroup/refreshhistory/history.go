@@ -62,7 +62,7 @@ func (r *Reader) Rolling(ctx context.Context, group string) ([]Refresh, error) {
 	if len(ended) == 0 {
 		return nil, nil
 	}
-	activities, known, err := r.activities(ctx, group, since)
+	activities, known, err := r.Activities(ctx, group, since)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,9 @@ func measurable(refresh *asgtypes.InstanceRefresh) bool {
 		refresh.StartTime != nil && refresh.EndTime != nil && refresh.Preferences != nil
 }
 
-// activities returns the scaling activities of a group since a time, and from when on they are complete.
+// Activities returns the scaling activities of a group since a time, and from when on they are complete.
 // AWS returns the newest first, after those under way.
-func (r *Reader) activities(ctx context.Context, group string, since time.Time) ([]asgtypes.Activity, time.Time, error) {
+func (r *Reader) Activities(ctx context.Context, group string, since time.Time) ([]asgtypes.Activity, time.Time, error) {
 	input := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: awssdk.Int32(pageSize)}
 	pages := autoscaling.NewDescribeScalingActivitiesPaginator(r.api, input)
 	var found []asgtypes.Activity

@@ -8,6 +8,8 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,6 +34,8 @@ type World struct {
 	Sim     *awssim.Simulator
 	Clock   *simclock.Clock
 	Planner *plan.Planner
+	// copy runs the pool.
+	copy *plan.Copy
 }
 
 // New returns a world with a pool of some replicas in service. Edit changes the spec of the pool before
@@ -98,7 +102,7 @@ func (w *World) run(pool client.Object) {
 		w.do(err)
 		w.Clock.Step(10 * time.Second)
 	}
-	w.Cluster = copies[0].Cluster()
+	w.Cluster, w.copy = copies[0].Cluster(), copies[0]
 	w.Planner.Cluster = w.Cluster
 	state, err := copies[0].State(ctx)
 	w.do(err)
@@ -106,6 +110,28 @@ func (w *World) run(pool client.Object) {
 		w.Fatalf("the pool has %d instances; %v", state.Instances, state.Conditions)
 	}
 	w.Sim.ClearCalls()
+}
+
+// RollOut stores an edit of the pool, has the controllers roll it out, and returns how long that takes.
+func (w *World) RollOut(edited client.Object) time.Duration {
+	w.Helper()
+	ctx := log.IntoContext(w.Context(), logr.Discard())
+	w.do(w.Cluster.Update(ctx, edited))
+	began := w.Clock.Now()
+	for range 360 {
+		_, err := w.copy.Reconcile(ctx)
+		w.do(err)
+		w.Clock.Step(10 * time.Second)
+		state, err := w.copy.State(ctx)
+		w.do(err)
+		rolledOut := meta.FindStatusCondition(state.Conditions, infrav1.RolledOutCondition)
+		if rolledOut != nil && rolledOut.Status == metav1.ConditionTrue && rolledOut.ObservedGeneration == state.Generation {
+			w.Sim.ClearCalls()
+			return w.Clock.Since(began)
+		}
+	}
+	w.Fatal("the pool does not roll out within an hour")
+	return 0
 }
 
 // Pool returns the pool as the management cluster has it.
