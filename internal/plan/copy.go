@@ -165,11 +165,11 @@ func (c *Copy) Reconcile(ctx context.Context) (again time.Duration, err error) {
 	return again, fmt.Errorf("the controllers still write after %d passes", mostPasses)
 }
 
-// State is what a pool shows about itself.
+// State holds what a pool shows about itself.
 type State struct {
 	Generation int64
 	Conditions []metav1.Condition
-	// Instances is how many instances the pool shows, and Replicas how many it counts.
+	// Instances counts the instances that the pool shows, and Replicas is the number in its status.
 	Instances, Replicas int
 }
 

@@ -81,7 +81,7 @@ func versionName(version poolview.Version) string {
 	name := fmt.Sprint(version.Number)
 	switch {
 	case version.Number == 0:
-		name = "no version"
+		name = "not known"
 	case version.TemplateID != "":
 		name += " of " + printable(version.TemplateID)
 	}

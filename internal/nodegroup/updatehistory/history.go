@@ -100,14 +100,14 @@ func (r *Reader) updates(ctx context.Context, cluster, nodegroup string) ([]ekst
 	return found, nil
 }
 
-// span is when an update may have terminated nodes: EKS performs one update at a time.
+// span bounds the time in which an update may have terminated nodes: EKS performs one update at a time.
 type span struct {
 	began time.Time
 	// next is when the next update began, zero if there is none.
 	next time.Time
 }
 
-// spansOf returns when updates replaced nodes, newest first. Updates from before the pace was changed are left
+// spansOf returns the spans of updates that replaced nodes, newest first. Updates from before the pace was changed are left
 // out.
 func spansOf(updates []ekstypes.Update) []span {
 	var spans []span

@@ -112,6 +112,18 @@ func (w *World) run(pool client.Object) {
 	w.Sim.ClearCalls()
 }
 
+// Edit stores an edit of the pool, and has the controllers run a number of times, ten seconds apart.
+func (w *World) Edit(edited client.Object, passes int) {
+	w.Helper()
+	ctx := log.IntoContext(w.Context(), logr.Discard())
+	w.do(w.Cluster.Update(ctx, edited))
+	for range passes {
+		_, err := w.copy.Reconcile(ctx)
+		w.do(err)
+		w.Clock.Step(10 * time.Second)
+	}
+}
+
 // RollOut stores an edit of the pool, has the controllers roll it out, and returns how long that takes.
 func (w *World) RollOut(edited client.Object) time.Duration {
 	w.Helper()
