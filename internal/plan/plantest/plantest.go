@@ -59,9 +59,7 @@ func New(t testing.TB, replicas int32, edit func(*infrav1.AWSMachinePool)) *Worl
 // of the pool before it is created.
 func NewManaged(t testing.TB, replicas int32, edit func(*infrav1.AWSManagedMachinePool)) *World {
 	t.Helper()
-	w := newWorld(t)
-	w.do(w.Sim.Region(awssim.DefaultAccount, owners.Region).SetCluster(awssim.Cluster{Name: owners.EKSCluster, Version: owners.KubernetesVersion, Subnets: []string{owners.Subnet}}))
-	w.do(owners.CreateManaged(t.Context(), w.Cluster, replicas))
+	w := NewEKS(t, replicas)
 	pool := &infrav1.AWSManagedMachinePool{ObjectMeta: owners.Named(owners.ManagedKey.Name)}
 	pool.Spec.AMIType, pool.Spec.SubnetIDs = ptr.To(infrav1.AMITypeAL2023X86), []string{owners.Subnet}
 	pool.Spec.Scaling = &infrav1.ManagedMachinePoolScaling{MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](20)}
@@ -70,6 +68,16 @@ func NewManaged(t testing.TB, replicas int32, edit func(*infrav1.AWSManagedMachi
 		edit(pool)
 	}
 	w.run(pool)
+	return w
+}
+
+// NewEKS returns a world with an EKS cluster and what an AWSManagedMachinePool of some replicas belongs to, and no
+// pool.
+func NewEKS(t testing.TB, replicas int32) *World {
+	t.Helper()
+	w := newWorld(t)
+	w.do(w.Sim.Region(awssim.DefaultAccount, owners.Region).SetCluster(awssim.Cluster{Name: owners.EKSCluster, Version: owners.KubernetesVersion, Subnets: []string{owners.Subnet}}))
+	w.do(owners.CreateManaged(t.Context(), w.Cluster, replicas))
 	return w
 }
 
