@@ -25,7 +25,7 @@ import (
 // reads of caches, which only wait while a cache is filled.
 const readsWithin = time.Second
 
-// mostPools limits the number of pools of a launch config that a warning names.
+// mostPools limits the number of pools of a launch config or a template that a warning names.
 const mostPools = 3
 
 // Replacements returns a warning for each pool whose nodes an update of an object replaces, or may
@@ -49,6 +49,8 @@ func replacements(ctx context.Context, reader client.Reader, before, after clien
 	switch after := after.(type) {
 	case *infrav1.AWSLaunchConfig:
 		return replacementsOfConfig(ctx, reader, before.(*infrav1.AWSLaunchConfig), after)
+	case *infrav1.AWSLaunchConfigTemplate:
+		return replacementsOfTemplate(ctx, reader, before.(*infrav1.AWSLaunchConfigTemplate), after)
 	case *clusterv1.MachinePool:
 		return replacementsOfMachinePool(ctx, reader, before.(*clusterv1.MachinePool), after)
 	}
@@ -61,13 +63,23 @@ func replacements(ctx context.Context, reader client.Reader, before, after clien
 	if machinePool == nil {
 		return nil, nil
 	}
-	return one(replacementOfPool(ctx, reader, edited{was, machinePool}, edited{is, machinePool}))
+	return one(replacementOfPool(ctx, reader, edited{was, machinePool, nil}, edited{is, machinePool, nil}))
 }
 
-// edited is a pool with its MachinePool, before or after an edit of one of them.
+// edited is a pool with its MachinePool, before or after an edit of one of them, or of a template.
 type edited struct {
 	view
 	machinePool *clusterv1.MachinePool
+	// follows is the template that is edited, nil for another edit.
+	follows *infrav1.AWSLaunchConfigTemplate
+}
+
+// readTemplate reads the template that the pool refers to.
+func (e edited) readTemplate(ctx context.Context, reader client.Reader) (pool.ReferredTemplate, error) {
+	if e.follows != nil {
+		reader = templateReader{reader, e.follows}
+	}
+	return pool.ReadTemplate(ctx, reader, e.GetNamespace(), *e.template)
 }
 
 // one returns a warning as a list.
@@ -94,7 +106,7 @@ func replacementsOfMachinePool(ctx context.Context, reader client.Reader, before
 	if seen.replicas == 0 {
 		return nil, nil
 	}
-	return one(replacementOfPool(ctx, reader, edited{seen, before}, edited{seen, after}))
+	return one(replacementOfPool(ctx, reader, edited{seen, before, nil}, edited{seen, after, nil}))
 }
 
 // replacementOfPool returns what an edit of a pool, or of its MachinePool, replaces.
@@ -141,7 +153,7 @@ func effectOnConfig(ctx context.Context, reader client.Reader, before, after edi
 	for i, state := range []edited{before, after} {
 		template := pool.ReferredTemplate{}
 		if state.template != nil {
-			if template, err = pool.ReadTemplate(ctx, reader, state.GetNamespace(), *state.template); err != nil {
+			if template, err = state.readTemplate(ctx, reader); err != nil {
 				return launchconfig.Effect{}, err
 			}
 		}
@@ -194,10 +206,15 @@ func replacementsOfConfig(ctx context.Context, reader client.Reader, before, aft
 			said = append(said, text)
 		}
 	}
+	return limited(said, "AWSLaunchConfig", after.Name), nil
+}
+
+// limited returns the first warnings for the pools of an object, and how many more there are.
+func limited(said []string, kind, name string) []string {
 	if more := len(said) - mostPools; more > 0 {
-		said = append(said[:mostPools], fmt.Sprintf("and nodes of %d more %s of AWSLaunchConfig/%s", more, plural(more, "pool", "pools"), shown(after.Name)))
+		said = append(said[:mostPools], fmt.Sprintf("and nodes of %d more %s of %s/%s", more, plural(more, "pool", "pools"), kind, shown(name)))
 	}
-	return said, nil
+	return said
 }
 
 // poolsOf returns the pools with nodes that refer to a launch config, by name.

@@ -82,6 +82,7 @@ func newFleet(t *testing.T) *fleet {
 	f.templated = f.groupOf("templated")
 	f.templated.Spec.LaunchConfigRef, f.templated.Spec.LaunchConfigTemplateRef = nil, &infrav1.LaunchConfigTemplateReference{Name: "small"}
 	f.ownConfig, f.templatedConfig = f.asked(t, f.managed, pool.ReferredTemplate{}), f.asked(t, f.templated, pool.ReferredTemplate{Key: client.ObjectKeyFromObject(f.template), Template: f.template})
+	f.templatedConfig.Labels = pool.TemplateLabels(client.ObjectKeyFromObject(f.template))
 	return f
 }
 
@@ -142,9 +143,17 @@ var (
 	ofManaged   = func(f *fleet) *infrav1.AWSManagedMachinePool { return f.managed }
 	ofGroup     = func(f *fleet) *infrav1.AWSMachinePool { return f.group }
 	ofTemplated = func(f *fleet) *infrav1.AWSMachinePool { return f.templated }
+	ofTemplate  = func(f *fleet) *infrav1.AWSLaunchConfigTemplate { return f.template }
 	ofShared    = func(f *fleet) *infrav1.AWSLaunchConfig { return f.shared }
 	largeConfig = func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "m5.xlarge" }
 )
+
+// elsewhere has the template in another namespace, which allows the one of the pools.
+func elsewhere(f *fleet) {
+	f.template.Namespace, f.template.Spec.AllowedNamespaces = "templates", &infrav1.AllowedNamespaces{NamespaceList: []string{"blue"}}
+	f.templated.Spec.LaunchConfigTemplateRef.Namespace = "templates"
+	f.templatedConfig.Labels = pool.TemplateLabels(client.ObjectKeyFromObject(f.template))
+}
 
 // pending has a version of the shared launch config wait for approval.
 func pending(f *fleet) {
@@ -295,6 +304,44 @@ and nodes of 2 more pools of AWSLaunchConfig/shared`,
 			"It may be the same one.",
 			edit(ofShared, func(f *fleet) { f.shared.Spec.Existing = &infrav1.ExistingLaunchTemplate{ID: "lt-shared"} }, func(config *infrav1.AWSLaunchConfig) {
 				config.Spec.Existing.Version = "2"
+			}), "",
+		},
+		{
+			"A pool follows its template.",
+			edit(ofTemplate, nil, func(template *infrav1.AWSLaunchConfigTemplate) {
+				template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			}),
+			"AWSMachinePool/templated will replace 12 of 12 nodes: instance type m5.large → m5.xlarge",
+		},
+		{
+			"Other versions to keep replace nothing.",
+			edit(ofTemplate, nil, func(template *infrav1.AWSLaunchConfigTemplate) {
+				template.Spec.Template.Spec.VersionsToKeep = ptr.To[int32](5)
+			}), "",
+		},
+		{
+			"Nobody follows the template.",
+			edit(func(f *fleet) *infrav1.AWSLaunchConfigTemplate { return f.template2 }, nil, func(template *infrav1.AWSLaunchConfigTemplate) {
+				template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			}), "",
+		},
+		{
+			"The pool has come to refer to another template, and its launch config has yet to follow.",
+			edit(ofTemplate, func(f *fleet) { f.templated.Spec.LaunchConfigTemplateRef.Name = "large" }, func(template *infrav1.AWSLaunchConfigTemplate) {
+				template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			}), "",
+		},
+		{
+			"A pool of another namespace follows the template.",
+			edit(ofTemplate, elsewhere, func(template *infrav1.AWSLaunchConfigTemplate) {
+				template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			}),
+			"AWSMachinePool/templated will replace 12 of 12 nodes: instance type m5.large → m5.xlarge",
+		},
+		{
+			"A pool of a namespace that the template no longer allows keeps its configuration.",
+			edit(ofTemplate, elsewhere, func(template *infrav1.AWSLaunchConfigTemplate) {
+				template.Spec.Template.Spec.InstanceType, template.Spec.AllowedNamespaces = "m5.xlarge", nil
 			}), "",
 		},
 		{

@@ -123,13 +123,13 @@ func validators(t *testing.T, reader client.Reader) map[string]func(change strin
 			edited(change, after)
 			switch change {
 			case "created":
-				return launchConfigTemplates{}.ValidateCreate(t.Context(), after)
+				return launchConfigTemplates{reader}.ValidateCreate(t.Context(), after)
 			case "deleted":
-				return launchConfigTemplates{}.ValidateDelete(t.Context(), after)
+				return launchConfigTemplates{reader}.ValidateDelete(t.Context(), after)
 			case "edited", "deleting":
 				after.Spec.Template.Spec.InstanceType = "m6i.large"
 			}
-			return launchConfigTemplates{}.ValidateUpdate(t.Context(), before, after)
+			return launchConfigTemplates{reader}.ValidateUpdate(t.Context(), before, after)
 		},
 	}
 }

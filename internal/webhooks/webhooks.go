@@ -66,7 +66,7 @@ func Register(ctx context.Context, manager ctrl.Manager, reader client.Reader) e
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfig{}).WithValidator(launchConfigs{reader}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSLaunchConfig: %w", err)
 	}
-	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfigTemplate{}).WithValidator(launchConfigTemplates{}).Complete(); err != nil {
+	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfigTemplate{}).WithValidator(launchConfigTemplates{reader}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSLaunchConfigTemplate: %w", err)
 	}
 	return nil
@@ -188,7 +188,7 @@ func (launchConfigs) ValidateDelete(context.Context, *infrav1.AWSLaunchConfig) (
 }
 
 // launchConfigTemplates answers for AWSLaunchConfigTemplates.
-type launchConfigTemplates struct{}
+type launchConfigTemplates struct{ reader client.Reader }
 
 // ValidateCreate implements admission.Validator.
 func (launchConfigTemplates) ValidateCreate(_ context.Context, template *infrav1.AWSLaunchConfigTemplate) (admission.Warnings, error) {
@@ -200,7 +200,9 @@ func (l launchConfigTemplates) ValidateUpdate(ctx context.Context, before, templ
 	if !template.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, template.Spec) {
 		return nil, nil
 	}
-	return l.ValidateCreate(ctx, template)
+	said := Replacements(ctx, l.reader, before, template)
+	others, err := l.ValidateCreate(ctx, template)
+	return append(said, others...), err
 }
 
 // ValidateDelete implements admission.Validator.
