@@ -45,6 +45,8 @@ type (
 type do struct {
 	Name string
 	Err  error
+	// Whole has its event say why it happened.
+	Whole bool
 }
 
 func (d do) String() string { return d.Name }
@@ -83,7 +85,11 @@ func (s *scripted) Act(_ context.Context, pass reconcile.Pass[object, facts, not
 	if one.Err == nil {
 		pass.Seen.Made = append(pass.Seen.Made, one.Name)
 	}
-	return []reconcile.Event{reconcile.Eventf("Tried", "tried to %s", one.Name)}, one.Err
+	event := reconcile.Eventf("Tried", "tried to %s", one.Name)
+	if one.Whole {
+		event = event.WithoutReason()
+	}
+	return []reconcile.Event{event}, one.Err
 }
 
 // rig is a controller of a scripted kind over an API server in memory.
@@ -293,6 +299,23 @@ func TestStatusFollowsFromTheLastDecision(t *testing.T) {
 		t.Errorf("conditions %+v", conditions)
 	}
 	if event := <-r.events.Events; event != "Normal Tried tried to create: because of a test" {
+		t.Errorf("event %q", event)
+	}
+}
+
+// TestEventsThatSayWhy holds that the reason for an action is not added to an event that says why itself.
+func TestEventsThatSayWhy(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(in reconcile.Input[object, facts]) reconcile.Plan {
+		if len(in.Seen.Made) == 0 {
+			return planned(do{Name: "drain one of two", Whole: true})
+		}
+		return reconcile.Plan{}
+	})
+	if _, err := r.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if event := <-r.events.Events; event != "Normal Tried tried to drain one of two" {
 		t.Errorf("event %q", event)
 	}
 }
