@@ -489,6 +489,13 @@ var rules = []rule{
 		sid: "ReadRolesToSimulate", on: func(s Scope) []string { return s.roles("*") }, grants: []grant{needs(Preflight)("iam:GetRole")},
 	},
 	{
+		// `slipway plan` checks whether the role of an instance profile may be passed to nodes.
+		sid: "ReadProfilesToSimulate", grants: []grant{needs(Preflight)("iam:GetInstanceProfile")},
+		on: func(s Scope) []string {
+			return []string{s.arn("iam", "", cmp.Or(s.Account, "*"), "instance-profile/*")}
+		},
+	},
+	{
 		sid: "SimulatePolicies", grants: []grant{needs(Preflight)("iam:SimulatePrincipalPolicy")},
 		on: func(s Scope) []string {
 			return append(s.roles("*"), s.arn("iam", "", cmp.Or(s.Account, "*"), "user/*"))
