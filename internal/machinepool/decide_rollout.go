@@ -22,7 +22,7 @@ import (
 // decided from the instances alone, so a refresh that was never started, was cancelled or failed is
 // due until no such instance is left.
 func rollOut(in input, plan *reconcile.Plan) bool {
-	if in.Seen.Group == nil || waitsToRollOut(in) || reportAttempt(in, plan) {
+	if in.Seen.Group == nil || triedToPause(in) || waitsToRollOut(in) || reportAttempt(in, plan) {
 		return true
 	}
 	if !in.Seen.Refreshes.Read && !shielding(in.Object) && !retries(in) {
@@ -75,12 +75,9 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	}
 	if reconcile.Succeeded[cancelRefresh](in.Done) {
 		newest := latest(in.Seen.Refreshes.List)
-		switch {
-		case pausing(in):
-			showNotRolledOut(in, infrav1.RolloutPausedReason, fmt.Sprintf("instance refresh %s is being canceled, because %s", newest.ID, paused))
-		case broken(in):
+		if broken(in) {
 			showBroken(in, fmt.Sprintf("instance refresh %s is being canceled", newest.ID))
-		default:
+		} else {
 			showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being canceled, "+
 				"because a newer configuration is desired", newest.ID))
 		}
@@ -225,10 +222,6 @@ func showRolling(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refres
 func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh) {
 	if !in.Seen.Refreshes.Latest || !in.Seen.Fresh {
 		plan.Need(needLatest)
-		return
-	}
-	if pausing(in) {
-		plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: paused, Paused: true}, "%s", paused)
 		return
 	}
 	if broken(in) {
@@ -401,7 +394,7 @@ func showDisabled(in input, plan *reconcile.Plan, decision autoscalinggroup.Deci
 // reason that counts.
 func showNotRolledOut(in input, reason, message string) {
 	message = because(cause(in), message)
-	if config := launchable(in); rolledBack(config) {
+	if config := launchable(in); config != nil && rolledBack(config) {
 		reason, message = infrav1.RolledBackReason, wentBack(config)+"; "+message
 	}
 	reconciling.False(in.Object, infrav1.RolledOutCondition, reason, message)
