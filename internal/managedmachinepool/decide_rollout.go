@@ -95,14 +95,17 @@ func rollingOut(in input) bool {
 func withProgress(in input, cause string) string {
 	cause = cmp.Or(cause, "another program is updating the node group")
 	members := in.Seen.Members
-	if members == nil || in.Seen.Started != nil {
-		return cause // EKS has not pointed the group at what it rolls out
+	if members == nil {
+		return cause
 	}
 	current := 0
 	for _, instance := range members.Instances {
 		if newest(members, instance) {
 			current++
 		}
+	}
+	if current == len(members.Instances) {
+		return cause // all are replaced, or EKS has yet to point the group at what it rolls out
 	}
 	return fmt.Sprintf("%s; %d of %d instances run it", cause, current, len(members.Instances))
 }

@@ -411,7 +411,7 @@ func TestDecideUpdate(t *testing.T) {
 			in.Seen.InMotion = true
 			in.Seen.Running = Update{Read: true, Update: &nodegroup.Update{ID: "u-9", Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateInProgress}}
 		}, then: "nothing", again: time.Hour, shows: []string{ready + "=True/NodegroupUpdating: EKS is changing the node group", roll + "=False/RollingOut: another program is " +
-			"updating the node group; 2 of 2"}},
+			"updating the node group"}},
 		{reason: "another version is wanted while another user changes labels", given: func(in *input) {
 			wantVersion(in, 2)
 			updating(in)
