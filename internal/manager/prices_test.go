@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-project/slipway/internal/prices"
 )
 
-// TestPriceSources holds that prices are read in the cloud of a Cluster, and that no price is known of a place
-// whose Cluster cannot be read.
+// TestPriceSources holds that prices are read in the cloud of a Cluster, and that a place whose Cluster cannot
+// be read has no source.
 func TestPriceSources(t *testing.T) {
 	t.Parallel()
 	scheme, err := NewScheme()
