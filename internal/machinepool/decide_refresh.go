@@ -167,6 +167,7 @@ func toBeSpared(in input) []string {
 		return nil
 	}
 	beginAttempts(in)
+	forgetAttempts(in)
 	decision := rolloutOf(in, in.Seen.Refreshes.List).Decide()
 	if decision.Verdict != autoscalinggroup.Start {
 		return nil

@@ -48,6 +48,10 @@ type Memory struct {
 	// failedLaunch is good until failedUntil.
 	failedLaunch *autoscalinggroup.FailedLaunch
 	failedUntil  time.Time
+	// workingUntil is until when nodes with the configuration working are not checked again, because one
+	// of them was Ready.
+	working      string
+	workingUntil time.Time
 	// nodes are by instance ID.
 	nodes map[string]nodeMemory
 }
@@ -192,6 +196,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		o.compareVersions(ctx)
 	case needFailedLaunch:
 		o.findFailedLaunch(ctx)
+	case needReadiness:
+		o.readReadiness(ctx)
 	default:
 		return o.observeLive(ctx, need)
 	}
