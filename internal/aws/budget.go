@@ -31,8 +31,9 @@ type Limits map[string]Limit
 // with a thousand pools from using all of it. SSM allows 40 parameter reads a second, and 3 writes
 // or describes of parameters (AWS: Systems Manager endpoints and quotas). SQS bounds standard
 // queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from
-// costing money. S3's budgets are thousands a second for each prefix. EKS and IAM do not publish
-// theirs; ours are guesses that a thousand managed pools can live with.
+// costing money. S3's budgets are thousands a second for each prefix. EKS, IAM and the price list do
+// not publish theirs; ours are guesses that a thousand managed pools can live with. A price is read
+// once an hour, so that a new table of prices takes seconds longer.
 func DefaultLimits() Limits {
 	return Limits{
 		"ec2:*":                           {Burst: 50, PerSecond: 5},
@@ -51,6 +52,7 @@ func DefaultLimits() Limits {
 		"eks:Describe*":                   {Burst: 100, PerSecond: 20},
 		"eks:*":                           {Burst: 50, PerSecond: 5},
 		"iam:*":                           {Burst: 50, PerSecond: 10},
+		"pricing:*":                       {Burst: 20, PerSecond: 5},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 )
 
 func TestDefaultLimits(t *testing.T) {
@@ -28,6 +30,7 @@ func TestDefaultLimits(t *testing.T) {
 		{reason: "Has a row of its own.", service: "ec2", action: "CreateTags", want: Limit{100, 10}, key: "ec2:CreateTags"},
 		{reason: "Has a row of its own.", service: "ec2", action: "RunInstances", want: Limit{5, 2}, key: "ec2:RunInstances"},
 		{reason: "One bucket for the service.", service: "autoscaling", action: "DescribeAutoScalingGroups", want: Limit{100, 20}, key: "autoscaling:"},
+		{reason: "A guess.", service: "pricing", action: "GetProducts", want: Limit{20, 5}, key: "pricing:GetProducts"},
 		{reason: "Asked once a process.", service: "sts", action: "GetCallerIdentity", unlimited: true},
 	}
 	for _, tc := range cases {
@@ -41,6 +44,30 @@ func TestDefaultLimits(t *testing.T) {
 				t.Errorf("%s got %v in bucket %q", tc.reason, limit, key)
 			}
 		})
+	}
+}
+
+// TestServicesHaveBudgets holds that each action of a service that Slipway calls has a request budget.
+func TestServicesHaveBudgets(t *testing.T) {
+	t.Parallel()
+	without := map[string]string{"s3": "its budgets are thousands a second", "sts": "it is called once for each identity"}
+	text, err := os.ReadFile("calls.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var services []struct {
+		Package string   `json:"package"`
+		Actions []string `json:"actions"`
+	}
+	if err := yaml.Unmarshal(text, &services); err != nil || len(services) < 5 {
+		t.Fatalf("reading the actions: error %v, and %d services", err, len(services))
+	}
+	for _, service := range services {
+		for _, action := range service.Actions {
+			if _, _, limited := DefaultLimits().find(service.Package, action); limited == (without[service.Package] != "") {
+				t.Errorf("%s:%s has a budget: %t", service.Package, action, limited)
+			}
+		}
 	}
 }
 

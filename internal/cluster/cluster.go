@@ -116,6 +116,19 @@ type Location struct {
 	Identity aws.Identity
 }
 
+// LoadNamed reads a Cluster and its facts, as Load does. The Cluster is nil if it could not be read.
+func LoadNamed(ctx context.Context, reader client.Reader, namespace, name string) (*clusterv1.Cluster, *Facts, error) {
+	owner := &clusterv1.Cluster{}
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, owner); err != nil {
+		return nil, nil, fmt.Errorf("reading Cluster %q: %w", name, err)
+	}
+	facts, err := Load(ctx, reader, owner)
+	if err != nil {
+		return owner, nil, fmt.Errorf("reading the infrastructure of Cluster %q: %w", name, err)
+	}
+	return owner, facts, nil
+}
+
 // Load reads the facts of a cluster whose infrastructure is ready.
 // The error is a *NotReadyError while something is still missing, an *UnsupportedError if the
 // cluster is not CAPA's.

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
 // configReady plays the part of the launch config's controller, which has taken over a template.
@@ -358,7 +359,7 @@ func TestActionsOnObjects(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if difference := cmp.Diff(strings.Fields(row.tells), append([]string{}, reasonsOf(events)...)); difference != "" {
+				if difference := cmp.Diff(strings.Fields(row.tells), strings.Fields(reconciletest.Told(reconcile.Plan{Events: events}))); difference != "" {
 					t.Errorf("tells:\n%s", difference)
 				}
 				found := &infrav1.AWSLaunchConfig{}

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
 // TestMayAdopt decides whether a group that CAPA created under the pool's name is the pool's.
@@ -253,7 +254,7 @@ func TestShieldIsLowered(t *testing.T) {
 			if !changed {
 				left = stays
 			}
-			if then := firstOf(plan.Plan); then != row.then || left != row.left {
+			if then := reconciletest.First(plan.Plan); then != row.then || left != row.left {
 				t.Errorf("then %q, and the pool names %q; want %q and %q", then, left, row.then, row.left)
 			}
 		})

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -152,16 +150,16 @@ func specify(t *testing.T, rows []row) {
 			}
 			before := in.Object.DeepCopy()
 			plan := decideOn(t, *in)
-			if got := firstOf(plan.Plan); got != row.then {
+			if got := reconciletest.First(plan.Plan); got != row.then {
 				t.Errorf("then %q, want %q", got, row.then)
 			}
 			for _, want := range row.shows {
-				check(t, plan.object, want)
+				reconciletest.Shows(t, plan.object, want)
 			}
 			if row.then == "nothing" && plan.Again != row.again {
 				t.Errorf("checked again after %v, want %v", plan.Again, row.again)
 			}
-			if got := strings.Join(reasonsOf(plan.Events), " "); row.then == "nothing" && got != row.tells {
+			if got := reconciletest.Told(plan.Plan); row.then == "nothing" && got != row.tells {
 				t.Errorf("tells %q, want %q", got, row.tells)
 			}
 			if difference := cmp.Diff(before.Spec, plan.object.Spec); difference != "" {
@@ -181,46 +179,6 @@ func decideOn(t *testing.T, in input) decided {
 	t.Helper()
 	object, plan := reconciletest.Decide(t, Decide, in)
 	return decided{plan, object}
-}
-
-func firstOf(plan reconcile.Plan) string {
-	switch {
-	case len(plan.Needs) > 0:
-		var needs []string
-		for _, need := range plan.Needs {
-			needs = append(needs, string(need))
-		}
-		return "needs " + strings.Join(needs, ", ")
-	case len(plan.Actions) > 0:
-		return fmt.Sprintf("%s, because %s", plan.Actions[0].Action, plan.Actions[0].Reason)
-	case plan.Release:
-		return "let the pool go"
-	}
-	return "nothing"
-}
-
-func check(t *testing.T, object *infrav1.AWSMachinePool, want string) {
-	t.Helper()
-	what, message, _ := strings.Cut(want, ": ")
-	kind, rest, _ := strings.Cut(what, "=")
-	condition := meta.FindStatusCondition(object.Status.Conditions, kind)
-	if condition == nil {
-		if rest != "absent" {
-			t.Errorf("there is no condition %s", kind)
-		}
-		return
-	}
-	if got := string(condition.Status) + "/" + condition.Reason; got != rest || !strings.Contains(condition.Message, message) {
-		t.Errorf("condition %s is %s: %s; want %s", kind, got, condition.Message, want)
-	}
-}
-
-func reasonsOf(events []reconcile.Event) []string {
-	var reasons []string
-	for _, event := range events {
-		reasons = append(reasons, event.Reason)
-	}
-	return reasons
 }
 
 // did notes that an action was tried in the pass.

@@ -88,15 +88,6 @@ func pauseRefresh(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// triedToPause reports whether a refresh was cancelled in this pass for a pause, or could not be:
-// pauseRefresh has shown it.
-func triedToPause(in input) bool {
-	return slices.ContainsFunc(in.Done, func(done reconcile.Done) bool {
-		action, is := done.Action.(cancelRefresh)
-		return is && action.Paused
-	})
-}
-
 // mayRunUnrecorded reports whether the user pauses roll-outs, and a refresh was announced that status
 // does not show: a process that exited may have started it.
 func mayRunUnrecorded(in input) bool {

@@ -93,6 +93,15 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
+// triedToPause reports whether a refresh was cancelled in this pass for a pause, or could not be:
+// pauseRefresh has shown it.
+func triedToPause(in input) bool {
+	return slices.ContainsFunc(in.Done, func(done reconcile.Done) bool {
+		action, is := done.Action.(cancelRefresh)
+		return is && action.Paused
+	})
+}
+
 // instancesUnchanged reports whether the roll-out was disabled or paused already, the instances are the
 // same as in status, and no refresh was in progress when status was written. Then no refresh has replaced an instance since, and Slipway
 // need not ask AWS for a refresh that it did not start.

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -404,7 +405,7 @@ func TestNothingIsPlannedBlindly(t *testing.T) {
 			decided.Object = m.in.Object.DeepCopy()
 			plan := Decide(decided)
 			if len(plan.Actions) > 0 || plan.Release {
-				r.Errorf("%s, and the plan is %s", what, firstOf(plan))
+				r.Errorf("%s, and the plan is %s", what, reconciletest.First(plan))
 			}
 		}
 	})

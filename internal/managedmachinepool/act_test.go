@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
 // must stops the test if an error is not nil.
@@ -343,7 +344,7 @@ func TestNothingIsPlannedBlindly(t *testing.T) {
 				decided := *in
 				decided.Object = in.Object.DeepCopy()
 				if plan := Decide(decided); len(plan.Actions) > 0 || plan.Release {
-					t.Errorf("%s and %s: the plan is %s", disturbance, obstacle, firstOf(plan))
+					t.Errorf("%s and %s: the plan is %s", disturbance, obstacle, reconciletest.First(plan))
 				}
 			}
 		}
@@ -370,8 +371,8 @@ func TestDecisionSurvivesTheAPIServer(t *testing.T) {
 		kept, restarted := *in, *in
 		kept.Object, restarted.Object = in.Object.DeepCopy(), stored
 		before, after := Decide(kept), Decide(restarted)
-		if firstOf(before) != firstOf(after) || before.Again != after.Again {
-			t.Errorf("after %d s: %s in %v, and after a restart %s in %v", since, firstOf(before), before.Again, firstOf(after), after.Again)
+		if reconciletest.First(before) != reconciletest.First(after) || before.Again != after.Again {
+			t.Errorf("after %d s: %s in %v, and after a restart %s in %v", since, reconciletest.First(before), before.Again, reconciletest.First(after), after.Again)
 		}
 	}
 }

@@ -159,16 +159,16 @@ func specify(t *testing.T, rows []row) {
 			}
 			before := in.Object.DeepCopy()
 			object, plan := reconciletest.Decide(t, Decide, *in)
-			if got := firstOf(plan); got != row.then {
+			if got := reconciletest.First(plan); got != row.then {
 				t.Errorf("then %q, want %q", got, row.then)
 			}
 			for _, want := range row.shows {
-				check(t, object, want)
+				reconciletest.Shows(t, object, want)
 			}
 			if row.then == "nothing" && plan.Again != row.again {
 				t.Errorf("checked again after %v, want %v", plan.Again, row.again)
 			}
-			if got := strings.Join(reasonsOf(plan.Events), " "); row.then == "nothing" && got != row.tells {
+			if got := reconciletest.Told(plan); row.then == "nothing" && got != row.tells {
 				t.Errorf("tells %q, want %q", got, row.tells)
 			}
 			if failed := fmt.Sprint(plan.Err); (plan.Err != nil) != (row.fails != "") || !strings.Contains(failed, row.fails) {
@@ -179,46 +179,6 @@ func specify(t *testing.T, rows []row) {
 			}
 		})
 	}
-}
-
-func firstOf(plan reconcile.Plan) string {
-	switch {
-	case len(plan.Needs) > 0:
-		var needs []string
-		for _, need := range plan.Needs {
-			needs = append(needs, string(need))
-		}
-		return "needs " + strings.Join(needs, ", ")
-	case len(plan.Actions) > 0:
-		return fmt.Sprintf("%s, because %s", plan.Actions[0].Action, plan.Actions[0].Reason)
-	case plan.Release:
-		return "let the pool go"
-	}
-	return "nothing"
-}
-
-func check(t *testing.T, object *infrav1.AWSManagedMachinePool, want string) {
-	t.Helper()
-	what, message, _ := strings.Cut(want, ": ")
-	kind, rest, _ := strings.Cut(what, "=")
-	condition := meta.FindStatusCondition(object.Status.Conditions, kind)
-	if condition == nil {
-		if rest != "absent" {
-			t.Errorf("there is no condition %s", kind)
-		}
-		return
-	}
-	if got := string(condition.Status) + "/" + condition.Reason; got != rest || !strings.Contains(condition.Message, message) {
-		t.Errorf("condition %s is %s: %s; want %s", kind, got, condition.Message, want)
-	}
-}
-
-func reasonsOf(events []reconcile.Event) []string {
-	var reasons []string
-	for _, event := range events {
-		reasons = append(reasons, event.Reason)
-	}
-	return reasons
 }
 
 // did notes that an action was tried in the pass.

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -92,13 +91,9 @@ type priceSources struct {
 
 // Source implements prices.Sources.
 func (s priceSources) Source(ctx context.Context, place prices.Place) (prices.Source, error) {
-	owner := &clusterv1.Cluster{}
-	if err := s.reader.Get(ctx, client.ObjectKey{Namespace: place.Namespace, Name: place.Cluster}, owner); err != nil {
-		return nil, fmt.Errorf("reading Cluster %q: %w", place.Cluster, err)
-	}
-	facts, err := clusterfacts.Load(ctx, s.reader, owner)
+	_, facts, err := clusterfacts.LoadNamed(ctx, s.reader, place.Namespace, place.Cluster)
 	if err != nil {
-		return nil, fmt.Errorf("reading the infrastructure of Cluster %q: %w", place.Cluster, err)
+		return nil, err
 	}
 	cloud, err := s.clouds.For(ctx, facts.Identity, facts.Namespace, facts.Region)
 	if err != nil {

@@ -55,9 +55,13 @@ func (a *AWS) reach(ctx context.Context, of *clusterv1.Cluster) (*aws.Clients, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the infrastructure of Cluster %q: %w", of.Name, err)
 	}
+	return a.clientsOf(ctx, of.Name, facts)
+}
+
+func (a *AWS) clientsOf(ctx context.Context, clusterName string, facts *cluster.Facts) (*aws.Clients, error) {
 	principal, err := a.resolver.Resolve(ctx, facts.Identity, facts.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("finding the AWS identity of Cluster %q: %w", of.Name, err)
+		return nil, fmt.Errorf("finding the AWS identity of Cluster %q: %w", clusterName, err)
 	}
 	return a.sessions.For(ctx, principal, facts.Region)
 }
@@ -80,11 +84,11 @@ func (a *AWS) clientsIn(ctx context.Context, place prices.Place) (*aws.Clients, 
 	if place.Cluster == "" {
 		return a.sessions.For(ctx, aws.Principal{}, place.Region)
 	}
-	of := &clusterv1.Cluster{}
-	if err := a.reader.Get(ctx, client.ObjectKey{Namespace: place.Namespace, Name: place.Cluster}, of); err != nil {
-		return nil, fmt.Errorf("reading Cluster %q: %w", place.Cluster, err)
+	_, facts, err := cluster.LoadNamed(ctx, a.reader, place.Namespace, place.Cluster)
+	if err != nil {
+		return nil, err
 	}
-	return a.reach(ctx, of)
+	return a.clientsOf(ctx, place.Cluster, facts)
 }
 
 // Versions returns the data of two versions of a launch template.

@@ -241,10 +241,6 @@ func poolsOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaunc
 
 // factsOf returns the facts of a cluster, and whether it is paused.
 func factsOf(ctx context.Context, reader client.Reader, namespace, name string) (facts *cluster.Facts, paused bool, err error) {
-	owner := &clusterv1.Cluster{}
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, owner); err != nil {
-		return nil, false, err
-	}
-	facts, err = cluster.Load(ctx, reader, owner)
-	return facts, ptr.Deref(owner.Spec.Paused, false), err
+	owner, facts, err := cluster.LoadNamed(ctx, reader, namespace, name)
+	return facts, owner != nil && ptr.Deref(owner.Spec.Paused, false), err
 }

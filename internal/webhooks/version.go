@@ -37,16 +37,12 @@ func controlPlaneVersionOf(ctx context.Context, reader client.Reader, machinePoo
 	if machinePool == nil {
 		return ""
 	}
-	owner := &clusterv1.Cluster{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: machinePool.Namespace, Name: machinePool.Spec.ClusterName}, owner)
-	if err == nil {
-		var facts *cluster.Facts
-		if facts, err = cluster.Load(ctx, reader, owner); err == nil {
-			return facts.ControlPlaneVersion
-		}
+	_, facts, err := cluster.LoadNamed(ctx, reader, machinePool.Namespace, machinePool.Spec.ClusterName)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Warning without the version of the control plane", "reason", err.Error())
+		return ""
 	}
-	ctrl.LoggerFrom(ctx).V(1).Info("Warning without the version of the control plane", "reason", err.Error())
-	return ""
+	return facts.ControlPlaneVersion
 }
 
 // coreMachinePools answers for the MachinePools of managed pools, which say the version.
