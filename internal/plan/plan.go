@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -208,6 +209,11 @@ type Planner struct {
 	// identity that AWS is read with if RoleARN is empty.
 	CheckPermissions bool
 	RoleARN          string
+	// AtOnce is how many pools are planned at the same time; 0 for one after the other. The plan is the same.
+	AtOnce int
+
+	// sessions are the clients of AWS that all worlds of a plan share.
+	sessions *aws.Sessions
 }
 
 // mostChanges limits the number of changes of an edit that are tried one by one, to find out what
@@ -217,9 +223,7 @@ const mostChanges = 12
 // Plan returns what an edit of objects does. The objects are as the API server would store them; one
 // without a UID is created. It fails if the management cluster cannot be read.
 func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, error) {
-	planner := *p
-	planner.Cluster = newSnapshot(p.Cluster)
-	p = &planner
+	p = p.once()
 	edits, err := p.compare(ctx, edited)
 	if err != nil {
 		return Plan{}, err
@@ -228,7 +232,7 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
-	pools, err := p.planPools(ctx, targets, edits, details{})
+	pools, err := p.planPools(ctx, targets, edits, &details{})
 	if err != nil {
 		return Plan{}, err
 	}
