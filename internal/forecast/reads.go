@@ -18,8 +18,8 @@ import (
 // sent once. Reads are for the clients of one identity in one region.
 type Reads struct{ answers once.Answers[any] }
 
-// kept are the services whose answers are kept. The answers of S3 are streams, and those of STS
-// expire.
+// kept are the services whose answers are kept. S3 answers with streams, and what STS
+// answers expires.
 var kept = []string{"EC2", "Auto Scaling", "EKS", "IAM", "SSM", "Pricing"}
 
 // Install puts the reads between the forecast and AWS. It must be installed after the forecast.

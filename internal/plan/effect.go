@@ -79,10 +79,11 @@ func (u *unedited) effectOf(ctx context.Context, pools []Pool) (Effect, error) {
 func strongestOf(pools []Pool) Effect {
 	strongest := Nothing
 	for number := range pools {
-		switch effectOn(&pools[number]) {
-		case Replaces:
+		effect := effectOn(&pools[number])
+		if effect == Replaces {
 			return Replaces
-		case InPlace:
+		}
+		if effect == InPlace {
 			strongest = InPlace
 		}
 	}

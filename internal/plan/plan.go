@@ -211,6 +211,9 @@ type Planner struct {
 	RoleARN          string
 	// AtOnce is how many pools are planned at the same time; 0 for one after the other. The plan is the same.
 	AtOnce int
+	// Limits are the request budgets of the account. A read that exceeds them waits, and so does one that AWS
+	// throttles. Without limits, the read of a plan that AWS throttles fails.
+	Limits aws.Limits
 
 	// sessions are the clients of AWS that all worlds of a plan share.
 	sessions *aws.Sessions

@@ -64,9 +64,13 @@ func (p *Planner) once() *Planner {
 	planner.Cluster = newSnapshot(p.Cluster)
 	config := p.AWS.Copy()
 	config.APIOptions = append(slices.Clone(config.APIOptions), forecast.Install)
-	// A plan sends few requests for a pool, and none twice.
-	planner.sessions = aws.NewSessions(config, aws.WithClock(p.Clock), aws.WithLimits(nil), aws.WithMayWrite(func() error { return errPlan }),
-		aws.WithMiddleware(func() func(*middleware.Stack) error { return new(forecast.Reads).Install }))
+	planner.sessions = aws.NewSessions(config, aws.WithClock(p.Clock), aws.WithLimits(p.Limits), aws.WithMayWrite(func() error { return errPlan }),
+		aws.WithMiddleware(func() func(*middleware.Stack) error {
+			reads := &forecast.Reads{}
+			return func(stack *middleware.Stack) error {
+				return errors.Join(reads.Install(stack), planner.installPatience(stack))
+			}
+		}))
 	return &planner
 }
 
