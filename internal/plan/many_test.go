@@ -111,14 +111,20 @@ func TestPlanAtOnce(t *testing.T) {
 	}
 }
 
-// TestPlanReadsOnce holds that the plan of many pools asks AWS nothing twice.
+// TestPlanReadsOnce holds that the plan of many pools asks AWS nothing twice, and reads their objects in lists.
 func TestPlanReadsOnce(t *testing.T) {
 	r := newRig(t)
 	edited := r.runMany(10)
 	r.do(r.cluster.Get(t.Context(), client.ObjectKeyFromObject(edited), edited))
 	edited.Spec.Template.Spec.InstanceType = "m5.xlarge"
+	reads := &countingReader{Reader: r.cluster}
+	r.planner.Cluster = reads
 	if _, err := r.planner.Plan(t.Context(), edited); err != nil {
 		t.Fatal(err)
+	}
+	// The template, the Cluster, the AWSCluster, the identity, and the Secret.
+	if gets := reads.gets.Load(); gets != 5 {
+		t.Errorf("got %d reads of single objects, want 5, however many pools there are", gets)
 	}
 	counts := map[string]int{}
 	for _, call := range r.sim.Calls() {

@@ -235,6 +235,7 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
+	p.readMany(ctx, targets)
 	pools, err := p.planPools(ctx, targets, edits, &details{})
 	if err != nil {
 		return Plan{}, err

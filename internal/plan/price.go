@@ -43,8 +43,7 @@ func (p *Planner) price(ctx context.Context, w *world, target target) (*Price, e
 	if err != nil || after == nil {
 		return nil, err
 	}
-	present, ctx := p.newWorld(ctx) // whose clock is not ahead
-	before, err := objectsOf(ctx, present.cluster, target)
+	before, err := objectsOf(ctx, p.Cluster, target)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +60,7 @@ func (p *Planner) price(ctx context.Context, w *world, target target) (*Price, e
 	case reflect.DeepEqual(had, buys):
 		return nil, nil
 	}
+	present, ctx := p.newWorld(ctx) // whose clock is not ahead
 	return present.compare(ctx, after, had, buys), ctx.Err()
 }
 
