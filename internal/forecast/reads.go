@@ -16,7 +16,13 @@ import (
 
 // Reads keep what AWS answered to reads. All forecasts that share them see the same AWS, and each read is
 // sent once. Reads are for the clients of one identity in one region.
-type Reads struct{ answers once.Answers[any] }
+type Reads struct {
+	// Ahead holds what will be described; nil for nothing.
+	Ahead *Ahead
+
+	answers once.Answers[any]
+	batches once.Answers[outcome]
+}
 
 // kept are the services whose answers are kept. S3 answers with streams, and what STS
 // answers expires.
@@ -38,9 +44,13 @@ func (r *Reads) handle(ctx context.Context, in middleware.InitializeInput, next 
 		return out, metadata, fmt.Errorf("encoding the parameters of %s: %w", operation, err)
 	}
 	answer, err := r.answers.Get(service+":"+operation+string(parameters), func() (any, error) {
-		sent, answered, err := next.HandleInitialize(ctx, in)
-		metadata = answered
-		return sent.Result, err
+		return r.read(in.Parameters, func(input any) (any, error) {
+			asked := in
+			asked.Parameters = input
+			sent, answered, err := next.HandleInitialize(ctx, asked)
+			metadata = answered
+			return sent.Result, err
+		})
 	})
 	if err == nil {
 		out.Result = sdkcopy.Deep(answer)

@@ -18,8 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 // edit is an object before and after an edit.
@@ -143,26 +141,6 @@ func (p *Planner) affected(ctx context.Context, object *unstructured.Unstructure
 		}
 	}
 	return found, nil
-}
-
-// many is the number of pools from which the objects of all pools of a namespace are read at once.
-const many = 10
-
-// readMany lists what the plans of many pools would read one by one. A list that fails is left out: then
-// each plan reads its objects, and reports what it may not read.
-func (p *Planner) readMany(ctx context.Context, targets []target) {
-	pools := map[string]int{}
-	for _, target := range targets {
-		pools[target.name.Namespace]++
-	}
-	for namespace, count := range pools {
-		if count < many {
-			continue
-		}
-		for _, list := range []client.ObjectList{&clusterv1.MachinePoolList{}, &infrav1.AWSLaunchConfigList{}} {
-			_ = p.Cluster.List(ctx, list, client.InNamespace(namespace))
-		}
-	}
 }
 
 // refersTo reports whether a pool launches from a launch config, or a template of one.

@@ -132,7 +132,7 @@ func TestPlanReadsOnce(t *testing.T) {
 	}
 	want := map[string]int{
 		"DescribeImages": 1, "DescribeInstanceTypes": 2, "GetProducts": 2, // of the edited, and of the present instance type
-		"DescribeLaunchTemplates": 10, "DescribeLaunchTemplateVersions": 10, "DescribeAutoScalingGroups": 10, "DescribeInstanceRefreshes": 10,
+		"DescribeLaunchTemplates": 1, "DescribeLaunchTemplateVersions": 10, "DescribeAutoScalingGroups": 1, "DescribeInstanceRefreshes": 10,
 	}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Errorf("calls: -want +got:\n%s", diff)

@@ -20,6 +20,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/forecast"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -217,6 +218,8 @@ type Planner struct {
 
 	// sessions are the clients of AWS that all worlds of a plan share.
 	sessions *aws.Sessions
+	// ahead holds what their controllers will describe in AWS.
+	ahead *forecast.Ahead
 }
 
 // mostChanges limits the number of changes of an edit that are tried one by one, to find out what

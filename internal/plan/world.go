@@ -66,7 +66,7 @@ func (p *Planner) once() *Planner {
 	config.APIOptions = append(slices.Clone(config.APIOptions), forecast.Install)
 	planner.sessions = aws.NewSessions(config, aws.WithClock(p.Clock), aws.WithLimits(p.Limits), aws.WithMayWrite(func() error { return errPlan }),
 		aws.WithMiddleware(func() func(*middleware.Stack) error {
-			reads := &forecast.Reads{}
+			reads := &forecast.Reads{Ahead: planner.ahead}
 			return func(stack *middleware.Stack) error {
 				return errors.Join(reads.Install(stack), planner.installPatience(stack))
 			}
