@@ -115,7 +115,7 @@ func (r *Reads) templates(input *ec2.DescribeLaunchTemplatesInput, send func(any
 	return &own, nil
 }
 
-// outcome is what came of a read of a batch: its output, nil if it failed.
+// outcome holds the output of the read of a batch, nil if the read failed.
 type outcome struct{ output any }
 
 // batch sends the read of a batch once. It returns nil if there is no batch, or the read fails.
