@@ -95,8 +95,8 @@ func IsIdempotentParameterMismatch(err error) bool {
 // IsAccessDenied says that the credentials are not valid or do not allow the call.
 func IsAccessDenied(err error) bool { return errorcode.IsAccessDenied(Code(err)) }
 
-// IsInsufficientCapacity reports whether AWS currently has no capacity for a request.
-func IsInsufficientCapacity(err error) bool { return errorcode.IsCapacity(Code(err)) }
+// isInsufficientCapacity reports whether AWS currently has no capacity for a request.
+func isInsufficientCapacity(err error) bool { return errorcode.IsCapacity(Code(err)) }
 
 // IsQuotaExceeded says that the account has as many of these as it may have.
 func IsQuotaExceeded(err error) bool { return errorcode.IsQuota(Code(err)) }

@@ -42,7 +42,7 @@ func TestErrorClasses(t *testing.T) {
 	classes := map[string]func(error) bool{
 		"NotFound": IsNotFound, "LaunchTemplateNotFound": IsLaunchTemplateNotFound, "AlreadyExists": IsAlreadyExists,
 		"Conflict": IsConflict, "InUse": IsInUse, "Throttled": IsThrottled, "Mismatch": IsIdempotentParameterMismatch,
-		"AccessDenied": IsAccessDenied, "Capacity": IsInsufficientCapacity, "Quota": IsQuotaExceeded,
+		"AccessDenied": IsAccessDenied, "Capacity": isInsufficientCapacity, "Quota": IsQuotaExceeded,
 		"Uncertain": IsUncertain,
 	}
 	soon := Fate{Kind: RetrySoon}

@@ -59,7 +59,7 @@ func FateOf(err error) Fate {
 	switch {
 	case IsThrottled(err):
 		return Fate{Kind: RetrySoon, After: throttleRetry}
-	case IsInsufficientCapacity(err):
+	case isInsufficientCapacity(err):
 		return Fate{Kind: WaitForAWS, After: capacityRetry}
 	case IsConflict(err), IsInUse(err):
 		return Fate{Kind: WaitForAWS, After: busyRetry}

@@ -26,6 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	smithymiddleware "github.com/aws/smithy-go/middleware"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/clock"
@@ -149,6 +150,7 @@ type options struct {
 	version        string
 	backoff        time.Duration
 	mayWrite       func() error
+	middleware     func() func(*smithymiddleware.Stack) error
 	outageAfter    time.Duration
 }
 
@@ -181,6 +183,12 @@ func WithBackoff(longest time.Duration) Option { return func(o *options) { o.bac
 // something, right before it is sent. A call for which it returns an error is not sent, and fails
 // with a *NotSentError.
 func WithMayWrite(mayWrite func() error) Option { return func(o *options) { o.mayWrite = mayWrite } }
+
+// WithMiddleware gives the function that returns what the clients of an identity in a region add to the
+// stack of each call.
+func WithMiddleware(install func() func(*smithymiddleware.Stack) error) Option {
+	return func(o *options) { o.middleware = install }
+}
 
 // WithOutageAfter sets for how long calls to a service must have failed before Clients.Outage
 // reports it: a minute otherwise.
@@ -271,6 +279,9 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		tracer: s.options.tracerProvider.Tracer("github.com/slipway-project/slipway/internal/aws"),
 	}
 	calls.budget.Store(newBudget(s.options.clock, s.options.limits))
+	if s.options.middleware != nil {
+		cfg.APIOptions = append(cfg.APIOptions, s.options.middleware())
+	}
 	cfg.APIOptions = append(cfg.APIOptions, calls.install, SendBodies, middleware.AddUserAgentKeyValue("slipway", s.options.version))
 	if principal.Keys != nil {
 		cfg.Credentials = credentials.NewStaticCredentialsProvider(principal.Keys.AccessKeyID, principal.Keys.SecretAccessKey, principal.Keys.SessionToken)

@@ -118,6 +118,7 @@ func (f *planFlags) run(command *cobra.Command, args []string) error {
 		return err
 	}
 	planner.CheckPermissions, planner.RoleARN = true, f.roleARN
+	forMany(planner)
 	made, err := planner.Plan(ctx, edited...)
 	if err != nil {
 		return err

@@ -248,6 +248,7 @@ func (f *controlFlags) plan(ctx context.Context, out io.Writer, cluster planClus
 	if err != nil {
 		return false, fmt.Errorf("planning the change: %w", err)
 	}
+	forMany(planner)
 	made, err := planner.Plan(ctx, edited...)
 	if err != nil {
 		return false, fmt.Errorf("planning the change: %w", err)

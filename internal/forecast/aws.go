@@ -81,6 +81,26 @@ func (a *AWS) Install(stack *middleware.Stack) error {
 // ask sends a read to AWS, and returns the answer.
 type ask func(input any) (any, error)
 
+type inContext struct{}
+
+// With returns a context whose calls a forecast handles, if Install is in the clients.
+func With(ctx context.Context, forecast *AWS) context.Context {
+	return context.WithValue(ctx, inContext{}, forecast)
+}
+
+// Install puts the forecast of each call's context between a client and AWS, so that several forecasts
+// share the client. A call whose context has no forecast is sent. It is an API option of the SDK's
+// configuration.
+func Install(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SlipwayForecasts",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			if forecast, is := ctx.Value(inContext{}).(*AWS); is {
+				return forecast.handle(ctx, in, next)
+			}
+			return next.HandleInitialize(ctx, in)
+		}), middleware.After)
+}
+
 // handle answers a write, and shows a read as the writes before it would have left AWS.
 func (a *AWS) handle(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 	service := strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))

@@ -33,6 +33,7 @@ type rig struct {
 	*testing.T
 	sim              *awssim.Simulator
 	forecast         *AWS
+	config           awssdk.Config
 	ec2, realEC2     *ec2.Client
 	groups, realASG  *autoscaling.Client
 	template, subnet string
@@ -43,7 +44,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	sim, clk, url := awssimtest.Start(t, time.Date(2026, time.November, 26, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	config := awssimtest.Config(url, "us-east-1", "123456789012")
-	r := &rig{T: t, sim: sim, forecast: New(clk), realEC2: ec2.NewFromConfig(config), realASG: autoscaling.NewFromConfig(config), subnet: "subnet-0b2000000000000aa"}
+	r := &rig{T: t, sim: sim, forecast: New(clk), config: config, realEC2: ec2.NewFromConfig(config), realASG: autoscaling.NewFromConfig(config), subnet: "subnet-0b2000000000000aa"}
 	images, err := r.realEC2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: awssdk.String("architecture"), Values: []string{"x86_64"}}}})
 	r.do(err)
 	created, err := r.realEC2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{

@@ -113,6 +113,9 @@ func freeNames(in Input) []string {
 	return all
 }
 
+// TemplateNames returns the names by which the controller describes the template of a launch config.
+func TemplateNames(config *infrav1.AWSLaunchConfig) []string { return candidates(config) }
+
 // candidates are the names under which the template is looked for: a template that CAPA made bears
 // the pool's, whatever the spec says, because CAPA did not heed it.
 func candidates(config *infrav1.AWSLaunchConfig) []string {

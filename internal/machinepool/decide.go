@@ -233,6 +233,11 @@ const longestName = 255
 // API_CreateAutoScalingGroup), without the control characters that AWS allows too.
 var groupName = regexp.MustCompile(`^[^:\pC]{1,255}$`)
 
+// GroupNames returns the names by which the controller describes the group of a pool.
+func GroupNames(pool *infrav1.AWSMachinePool, clusterName string) []string {
+	return names(pool, clusterName)
+}
+
 // names returns what the group may be called.
 func names(object *infrav1.AWSMachinePool, clusterName string) []string {
 	candidates := ownership.Names(object.Name, clusterName, object, 1, longestName)

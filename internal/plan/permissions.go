@@ -49,7 +49,7 @@ var follows = map[string][]string{
 }
 
 // permit adds the calls of a plan that the policies deny. A refusal of IAM's does not fail the plan.
-func (p *Planner) permit(ctx context.Context, w *world, pool view, planned *Pool, known details) error {
+func (p *Planner) permit(ctx context.Context, w *world, pool view, planned *Pool, known *details) error {
 	if !p.CheckPermissions {
 		return nil
 	}
@@ -59,14 +59,13 @@ func (p *Planner) permit(ctx context.Context, w *world, pool view, planned *Pool
 		return err
 	}
 	key := strings.Join(append([]string{planned.Kind, planned.Namespace, pool.GetLabels()[clusterv1.ClusterNameLabel], passed}, actions...), " ")
-	if known[key] == nil {
+	planned.Permissions, _ = known.permissions.Get(key, func() (*Permissions, error) {
 		checked, err := p.simulated(ctx, w, pool.Object, planned.Kind, passed, actions)
 		if err != nil {
 			checked.Unknown = unknownPermissions(err)
 		}
-		known[key] = &checked
-	}
-	planned.Permissions = known[key]
+		return &checked, nil
+	})
 	return ctx.Err()
 }
 

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/forecast"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -208,6 +210,16 @@ type Planner struct {
 	// identity that AWS is read with if RoleARN is empty.
 	CheckPermissions bool
 	RoleARN          string
+	// AtOnce is how many pools are planned at the same time; 0 for one after the other. The plan is the same.
+	AtOnce int
+	// Limits are the request budgets of the account. A read that exceeds them waits, and so does one that AWS
+	// throttles. Without limits, the read of a plan that AWS throttles fails.
+	Limits aws.Limits
+
+	// sessions are the clients of AWS that all worlds of a plan share.
+	sessions *aws.Sessions
+	// ahead holds what their controllers will describe in AWS.
+	ahead *forecast.Ahead
 }
 
 // mostChanges limits the number of changes of an edit that are tried one by one, to find out what
@@ -217,9 +229,7 @@ const mostChanges = 12
 // Plan returns what an edit of objects does. The objects are as the API server would store them; one
 // without a UID is created. It fails if the management cluster cannot be read.
 func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, error) {
-	planner := *p
-	planner.Cluster = newSnapshot(p.Cluster)
-	p = &planner
+	p = p.once()
 	edits, err := p.compare(ctx, edited)
 	if err != nil {
 		return Plan{}, err
@@ -228,7 +238,8 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 	if err != nil {
 		return Plan{}, err
 	}
-	pools, err := p.planPools(ctx, targets, edits, details{})
+	p.readMany(ctx, targets)
+	pools, err := p.planPools(ctx, targets, edits, &details{})
 	if err != nil {
 		return Plan{}, err
 	}

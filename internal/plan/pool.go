@@ -4,22 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/once"
 )
 
 // details holds the permissions that were checked for the pools of a plan, by what they were checked for.
-type details map[string]*Permissions
+type details struct{ permissions once.Answers[*Permissions] }
 
 // planPool plans one pool. It adds the price, what holds drains, and missing permissions, unless known is
 // nil.
-func (p *Planner) planPool(ctx context.Context, target target, edits []edit, known details) (Pool, error) {
-	w := p.newWorld()
+func (p *Planner) planPool(ctx context.Context, target target, edits []edit, known *details) (Pool, error) {
+	w, ctx := p.newWorld(ctx)
 	if err := w.apply(ctx, edits); err != nil {
 		return Pool{}, err
 	}
@@ -34,7 +36,7 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit, kno
 }
 
 // detail adds to a plan what is not decided by the controllers.
-func (p *Planner) detail(ctx context.Context, w *world, target target, after view, planned *Pool, known details) error {
+func (p *Planner) detail(ctx context.Context, w *world, target target, after view, planned *Pool, known *details) error {
 	if !planned.failed() {
 		price, err := p.price(ctx, w, target)
 		if err != nil {
@@ -115,7 +117,7 @@ func problems(object string, conditions []metav1.Condition) []Problem {
 // without the edit. A change has no stronger effect than the edit as a whole.
 func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, whole []Pool) ([]Change, error) {
 	changes, alone := changesOf(edits)
-	strongest, failed := effectOf(whole, nil), slices.ContainsFunc(whole, Pool.failed)
+	strongest, failed := strongestOf(whole), slices.ContainsFunc(whole, Pool.failed)
 	switch {
 	case strongest == Nothing && !failed:
 		for i := range changes {
@@ -125,10 +127,12 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:
 		return changes, nil
 	}
-	unedited, err := p.planPools(ctx, targets, nil, nil)
-	if err != nil {
-		return changes, ctx.Err() // the pool may not exist yet
+	for _, target := range targets {
+		if _, err := target.kind.read(ctx, p.Cluster, target.name); err != nil {
+			return changes, ctx.Err() // the edit may create the pool
+		}
 	}
+	anyway := &unedited{planner: p, targets: targets}
 	for i := range changes {
 		pools, err := whole, error(nil)
 		if len(changes) > 1 { // a change that is the whole edit has been planned
@@ -137,9 +141,13 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		changes[i].Effect = effectAlone(pools, err, unedited, failed)
+		effect, err := anyway.effectAlone(ctx, pools, err, failed)
+		if err != nil {
+			return changes, ctx.Err()
+		}
+		changes[i].Effect = effect
 		if !failed {
-			changes[i].Effect = weaker(changes[i].Effect, strongest)
+			changes[i].Effect = weaker(effect, strongest)
 		}
 	}
 	return changes, nil
@@ -162,54 +170,30 @@ func changesOf(edits []edit) (changes []Change, alone []edit) {
 	return changes, alone
 }
 
-// effectAlone returns the effect of one change, by the plan of it alone, or the error of that. Failed is
-// true if the edit as a whole fails.
-func effectAlone(pools []Pool, err error, unedited []Pool, failed bool) Effect {
-	switch {
-	case err == nil && !slices.ContainsFunc(pools, Pool.failed):
-		return effectOf(pools, unedited)
-	case slices.ContainsFunc(unedited, Pool.failed):
-		return Unknown
-	case failed:
-		return Fails
-	}
-	return Together
-}
-
-// planPools plans all targets of an edit.
-func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, known details) ([]Pool, error) {
-	pools := make([]Pool, 0, len(targets))
-	for _, target := range targets {
-		pool, err := p.planPool(ctx, target, edits, known)
-		if err != nil {
-			return nil, fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, err)
+// planPools plans all targets of an edit. The error is the one of the first target that has one.
+func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, known *details) ([]Pool, error) {
+	pools, errs := make([]Pool, len(targets)), make([]error, len(targets))
+	var group errgroup.Group
+	group.SetLimit(max(p.AtOnce, 1))
+	var failed atomic.Bool
+	for i, target := range targets {
+		if failed.Load() {
+			break
 		}
-		pools = append(pools, pool)
+		group.Go(func() error {
+			pools[i], errs[i] = p.planPool(ctx, target, edits, known)
+			if errs[i] != nil {
+				errs[i] = fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, errs[i])
+				failed.Store(true)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
 	}
 	return pools, nil
-}
-
-// effectOf returns the strongest effect on some pools, in addition to what is done for them anyway.
-func effectOf(pools, anyway []Pool) Effect {
-	effect := Nothing
-	for i, pool := range pools {
-		switch {
-		case len(anyway) > i && reflect.DeepEqual(pool.Steps, anyway[i].Steps):
-		case len(pool.Replaced()) > 0:
-			return Replaces
-		case len(pool.Steps) > 0:
-			effect = InPlace
-		}
-	}
-	return effect
-}
-
-// weaker returns the weaker of two effects, and Together if one is that.
-func weaker(a, b Effect) Effect {
-	for _, effect := range []Effect{Together, Unknown, Nothing, InPlace} {
-		if a == effect || b == effect {
-			return effect
-		}
-	}
-	return Replaces
 }

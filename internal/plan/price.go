@@ -39,13 +39,12 @@ type AmountChange struct {
 // price returns the change of the price of a pool, nil if the edit does not change what the pool buys. A
 // price that cannot be read does not fail the plan.
 func (p *Planner) price(ctx context.Context, w *world, target target) (*Price, error) {
-	present := p.newWorld() // whose clock is not ahead
-	before, err := objectsOf(ctx, present.cluster, target)
-	if err != nil {
-		return nil, err
-	}
 	after, err := objectsOf(ctx, w.cluster, target)
 	if err != nil || after == nil {
+		return nil, err
+	}
+	before, err := objectsOf(ctx, p.Cluster, target)
+	if err != nil {
 		return nil, err
 	}
 	var had []prices.Purchase
@@ -61,6 +60,7 @@ func (p *Planner) price(ctx context.Context, w *world, target target) (*Price, e
 	case reflect.DeepEqual(had, buys):
 		return nil, nil
 	}
+	present, ctx := p.newWorld(ctx) // whose clock is not ahead
 	return present.compare(ctx, after, had, buys), ctx.Err()
 }
 

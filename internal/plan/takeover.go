@@ -41,9 +41,10 @@ func (p *Planner) Takeover(ctx context.Context, kindName string, name client.Obj
 	if kind == nil {
 		return Takeover{}, fmt.Errorf("%.64q is no kind of pools", kindName)
 	}
-	planner := *p
+	planner := p.once()
 	planner.Cluster = withoutDefinitions{p.Cluster}
-	w, target := planner.newWorld(), target{kind, name}
+	target := target{kind, name}
+	w, ctx := planner.newWorld(ctx)
 	if err := w.handOver(ctx, target); err != nil {
 		return Takeover{}, fmt.Errorf("planning the takeover of %s %s: %w", kindName, name, err)
 	}

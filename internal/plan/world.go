@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/smithy-go/middleware"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,17 +48,30 @@ type world struct {
 // errPlan is the answer to a write that would reach AWS. The forecast answers all of them before.
 var errPlan = errors.New("a plan changes nothing in AWS")
 
-// newWorld returns a world in which nothing has been written.
-func (p *Planner) newWorld() *world {
+// newWorld returns a world in which nothing has been written, and the context of its calls.
+func (p *Planner) newWorld(ctx context.Context) (*world, context.Context) {
 	clk := &aheadClock{WithTicker: p.Clock}
 	w := &world{clock: clk, aws: forecast.New(clk), settle: p.SettleWindow}
 	w.cluster = newCluster(p.Cluster, apiserver.New(p.Kinds, clk, 0))
+	w.controllers = p.newControllers(w.cluster, p.sessions, clk, noWorkloads{})
+	return w, forecast.With(ctx, w.aws)
+}
+
+// once returns a planner for one plan. All its worlds see the management cluster and AWS as they were
+// when the first of them read them, and share the clients of AWS.
+func (p *Planner) once() *Planner {
+	planner := *p
+	planner.Cluster = newSnapshot(p.Cluster)
 	config := p.AWS.Copy()
-	config.APIOptions = append(config.APIOptions, w.aws.Install)
-	// A plan sends a few dozen requests at most.
-	sessions := aws.NewSessions(config, aws.WithClock(clk), aws.WithLimits(nil), aws.WithMayWrite(func() error { return errPlan }))
-	w.controllers = p.newControllers(w.cluster, sessions, clk, noWorkloads{})
-	return w
+	config.APIOptions = append(slices.Clone(config.APIOptions), forecast.Install)
+	planner.sessions = aws.NewSessions(config, aws.WithClock(p.Clock), aws.WithLimits(p.Limits), aws.WithMayWrite(func() error { return errPlan }),
+		aws.WithMiddleware(func() func(*middleware.Stack) error {
+			reads := &forecast.Reads{Ahead: planner.ahead}
+			return func(stack *middleware.Stack) error {
+				return errors.Join(reads.Install(stack), planner.installPatience(stack))
+			}
+		}))
+	return &planner
 }
 
 // controllers holds the controllers of a pool and of its launch config.
