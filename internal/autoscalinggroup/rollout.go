@@ -86,16 +86,18 @@ const (
 	RolledOut Verdict = "RolledOut"
 	// Rolling: a refresh is under way; check again later.
 	Rolling Verdict = "Rolling"
-	// Supersede: the refresh under way is ours, and brings what is no longer wanted or the user pauses
-	// roll-outs; cancel it.
+	// Supersede: the refresh under way is ours, and brings what is no longer wanted or what is broken,
+	// or the user pauses roll-outs; cancel it.
 	Supersede Verdict = "Supersede"
 	// Start: a refresh is due now.
 	Start Verdict = "Start"
 	// Later: a refresh is due, but an earlier one did not succeed a short while ago.
 	Later Verdict = "Later"
-	// GoBack: our refresh failed, and the user wants to go back to what ran before.
+	// GoBack: our refresh failed or brought what is broken, and the user wants to go back to what ran
+	// before.
 	GoBack Verdict = "GoBack"
-	// Disabled: a refresh is due, and the user wants none or pauses roll-outs.
+	// Disabled: a refresh is due, and the user wants none or pauses roll-outs, or what it would bring
+	// is broken.
 	Disabled Verdict = "Disabled"
 	// Left: what still runs something else is what the user's preferences leave alone.
 	Left Verdict = "Left"
@@ -129,6 +131,8 @@ type Rollout struct {
 	CanGoBack bool
 	// Paused is true if the user pauses roll-outs.
 	Paused bool
+	// Broken is true if nodes of instances that run what is wanted do not become Ready.
+	Broken bool
 	// Preferences are the user's, nil for the defaults.
 	Preferences *infrav1.RefreshPreferences
 	Now         time.Time
@@ -170,7 +174,7 @@ func (r Rollout) Decide() Decision {
 		decision.Verdict = GoBack
 	case len(outdated) == 0:
 		decision.Verdict = RolledOut
-	case r.Paused || r.preferences().Disable:
+	case r.Paused || r.Broken || r.preferences().Disable:
 		decision.Verdict = Disabled
 	default:
 		decision.Verdict = Start
@@ -292,14 +296,14 @@ func (r Rollout) started(refresh *Refresh) bool {
 	return refresh.replacing() && refresh.ID == r.StartedID && r.StartedFor != ""
 }
 
-// goesBack reports whether our refresh failed, and the user wants to go back. A refresh that a user asked
-// to retry counts no longer.
+// goesBack reports whether our refresh failed, or brought what is broken, and the user wants to go back. A
+// refresh that a user asked to retry counts no longer.
 func (r Rollout) goesBack(latest *Refresh) bool {
-	return r.CanGoBack && !r.Paused && r.preferences().Rollback && latest.Failed() && r.ours(latest) && latest.ID != r.After
+	return r.CanGoBack && !r.Paused && r.preferences().Rollback && (latest.Failed() || r.Broken) && r.ours(latest) && latest.ID != r.After
 }
 
 // supersedes reports whether the refresh under way should be cancelled: it is ours, and the user pauses
-// roll-outs, or it was started for something else, and either instances run that already, which it takes for done, or instances
+// roll-outs, or it brings what is broken, or it was started for something else, and either instances run that already, which it takes for done, or instances
 // run what is wanted, which it would replace. All others it replaces with what the group names by
 // then, because it carries no desired configuration; so it can go on. One that was started with a
 // template that was replaced since is cancelled if any instance of that template is outdated: its
@@ -308,7 +312,7 @@ func (r Rollout) supersedes(latest *Refresh) bool {
 	if !r.started(latest) || r.preferences().Disable && !r.Paused {
 		return false
 	}
-	if r.Paused {
+	if r.Paused || r.Broken {
 		return true
 	}
 	if latest.InPlace() && r.StartedFor != r.Wanted.Key() {
@@ -318,16 +322,18 @@ func (r Rollout) supersedes(latest *Refresh) bool {
 	if !replaced && r.StartedFor == r.Wanted.Key() {
 		return false
 	}
-	brought := configOf(r.StartedFor)
-	return slices.ContainsFunc(r.Instances, func(i Instance) bool {
-		switch {
-		case i.Leaving():
-			return false
-		case r.Wanted.Runs(i):
-			return r.StartedFor != r.Wanted.Key()
-		}
-		return replaced && i.LaunchTemplateID == r.StartedTemplate || i.LaunchTemplateID == r.Wanted.TemplateID && r.Configs[i.Version] == brought
-	})
+	return slices.ContainsFunc(r.Instances, func(i Instance) bool { return !i.Leaving() && r.mistakes(i, replaced) })
+}
+
+// mistakes reports whether the refresh under way, which was started for something else, would replace
+// an instance that runs what is wanted, or take one for done that does not. Replaced is true if the
+// template that it was started with was replaced.
+func (r Rollout) mistakes(instance Instance, replaced bool) bool {
+	if r.Wanted.Runs(instance) {
+		return r.StartedFor != r.Wanted.Key()
+	}
+	return replaced && instance.LaunchTemplateID == r.StartedTemplate ||
+		instance.LaunchTemplateID == r.Wanted.TemplateID && r.Configs[instance.Version] == configOf(r.StartedFor)
 }
 
 func (r Rollout) latest() *Refresh {

@@ -462,6 +462,7 @@ type IAM struct {
 	deleteRole                    call[iam.DeleteRoleInput, iam.DeleteRoleOutput, iam.Options]
 	deleteRolePermissionsBoundary call[iam.DeleteRolePermissionsBoundaryInput, iam.DeleteRolePermissionsBoundaryOutput, iam.Options]
 	detachRolePolicy              call[iam.DetachRolePolicyInput, iam.DetachRolePolicyOutput, iam.Options]
+	getInstanceProfile            call[iam.GetInstanceProfileInput, iam.GetInstanceProfileOutput, iam.Options]
 	getRole                       call[iam.GetRoleInput, iam.GetRoleOutput, iam.Options]
 	listAttachedRolePolicies      call[iam.ListAttachedRolePoliciesInput, iam.ListAttachedRolePoliciesOutput, iam.Options]
 	putRolePermissionsBoundary    call[iam.PutRolePermissionsBoundaryInput, iam.PutRolePermissionsBoundaryOutput, iam.Options]
@@ -477,6 +478,7 @@ func newIAM(client *iam.Client) *IAM {
 		deleteRole:                    client.DeleteRole,
 		deleteRolePermissionsBoundary: client.DeleteRolePermissionsBoundary,
 		detachRolePolicy:              client.DetachRolePolicy,
+		getInstanceProfile:            client.GetInstanceProfile,
 		getRole:                       client.GetRole,
 		listAttachedRolePolicies:      client.ListAttachedRolePolicies,
 		putRolePermissionsBoundary:    client.PutRolePermissionsBoundary,
@@ -509,6 +511,11 @@ func (c *IAM) DeleteRolePermissionsBoundary(ctx context.Context, input *iam.Dele
 // DetachRolePolicy calls the API action of the same name.
 func (c *IAM) DetachRolePolicy(ctx context.Context, input *iam.DetachRolePolicyInput, set ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error) {
 	return c.detachRolePolicy(ctx, input, set...)
+}
+
+// GetInstanceProfile calls the API action of the same name.
+func (c *IAM) GetInstanceProfile(ctx context.Context, input *iam.GetInstanceProfileInput, set ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
+	return c.getInstanceProfile(ctx, input, set...)
 }
 
 // GetRole calls the API action of the same name.

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +21,8 @@ AWSLaunchConfig, and the newest 100 scaling activities of its Auto Scaling group
 
 Kubernetes keeps events for an hour by default, and AWS keeps activities for six weeks. The activities are read with the
 identity of the Cluster, based on your AWS credentials, and left out with a note if that is not possible. This needs the
-permission autoscaling:DescribeScalingActivities.`,
+permission autoscaling:DescribeScalingActivities. If the clock of AWS is ahead of yours, as the simulated clock of a laboratory
+is, the activities follow the events.`,
 		Example: `  slipway events workers
   slipway events workers -n blue -o json`,
 		Args: namedArgs,
@@ -31,8 +35,10 @@ permission autoscaling:DescribeScalingActivities.`,
 				}
 				activities, failure := from.activities(ctx, &view, objects)
 				noted(command.ErrOrStderr(), "The activities of the Auto Scaling group are missing", failure)
-				events = append(events, activities...)
-				poolview.SortEvents(events)
+				events, merged := merge(events, activities, from.clock.Now())
+				if !merged {
+					fmt.Fprintln(command.ErrOrStderr(), "The clock of AWS is ahead of this computer's: the activities follow the events instead of being merged with them.")
+				}
 				return show(flags, command.OutOrStdout(), events, from.printer(command.OutOrStdout()).Events)
 			})
 		},
@@ -40,6 +46,23 @@ permission autoscaling:DescribeScalingActivities.`,
 	flags.bind(command, poolNames)
 	flags.bindAWS(command.Flags())
 	return command
+}
+
+// clocksAgree is by how much AWS's clock may be ahead of this computer's, at most, for times of both to be
+// compared.
+const clocksAgree = time.Minute
+
+// merge returns the events of Kubernetes and AWS in the order of their times. It reports false if an activity
+// is in the future: the clocks differ, as they do in the laboratory, and all activities follow the events.
+func merge(events, activities []poolview.Event, now time.Time) (all []poolview.Event, merged bool) {
+	poolview.SortEvents(activities)
+	if len(activities) > 0 && activities[len(activities)-1].Time.Sub(now) > clocksAgree {
+		poolview.SortEvents(events)
+		return slices.Concat(events, activities), false
+	}
+	all = slices.Concat(events, activities)
+	poolview.SortEvents(all)
+	return all, true
 }
 
 // aboutPool returns the objects of a pool by kind and name.

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -252,5 +254,31 @@ func TestHistoryOutcomes(t *testing.T) {
 	}
 	if out, _, err := w.run(t.Context(), "history", "system"); err != nil || !strings.Contains(out, "No launch is recorded yet") {
 		t.Errorf("slipway history of a pool without an AWSLaunchConfig: got error %v and %q", err, out)
+	}
+}
+
+// TestEventsOfAnotherClock holds that activities are not mixed with events whose times are of another clock.
+func TestEventsOfAnotherClock(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		now    time.Time
+		note   bool
+		// first is the source of the oldest entry that is shown.
+		first string
+	}{
+		{"the clocks agree", shownAt, false, "blue-workers"},
+		{"AWS is an hour ahead", shownAt.Add(-2 * time.Hour), true, "AWSMachinePool/workers"},
+	} {
+		w := newReadWorld(t)
+		w.source.clock = clocktesting.NewFakePassiveClock(row.now)
+		out, notes, err := w.run(t.Context(), "events", "workers", "-o", "json")
+		var events []poolview.Event
+		if err != nil || json.Unmarshal([]byte(out), &events) != nil || len(events) < 2 {
+			t.Fatalf("%s: slipway events: error %v, and %s", row.reason, err, out)
+		}
+		if noted := strings.Contains(notes, "clock of AWS"); noted != row.note || events[0].Source != row.first {
+			t.Errorf("%s: the first entry is of %s, want %s; notes %q", row.reason, events[0].Source, row.first, notes)
+		}
 	}
 }

@@ -26,6 +26,8 @@ type controlFlags struct {
 	planFlags
 	yes, skipPlan bool
 	dryRun        string
+	// plannerOf returns what plans a change of a management cluster.
+	plannerOf func(context.Context, planCluster) (*plan.Planner, error)
 }
 
 // control describes a command that controls roll-outs.
@@ -50,6 +52,7 @@ credentials, as "slipway plan" does; --skip-plan goes without.`
 // newControlCommand returns a command that controls roll-outs.
 func newControlCommand(control control) *cobra.Command {
 	flags := &controlFlags{}
+	flags.plannerOf = flags.planner
 	note := controlNote
 	if !control.silent {
 		note = planNote + note
@@ -241,7 +244,7 @@ func showChange(out io.Writer, change rolloutcontrol.Change) {
 
 // plan prints what edited objects do to nodes, and reports whether the plan has problems.
 func (f *controlFlags) plan(ctx context.Context, out io.Writer, cluster planCluster, edited []client.Object) (problems bool, err error) {
-	planner, err := f.planner(ctx, cluster)
+	planner, err := f.plannerOf(ctx, cluster)
 	if err != nil {
 		return false, fmt.Errorf("planning the change: %w", err)
 	}
@@ -254,7 +257,13 @@ func (f *controlFlags) plan(ctx context.Context, out io.Writer, cluster planClus
 		return false, fmt.Errorf("printing the plan: %w", err)
 	}
 	fmt.Fprintln(out)
-	return slices.ContainsFunc(made.Pools, func(pool plan.Pool) bool { return len(pool.Problems) > 0 }), nil
+	return slices.ContainsFunc(made.Pools, func(pool plan.Pool) bool { return slices.ContainsFunc(pool.Problems, hinders) }), nil
+}
+
+// hinders reports whether a problem keeps a command from what it is for. A pin holds back edits of the
+// launch template, and not the roll-out of the pinned version.
+func hinders(problem plan.Problem) bool {
+	return problem.Condition != infrav1.RolloutApprovedCondition || problem.Reason != infrav1.PinnedReason
 }
 
 // mostConflicts bounds how often a change is decided again because a controller wrote an object meanwhile.

@@ -3,18 +3,28 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/plan/plantest"
+	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 )
 
@@ -110,6 +120,111 @@ func TestOutcome(t *testing.T) {
 		if got := outcome(problems); !strings.HasPrefix(got, want) {
 			t.Errorf("with problems %t, the outcome is %q, want %q", problems, got, want)
 		}
+	}
+}
+
+// rolled returns a world whose pool has rolled out its second version.
+func rolled(t *testing.T) *plantest.World {
+	t.Helper()
+	w := plantest.New(t, 3, func(pool *infrav1.AWSMachinePool) { pool.Spec.NodeDrain = &infrav1.NodeDrain{Disable: true} })
+	ctx := log.IntoContext(t.Context(), logr.Discard())
+	edited := w.Pool()
+	edited.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+	copies, err := w.Planner.Copies(ctx, edited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies[0].Start(plan.Surroundings{AWS: w.AWS, Clock: w.Clock})
+	if err := copies[0].Edit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 60 {
+		if _, err := copies[0].Reconcile(ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.Clock.Step(10 * time.Second)
+	}
+	w.Cluster = copies[0].Cluster()
+	w.Planner.Cluster = w.Cluster
+	if pool := w.Pool(); ptr.Deref(pool.Status.UpToDateReplicas, 0) != 3 {
+		t.Fatalf("%d instances are up to date: %+v", ptr.Deref(pool.Status.UpToDateReplicas, 0), pool.Status.Conditions)
+	}
+	return w
+}
+
+// dryRunner is a client of an API server in memory that has no dry runs of its own: they change the copy alone.
+type dryRunner struct{ client.Client }
+
+// Patch implements client.Writer.
+func (d dryRunner) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if !slices.Contains(options, client.PatchOption(client.DryRunAll)) {
+		return d.Client.Patch(ctx, object, patch, options...)
+	}
+	if err := d.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return err
+	}
+	before, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	change, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	after, err := jsonpatch.MergePatch(before, change)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(after, object)
+}
+
+// TestUndoYes holds that undo --yes shows the plan, makes the change without asking, and does not report a
+// change as done whose plan has a problem.
+func TestUndoYes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		given  func(w *plantest.World) error
+		prints []string
+		not    string
+	}{
+		"Fine": {
+			reason: "The plan comes true.", given: func(*plantest.World) error { return nil },
+			prints: []string{"Pin AWSMachinePool blue/workers to version 1", "m5.xlarge → m5.large", "Done. Slipway acts on it within seconds."}, not: "problem",
+		},
+		"Problem": {
+			reason: "The plan has a problem.", given: func(w *plantest.World) error {
+				return w.Cluster.Delete(w.Context(), &corev1.Secret{ObjectMeta: owners.Named("bootstrap")})
+			},
+			prints: []string{"BootstrapDataSecretNotFound", "The change is made, but the plan reports a problem"}, not: "Done.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := rolled(t)
+			if err := tc.given(w); err != nil {
+				t.Fatal(err)
+			}
+			flags := &controlFlags{yes: true, dryRun: "none", plannerOf: func(context.Context, planCluster) (*plan.Planner, error) { return w.Planner, nil }}
+			command, out := newUndoCommand(), &bytes.Buffer{}
+			command.SetContext(log.IntoContext(t.Context(), logr.Discard()))
+			command.SetOut(out)
+			undo := func(s rolloutcontrol.Subject) (rolloutcontrol.Change, error) { return rolloutcontrol.Undo(s, 0) }
+			if err := flags.runOn(command, control{decide: decideBy(undo)}, planCluster{Client: dryRunner{w.Cluster}, namespace: owners.Key.Namespace}, owners.Key.Name); err != nil {
+				t.Fatalf("%s got error %v after %s", tc.reason, err, out)
+			}
+			for _, want := range tc.prints {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%s got output without %q:\n%s", tc.reason, want, out)
+				}
+			}
+			if strings.Contains(out.String(), tc.not) || strings.Contains(out.String(), "Go on?") {
+				t.Errorf("%s got output with %q, or a question:\n%s", tc.reason, tc.not, out)
+			}
+			if pinned := ptr.Deref(w.Pool().Spec.PinnedVersion, 0); pinned != 1 {
+				t.Errorf("%s the pinned version is %d, want 1", tc.reason, pinned)
+			}
+		})
 	}
 }
 

@@ -48,6 +48,9 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	if len(operations) > 0 {
 		annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { ownership.AnnounceTags(config, tags) })
 		for _, operation := range operations {
+			if _, creates := operation.(launchtemplate.CreateTemplate); creates {
+				removeApproval(in, plan)
+			}
 			planOperation(plan, operation, why, given)
 		}
 		return launchtemplate.Version{}, false
@@ -74,6 +77,16 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	}
 	annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { ownership.ConfirmTags(config, tags) })
 	return present, true
+}
+
+// removeApproval removes the approval of a version before a launch template is created, whose versions
+// are numbered from 1: it was meant for a version of an earlier template.
+func removeApproval(in Input, plan *reconcile.Plan) {
+	for _, key := range []string{infrav1.ApprovedVersionAnnotation, infrav1.ApprovedByAnnotation} {
+		if in.Object.Annotations[key] != "" {
+			annotate(plan, key, "")
+		}
+	}
 }
 
 // planOperation adds an operation on the template, with the reason for it. Given is true if the

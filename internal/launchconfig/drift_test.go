@@ -310,3 +310,39 @@ func (r *rig) foreignDefault(template string) {
 		r.Fatal(err)
 	}
 }
+
+// TestApprovalOfALostTemplate holds that an approval approves no version of a launch template that was
+// created after it: its versions have the same numbers.
+func TestApprovalOfALostTemplate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, launchConfig(func(config *infrav1.AWSLaunchConfig) { config.Spec.Rollout = infrav1.LaunchConfigRolloutManual }))
+	r.reconcile()
+	r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "m5.xlarge" })
+	r.reconcile()
+	r.edit(func(config *infrav1.AWSLaunchConfig) {
+		config.Annotations[infrav1.ApprovedVersionAnnotation], config.Annotations[infrav1.ApprovedByAnnotation] = "2", "alice"
+	})
+	config := r.reconcile()
+	if config.Status.Version != 2 {
+		t.Fatalf("version %d is launched, want the approved one: %+v", config.Status.Version, config.Status.Conditions)
+	}
+
+	r.clock.Step(10 * time.Minute)
+	lost := theTemplate(r)
+	if _, err := r.ec2.DeleteLaunchTemplate(t.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &lost}); err != nil {
+		t.Fatal(err)
+	}
+	r.cloud().SeenTemplates.Invalidate(configName)
+	if config = r.reconcile(); config.HasVersion("2") {
+		t.Error("a launch template that is missing has a version to approve")
+	}
+	r.clock.Step(describeAgain)
+	r.cloud().SeenTemplates.Invalidate(configName)
+	r.reconcile()
+	r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "m5.2xlarge" })
+	config = r.reconcile()
+	if config.Status.LaunchTemplateID == lost || config.Status.Version != 1 || config.Status.PendingVersion != 2 {
+		t.Errorf("template %s launches version %d, and version %d waits; want 1 and 2 of another template", config.Status.LaunchTemplateID, config.Status.Version, config.Status.PendingVersion)
+	}
+	r.expect(config, infrav1.RolloutApprovedCondition, metav1.ConditionFalse, infrav1.WaitingForApprovalReason, "version 2 waits")
+}

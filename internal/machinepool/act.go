@@ -250,6 +250,9 @@ func (c cancelRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, erro
 	if c.Paused {
 		return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshPausedEvent, "Cancelling instance refresh %s, because %s", c.ID, c.Cause)), nil
 	}
+	if c.Broken {
+		return eventsOf(reconcile.Warningf(infrav1.InstanceRefreshStoppedEvent, "Cancelling instance refresh %s: %s", c.ID, c.Cause)), nil
+	}
 	return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshSupersededEvent, "%s",
 		because(c.Cause, fmt.Sprintf("Cancelling instance refresh %s, because a newer configuration is desired", c.ID)))), nil
 }

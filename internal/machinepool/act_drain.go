@@ -111,7 +111,7 @@ func (u uncordonNodes) do(ctx context.Context, a actor) ([]reconcile.Event, erro
 				continue
 			}
 			if changed {
-				told = append(told, reconcile.Eventf(infrav1.NodeUncordonedEvent, "Uncordoned node %s, whose instance %s is in service again", name, instance.ID))
+				told = append(told, reconcile.Eventf(infrav1.NodeUncordonedEvent, "Uncordoned node %s, whose instance %s is in service again", name, instance.ID).WithoutReason())
 			}
 		}
 		a.Seen.Nodes[instance.ID] = Node{Name: name, Uncordoned: true}
@@ -183,7 +183,7 @@ func (t terminateRetained) do(ctx context.Context, a actor) ([]reconcile.Event, 
 			return told, err
 		}
 		a.changeHold(id, func(hold *Hold) { hold.Terminated = true })
-		told = append(told, reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained the node of retained instance %s, which is being terminated", id))
+		told = append(told, reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained the node of retained instance %s, which is being terminated", id).WithoutReason())
 	}
 	a.Memory.cloud.SeenGroups.InMotion(a.key(), true)
 	a.Seen.InMotion = true

@@ -45,7 +45,7 @@ func (t terminateInstances) do(ctx context.Context, a actor) ([]reconcile.Event,
 			}
 		})
 		told = append(told, reconcile.Eventf(infrav1.InstanceTerminatedEvent, "Terminated instance %s, because its "+
-			"Machine was deleted; %s", one.Instance, how))
+			"Machine was deleted; %s", one.Instance, how).WithoutReason())
 	}
 	return told, nil
 }

@@ -98,8 +98,9 @@ type (
 	}
 	cancelRefresh struct {
 		Group, ID, Cause string
-		// Paused is true if the user pauses roll-outs, and false if a newer configuration is desired.
-		Paused bool
+		// Paused is true if the user pauses roll-outs, and Broken if nodes with the desired configuration
+		// do not become Ready. Otherwise a newer configuration is desired.
+		Paused, Broken bool
 	}
 	protectInstances struct {
 		Group     string

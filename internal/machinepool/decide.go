@@ -78,7 +78,7 @@ func decidePool(in input, plan *reconcile.Plan) {
 // the others.
 func keepGroup(in input, plan *reconcile.Plan) {
 	for _, concern := range []func(input, *reconcile.Plan) bool{
-		showRefresh, drainNodes, releaseWarmInstances, keepMachines, awaitForeignRefresh, awaitBootstrap, ensureLaunchConfig, describeNode, settle, ensureGroup, rollOut,
+		showRefresh, pauseRefresh, drainNodes, releaseWarmInstances, keepMachines, awaitForeignRefresh, awaitBootstrap, ensureLaunchConfig, describeNode, settle, ensureGroup, rollOut,
 	} {
 		if goOn := concern(in, plan); !goOn || pending(plan) {
 			return

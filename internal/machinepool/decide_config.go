@@ -34,6 +34,9 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	if in.Seen.LaunchConfig.Recent {
 		plan.LookAgain(pool.CacheBehind)
 	}
+	if in.Seen.LaunchConfig.VoidApproval(in.Object, plan) {
+		annotate(in, plan, func(object *infrav1.AWSMachinePool) { pool.RemoveApproval(object) })
+	}
 	request, source := configRequest(in), configSource(in)
 	wanted := wantedConfig(in, source, config)
 	if reason, problem := request.UnfitOwn(&wanted, incompatible(in, &wanted)); problem != "" {

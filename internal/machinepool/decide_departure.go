@@ -83,7 +83,7 @@ func departureEvent(in input, d departure) *reconcile.Event {
 	case !drainWanted(in) || !drainPossible(in):
 		return nil
 	case d.ReplacesRoot() && d.empty && d.node != "" && !d.gone:
-		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; the root volume of its instance %s is being replaced", d.node, d.ID)
+		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; the root volume of its instance %s is being replaced", d.node, d.ID).WithoutReason()
 	case d.ReplacesRoot() && !d.empty:
 		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "The root volume of instance %s is replaced after %s although its node was not drained; %s", d.ID, drainTimeout(in), d)
 	case d.ReplacesRoot():
@@ -91,7 +91,7 @@ func departureEvent(in input, d departure) *reconcile.Event {
 	case d.gone:
 		return unseenEvent(in, d.ID, d.expired)
 	case d.empty && d.node != "":
-		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; its instance %s is being terminated", d.node, d.ID)
+		event = reconcile.Eventf(infrav1.NodeDrainedEvent, "Drained node %s; its instance %s is being terminated", d.node, d.ID).WithoutReason()
 	case !d.empty:
 		event = reconcile.Warningf(infrav1.NodeDrainTimedOutEvent, "Instance %s is terminated after %s although its node was not drained; %s", d.ID, drainTimeout(in), d)
 	default:

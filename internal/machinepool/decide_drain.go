@@ -230,7 +230,7 @@ func drainRecord(in input, departures []departure) recordDrain {
 	slices.SortFunc(started, func(a, b departure) int { return cmp.Compare(a.ID, b.ID) })
 	for _, d := range started {
 		if !d.done() {
-			record.Events = append(record.Events, reconcile.Eventf(infrav1.NodeDrainingEvent, "Draining %s", d.withDeadline()))
+			record.Events = append(record.Events, reconcile.Eventf(infrav1.NodeDrainingEvent, "Draining %s", d.withDeadline()).WithoutReason())
 		}
 	}
 	return record

@@ -38,7 +38,7 @@ const noRefresh = "-"
 // for now, and lowers the shield of a refresh that has finished.
 func showRefresh(in input, plan *reconcile.Plan) bool {
 	group := in.Seen.Group
-	if group == nil || group.Deleting || !in.Seen.Refreshes.Read && (in.Seen.Adopting || !refreshing(in.Object) && !shielding(in.Object)) {
+	if group == nil || group.Deleting || !in.Seen.Refreshes.Read && (in.Seen.Adopting || !refreshing(in.Object) && !shielding(in.Object) && !mayRunUnrecorded(in)) {
 		return true
 	}
 	if !readRefreshes(in, plan) {
@@ -57,6 +57,58 @@ func showRefresh(in input, plan *reconcile.Plan) bool {
 		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 	}
 	return true
+}
+
+// pauseRefresh cancels the refresh under way that Slipway started, if the user pauses roll-outs. It
+// needs nothing of the launch config or the MachinePool, so no problem of theirs keeps nodes from
+// being left alone.
+func pauseRefresh(in input, plan *reconcile.Plan) bool {
+	record, history := in.Object.Status.Rollout, in.Seen.Refreshes.List
+	if !pausing(in) || in.Seen.Group == nil || in.Seen.Group.Deleting || record == nil || !in.Seen.Refreshes.Read {
+		return true
+	}
+	if err := reconcile.LastFailure[cancelRefresh](in.Done); err != nil {
+		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
+		return true
+	}
+	newest := latest(history)
+	if reconcile.Succeeded[cancelRefresh](in.Done) {
+		showNotRolledOut(in, infrav1.RolloutPausedReason, fmt.Sprintf("instance refresh %s is being canceled, because %s", newest.ID, paused))
+		plan.LookAgain(lookAgain)
+		return true
+	}
+	rollout := autoscalinggroup.Rollout{History: history, StartedID: record.StartedID, StartedFor: record.StartedFor, Paused: true}
+	switch {
+	case rollout.Decide().Verdict != autoscalinggroup.Supersede:
+	case !in.Seen.Refreshes.Latest || !in.Seen.Fresh:
+		plan.Need(needLatest)
+	default:
+		plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: paused, Paused: true}, "%s", paused)
+	}
+	return true
+}
+
+// triedToPause reports whether a refresh was cancelled in this pass for a pause, or could not be:
+// pauseRefresh has shown it.
+func triedToPause(in input) bool {
+	return slices.ContainsFunc(in.Done, func(done reconcile.Done) bool {
+		action, is := done.Action.(cancelRefresh)
+		return is && action.Paused
+	})
+}
+
+// mayRunUnrecorded reports whether the user pauses roll-outs, and a refresh was announced that status
+// does not show: a process that exited may have started it.
+func mayRunUnrecorded(in input) bool {
+	announced := strings.Fields(in.Object.Annotations[refreshAnnotation])
+	if !pausing(in) || len(announced) != 3 {
+		return false
+	}
+	known := ""
+	if newest := latest(recorded(in.Object)); newest != nil {
+		known = newest.ID
+	}
+	return known == "" || known == announced[2]
 }
 
 // readRefreshes reports whether the group's refreshes are known.
@@ -124,6 +176,7 @@ func toBeSpared(in input) []string {
 		return nil
 	}
 	beginAttempts(in)
+	forgetAttempts(in)
 	decision := rolloutOf(in, in.Seen.Refreshes.List).Decide()
 	if decision.Verdict != autoscalinggroup.Start {
 		return nil

@@ -124,7 +124,7 @@ func countInstances(in input) {
 		}
 	}
 	status := &in.Object.Status
-	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, instanceStatuses(in.Seen.Group)
+	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, instanceStatuses(in)
 	status.RunningVersions, status.InstanceTypes = runningVersions(in.Seen.Group, runs), report.Shortened(autoscalinggroup.InstanceTypes(in.Seen.Group.Instances))
 	// It is not known while the wanted version is not known.
 	status.UpToDateReplicas = nil
@@ -171,10 +171,12 @@ func runningVersions(group *autoscalinggroup.Group, runs func(autoscalinggroup.I
 	return running[:min(len(running), mostRunningVersions)]
 }
 
-func instanceStatuses(group *autoscalinggroup.Group) []infrav1.AWSMachinePoolInstanceStatus {
+func instanceStatuses(in input) []infrav1.AWSMachinePoolInstanceStatus {
 	var statuses []infrav1.AWSMachinePoolInstanceStatus
-	for _, instance := range group.Instances {
-		statuses = append(statuses, instanceStatus(instance))
+	for _, instance := range in.Seen.Group.Instances {
+		status := instanceStatus(instance)
+		status.InServiceTime = inServiceTime(in, instance)
+		statuses = append(statuses, status)
 	}
 	return statuses
 }

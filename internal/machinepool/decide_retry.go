@@ -25,6 +25,7 @@ func forgetAttempts(in input) {
 	due = due && !rolledBack(launchable(in))
 	if due {
 		status.Retried = request
+		waitAnew(in)
 	}
 	over := newest != nil && (!newest.Active() || newest.Status == "Cancelling")
 	if over && (due || pausing(in)) {

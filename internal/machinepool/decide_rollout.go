@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
@@ -21,7 +22,7 @@ import (
 // decided from the instances alone, so a refresh that was never started, was cancelled or failed is
 // due until no such instance is left.
 func rollOut(in input, plan *reconcile.Plan) bool {
-	if in.Seen.Group == nil || waitsToRollOut(in) || reportAttempt(in, plan) {
+	if in.Seen.Group == nil || triedToPause(in) || waitsToRollOut(in) || reportAttempt(in, plan) {
 		return true
 	}
 	if !in.Seen.Refreshes.Read && !shielding(in.Object) && !retries(in) {
@@ -31,7 +32,7 @@ func rollOut(in input, plan *reconcile.Plan) bool {
 			return true
 		}
 		if decision.Verdict == autoscalinggroup.Disabled && instancesUnchanged(in) {
-			showDisabled(in, decision)
+			showDisabled(in, plan, decision)
 			return true
 		}
 	}
@@ -74,8 +75,8 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	}
 	if reconcile.Succeeded[cancelRefresh](in.Done) {
 		newest := latest(in.Seen.Refreshes.List)
-		if pausing(in) {
-			showNotRolledOut(in, infrav1.RolloutPausedReason, fmt.Sprintf("instance refresh %s is being canceled, because %s", newest.ID, paused))
+		if broken(in) {
+			showBroken(in, fmt.Sprintf("instance refresh %s is being canceled", newest.ID))
 		} else {
 			showNotRolledOut(in, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being canceled, "+
 				"because a newer configuration is desired", newest.ID))
@@ -98,7 +99,7 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 func instancesUnchanged(in input) bool {
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
 	return shown != nil && shown.Reason == disabledReason(in) && !refreshing(in.Object) &&
-		slices.Equal(in.Object.Status.Instances, instanceStatuses(in.Seen.Group))
+		equality.Semantic.DeepEqual(in.Object.Status.Instances, instanceStatuses(in))
 }
 
 // pointed reports whether the group launches from the wanted version.
@@ -117,7 +118,7 @@ func rolloutWith(in input, history []autoscalinggroup.Refresh, inPlace bool) aut
 	rollout := autoscalinggroup.Rollout{
 		Wanted: wanted(in), Instances: withoutShield(in), History: history, Configs: fingerprints(config),
 		Preferences: in.Object.Spec.RefreshPreferences, Now: in.Now, InPlace: inPlace, EndSeen: in.Now,
-		Paused: pausing(in),
+		Paused: pausing(in), Broken: broken(in),
 	}
 	if record := in.Object.Status.Rollout; record != nil {
 		rollout.StartedID, rollout.StartedFor, rollout.StartedTemplate = record.StartedID, record.StartedFor, record.StartedTemplateID
@@ -151,6 +152,10 @@ func beginAttempts(in input) {
 
 // actOnRollout does what the decision about the roll-out says, and shows it.
 func actOnRollout(in input, plan *reconcile.Plan) {
+	if !readinessKnown(in) {
+		plan.Need(needReadiness)
+		return
+	}
 	history := in.Seen.Refreshes.List
 	beginAttempts(in)
 	forgetAttempts(in)
@@ -171,7 +176,7 @@ func actOnRollout(in input, plan *reconcile.Plan) {
 	case autoscalinggroup.RolledOut:
 		showRolledOut(in)
 	case autoscalinggroup.Disabled:
-		showDisabled(in, decision)
+		showDisabled(in, plan, decision)
 	case autoscalinggroup.Left:
 		showNotRolledOut(in, infrav1.InstancesLeftReason, decision.Reason)
 	case autoscalinggroup.Later:
@@ -204,7 +209,11 @@ func showRolling(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refres
 	if reconcile.Succeeded[startRefresh](in.Done) {
 		message, status.PercentageComplete = decision.Reason, nil
 	}
-	showNotRolledOut(in, infrav1.RollingOutReason, message)
+	if broken(in) {
+		showBroken(in, message)
+	} else {
+		showNotRolledOut(in, infrav1.RollingOutReason, message)
+	}
 	pollAgain(in, plan)
 }
 
@@ -215,8 +224,9 @@ func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh)
 		plan.Need(needLatest)
 		return
 	}
-	if pausing(in) {
-		plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: paused, Paused: true}, "%s", paused)
+	if broken(in) {
+		why := brokenBecause(in)
+		plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: why, Broken: true}, "%s", why)
 		return
 	}
 	if !pointed(in) && !rootVolumesOf(in).inPlace && !newest.InPlace() {
@@ -343,6 +353,9 @@ func goBack(in input, plan *reconcile.Plan, refresh *autoscalinggroup.Refresh) {
 		return
 	}
 	reason := fmt.Sprintf("instance refresh %s finished with status %s%s", refresh.ID, refresh.Status, said(refresh))
+	if broken(in) {
+		reason = brokenBecause(in)
+	}
 	if why := cause(in); why != "" {
 		reason += " (" + why + ")"
 	}
@@ -363,9 +376,14 @@ func rolledBack(config *infrav1.AWSLaunchConfig) bool {
 }
 
 // showDisabled shows that a roll-out waits for its user.
-func showDisabled(in input, decision autoscalinggroup.Decision) {
+func showDisabled(in input, plan *reconcile.Plan, decision autoscalinggroup.Decision) {
 	if pausing(in) {
 		showNotRolledOut(in, infrav1.RolloutPausedReason, decision.Reason+"; "+paused)
+		return
+	}
+	if broken(in) {
+		showBroken(in, decision.Reason)
+		plan.LookAgain(brokenLook)
 		return
 	}
 	showNotRolledOut(in, infrav1.RefreshDisabledReason, decision.Reason+". refreshPreferences.disable is true, "+
@@ -376,7 +394,7 @@ func showDisabled(in input, decision autoscalinggroup.Decision) {
 // reason that counts.
 func showNotRolledOut(in input, reason, message string) {
 	message = because(cause(in), message)
-	if config := launchable(in); rolledBack(config) {
+	if config := launchable(in); config != nil && rolledBack(config) {
 		reason, message = infrav1.RolledBackReason, wentBack(config)+"; "+message
 	}
 	reconciling.False(in.Object, infrav1.RolledOutCondition, reason, message)

@@ -1,6 +1,7 @@
 package machinepool
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/poolview"
+	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -59,5 +61,27 @@ func TestDrainsAreReadable(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got[:2]); diff != "" || len(got) != mostShown {
 		t.Errorf("drains of %q: -want +got:\n%s", describe(drains), diff)
+	}
+}
+
+// TestDrainEventsNameOneNode holds that the event about a node that was drained names no other node, though
+// the instances of all are released by one action.
+func TestDrainEventsNameOneNode(t *testing.T) {
+	t.Parallel()
+	in := atRest(t)
+	var departures []departure
+	for _, id := range []string{"i-1", "i-2"} {
+		departures = append(departures, departure{Instance: autoscalinggroup.Instance{ID: id, LifecycleState: "Terminating:Wait"}, node: "node-" + id, empty: true, state: "no pods left"})
+	}
+	plan := &reconcile.Plan{}
+	release(*in, plan, departures)
+	complete, is := plan.Actions[0].Action.(completeHooks)
+	if !is || len(complete.Departures) != 2 {
+		t.Fatalf("the first action is to %s, want both instances to be released", plan.Actions[0].Action)
+	}
+	for i, other := range []string{"i-2", "i-1"} {
+		if event := complete.Departures[i].Event; !event.SaysWhy || strings.Contains(event.Note, other) {
+			t.Errorf("the event about %s is %q, and gets the reason for the action (%q) added: %t", complete.Departures[i].Instance, event.Note, plan.Actions[0].Reason, !event.SaysWhy)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package machinepool
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,7 +19,6 @@ import (
 	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -50,6 +48,10 @@ type Memory struct {
 	// failedLaunch is good until failedUntil.
 	failedLaunch *autoscalinggroup.FailedLaunch
 	failedUntil  time.Time
+	// workingUntil is until when nodes with the configuration working are not checked again, because one
+	// of them was Ready.
+	working      string
+	workingUntil time.Time
 	// nodes are by instance ID.
 	nodes map[string]nodeMemory
 }
@@ -194,6 +196,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		o.compareVersions(ctx)
 	case needFailedLaunch:
 		o.findFailedLaunch(ctx)
+	case needReadiness:
+		o.readReadiness(ctx)
 	default:
 		return o.observeLive(ctx, need)
 	}
@@ -396,43 +400,6 @@ func (o observer) readConfig(ctx context.Context) (err error) {
 	return err
 }
 
-// readRefreshes shows the group's refreshes as they were seen shortly before if one is under way,
-// else as AWS lists them. Refreshes have no batched describe, so the more are under way, the more
-// rarely each is described, however often its pool is woken.
-func (o observer) readRefreshes(ctx context.Context) {
-	if latest(o.Memory.refreshes).Active() {
-		if again := o.Memory.refreshesAt.Add(o.Memory.cloud.RefreshPace.Join(o.key())); o.Clock.Now().Before(again) {
-			o.Seen.Refreshes = Refreshes{Read: true, List: o.Memory.refreshes, Again: again}
-			return
-		}
-	}
-	o.poll(ctx)
-}
-
-// poll asks AWS for the group's refreshes.
-func (o observer) poll(ctx context.Context) {
-	at := o.Clock.Now()
-	history, err := o.Memory.cloud.Groups.Refreshes(ctx, o.Seen.Group.Name)
-	o.Seen.Refreshes = Refreshes{Read: err == nil, Latest: err == nil, List: history, Err: err}
-	if err != nil {
-		return
-	}
-	o.forgetPoll()
-	if at.Before(o.Memory.refusedUntil) && !latest(history).Active() {
-		o.Seen.Refreshes.UnderWay, o.Seen.Refreshes.Again = true, o.Memory.refusedUntil
-	}
-	if latest(history).Active() {
-		o.Memory.refreshes, o.Memory.refreshesAt = history, at
-		o.Seen.Refreshes.Again = at.Add(o.Memory.cloud.RefreshPace.Join(o.key()))
-	}
-}
-
-// forgetPoll has AWS asked when refreshes are next of interest.
-func (o observer) forgetPoll() {
-	o.Memory.refreshes = nil
-	o.Memory.cloud.RefreshPace.Leave(o.key())
-}
-
 func (o observer) describeHooks(ctx context.Context) {
 	list, err := o.Memory.cloud.Groups.Hooks.List(ctx, o.Seen.Group.Name)
 	o.Seen.Hooks = Hooks{Read: err == nil, List: list, Err: err}
@@ -458,83 +425,10 @@ func (o observer) describeWarmPool(ctx context.Context) {
 	}
 }
 
-func (o observer) findSubnets(ctx context.Context) {
-	subnets, err := o.Memory.cloud.Discovery.SubnetIDs(ctx, subnetQuery(o.input()))
-	o.Seen.Subnets = Subnets{Read: err == nil, Err: err}
-	for _, subnet := range subnets {
-		o.Seen.Subnets.IDs = append(o.Seen.Subnets.IDs, subnet.ID)
-	}
-	slices.Sort(o.Seen.Subnets.IDs)
-}
-
-func (o observer) lookUpOverrides(ctx context.Context) {
-	o.Seen.Overrides, o.Seen.OverridesRead = nil, true
-	for i := range o.Object.Spec.MixedInstancesPolicy.Overrides {
-		o.Seen.Overrides = append(o.Seen.Overrides, o.lookUpOverride(ctx, &o.Object.Spec.MixedInstancesPolicy.Overrides[i]))
-	}
-}
-
-// lookUpOverride finds what AWS knows about an override.
-func (o observer) lookUpOverride(ctx context.Context, override *infrav1.Overrides) Override {
-	discovery, launched := o.Memory.cloud.Discovery, launchable(o.input()).WhatIsLaunched()
-	template := launchtemplate.Contents{ImageID: launched.ImageID, InstanceType: launched.InstanceType}
-	if own := override.LaunchTemplate; own != nil {
-		data, err := discovery.TemplateVersion(ctx, own.ID, own.Version)
-		if err == nil {
-			template, err = data.Contents()
-		}
-		if err != nil {
-			return Override{Reason: infrav1.LaunchTemplateNotFoundReason, Err: err}
-		}
-		if err := o.Clouds.AllowsInstanceProfile(ctx, o.Seen.Access.Facts.Identity, template.InstanceProfile); err != nil {
-			return Override{Reason: infrav1.InstanceProfileNotAllowedReason, Err: err}
-		}
-	}
-	found := Override{ImageID: cmp.Or(override.ImageID, template.ImageID), Architecture: launched.ImageArchitecture}
-	if found.ImageID != launched.ImageID {
-		found.Architecture = "" // an image that is named by a Systems Manager parameter, or not at all
-		if strings.HasPrefix(found.ImageID, "ami-") {
-			image, err := discovery.ImageByID(ctx, found.ImageID)
-			if err != nil {
-				return Override{Reason: infrav1.ImageNotFoundReason, Err: err}
-			}
-			found.Architecture = image.Architecture
-		}
-	}
-	name := cmp.Or(override.InstanceType, template.InstanceType)
-	if override.InstanceRequirements != nil || name == "" {
-		// AWS takes types that can run the image (AWS:
-		// create-mixed-instances-group-attribute-based-instance-type-selection)
-		return found
-	}
-	instanceType, err := discovery.InstanceType(ctx, name)
-	if err != nil {
-		return Override{Reason: infrav1.InstanceTypeNotFoundReason, Err: err}
-	}
-	found.InstanceType, found.Architectures = instanceType.Name, instanceType.Architectures
-	return found
-}
-
 func (o observer) compareVersions(ctx context.Context) {
 	in := o.input()
 	o.Seen.Differences = map[int64]string{}
 	for _, version := range versionsToCompare(in) {
 		o.Seen.Differences[version] = pool.Differences(ctx, o.Memory.cloud.Discovery, wanted(in).TemplateID, version, wanted(in).Version)
-	}
-}
-
-// findFailedLaunch finds the newest launch that failed. AWS is asked the more rarely the longer the
-// group has been short.
-func (o observer) findFailedLaunch(ctx context.Context) {
-	now := o.Clock.Now()
-	if now.Before(o.Memory.failedUntil) {
-		o.Seen.FailedLaunch = FailedLaunch{Read: true, Launch: o.Memory.failedLaunch, Again: o.Memory.failedUntil}
-		return
-	}
-	again := nextAsk(shortFor(o.input()))
-	launch, err := o.Memory.cloud.Groups.LatestFailedLaunch(ctx, o.Seen.Group.Name, again)
-	o.Seen.FailedLaunch = FailedLaunch{Read: err == nil, Launch: launch, Err: err, Again: now.Add(again)}
-	if err == nil {
-		o.Memory.failedLaunch, o.Memory.failedUntil = launch, now.Add(again)
 	}
 }

@@ -82,6 +82,8 @@ type Observed struct {
 	Differences map[int64]string
 	// FailedLaunch is the newest launch that failed.
 	FailedLaunch FailedLaunch
+	// Readiness is which instances have Ready Nodes.
+	Readiness Readiness
 
 	// Machines are the objects that represent instances, by instance ID. Unwanted are Machines of
 	// the MachinePool where instances should have none.
@@ -179,6 +181,14 @@ type FailedLaunch struct {
 	Again time.Time
 }
 
+// Readiness is which Nodes of a workload cluster are Ready.
+type Readiness struct {
+	Read bool
+	// Ready holds the provider IDs of Nodes that are Ready.
+	Ready map[string]bool
+	Err   error
+}
+
 // Node describes the Node of an instance, as this pass found it.
 type Node struct {
 	// Name is empty if there is no Node, or it is not known.
@@ -215,6 +225,7 @@ const (
 	needShape        reconcile.Need = "what a node is"
 	needDifferences  reconcile.Need = "differences of launch template versions"
 	needFailedLaunch reconcile.Need = "failed launches"
+	needReadiness    reconcile.Need = "which nodes are Ready"
 	needConfig       reconcile.Need = "the launch config past the cache"
 	needTemplates    reconcile.Need = "launch templates without a launch config"
 )

@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -104,4 +108,128 @@ func TestPausedEdit(t *testing.T) {
 	}
 	r.annotate(infrav1.RolloutPausedAnnotation, "")
 	r.settled(2)
+}
+
+// TestPauseOfAnUnreadyPool holds that a pause cancels the refresh under way, whatever keeps the pool from
+// deciding about roll-outs.
+func TestPauseOfAnUnreadyPool(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		given  func(r *rollouts)
+	}{
+		{"the launch config is not ready", func(r *rollouts) {
+			changeConfig(r, func(config *infrav1.AWSLaunchConfig) {
+				config.Status.Conditions[0].Status, config.Status.Conditions[0].Reason = metav1.ConditionFalse, infrav1.ImageNotFoundReason
+			})
+		}},
+		{"the launch config has not acted on its spec", func(r *rollouts) {
+			changeConfig(r, func(config *infrav1.AWSLaunchConfig) { config.Status.Conditions = nil })
+		}},
+		{"the launch config is gone", func(r *rollouts) {
+			if err := r.Delete(r.Context(), &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "config"}}); err != nil {
+				r.Fatal(err)
+			}
+		}},
+		{"the bootstrap data is not ready", func(r *rollouts) {
+			machinePool := &clusterv1.MachinePool{}
+			if err := r.Get(r.Context(), r.key, machinePool); err != nil {
+				r.Fatal(err)
+			}
+			machinePool.Spec.Template.Spec.Bootstrap.DataSecretName = nil
+			if err := r.Update(r.Context(), machinePool); err != nil {
+				r.Fatal(err)
+			}
+		}},
+		{"the spec was just edited again", func(r *rollouts) { r.want("c5.large", "") }},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRollouts(t, nil)
+			r.rolls()
+			row.given(r)
+			r.annotate(infrav1.RolloutPausedAnnotation, "true")
+			r.told("")
+			r.reconcile(0)
+			if status := r.newestRefresh(); status != asgtypes.InstanceRefreshStatusCancelling {
+				t.Errorf("after a pass the refresh is %s, want it to be cancelled", status)
+			}
+			if condition := r.condition(infrav1.RolledOutCondition); condition.Reason != infrav1.RolloutPausedReason {
+				t.Errorf("RolledOut is %s: %s", condition.Reason, condition.Message)
+			}
+			for range 5 {
+				r.reconcile(time.Minute)
+			}
+			if events := r.told(infrav1.InstanceRefreshPausedEvent); len(events) != 1 {
+				t.Errorf("the events of the pause are %q, want one", events)
+			}
+		})
+	}
+}
+
+// TestPauseOfAForgottenRefresh holds that a pause cancels a refresh which a process started that exited
+// before it could write the status.
+func TestPauseOfAForgottenRefresh(t *testing.T) {
+	t.Parallel()
+	for _, unready := range []bool{false, true} {
+		r := newRollouts(t, nil)
+		r.want("m5.large", "")
+		r.settled(1)
+		r.annotate(infrav1.RolloutPausedAnnotation, "true")
+		r.want("m6i.large", "")
+		r.until("the pool shows the pause", func() bool { return r.condition(infrav1.RolledOutCondition).Reason == infrav1.RolloutPausedReason })
+		before := r.pool().Status
+		r.annotate(infrav1.RolloutPausedAnnotation, "")
+		r.until("a refresh began", func() bool { return r.newestRefresh() != "" })
+
+		pool := r.pool()
+		pool.Status = before
+		if err := r.Status().Update(t.Context(), pool); err != nil {
+			t.Fatal(err)
+		}
+		r.restart(r.config)
+		r.annotate(infrav1.RolloutPausedAnnotation, "true")
+		if unready {
+			changeConfig(r, func(config *infrav1.AWSLaunchConfig) { config.Status.Conditions = nil })
+		}
+		r.reconcile(0)
+		if status := r.newestRefresh(); status != asgtypes.InstanceRefreshStatusCancelling {
+			t.Errorf("with a launch config that is not ready (%t), after a pass the refresh is %s, want it to be cancelled", unready, status)
+		}
+	}
+}
+
+// rolls brings the pool to the middle of a roll-out.
+func (r *rollouts) rolls() {
+	r.Helper()
+	r.want("m5.large", "")
+	r.settled(1)
+	r.want("m6i.large", "")
+	r.until("the refresh has brought an instance", func() bool { return ptr.Deref(r.pool().Status.UpToDateReplicas, 0) == 1 })
+}
+
+// newestRefresh returns the status of the newest refresh of the group, "" if there was none.
+func (r *rollouts) newestRefresh() asgtypes.InstanceRefreshStatus {
+	r.Helper()
+	out, err := r.asg.DescribeInstanceRefreshes(r.Context(), &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: ptr.To("pool")})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if len(out.InstanceRefreshes) == 0 {
+		return ""
+	}
+	return out.InstanceRefreshes[0].Status
+}
+
+// changeConfig changes the status of the launch config.
+func changeConfig(r *rollouts, change func(*infrav1.AWSLaunchConfig)) {
+	r.Helper()
+	config := &infrav1.AWSLaunchConfig{}
+	if err := r.Get(r.Context(), client.ObjectKey{Namespace: "team", Name: "config"}, config); err != nil {
+		r.Fatal(err)
+	}
+	change(config)
+	if err := r.Status().Update(r.Context(), config); err != nil {
+		r.Fatal(err)
+	}
 }

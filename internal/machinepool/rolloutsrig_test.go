@@ -32,6 +32,7 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/report"
+	"github.com/slipway-project/slipway/internal/workload"
 )
 
 // rollouts is one pool with a group in the simulated AWS. The test plays the part of the launch
@@ -48,6 +49,8 @@ type rollouts struct {
 	image    string
 	key      client.ObjectKey
 	config   awssdk.Config
+	// workloads reaches the workload cluster, which has a kubeconfig in some tests.
+	workloads *workload.Clusters
 	// forgetful has the controller restarted before each pass.
 	forgetful bool
 }
@@ -72,6 +75,9 @@ func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 		key: client.ObjectKey{Namespace: "team", Name: "pool"}, config: config,
 	}
 	r.Client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSMachinePoolMachine{}, &infrav1.AWSLaunchConfig{}).WithObjects(r.objects(change)...).Build()
+	r.workloads = workload.New(r.Client, clock)
+	r.workloads.Loopback = true
+	t.Cleanup(r.workloads.Close)
 	r.restart(config)
 	r.findImage()
 	return r
@@ -81,7 +87,7 @@ func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 func (r *rollouts) restart(config awssdk.Config) {
 	registry := clouds.NewRegistry(aws.NewSessions(config, aws.WithClock(r.clock), aws.WithLimits(nil)), cloudstest.AllowAll{}, r.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.pools = New(&Kind{
-		Client: r.Client, Live: r.Client, Clouds: registry, Clock: r.clock, Settings: Settings{SettleWindow: settleWindow},
+		Client: r.Client, Live: r.Client, Clouds: registry, Clock: r.clock, Settings: Settings{SettleWindow: settleWindow}, Workloads: r.workloads,
 	}, report.Reporter{Recorder: r.recorder})
 }
 

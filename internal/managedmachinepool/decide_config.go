@@ -36,6 +36,9 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	if in.Seen.LaunchConfig.Recent {
 		plan.LookAgain(pool.CacheBehind)
 	}
+	if in.Seen.LaunchConfig.VoidApproval(in.Object, plan) {
+		annotate(in, plan, func(object *infrav1.AWSManagedMachinePool) { pool.RemoveApproval(object) })
+	}
 	request, source := configRequest(in), configSource(in)
 	wanted := wantedConfig(in, source, config)
 	if reason, problem := request.UnfitOwn(&wanted, unfit(in, &wanted)); problem != "" {

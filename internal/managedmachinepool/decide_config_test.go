@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -313,4 +315,40 @@ func TestDecideRole(t *testing.T) {
 			in.Seen.Settings.NodeRoleBoundary, in.Object.Spec.RolePermissionsBoundary = "arn:bound", "arn:other"
 		}, then: "nothing", again: time.Hour, shows: []string{ready + "=False/" + infrav1.InvalidSpecReason}},
 	})
+}
+
+// TestApprovalOfALostTemplate holds that a pool gives up an approval of a version that its launch template
+// has yet to get, and no other.
+func TestApprovalOfALostTemplate(t *testing.T) {
+	t.Parallel()
+	gone := map[string]string{infrav1.ApprovedVersionAnnotation: "", infrav1.ApprovedByAnnotation: ""}
+	for _, row := range []struct {
+		reason, approved string
+		given            edit
+		want             map[string]string
+	}{
+		{reason: "the launch template has the version", approved: "1"},
+		{reason: "the version waits", approved: "2", given: func(in *input) { in.Seen.LaunchConfig.Object.Status.PendingVersion = 2 }},
+		{reason: "the launch template has not had such a version", approved: "2", want: gone},
+		{reason: "the cache shows an earlier launch config", approved: "2", given: func(in *input) { in.Seen.LaunchConfig.Behind = true }},
+		{reason: "the versions are not known", approved: "2", given: func(in *input) { in.Seen.LaunchConfig.Object.Status.Versions = nil }},
+		{reason: "the launch template is missing", approved: "2", given: func(in *input) {
+			in.Seen.LaunchConfig.Object.Status.LaunchTemplateMissingSince = ptr.To(metav1.NewTime(in.Now))
+		}},
+		{reason: "the launch config is shared: its own annotation counts", approved: "2", given: func(in *input) {
+			in.Object.Spec.AWSLaunchTemplate, in.Object.Spec.LaunchConfigRef = nil, &infrav1.LaunchConfigReference{Name: "shared"}
+		}},
+		{reason: "it is no number", approved: "two"},
+	} {
+		in := atRest(t)
+		in.Object.Annotations[infrav1.ApprovedVersionAnnotation], in.Object.Annotations[infrav1.ApprovedByAnnotation] = row.approved, "alice"
+		in.Seen.LaunchConfig.Object = in.Seen.LaunchConfig.Object.DeepCopy()
+		in.Seen.LaunchConfig.Checked, in.Seen.LaunchConfig.Object.Status.Versions = true, []infrav1.LaunchTemplateVersionStatus{{Number: 1, ConfigFingerprint: "config-1"}}
+		if row.given != nil {
+			row.given(in)
+		}
+		if changed := cmp.Diff(row.want, Decide(*in).Annotations, cmpopts.EquateEmpty()); changed != "" {
+			t.Errorf("%s: annotations (-want +got):\n%s", row.reason, changed)
+		}
+	}
 }

@@ -150,7 +150,7 @@ var (
 // harmless are the actions that change nothing that exists, with the reason.
 var harmless = map[string]string{
 	"iam:CreateServiceLinkedRole": "creates a role that only AWS can use", "s3:GetObject": "reads", "s3:ListBucket": "reads", "sqs:GetQueueUrl": "reads",
-	"eks:ListUpdates": "reads", "eks:ListNodegroups": "reads", "iam:GetRole": "reads", "iam:ListAttachedRolePolicies": "reads", "iam:SimulatePrincipalPolicy": "reads", "ssm:GetParameter": "reads", "ssm:GetParameters": "reads", "pricing:GetProducts": "reads",
+	"eks:ListUpdates": "reads", "eks:ListNodegroups": "reads", "iam:GetInstanceProfile": "reads", "iam:GetRole": "reads", "iam:ListAttachedRolePolicies": "reads", "iam:SimulatePrincipalPolicy": "reads", "ssm:GetParameter": "reads", "ssm:GetParameters": "reads", "pricing:GetProducts": "reads",
 }
 
 // special are the actions that have calls of their own below.

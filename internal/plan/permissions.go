@@ -26,6 +26,8 @@ type Permissions struct {
 	Command string `json:"command,omitempty"`
 	// Unknown says why no policies were simulated.
 	Unknown string `json:"unknown,omitempty"`
+	// RoleUnknown says why it is not known whether the role of the nodes may be passed to them.
+	RoleUnknown string `json:"roleUnknown,omitempty"`
 }
 
 // Denied is an API action that the policies deny.
@@ -39,10 +41,10 @@ type Denied struct {
 // follows are the actions that AWS authorizes, or that Slipway calls, after a call.
 var follows = map[string][]string{
 	"ec2:CreateLaunchTemplate":           {"ec2:CreateTags"},
-	"autoscaling:CreateAutoScalingGroup": {"ec2:RunInstances"},
-	"autoscaling:UpdateAutoScalingGroup": {"ec2:RunInstances"},
-	"autoscaling:StartInstanceRefresh":   {"ec2:RunInstances", "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"},
-	createsNodegroup:                     {"ec2:RunInstances", "eks:TagResource"},
+	"autoscaling:CreateAutoScalingGroup": {"ec2:RunInstances", passRole},
+	"autoscaling:UpdateAutoScalingGroup": {"ec2:RunInstances", passRole},
+	"autoscaling:StartInstanceRefresh":   {"ec2:RunInstances", passRole, "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"},
+	createsNodegroup:                     {"ec2:RunInstances", passRole, "eks:TagResource"},
 	"eks:UpdateNodegroupVersion":         {"ec2:RunInstances"},
 }
 
@@ -52,9 +54,13 @@ func (p *Planner) permit(ctx context.Context, w *world, pool view, planned *Pool
 		return nil
 	}
 	actions := actionsOf(planned.Steps)
-	key := strings.Join(append([]string{planned.Kind, planned.Namespace, pool.GetLabels()[clusterv1.ClusterNameLabel]}, actions...), " ")
+	passed, err := w.passed(ctx, pool, planned.Kind)
+	if err != nil {
+		return err
+	}
+	key := strings.Join(append([]string{planned.Kind, planned.Namespace, pool.GetLabels()[clusterv1.ClusterNameLabel], passed}, actions...), " ")
 	if known[key] == nil {
-		checked, err := p.simulated(ctx, w, pool.Object, planned.Kind, actions)
+		checked, err := p.simulated(ctx, w, pool.Object, planned.Kind, passed, actions)
 		if err != nil {
 			checked.Unknown = unknownPermissions(err)
 		}
@@ -88,7 +94,8 @@ func actionsOf(steps []Step) []string {
 var errNoPrincipal = errors.New("the credentials belong to neither a user nor a role; name the manager's role with --role-arn")
 
 // simulated has IAM simulate the policies of the role, or of the identity that the plan reads AWS with.
-func (p *Planner) simulated(ctx context.Context, w *world, pool client.Object, kind string, actions []string) (Permissions, error) {
+// Passed is the identity that nodes get.
+func (p *Planner) simulated(ctx context.Context, w *world, pool client.Object, kind, passed string, actions []string) (Permissions, error) {
 	cloud, facts, err := w.reach(ctx, pool)
 	if err != nil {
 		return Permissions{}, err
@@ -102,6 +109,10 @@ func (p *Planner) simulated(ctx context.Context, w *world, pool client.Object, k
 	principal, err := arn.Parse(found.Principal)
 	if err != nil {
 		return found, errNoPrincipal
+	}
+	role, roleErr := roleOf(ctx, cloud, kind, passed)
+	if roleErr != nil {
+		found.RoleUnknown = unknownRole(passed, roleErr)
 	}
 	features, granting := featuresOf(kind, actions)
 	account, err := cloud.AccountID(ctx)
@@ -127,12 +138,15 @@ func (p *Planner) simulated(ctx context.Context, w *world, pool client.Object, k
 		examples[i].Actions = slices.DeleteFunc(slices.Clone(examples[i].Actions), func(action string) bool { return granting[action] == "" })
 	}
 	examples = slices.DeleteFunc(examples, func(example permissions.Example) bool { return len(example.Actions) == 0 })
-	denied, err := cloud.Policies.Denied(ctx, found.Principal, examples)
+	denied, err := cloud.Policies.Denied(ctx, found.Principal, withRole(examples, role))
 	for _, denial := range denied {
 		one := Denied{Action: denial.Action, Reason: denial.Reason, Feature: string(granting[denial.Action])}
 		if !slices.Contains(found.Denied, one) {
 			found.Denied = append(found.Denied, one)
 		}
+	}
+	if role != "" && slices.ContainsFunc(found.Denied, func(denied Denied) bool { return denied.Action == passRole }) {
+		scope.NodeRoles = []string{nodeRole(role)}
 	}
 	found.Command = found.command(scope)
 	slices.SortFunc(found.Denied, func(a, b Denied) int { return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Reason, b.Reason)) })
@@ -155,6 +169,9 @@ func (p *Permissions) command(scope permissions.Scope) string {
 	}
 	if len(features) == 0 {
 		return ""
+	}
+	if len(scope.NodeRoles) > 0 {
+		flags = append(flags, " --node-role "+strings.Join(scope.NodeRoles, ","))
 	}
 	slices.Sort(flags)
 	return "slipway iam policy --feature " + strings.Join(features, ",") + strings.Join(slices.Compact(flags), "")

@@ -5,9 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/utils/ptr"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/permissions"
 )
 
@@ -131,5 +134,80 @@ func TestCommandOfPermissions(t *testing.T) {
 	want := "slipway iam policy --feature managed-pools,node-roles,s3-bootstrap-data --bucket data --eks-cluster blue_prod"
 	if got := denied.command(scope); got != want {
 		t.Errorf("command: got %q, want %q", got, want)
+	}
+}
+
+// TestPlanOfPassedRole holds that a plan checks whether the role of the nodes may be passed to them: the role
+// behind the instance profile of the pool.
+func TestPlanOfPassedRole(t *testing.T) {
+	const profile, role, other = "workers-profile", "nodes/workers-role", "arn:aws:iam::" + account + ":role/nodes/workers-role"
+	features := []permissions.Feature{permissions.MachinePools, permissions.Preflight, permissions.Prices}
+	for name, tc := range map[string]struct {
+		reason string
+		roles  []string
+		denied []string
+		change func(pool *infrav1.AWSMachinePool)
+		want   Permissions
+	}{
+		"Allowed": {reason: "The policy is for the role.", roles: []string{role}, want: Permissions{Principal: user}},
+		"Denied": {
+			reason: "The policy is for other roles.",
+			want: Permissions{
+				Principal: user, Denied: []Denied{{Action: passRole, Reason: "no policy allows it", Feature: "machine-pools"}},
+				Command: "slipway iam policy --feature machine-pools --node-role " + role,
+			},
+		},
+		"NoProfile": {reason: "Nodes without a role need no permission.", change: func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.IamInstanceProfile = "" }, want: Permissions{Principal: user}},
+		"Unknown": {
+			reason: "The rest is checked without the role.", roles: []string{role}, denied: []string{"iam:GetInstanceProfile", "autoscaling:StartInstanceRefresh"},
+			want: Permissions{
+				Principal: user, Denied: []Denied{{Action: "autoscaling:StartInstanceRefresh", Reason: "a policy denies it explicitly", Feature: "machine-pools"}},
+				RoleUnknown: "iam:GetInstanceProfile is denied, which `slipway iam policy --feature preflight` allows", Command: "slipway iam policy --feature machine-pools",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			client := iam.NewFromConfig(r.planner.AWS)
+			_, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{
+				RoleName: ptr.To("workers-role"), Path: ptr.To("/nodes/"),
+				AssumeRolePolicyDocument: ptr.To(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
+			})
+			r.do(err)
+			_, err = client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: ptr.To(profile)})
+			r.do(err)
+			_, err = client.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: ptr.To(profile), RoleName: ptr.To("workers-role")})
+			r.do(err)
+			object := pool()
+			object.Spec.AWSLaunchTemplate.IamInstanceProfile = profile
+			r.run(object)
+			documents, err := permissions.Policies(permissions.Scope{NodeRoles: tc.roles}, features...)
+			r.do(err)
+			var policies []string
+			for _, document := range documents {
+				policies = append(policies, document.String())
+			}
+			if len(tc.denied) > 0 {
+				policies = append(policies, denying(t, tc.denied...))
+			}
+			r.do(r.sim.SetPolicies(accessKey, policies...))
+			r.planner.CheckPermissions = true
+			edited := r.stored()
+			edited.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+			if tc.change != nil {
+				tc.change(edited)
+			}
+			made := r.plan(edited)
+			if diff := gocmp.Diff(tc.want, *made.Pools[0].Permissions, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s permissions: -want +got:\n%s", tc.reason, diff)
+			}
+			text := r.printed(made)
+			if tc.want.RoleUnknown != "" && !strings.Contains(text, "(iam:PassRole) is not known: iam:GetInstanceProfile is denied") {
+				t.Errorf("%s Print(plan): got\n%s", tc.reason, text)
+			}
+		})
+	}
+	if got := nodeRole(other); got != role {
+		t.Errorf("nodeRole(%s): got %q, want %q", other, got, role)
 	}
 }

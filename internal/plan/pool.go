@@ -90,7 +90,7 @@ var decisive = []string{
 }
 
 // leaving are the reasons of the condition RolledOut for which no refresh replaces instances.
-var leaving = []string{infrav1.RefreshStartFailedReason, infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.InstancesLeftReason}
+var leaving = []string{infrav1.RefreshStartFailedReason, infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.NodesNotReadyReason, infrav1.InstancesLeftReason}
 
 // pausedMessage says what a paused pool means for a plan.
 const pausedMessage = "the pool is paused, so that an edit changes nothing until it is unpaused. Plan it again then"

@@ -143,6 +143,9 @@ func (p *printer) permissions(checked *Permissions) {
 	for _, denied := range checked.Denied {
 		p.printf("  Missing permission: %s, %s (%s)\n", denied.Action, denied.Reason, printable(checked.Principal))
 	}
+	if checked.RoleUnknown != "" {
+		p.printf("  Whether the role of the nodes may be passed to them (iam:PassRole) is not known: %s.\n", printable(checked.RoleUnknown))
+	}
 	if checked.Command != "" {
 		p.printf("  Print the policies with: %s\n", printable(checked.Command))
 	}

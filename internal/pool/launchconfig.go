@@ -3,6 +3,7 @@ package pool
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -54,6 +56,27 @@ func approvedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) (versi
 		annotations = config.Annotations
 	}
 	return annotations[infrav1.ApprovedVersionAnnotation], annotations[infrav1.ApprovedByAnnotation]
+}
+
+// VoidApproval reports whether a pool has an approval of a version that the launch template of its own
+// launch config has yet to get: of a template that was deleted, and whose numbers start again. It has
+// the launch config of the API server compared with the cache before it does.
+func (c *LaunchConfig) VoidApproval(pool client.Object, plan *reconcile.Plan) bool {
+	number, err := strconv.ParseInt(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation], 10, 64)
+	if err != nil || len(c.Object.Status.Versions) == 0 || c.Object.Status.LaunchTemplateMissingSince != nil {
+		return false
+	}
+	newest := c.Object.Status.PendingVersion
+	for _, version := range c.Object.Status.Versions {
+		newest = max(newest, version.Number)
+	}
+	return number > newest && c.Current(plan)
+}
+
+// RemoveApproval removes the approval of a version from an object.
+func RemoveApproval(object client.Object) {
+	reconciling.SetAnnotation(object, infrav1.ApprovedVersionAnnotation, "")
+	reconciling.SetAnnotation(object, infrav1.ApprovedByAnnotation, "")
 }
 
 // ShowLaunchConfig shows the state of a launch config on a pool, and reports whether the pool

@@ -60,6 +60,7 @@ func Of(objects Objects, now time.Time) View {
 	view.Writers = writersOf(of, objects.MachinePool)
 	if objects.Config != nil {
 		view.History = historyOf(&view, objects.Config)
+		nameWriters(view.History, launchWriters(view.Writers, objects.Config))
 	}
 	return view
 }

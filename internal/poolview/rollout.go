@@ -1,6 +1,7 @@
 package poolview
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,8 +92,7 @@ func numberOf(version string) int64 {
 // taken as the cause of the version.
 const creationDelay = 2 * time.Minute
 
-// historyOf returns the launches. Entries do not say who asked for them. The API server records only the
-// last edit of each manager, so the writer is known if its last edit came shortly before the version.
+// historyOf returns the launches, without their writers.
 func historyOf(view *View, config *infrav1.AWSLaunchConfig) []Launch {
 	var launches []Launch
 	for i := range config.Status.History {
@@ -113,7 +113,6 @@ func historyOf(view *View, config *infrav1.AWSLaunchConfig) []Launch {
 		case config.Status.History[i-1].Cause == infrav1.LaunchConfigCauseRolledBack:
 			launch.Outcome = RolledBack
 		}
-		launch.By = writerBefore(view.Writers, launch.Created)
 		launches = append(launches, launch)
 	}
 	return launches
@@ -130,16 +129,47 @@ func newestOutcome(view *View, nodes int32) Outcome {
 	return Current
 }
 
-// writerBefore returns the manager whose last edit came shortly before a version was created, if it is the
-// only one.
-func writerBefore(writers []Writer, created *time.Time) string {
+// sizes are fields of specs that only set how many nodes there are, so that no version is created for them.
+var sizes = []string{"minSize", "maxSize", "replicas", "scaling"}
+
+// launchWriters returns the writers whose edits may cause a launch: of the pool and its MachinePool, unless
+// they wrote only sizes, and of a launch config that is not the pool's own.
+func launchWriters(writers []Writer, config *infrav1.AWSLaunchConfig) []Writer {
+	writers = slices.DeleteFunc(slices.Clone(writers), func(writer Writer) bool {
+		return !slices.ContainsFunc(writer.Fields, func(field string) bool { return !slices.Contains(sizes, field) })
+	})
+	if metav1.GetControllerOf(config) == nil {
+		writers = appendWriters(writers, "AWSLaunchConfig", config.ManagedFields)
+	}
+	return writers
+}
+
+// nameWriters adds to launches, the newest first, whose edit each was for, as far as that is known. Entries of
+// the history do not have it. The API server records only the last edit of each manager, so the writer is known
+// if its last edit came shortly before the version was created. A version that existed at the launch before is
+// launched again for a later edit.
+func nameWriters(launches []Launch, writers []Writer) {
+	for i := range launches {
+		launch := &launches[i]
+		since := launch.Created
+		if before := i + 1; since != nil && before < len(launches) && launches[before].Launched != nil && since.Before(*launches[before].Launched) {
+			since = launch.Launched
+		}
+		if launch.Cause != string(infrav1.LaunchConfigCauseRolledBack) {
+			launch.By = writerBefore(writers, since)
+		}
+	}
+}
+
+// writerBefore returns the manager whose last edit came shortly before a time, if it is the only one.
+func writerBefore(writers []Writer, at *time.Time) string {
 	found := ""
 	for _, writer := range writers {
-		if created == nil || writer.Time == nil {
+		if at == nil || writer.Time == nil {
 			continue
 		}
 		// Managed fields have times in whole seconds, of another clock than AWS's.
-		if delay := created.Sub(*writer.Time); delay < -5*time.Second || delay > creationDelay {
+		if delay := at.Sub(*writer.Time); delay < -5*time.Second || delay > creationDelay {
 			continue
 		}
 		if found != "" && found != writer.Manager {

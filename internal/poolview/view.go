@@ -192,8 +192,8 @@ type Launch struct {
 	Created          *time.Time `json:"created,omitempty"`
 	Cause            string     `json:"cause,omitempty"`
 	Change           string     `json:"change,omitempty"`
-	// By is the field manager whose edit the version was created for; empty if that is not known. The API
-	// server keeps only the last edit of each manager.
+	// By is the field manager whose edit the version was created for, or launched again for; empty if that
+	// is not known. The API server keeps only the last edit of each manager.
 	By string `json:"by,omitempty"`
 	// Nodes is how many instances run the configuration now: of this pool, and of all pools.
 	Nodes    int32 `json:"nodes"`

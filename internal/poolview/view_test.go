@@ -264,3 +264,50 @@ func BenchmarkOf(b *testing.B) {
 		}
 	}
 }
+
+// TestLaunchWriters holds whose edit a launch was for.
+func TestLaunchWriters(t *testing.T) {
+	t.Parallel()
+	edited := func(manager string, before time.Duration, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: ptr.To(ago(before)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{` + fields + `}}`)}
+	}
+	const template, size = `"f:awsLaunchTemplate":{}`, `"f:minSize":{}`
+	for _, row := range []struct {
+		reason string
+		given  func(objects *Objects)
+		want   []string
+	}{
+		{"the version was created for the edit", func(*Objects) {}, []string{"kubectl-edit", "", ""}},
+		{"another manager wrote only a size", func(objects *Objects) {
+			objects.SelfManaged.ManagedFields = append(objects.SelfManaged.ManagedFields, edited("autoscaler", 21*time.Minute, size))
+		}, []string{"kubectl-edit", "", ""}},
+		{"two managers wrote the launch template", func(objects *Objects) {
+			objects.SelfManaged.ManagedFields = append(objects.SelfManaged.ManagedFields, edited("terraform", 21*time.Minute, template))
+		}, []string{"", "", ""}},
+		{"the pool shares a launch config, which was edited", func(objects *Objects) {
+			objects.SelfManaged.ManagedFields = nil
+			objects.Config.ManagedFields = []metav1.ManagedFieldsEntry{edited("slipway", 21*time.Minute, template), edited("argocd", 21*time.Minute, template)}
+		}, []string{"argocd", "", ""}},
+		{"a user went back to an earlier version", func(objects *Objects) {
+			objects.SelfManaged.ManagedFields = []metav1.ManagedFieldsEntry{edited("kubectl-slipway", 18*time.Minute, `"f:pinnedVersion":{}`)}
+			objects.Config.Status.History[0].Cause, objects.Config.Status.History[0].Created = infrav1.LaunchConfigCausePinned, ago(70*time.Hour)
+		}, []string{"kubectl-slipway", "", ""}},
+		{"a version waited for approval, and its user edited the pool since", func(objects *Objects) {
+			objects.SelfManaged.ManagedFields = []metav1.ManagedFieldsEntry{edited("kubectl-edit", time.Minute, template)}
+			objects.Config.Status.History[0].Launched = ago(time.Minute)
+		}, []string{"", "", ""}},
+		{"Slipway rolled back, and a user edited the pool at that time", func(objects *Objects) {
+			objects.Config.Status.History[0].Cause = infrav1.LaunchConfigCauseRolledBack
+		}, []string{"", "", ""}},
+	} {
+		objects := rolling()
+		row.given(&objects)
+		var got []string
+		for _, launch := range Of(objects, now).History {
+			got = append(got, launch.By)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", row.reason, diff)
+		}
+	}
+}

@@ -470,7 +470,7 @@ func (c *Controller[T, S, M]) act(ctx context.Context, pass Pass[T, S, M], step 
 func withReason(events []Event, reason string) []Event {
 	events = slices.Clone(events)
 	for i := range events {
-		if event := &events[i]; reason != "" && !event.Warning && !strings.Contains(event.Note, reason) {
+		if event := &events[i]; reason != "" && !event.Warning && !event.SaysWhy && !strings.Contains(event.Note, reason) {
 			event.Note += ": " + reason
 		}
 	}

@@ -101,6 +101,9 @@ type Event struct {
 	Reason, Note string
 	// Warning gives the event the type Warning, for a problem that a user should know about.
 	Warning bool
+	// SaysWhy is true if the note says why it happened. The reason for the action, which may be about
+	// other objects too, is then not added.
+	SaysWhy bool
 	// About is the object that the event is reported on; nil for the object that is reconciled. An
 	// event about an object that will be gone is reported on one that outlives it.
 	About client.Object
@@ -109,6 +112,13 @@ type Event struct {
 // Eventf returns an event about something that was done.
 func Eventf(reason, format string, values ...any) Event {
 	return Event{Reason: reason, Note: fmt.Sprintf(format, values...)}
+}
+
+// WithoutReason returns the event with its note as it is: one of an action on several objects, whose
+// reason is about all of them.
+func (e Event) WithoutReason() Event {
+	e.SaysWhy = true
+	return e
 }
 
 // Warningf returns an event about a problem that a user should know about.

@@ -73,7 +73,7 @@ var passing = []string{
 	infrav1.PendingReason, infrav1.AWSUnavailableReason, infrav1.ASGDeletionInProgressReason, infrav1.InsufficientCapacityReason, infrav1.SupersededReason,
 	infrav1.RollingOutReason, infrav1.InstancesLeftReason, infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.ReplacingNodegroupReason, infrav1.CapacityBlockInUseReason, infrav1.AdoptedWithDifferencesReason,
 	infrav1.ASGNotFoundReason, infrav1.NodegroupNotFoundReason, infrav1.LaunchTemplateNotFoundReason, infrav1.LaunchTemplateDataInvalidReason,
-	infrav1.DegradedReason, infrav1.NodegroupUpdateFailedReason, infrav1.RefreshFailedReason, infrav1.RefreshCancelledReason, infrav1.RolledBackReason,
+	infrav1.DegradedReason, infrav1.NodegroupUpdateFailedReason, infrav1.NodesNotReadyReason, infrav1.RefreshFailedReason, infrav1.RefreshCancelledReason, infrav1.RolledBackReason,
 }
 
 // needsHuman reports whether a condition describes a state that persists until a user acts. A

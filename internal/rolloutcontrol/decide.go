@@ -200,7 +200,7 @@ func (s Subject) onPool(command string) error {
 
 // failures are the reasons of the condition RolledOut after which a roll-out can be retried.
 var failures = []string{
-	infrav1.RefreshFailedReason, infrav1.RefreshCancelledReason, infrav1.RefreshStartFailedReason, infrav1.RolledBackReason, infrav1.NodegroupUpdateFailedReason,
+	infrav1.NodesNotReadyReason, infrav1.RefreshFailedReason, infrav1.RefreshCancelledReason, infrav1.RefreshStartFailedReason, infrav1.RolledBackReason, infrav1.NodegroupUpdateFailedReason,
 }
 
 // Retry retries a roll-out that failed. The request distinguishes this retry from others, and can be a time.

@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -146,7 +148,42 @@ func newWorld(t *testing.T) *world {
 	}
 	registered = true
 	w.Cluster(lab.ClusterOptions{})
+	before := w.webhooks()
+	t.Cleanup(func() { w.removeWebhooks(t, before) })
 	return w
+}
+
+// webhooks returns the webhook configurations by kind and name.
+func (w *world) webhooks() map[string]client.Object {
+	w.Helper()
+	found := map[string]client.Object{}
+	validating, mutating := &admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{}
+	for _, list := range []client.ObjectList{validating, mutating} {
+		if err := w.Client.List(context.WithoutCancel(w.Context()), list); err != nil {
+			w.Fatal(err)
+		}
+	}
+	for i := range validating.Items {
+		found["validating/"+validating.Items[i].Name] = &validating.Items[i]
+	}
+	for i := range mutating.Items {
+		found["mutating/"+mutating.Items[i].Name] = &mutating.Items[i]
+	}
+	return found
+}
+
+// removeWebhooks deletes the webhook configurations that the test added. A test that fails leaves them, and
+// the API server would refuse the objects of the tests after it, because nothing serves the webhooks.
+func (w *world) removeWebhooks(t *testing.T, before map[string]client.Object) {
+	t.Helper()
+	for name, configuration := range w.webhooks() {
+		if before[name] != nil {
+			continue
+		}
+		if err := w.Client.Delete(context.WithoutCancel(t.Context()), configuration); client.IgnoreNotFound(err) != nil {
+			t.Errorf("deleting webhook configuration %s: %v", name, err)
+		}
+	}
 }
 
 // settled returns nil once every pool is rolled out as its spec says, and runs so many instances with

@@ -446,11 +446,11 @@ func (c *AWSLaunchConfig) WhatIsLaunched() *ResolvedLaunchConfig {
 }
 
 // HasVersion reports whether the launch template is known to have a version, given by its number as
-// text. It is false for a number that was never one, and for a version that is too old to be
-// listed.
+// text. It is false for a number that was never one, for a version that is too old to be listed, and
+// while the launch template is missing.
 func (c *AWSLaunchConfig) HasVersion(text string) bool {
 	number, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil || c.Status.LaunchTemplateMissingSince != nil {
 		return false
 	}
 	return number > 0 && number == c.Status.PendingVersion ||

@@ -315,4 +315,9 @@ type AWSMachinePoolInstanceStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	InstanceType string `json:"instanceType,omitempty"`
+
+	// InServiceTime is when Slipway first saw the instance in service, with what it runs now. It is
+	// not set for AWSManagedMachinePools.
+	// +optional
+	InServiceTime *metav1.Time `json:"inServiceTime,omitempty"`
 }

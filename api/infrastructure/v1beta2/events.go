@@ -81,6 +81,12 @@ const (
 	// Remedy: none.
 	InstanceRefreshStartedEvent = "InstanceRefreshStarted"
 
+	// InstanceRefreshStoppedEvent reports that Slipway cancels an instance refresh, because the nodes
+	// of the instances that it launched do not become Ready.
+	//
+	// Remedy: see the reason NodesNotReady of the condition RolledOut.
+	InstanceRefreshStoppedEvent = "InstanceRefreshStopped"
+
 	// InstanceRefreshSucceededEvent reports that an instance refresh replaced all instances.
 	//
 	// Remedy: none.

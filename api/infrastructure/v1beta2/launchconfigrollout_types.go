@@ -2,7 +2,8 @@ package v1beta2
 
 // ApprovedVersionAnnotation holds the number of the launch template version that rollout Manual
 // waits for. It is set on the pool, or on the AWSLaunchConfig, and lets that version's
-// configuration be launched for as long as the spec asks for it.
+// configuration be launched for as long as the spec asks for it. Slipway removes an approval of a
+// launch template that was deleted: the versions of the next one are numbered from 1 again.
 const ApprovedVersionAnnotation = "infrastructure.cluster.x-k8s.io/approved-version"
 
 // ApprovedByAnnotation holds the name of the user who set ApprovedVersionAnnotation. The admission

@@ -43,6 +43,18 @@ const (
 	// Remedy: act on the message. The call is retried.
 	RefreshStartFailedReason = "RefreshStartFailed"
 
+	// NodesNotReadyReason reports that no instance with the desired configuration has a Ready Node
+	// a minute before its warm-up has passed, although nodes with the earlier configuration are Ready, and
+	// that Slipway therefore replaces no more of them.
+	//
+	// Nodes: nodes with the earlier configuration stay. Instances that were replaced already have no
+	// Ready Node.
+	// Remedy: find out why the nodes do not become Ready, such as the bootstrap data, the image, or
+	// the network, and edit the spec. The roll-out continues by itself once one of them is Ready, and
+	// `slipway rollout retry` waits for them again. Set spec.refreshPreferences.instanceWarmup if
+	// nodes need longer.
+	NodesNotReadyReason = "NodesNotReady"
+
 	// RefreshFailedReason reports that the instance refresh finished without replacing all
 	// instances. CAPA's InstanceRefreshFailed has the same meaning.
 	//

@@ -55,6 +55,21 @@ func (s *Simulator) Denied(ctx context.Context, principal string, examples []per
 	return denied, err
 }
 
+// RoleOfProfile returns the ARN of the role of an instance profile, "" if there is no such profile, or if
+// it has no role.
+func (s *Simulator) RoleOfProfile(ctx context.Context, name string) (string, error) {
+	output, err := s.clients.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	switch {
+	case aws.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading instance profile %s: %w", name, err)
+	case output.InstanceProfile == nil || len(output.InstanceProfile.Roles) == 0:
+		return "", nil
+	}
+	return awssdk.ToString(output.InstanceProfile.Roles[0].Arn), nil
+}
+
 // Simulate returns the number of requests that were simulated, and the denied ones.
 func Simulate(ctx context.Context, client *aws.IAM, principal string, examples []permissions.Example) (requests int, denied []Denial, err error) {
 	for _, question := range questions(examples) {

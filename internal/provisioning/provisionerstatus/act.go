@@ -86,7 +86,7 @@ func (m markDrifted) do(ctx context.Context, a actor) (told []reconcile.Event, e
 		if err := a.annotate(ctx, name, provisioningv1.ReplaceAnnotation, provisioningv1.DriftedReason+": "+m.Why); err != nil {
 			return told, err
 		}
-		told = append(told, reconcile.Eventf("NodeDrifted", "Replacing ProvisionedNode %s (Node %s): %s.", name, node.Status.NodeName, m.Why))
+		told = append(told, reconcile.Eventf("NodeDrifted", "Replacing ProvisionedNode %s (Node %s): %s.", name, node.Status.NodeName, m.Why).WithoutReason())
 	}
 	return told, nil
 }
