@@ -69,16 +69,19 @@ type Resource struct {
 	Structural *structuralschema.Structural
 
 	schema validation.SchemaValidator
-	cel    *schemacel.Validator
+	// cel returns the compiled rules. They are compiled when they are first needed, which takes long.
+	cel func() *schemacel.Validator
 
 	// definition is the definition that the resource was built from.
 	definition *apiextensionsv1.JSONSchemaProps
-	// aside names the fields of the whole object that no rule of it reads.
-	aside map[string]bool
-	mu    sync.Mutex
-	// fields validate single fields of spec and of status, by path. One that is nil cannot be
-	// validated without the others.
+	mu         sync.Mutex
+	// fields validate single fields and items, by path. One that is nil cannot be validated without
+	// the others.
 	fields map[string]*Resource
+	// itemwise is true for a single field that is a list whose items can be validated one by one.
+	itemwise bool
+	// levels hold what is said about the fields of each part.
+	levels map[string]*level
 	// valid holds which validations found no mistake.
 	valid validations
 }
@@ -127,17 +130,15 @@ func newResource(schema *apiextensionsv1.JSONSchemaProps) (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a schema validator: %w", err)
 	}
-	aside := map[string]bool{}
-	for _, name := range []string{"apiVersion", "kind", "metadata", "spec", "status"} {
-		aside[name] = independent(name, *schema)
-	}
 	return &Resource{
 		Structural: structural,
 		schema:     validator,
-		cel:        schemacel.NewValidator(structural, true, celconfig.PerCallLimit),
+		cel: sync.OnceValue(func() *schemacel.Validator {
+			return schemacel.NewValidator(structural, true, celconfig.PerCallLimit)
+		}),
 		definition: schema,
-		aside:      aside,
 		fields:     map[string]*Resource{},
+		levels:     map[string]*level{},
 	}, nil
 }
 
@@ -157,7 +158,7 @@ func (r *Resource) validateCreate(ctx context.Context, stored map[string]any) er
 	errs := validation.ValidateCustomResource(nil, stored, r.schema)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.Structural, stored)...)
 	if !blocks(errs) {
-		found, _ := r.cel.Validate(ctx, nil, r.Structural, stored, nil, celconfig.RuntimeCELCostBudget)
+		found, _ := r.cel().Validate(ctx, nil, r.Structural, stored, nil, celconfig.RuntimeCELCostBudget)
 		errs = append(errs, found...)
 	}
 	return errs.ToAggregate()
@@ -195,7 +196,7 @@ func (r *Resource) ValidateUpdate(ctx context.Context, old, stored map[string]an
 	errs := validation.ValidateCustomResource(nil, stored, r.schema)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.Structural, stored)...)
 	if len(errs) == 0 {
-		errs, _ = r.cel.Validate(ctx, nil, r.Structural, stored, old, celconfig.RuntimeCELCostBudget)
+		errs, _ = r.cel().Validate(ctx, nil, r.Structural, stored, old, celconfig.RuntimeCELCostBudget)
 	}
 	if len(errs) == 0 {
 		return nil
@@ -212,7 +213,7 @@ func (r *Resource) validateRatcheting(ctx context.Context, old, stored map[strin
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.Structural, stored)...)
 	}
 	if !blocks(errs) {
-		found, _ := r.cel.Validate(ctx, nil, r.Structural, stored, old, celconfig.RuntimeCELCostBudget,
+		found, _ := r.cel().Validate(ctx, nil, r.Structural, stored, old, celconfig.RuntimeCELCostBudget,
 			schemacel.WithRatcheting(correlated))
 		errs = append(errs, found...)
 	}

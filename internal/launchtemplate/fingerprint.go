@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -139,55 +141,81 @@ func canonicalTree(value reflect.Value, member string) any {
 }
 
 func canonicalStruct(value reflect.Value) any {
-	tree := map[string]any{}
-	for i := range value.NumField() {
-		field := value.Type().Field(i)
-		if !field.IsExported() || answersOnly[value.Type().Name()+"."+field.Name] {
+	var tree map[string]any
+	for _, member := range membersOf(value.Type()) {
+		child := canonicalTree(value.Field(member.place), member.name)
+		if child == nil {
 			continue
 		}
-		if child := canonicalTree(value.Field(i), field.Name); child != nil {
-			tree[field.Name] = child
+		if tree == nil {
+			tree = map[string]any{}
 		}
+		tree[member.name] = child
 	}
-	if len(tree) == 0 {
+	if tree == nil {
 		return nil
 	}
 	return tree
 }
 
+// member is a member of a structure that describes a node.
+type member struct {
+	place int
+	name  string
+}
+
+// knownMembers remembers the answers of membersOf, because reflection takes most of the time of a
+// canonical form otherwise. It is a map from reflect.Type to []member.
+var knownMembers sync.Map
+
+// membersOf returns the exported members of a structure without those that only answers have.
+func membersOf(structure reflect.Type) []member {
+	if known, is := knownMembers.Load(structure); is {
+		return known.([]member)
+	}
+	var members []member
+	for i := range structure.NumField() {
+		field := structure.Field(i)
+		if field.IsExported() && !answersOnly[structure.Name()+"."+field.Name] {
+			members = append(members, member{i, field.Name})
+		}
+	}
+	knownMembers.Store(structure, members)
+	return members
+}
+
 func canonicalList(value reflect.Value, member string) any {
+	if value.Len() == 0 {
+		return nil
+	}
+	list := make([]any, value.Len())
+	for i := range list {
+		list[i] = canonicalTree(value.Index(i), "")
+	}
+	if sets[member] {
+		sortByText(list, member)
+	}
+	return list
+}
+
+// sortByText sorts the trees of a list by their JSON.
+func sortByText(list []any, member string) {
 	type item struct {
 		tree any
 		text string
 	}
-	var items []item
-	for i := range value.Len() {
-		tree := canonicalTree(value.Index(i), "")
+	items := make([]item, len(list))
+	for i, tree := range list {
 		text, err := json.Marshal(tree)
 		if err != nil {
 			// Trees hold only strings, numbers, booleans, maps, and lists: JSON can write all of
 			// them.
 			panic(fmt.Sprintf("canonical form of %s: %v", member, err))
 		}
-		items = append(items, item{tree, string(text)})
+		items[i] = item{tree, string(text)}
 	}
-	if len(items) == 0 {
-		return nil
-	}
-	if sets[member] {
-		slices.SortFunc(items, func(a, b item) int {
-			if a.text < b.text {
-				return -1
-			}
-			if a.text > b.text {
-				return 1
-			}
-			return 0
-		})
-	}
-	list := make([]any, len(items))
+	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.text, b.text) })
 	for i := range items {
 		list[i] = items[i].tree
 	}
-	return list
 }

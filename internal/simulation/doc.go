@@ -9,7 +9,7 @@
 //     The cache holds what the event loop has delivered, so it is as stale as the schedule makes
 //     it. A process that starts may list from a server that lags behind what the last one saw.
 //   - Package awssim is AWS. It is called by the unmodified SDK through a transport that stays in
-//     this process.
+//     this process. An answer that the SDK has read before is not read again (readings.go).
 //   - A process is what `slipway manager` is to the controllers: their Register functions add the
 //     same watches, predicates, and work queues to a manager that starts nothing (manager.go).
 //     The event loop takes requests from the queues and calls Reconcile.

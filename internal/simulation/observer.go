@@ -43,6 +43,8 @@ type observer struct {
 	person *person
 	// steers is true if the user controls roll-outs.
 	steers bool
+	// disputed is true if an operator cancels instance refreshes as they begin, and the user retries.
+	disputed bool
 
 	// workload is the cluster that the instances join, so long after they have booted. It is nil for
 	// a pool whose nodes EKS drains.

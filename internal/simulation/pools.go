@@ -62,6 +62,7 @@ func (p *pools) observe(kind *poolKind) {
 		o.joinAfter = pick(w.chance, 5*time.Second, 30*time.Second)
 	}
 	o.person, o.steers = w.person, w.chance.happens(steered)
+	o.disputed = o.steers && kind == &selfManaged && w.chance.happens(disputed)
 	o.aws = holdings{w.sim.Region(account, region), o.owner()}
 	p.observers = append(p.observers, o)
 	w.sim.OnChange(o.instanceChanged)

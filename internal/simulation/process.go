@@ -11,6 +11,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -76,6 +77,7 @@ func startProcess(ctx context.Context, w *World, version uint64) (*process, erro
 
 	config := processConfig{clock: w.clock, aws: awssdk.Config{
 		Region: region, HTTPClient: &transport{sim: w.sim, gate: gate, seen: w.answered},
+		APIOptions:  []func(*middleware.Stack) error{w.readings.install},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIASLIPWAY0"+account, "secret", ""),
 	}}
 	var err error

@@ -24,7 +24,7 @@ import (
 
 var (
 	seedFlag  = flag.Int64("seed", -1, "run the schedule of this seed alone, and show it")
-	seedsFlag = flag.Int("seeds", 0, "how many schedules to run; 0 for as many as SIMULATION_SCHEDULES says, or else 500")
+	seedsFlag = flag.Int("seeds", 0, "how many schedules to run; 0 for as many as SIMULATION_SCHEDULES says, or else 600")
 	firstFlag = flag.Uint64("first", 1, "the seed of the first schedule")
 )
 
@@ -85,7 +85,7 @@ func schedules(t *testing.T) int {
 	t.Helper()
 	wanted := os.Getenv("SIMULATION_SCHEDULES")
 	if *seedsFlag != 0 || wanted == "" {
-		return cmp.Or(*seedsFlag, 500)
+		return cmp.Or(*seedsFlag, 600)
 	}
 	count, err := strconv.Atoi(wanted)
 	if err != nil {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 )
 
 // steered is the probability that the user of a schedule controls roll-outs.
 const steered = 0.4
+
+// disputed is the probability that in such a schedule of an AWSMachinePool an operator cancels instance
+// refreshes as they begin. Few would be canceled otherwise, and hardly ever two for one configuration:
+// they are short.
+const disputed = 0.5
 
 // steeringDeeds lists what users do about the roll-outs of pools of both kinds. All but
 // switchApproval write what `slipway rollout` and its siblings write.
@@ -109,19 +116,25 @@ func pauseOrResume(ctx context.Context, w *World, o *observer) (string, error) {
 	return command(rolloutcontrol.Pause)(ctx, w, o)
 }
 
-// retryRollout retries a roll-out that failed.
+// retryRollout retries a roll-out that failed. The user waits for what comes of it before they retry again:
+// retries that no refresh has used yet may be used later, so that many of them allow for anything.
 func retryRollout(ctx context.Context, w *World, o *observer) (string, error) {
+	if asked := o.facts.steering.asked; !asked.IsZero() && w.clock.Since(asked) < autoscalinggroup.RetryAfter {
+		return "", nil
+	}
 	what, err := command(func(s rolloutcontrol.Subject) (rolloutcontrol.Change, error) {
 		return rolloutcontrol.Retry(s, w.clock.Now().String())
 	})(ctx, w, o)
 	if what != "" {
 		o.facts.steering.retries++
+		o.facts.steering.asked = w.clock.Now()
 	}
 	return what, err
 }
 
 // cancelRefresh has an operator cancel the instance refresh of the pool's group.
 func cancelRefresh(ctx context.Context, w *World, o *observer) (string, error) {
+	o.facts.steering.rolling = false
 	owned := o.aws.ownedGroups()
 	if len(owned) == 0 {
 		return "", nil
@@ -143,6 +156,28 @@ func perhapsCancelRefresh(ctx context.Context, w *World, o *observer) (string, e
 		return "", nil
 	}
 	return cancelRefresh(ctx, w, o)
+}
+
+// disputes returns what an operator who cancels refreshes, and a user who retries, can do now.
+func (o *observer) disputes(w *World) []move {
+	steering := &o.facts.steering
+	if !o.disputed || !w.verdict.faultless.IsZero() || o.facts.deleting {
+		return nil
+	}
+	does := func(one deed) func(context.Context) error {
+		return func(ctx context.Context) error {
+			what, err := one(ctx, w, o)
+			w.trace.detail("%s", cmp.Or(what, "nothing"))
+			return err
+		}
+	}
+	switch {
+	case steering.rolling:
+		return []move{{"the operator looks for an instance refresh", does(cancelRefresh)}}
+	case !steering.stopped.IsZero() && steering.asked.IsZero():
+		return []move{{"the user looks for a roll-out to retry", does(retryRollout)}}
+	}
+	return nil
 }
 
 // letGo implements scene. The user resumes roll-outs, removes pins, and approves versions from now on.
@@ -172,6 +207,7 @@ func (p *pools) letGo(ctx context.Context) (bool, error) {
 func (p *pools) moves(ctx context.Context) ([]move, error) {
 	var moves []move
 	for _, o := range p.observers {
+		moves = append(moves, o.disputes(p.world)...)
 		if !o.facts.steering.letGo || !o.facts.steering.manual || o.facts.deleting {
 			continue
 		}

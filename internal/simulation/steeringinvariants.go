@@ -44,6 +44,10 @@ type steeringFacts struct {
 	stopped time.Time
 	brought configuration
 	retries int
+	// asked is when the user last retried; zero once a roll-out was started after that.
+	asked time.Time
+	// rolling is true since a roll-out was started, until an operator looks for it.
+	rolling bool
 	// letGo is true once the user holds nothing back any longer.
 	letGo bool
 }
@@ -173,6 +177,7 @@ func (r rollouts) inProgress(ctx context.Context) (*asgtypes.InstanceRefresh, er
 // rollsOut checks a roll-out that was started.
 func (r rollouts) rollsOut(what string) {
 	s := &r.observer.facts.steering
+	s.rolling, s.asked = true, time.Time{}
 	if s.paused && s.knew {
 		r.observer.violate(PausedRolls, "%s of a pool whose roll-outs are paused", what)
 	}

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/aws/smithy-go/middleware"
+
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/aws/action"
 )
@@ -31,7 +33,7 @@ type transport struct {
 
 // Do implements aws.HTTPClient.
 func (t *transport) Do(request *http.Request) (*http.Response, error) {
-	name := awssim.ActionOf(request)
+	name := middleware.GetOperationName(request.Context())
 	if t.gate == nil {
 		if lagging := t.sim.Behavior(); lagging.ReadLag > 0 && !action.Changes(name) {
 			current := lagging

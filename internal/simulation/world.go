@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/smithy-go/middleware"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -62,6 +63,8 @@ type World struct {
 	user   client.Client
 	person *person
 
+	readings readings
+
 	// verdict holds what happens against the invariants, and scene is what the schedule is about.
 	verdict *verdict
 	scene   scene
@@ -108,7 +111,7 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 		ReadLag:       pick(w.chance, 0, 0, time.Second, 4*time.Second),
 	}})
 	config := awssdk.Config{
-		Region: region, HTTPClient: &transport{sim: w.sim}, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },
+		Region: region, HTTPClient: &transport{sim: w.sim}, APIOptions: []func(*middleware.Stack) error{w.readings.install}, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },
 		Credentials: credentials.NewStaticCredentialsProvider("AKIAPERSON00"+account, "secret", ""),
 	}
 	w.person = &person{ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config), eks: eks.NewFromConfig(config), iam: iam.NewFromConfig(config)}

@@ -101,7 +101,7 @@ func Masked(data []byte, _ Format) []byte {
 // CheckBounds returns a *TooMuchEncodedError for data with so much in its compressed and encoded
 // pieces that they are not all searched for join secrets.
 func CheckBounds(data []byte) error {
-	m := masker{budget: maxUnpackedInAll}
+	m := masker{budget: maxUnpackedInAll, countsOnly: true}
 	if m.piece(data, 0); m.exceeded {
 		return &TooMuchEncodedError{}
 	}
@@ -130,6 +130,9 @@ type masker struct {
 	searched int
 	// exceeded is set once a piece was left out because of the size of others.
 	exceeded bool
+	// countsOnly is set if nothing is masked, and only the bounds matter. They do not depend on what
+	// plain text holds.
+	countsOnly bool
 }
 
 // piece masks text or a gzip stream, and says whether there was a secret in it.
@@ -189,7 +192,7 @@ func apply(data []byte, edits []edit) []byte {
 // text finds what to replace in text, in order and without overlap.
 func (m *masker) text(text []byte, depth int) []edit {
 	regions, edits := m.dataURLs(text, depth)
-	for _, e := range slices.Concat(m.base64(text, depth), maskPlain(text)) {
+	for _, e := range slices.Concat(m.base64(text, depth), m.plain(text)) {
 		// Inside a data URL the text is not what it seems; that has been done.
 		if !e.overlapsAny(regions) {
 			edits = append(edits, e)
@@ -216,8 +219,9 @@ func (e edit) overlapsAny(regions []edit) bool {
 // search for each place.
 var anySecret = regexp.MustCompile(tokenPattern + `|` + keyPattern)
 
-func maskPlain(text []byte) []edit {
-	if !anySecret.Match(text) {
+// plain finds what to replace in plain text.
+func (m *masker) plain(text []byte) []edit {
+	if m.countsOnly || !anySecret.Match(text) {
 		return nil
 	}
 	var edits []edit

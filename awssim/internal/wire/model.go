@@ -6,6 +6,11 @@
 // are written out in rest.go. The package knows no action's meaning.
 package wire
 
+import (
+	"reflect"
+	"sync"
+)
+
 //go:generate go run ./wiregen
 
 // model holds the tables of a service.
@@ -28,3 +33,23 @@ type route struct {
 // field is one member of a structure: its name in Go, its name on the wire, and the name of the
 // elements if it is a list that is not flat.
 type field struct{ goName, wire, item string }
+
+// places returns the places of the members of a structure in its Go type. They are remembered: to find a
+// member by its name takes longer than to write it.
+func places(t reflect.Type, fields []field) []int {
+	if known, is := knownPlaces.Load(t); is {
+		return known.([]int)
+	}
+	found := make([]int, len(fields))
+	for i, f := range fields {
+		member, is := t.FieldByName(f.goName)
+		if !is || len(member.Index) != 1 {
+			panic("wire: " + t.String() + " has no member " + f.goName)
+		}
+		found[i] = member.Index[0]
+	}
+	knownPlaces.Store(t, found)
+	return found
+}
+
+var knownPlaces sync.Map // from reflect.Type to []int

@@ -157,21 +157,42 @@ type xmlEncoder struct {
 func (e *xmlEncoder) raw(s string) { e.b.WriteString(s) }
 
 func (e *xmlEncoder) text(s string) {
+	if isPlain(s) {
+		e.raw(s)
+		return
+	}
 	// A bytes.Buffer does not fail.
 	_ = xml.EscapeText(&e.b, []byte(s))
 }
 
+// isPlain reports whether a text is written as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '<' || c == '>' || c == '&' || c == '"' || c == '\'' {
+			return false
+		}
+	}
+	return true
+}
+
 func (e *xmlEncoder) element(name string, content func()) {
-	e.raw("<" + name + ">")
+	e.tag("<", name)
 	content()
-	e.raw("</" + name + ">")
+	e.tag("</", name)
+}
+
+func (e *xmlEncoder) tag(start, name string) {
+	e.raw(start)
+	e.raw(name)
+	e.raw(">")
 }
 
 // members writes a structure's members. AWS writes lists at the top, and the lists of the table
 // emptyLists, even if they are empty (boto3's users rely on it), other unset members not at all.
 func (e *xmlEncoder) members(v reflect.Value, top bool) {
-	for _, f := range e.model.outputs[v.Type().Name()] {
-		member := v.FieldByName(f.goName)
+	fields := e.model.outputs[v.Type().Name()]
+	for i, place := range places(v.Type(), fields) {
+		f, member := fields[i], v.Field(place)
 		if f.item != "" {
 			if top || !member.IsNil() || e.emptyLists[v.Type().Name()+"."+f.goName] {
 				e.element(f.wire, func() { e.list(member, f.item) })

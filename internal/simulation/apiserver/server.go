@@ -429,7 +429,7 @@ func (r rules) updateStatus(ctx context.Context, current, wanted *Object) (map[s
 	next, written := maps.Clone(current.Object), wanted.Object
 	if r.schema != nil {
 		written = map[string]any{"apiVersion": written["apiVersion"], "kind": written["kind"], "metadata": written["metadata"], "status": written["status"]}
-		written = r.statusSchema.Normalize(written)
+		written = r.statusSchema.NormalizeChange(current.Object, written)
 	}
 	delete(next, "status")
 	if value, set := written["status"]; set {
@@ -445,7 +445,7 @@ func (r rules) updateStatus(ctx context.Context, current, wanted *Object) (map[s
 // validated: the rest was validated when it was written, and unchanged values are not held against
 // an update.
 func (r rules) updateWhole(ctx context.Context, current, wanted *Object) (map[string]any, error) {
-	next := withStatusOf(r, current, r.schema.Normalize(wanted.Object))
+	next := withStatusOf(r, current, r.schema.NormalizeChange(current.Object, wanted.Object))
 	if equality.Semantic.DeepEqual(contents(r, current), contents(r, &Object{Object: next})) {
 		return next, nil
 	}
