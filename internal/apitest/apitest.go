@@ -80,7 +80,7 @@ type Resource struct {
 	fields map[string]*Resource
 	// itemwise is true for a single field that is a list whose items can be validated one by one.
 	itemwise bool
-	// levels hold what is said about the fields of each part.
+	// levels hold the rules about the fields of each part.
 	levels map[string]*level
 	// valid holds which validations found no mistake.
 	valid validations

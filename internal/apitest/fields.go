@@ -155,8 +155,8 @@ func (r *Resource) part(path string, build func() *Resource) *Resource {
 	return known
 }
 
-// NormalizeChange does the same as Normalize, for an object that replaces one that is normal. What it
-// returns shares with the normal object the fields of spec and status that are equal.
+// NormalizeChange does the same as Normalize, for an object that replaces one that is normal. The result
+// shares with the normal object the fields of spec and status that are equal.
 func (r *Resource) NormalizeChange(normal, object map[string]any) map[string]any {
 	changed, kept := make(map[string]any, len(object)), map[string]map[string]any{}
 	for name, value := range object {

@@ -10,7 +10,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// level holds what the schema of a part of an object, and the schema of the whole object, say about the
+// level holds the requirements that the schema of a part of an object, and of the whole object, have for the
 // fields of the part: which are required, and the rules that read them. The schemas of the fields
 // themselves are not part of it.
 type level struct {
@@ -18,7 +18,7 @@ type level struct {
 	required []string
 	// rules is true if there are rules.
 	rules bool
-	// ruled says of each field of the part whether a rule reads it.
+	// ruled holds, for each field of the part, whether a rule reads it.
 	ruled map[string]bool
 	// aside names the other parts of the whole object that no rule reads.
 	aside map[string]bool
@@ -68,7 +68,7 @@ func newLevel(root *apiextensionsv1.JSONSchemaProps, part string) *level {
 	return made
 }
 
-// withoutRules removes the rules of a schema and of those inside it.
+// withoutRules removes the rules of a schema and of the schemas inside it.
 func withoutRules(schema *apiextensionsv1.JSONSchemaProps) {
 	schema.XValidations = nil
 	eachInside(schema, withoutRules)
@@ -79,7 +79,7 @@ func (l *level) hasRequired(part map[string]any) bool {
 	return !slices.ContainsFunc(l.required, func(name string) bool { _, has := part[name]; return !has })
 }
 
-// ruled reports of each field of a part whether a rule of the part, or of the whole object, reads it.
+// ruled reports for each field of a part whether a rule of the part, or of the whole object, reads it.
 func ruled(whole apiextensionsv1.ValidationRules, part string, schema apiextensionsv1.JSONSchemaProps) map[string]bool {
 	named := regexp.MustCompile(`\b` + regexp.QuoteMeta(part) + `\b(\.)?`)
 	every := false
@@ -116,7 +116,7 @@ func (l *level) hold(ctx context.Context, old, stored map[string]any) bool {
 	}, l.read(old), l.read(stored)) == nil
 }
 
-// read returns what of an object the rules read.
+// read returns the part of an object that the rules read.
 func (l *level) read(object map[string]any) map[string]any {
 	seen := validated(object)
 	maps.DeleteFunc(seen, func(name string, _ any) bool { return l.aside[name] })

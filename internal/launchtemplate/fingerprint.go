@@ -168,7 +168,7 @@ type member struct {
 // canonical form otherwise. It is a map from reflect.Type to []member.
 var knownMembers sync.Map
 
-// membersOf returns the exported members of a structure without those that only answers have.
+// membersOf returns the exported members of a structure, except for the members of answersOnly.
 func membersOf(structure reflect.Type) []member {
 	if known, is := knownMembers.Load(structure); is {
 		return known.([]member)

@@ -159,7 +159,7 @@ func perhapsCancelRefresh(ctx context.Context, w *World, o *observer) (string, e
 }
 
 // disputes returns what an operator who cancels refreshes, and a user who retries, can do now.
-func (o *observer) disputes(w *World) []move {
+func disputes(w *World, o *observer) []move {
 	steering := &o.facts.steering
 	if !o.disputed || !w.verdict.faultless.IsZero() || o.facts.deleting {
 		return nil
@@ -207,7 +207,7 @@ func (p *pools) letGo(ctx context.Context) (bool, error) {
 func (p *pools) moves(ctx context.Context) ([]move, error) {
 	var moves []move
 	for _, o := range p.observers {
-		moves = append(moves, o.disputes(p.world)...)
+		moves = append(moves, disputes(p.world, o)...)
 		if !o.facts.steering.letGo || !o.facts.steering.manual || o.facts.deleting {
 			continue
 		}
