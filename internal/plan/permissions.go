@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/permissions"
+	"github.com/slipway-project/slipway/internal/permissions/simulator"
 )
 
 // Permissions tells which calls of a plan IAM would deny.
@@ -138,18 +139,23 @@ func (p *Planner) simulated(ctx context.Context, w *world, pool client.Object, k
 	}
 	examples = slices.DeleteFunc(examples, func(example permissions.Example) bool { return len(example.Actions) == 0 })
 	denied, err := cloud.Policies.Denied(ctx, found.Principal, withRole(examples, role))
-	for _, denial := range denied {
-		one := Denied{Action: denial.Action, Reason: denial.Reason, Feature: string(granting[denial.Action])}
-		if !slices.Contains(found.Denied, one) {
-			found.Denied = append(found.Denied, one)
-		}
-	}
+	found.deny(denied, granting)
 	if role != "" && slices.ContainsFunc(found.Denied, func(denied Denied) bool { return denied.Action == passRole }) {
 		scope.NodeRoles = []string{nodeRole(role)}
 	}
 	found.Command = found.command(scope)
-	slices.SortFunc(found.Denied, func(a, b Denied) int { return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Reason, b.Reason)) })
 	return found, err
+}
+
+// deny adds each denial once, sorted. Granting are the features whose policy grants an action.
+func (p *Permissions) deny(denials []simulator.Denial, granting map[string]permissions.Feature) {
+	for _, denial := range denials {
+		one := Denied{Action: denial.Action, Reason: denial.Reason, Feature: string(granting[denial.Action])}
+		if !slices.Contains(p.Denied, one) {
+			p.Denied = append(p.Denied, one)
+		}
+	}
+	slices.SortFunc(p.Denied, func(a, b Denied) int { return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Reason, b.Reason)) })
 }
 
 // command returns the command that prints the policies that allow what is denied, "" if nothing is.

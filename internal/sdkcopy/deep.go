@@ -1,65 +1,84 @@
 package sdkcopy
 
-import "reflect"
+import (
+	"reflect"
+	"sync"
+)
 
 // Deep returns a copy of a value of the AWS SDK that shares no member with it. Members that are not exported,
 // and interfaces, are shared.
-func Deep(value any) any {
-	return deep(reflect.ValueOf(value)).Interface()
-}
+func Deep(value any) any { return deep(reflect.ValueOf(value)).Interface() }
 
 // deep returns a deep copy of a value.
 func deep(value reflect.Value) reflect.Value {
-	copied := reflect.New(value.Type()).Elem()
-	deepInto(copied, value)
-	return copied
-}
-
-func deepInto(to, from reflect.Value) {
-	switch from.Kind() {
+	switch value.Kind() {
 	case reflect.Pointer:
-		if !from.IsNil() {
-			to.Set(reflect.New(from.Type().Elem()))
-			deepInto(to.Elem(), from.Elem())
+		if value.IsNil() {
+			return value
 		}
+		target := reflect.New(value.Type().Elem())
+		target.Elem().Set(value.Elem())
+		copyInside(target.Elem())
+		return target
 	case reflect.Slice:
-		if from.IsNil() {
-			return
+		if value.IsNil() {
+			return value
 		}
-		to.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
-		if flat(from.Type().Elem()) {
-			reflect.Copy(to, from)
-			return
-		}
-		for i := range from.Len() {
-			deepInto(to.Index(i), from.Index(i))
-		}
-	case reflect.Map:
-		if from.IsNil() {
-			return
-		}
-		to.Set(reflect.MakeMapWithSize(from.Type(), from.Len()))
-		for entry := from.MapRange(); entry.Next(); {
-			to.SetMapIndex(entry.Key(), deep(entry.Value()))
-		}
-	case reflect.Struct:
-		to.Set(from)
-		for i := range from.NumField() {
-			if member := to.Field(i); member.CanSet() && !flat(member.Type()) {
-				deepInto(member, from.Field(i))
+		target := reflect.MakeSlice(value.Type(), value.Len(), value.Len())
+		reflect.Copy(target, value)
+		for i := range target.Len() {
+			if !copyInside(target.Index(i)) {
+				break // items of this type hold no others
 			}
 		}
+		return target
+	case reflect.Map:
+		if value.IsNil() {
+			return value
+		}
+		target := reflect.MakeMapWithSize(value.Type(), value.Len())
+		for entries := value.MapRange(); entries.Next(); {
+			target.SetMapIndex(entries.Key(), deep(entries.Value()))
+		}
+		return target
 	default:
-		to.Set(from)
+		return value
 	}
 }
 
-// flat reports whether values of a type hold no reference that a copy must not share.
-func flat(of reflect.Type) bool {
-	switch of.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct:
-		return false
-	default:
+// copyInside replaces what a value refers to by copies, in place. It returns false for a value of a type
+// that refers to nothing.
+func copyInside(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		value.Set(deep(value))
 		return true
+	case reflect.Struct:
+		for _, place := range referring(value.Type()) {
+			copyInside(value.Field(place))
+		}
+		return true
+	default:
+		return false
 	}
 }
+
+// referring returns the exported members of a structure that refer to other values.
+func referring(structure reflect.Type) []int {
+	if known, is := knownReferring.Load(structure); is {
+		return known.([]int)
+	}
+	places := []int{}
+	for i := range structure.NumField() {
+		switch field := structure.Field(i); field.Type.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct:
+			if field.IsExported() {
+				places = append(places, i)
+			}
+		}
+	}
+	knownReferring.Store(structure, places)
+	return places
+}
+
+var knownReferring sync.Map // from reflect.Type to []int

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"reflect"
 	"strings"
 	"sync"
 
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/slipway-project/slipway/internal/sdkcopy"
 )
 
 // readings remembers how the SDK read the answers of AWS in a schedule. Most descriptions have the same
@@ -82,7 +83,7 @@ func (r *readings) get(key string) any {
 		return nil
 	}
 	r.hits++
-	return copied(reflect.ValueOf(known)).Interface()
+	return sdkcopy.Deep(known)
 }
 
 func (r *readings) put(key string, read any) {
@@ -91,82 +92,8 @@ func (r *readings) put(key string, read any) {
 	if r.known == nil {
 		r.known = map[string]any{}
 	}
-	r.known[key] = copied(reflect.ValueOf(read)).Interface()
+	r.known[key] = sdkcopy.Deep(read)
 }
-
-// copied returns a deep copy of a value of the SDK's types, so that its owner may change it.
-func copied(value reflect.Value) reflect.Value {
-	switch value.Kind() {
-	case reflect.Pointer:
-		if value.IsNil() {
-			return value
-		}
-		target := reflect.New(value.Type().Elem())
-		target.Elem().Set(value.Elem())
-		copyInside(target.Elem())
-		return target
-	case reflect.Slice:
-		if value.IsNil() {
-			return value
-		}
-		target := reflect.MakeSlice(value.Type(), value.Len(), value.Len())
-		reflect.Copy(target, value)
-		for i := range target.Len() {
-			if !copyInside(target.Index(i)) {
-				break // items of this type hold no others
-			}
-		}
-		return target
-	case reflect.Map:
-		if value.IsNil() {
-			return value
-		}
-		target := reflect.MakeMapWithSize(value.Type(), value.Len())
-		for entries := value.MapRange(); entries.Next(); {
-			target.SetMapIndex(entries.Key(), copied(entries.Value()))
-		}
-		return target
-	default:
-		return value
-	}
-}
-
-// copyInside replaces what a value refers to by copies, in place. It returns false for a value of a type
-// that refers to nothing.
-func copyInside(value reflect.Value) bool {
-	switch value.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		value.Set(copied(value))
-		return true
-	case reflect.Struct:
-		for _, place := range referring(value.Type()) {
-			copyInside(value.Field(place))
-		}
-		return true
-	default:
-		return false
-	}
-}
-
-// referring returns the exported members of a structure that refer to other values.
-func referring(structure reflect.Type) []int {
-	if known, is := knownReferring.Load(structure); is {
-		return known.([]int)
-	}
-	places := []int{}
-	for i := range structure.NumField() {
-		switch field := structure.Field(i); field.Type.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct:
-			if field.IsExported() && field.Name != "ResultMetadata" {
-				places = append(places, i)
-			}
-		}
-	}
-	knownReferring.Store(structure, places)
-	return places
-}
-
-var knownReferring sync.Map // from reflect.Type to []int
 
 // withoutRequestID returns an answer without the number of its request, which is different each time.
 func withoutRequestID(body string) string {

@@ -45,7 +45,8 @@ func (n *nodes) Client(context.Context, types.NamespacedName) (drain.API, error)
 func (n *nodes) join(id, zone string) {
 	n.byID[id] = &node{Node: corev1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: id},
-		Spec: corev1.NodeSpec{ProviderID: "aws:///" + zone + "/" + id},
+		Spec:   corev1.NodeSpec{ProviderID: "aws:///" + zone + "/" + id},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}}
 }
 

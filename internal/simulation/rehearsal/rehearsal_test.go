@@ -97,6 +97,11 @@ func TestOutcomes(t *testing.T) {
 			reason: "A warm-up that is shorter than the time until a failure is known protects no node.", options: failingAt(30), edit: otherType,
 			want: Pool{Outcome: Degraded, Versions: 1, Replaced: 3, FewestUp: 1}, last: infrav1.RolledOutReason,
 		},
+		"SlowNodes": {
+			reason: "The first node that starts after its warm-up is waited for. Without that, no node would be up.", created: warmUp, edit: otherType,
+			options: Options{NodeStart: 15 * time.Minute, DrainTime: 30 * time.Second, Limit: 24 * time.Hour},
+			want:    Pool{Outcome: RolledOut, Versions: 1, Replaced: 3, FewestUp: 1}, last: infrav1.RolledOutReason,
+		},
 		"Paused": {
 			reason: "A roll-out that waits for a user is not waited for.", created: warmUp, options: usual,
 			edit: func(pool *infrav1.AWSMachinePool) { otherType(pool); pool.Spec.RefreshPreferences.Disable = true },
