@@ -28,11 +28,7 @@ func (r *Resource) validChange(ctx context.Context, part string, old, stored map
 	if level == nil || !is || !level.hasRequired(after) {
 		return false
 	}
-	ruled := !had && level.rules
-	for name := range before {
-		_, kept := after[name]
-		ruled = ruled || !kept && level.ruled[name]
-	}
+	ruled := !had && level.rules || level.reads(before, after)
 	for name, value := range after {
 		former, known := before[name]
 		if known && reflect.DeepEqual(former, value) {

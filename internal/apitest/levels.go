@@ -79,6 +79,16 @@ func (l *level) hasRequired(part map[string]any) bool {
 	return !slices.ContainsFunc(l.required, func(name string) bool { _, has := part[name]; return !has })
 }
 
+// reads reports whether a rule reads a field that a part had before, and has no longer.
+func (l *level) reads(before, after map[string]any) bool {
+	for name := range before {
+		if _, kept := after[name]; !kept && l.ruled[name] {
+			return true
+		}
+	}
+	return false
+}
+
 // ruled reports for each field of a part whether a rule of the part, or of the whole object, reads it.
 func ruled(whole apiextensionsv1.ValidationRules, part string, schema apiextensionsv1.JSONSchemaProps) map[string]bool {
 	named := regexp.MustCompile(`\b` + regexp.QuoteMeta(part) + `\b(\.)?`)

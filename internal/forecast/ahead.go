@@ -10,7 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Ahead holds the names of what will be described by name, so that one request describes many.
+// Ahead holds the names that will be described, so that one request describes many.
 type Ahead struct {
 	// groups and templates hold the names of one request for each set of names that will be described.
 	groups, templates map[string][]string

@@ -2,6 +2,7 @@ package sdkcopy
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 )
 
@@ -63,6 +64,9 @@ func copyInside(value reflect.Value) bool {
 	}
 }
 
+// references are the kinds of values that refer to others, or hold values that do.
+var references = []reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct}
+
 // referring returns the exported members of a structure that refer to other values.
 func referring(structure reflect.Type) []int {
 	if known, is := knownReferring.Load(structure); is {
@@ -70,11 +74,8 @@ func referring(structure reflect.Type) []int {
 	}
 	places := []int{}
 	for i := range structure.NumField() {
-		switch field := structure.Field(i); field.Type.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct:
-			if field.IsExported() {
-				places = append(places, i)
-			}
+		if field := structure.Field(i); field.IsExported() && slices.Contains(references, field.Type.Kind()) {
+			places = append(places, i)
 		}
 	}
 	knownReferring.Store(structure, places)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -44,7 +45,7 @@ func (r reading) HandleDeserialize(ctx context.Context, in middleware.Deserializ
 ) {
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	response, is := out.RawResponse.(*smithyhttp.Response)
-	if err != nil || !is || response.StatusCode != 200 {
+	if err != nil || !is || response.StatusCode != http.StatusOK {
 		return r.read(ctx, in, out, metadata, err)
 	}
 	body, err := io.ReadAll(response.Body)
@@ -74,7 +75,7 @@ func (r reading) read(ctx context.Context, in middleware.DeserializeInput, out m
 	return r.DeserializeMiddleware.HandleDeserialize(ctx, in, arrived) //nolint:wrapcheck // the SDK's own
 }
 
-// get returns a copy of what was read from an answer, nil if it has not been read.
+// get returns a copy of the result of an answer, nil if the answer has not been read.
 func (r *readings) get(key string) any {
 	r.mu.Lock()
 	defer r.mu.Unlock()

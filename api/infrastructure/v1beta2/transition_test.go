@@ -84,7 +84,8 @@ func TestTransitions(t *testing.T) {
 					t.Fatalf("setting the status: %v", err)
 				}
 			}
-			_, err = served.Update(t.Context(), stored, object(t, base, "spec: "+c.to))
+			updated, err := served.Update(t.Context(), stored, object(t, base, "spec: "+c.to))
+			changes(t, served, stored, updated, err)
 			switch {
 			case c.says == "" && err != nil:
 				t.Errorf("refused (%s): %v", c.reason, err)

@@ -2,9 +2,12 @@ package v1beta2_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/slipway-project/slipway/internal/apitest"
 )
 
 // ruleCase is one rule with a neighbor on either side of it: what it must let through, and what it
@@ -224,13 +227,30 @@ func TestRules(t *testing.T) {
 				if strings.HasPrefix(c.rule, "LT1") {
 					return // names cannot be edited at all: TestTransitions
 				}
-				if _, err := served.Update(t.Context(), stored, accepted); err != nil {
+				updated, err := served.Update(t.Context(), stored, accepted)
+				if err != nil {
 					t.Errorf("updating to what is allowed (%s): %v", c.reason, err)
 				}
-				_, err = served.Update(t.Context(), stored, refused)
+				changes(t, served, stored, updated, err)
+				updated, err = served.Update(t.Context(), stored, refused)
 				refusedWith(t, "updating", c, err)
+				changes(t, served, stored, updated, err)
 			})
 		}
+	}
+}
+
+func name(object map[string]any) any { return object["metadata"].(map[string]any)["name"] }
+
+// changes holds that an update of the spec has the same outcome, given as err, if only what changed is
+// validated, as the API server of the simulation does.
+func changes(t *testing.T, served *apitest.Resource, before, after map[string]any, err error) {
+	t.Helper()
+	if after == nil || !reflect.DeepEqual(name(before), name(after)) {
+		return // more than the spec changed
+	}
+	if alone := served.ValidateChange(t.Context(), before, after, "spec"); (alone == nil) != (err == nil) {
+		t.Errorf("validating the change alone returns %v, and validating the update %v", alone, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package v1alpha2_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -157,12 +158,29 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatalf("creating the object to update: %v", err)
 			}
-			if _, err := resource.Update(t.Context(), stored, accepted); err != nil {
+			updated, err := resource.Update(t.Context(), stored, accepted)
+			if err != nil {
 				t.Errorf("updating to what is allowed: %v", err)
 			}
-			_, err = resource.Update(t.Context(), stored, refused)
+			changes(t, resource, stored, updated, err)
+			updated, err = resource.Update(t.Context(), stored, refused)
 			says(t, "updating", c, err)
+			changes(t, resource, stored, updated, err)
 		})
+	}
+}
+
+func name(object map[string]any) any { return object["metadata"].(map[string]any)["name"] }
+
+// changes holds that an update of the spec has the same outcome, given as err, if only what changed is
+// validated, as the API server of the simulation does.
+func changes(t *testing.T, resource *apitest.Resource, before, after map[string]any, err error) {
+	t.Helper()
+	if after == nil || !reflect.DeepEqual(name(before), name(after)) {
+		return // more than the spec changed
+	}
+	if alone := resource.ValidateChange(t.Context(), before, after, "spec"); (alone == nil) != (err == nil) {
+		t.Errorf("validating the change alone returns %v, and validating the update %v", alone, err)
 	}
 }
 

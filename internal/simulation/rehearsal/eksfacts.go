@@ -122,7 +122,7 @@ func (f *facts) versionOf(cluster string) string {
 	return cmp.Or(version, anyVersion)
 }
 
-// anyVersion is the Kubernetes version of an EKS cluster of which no version is known.
+// anyVersion is the Kubernetes version of an EKS cluster whose version is not known.
 const anyVersion = "1.34"
 
 var (
