@@ -225,6 +225,9 @@ func (f *facts) otherAsked(one *instance) bool {
 
 // objectChanged notes what a change of the pool says.
 func (o *observer) objectChanged(change apiserver.Change) {
+	if before := change.Before; change.After == nil && before != nil && before.GetKind() == o.kind.name && before.GetName() == o.name {
+		o.facts.deleting = true // a pool without a finalizer is gone at once
+	}
 	if change.After == nil || change.After.GetKind() != o.kind.name || change.After.GetName() != o.name {
 		return
 	}

@@ -23,7 +23,7 @@ var quickFlaws = []string{
 	"create node groups without tags", "create node groups with one node more", "launch instances without tags", "launch one instance more",
 }
 
-const quickSchedules = 5
+const quickSchedules = 10
 
 // form returns a flaw of the requests of an action.
 func form(action string, change func(form url.Values)) simulation.Flaw {
