@@ -332,11 +332,11 @@ and nodes of 2 more pools of AWSLaunchConfig/shared`,
 			}), "",
 		},
 		{
-			"A pool of another namespace follows the template.",
+			"A pool of another namespace follows the template. Its name is not shown.",
 			edit(ofTemplate, elsewhere, func(template *infrav1.AWSLaunchConfigTemplate) {
 				template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 			}),
-			"AWSMachinePool/templated will replace 12 of 12 nodes: instance type m5.large → m5.xlarge",
+			"An AWSMachinePool of another namespace will replace 12 of 12 nodes: instance type m5.large → m5.xlarge",
 		},
 		{
 			"A pool of a namespace that the template no longer allows keeps its configuration.",

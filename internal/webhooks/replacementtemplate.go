@@ -76,5 +76,6 @@ func replacementOfFollower(ctx context.Context, reader client.Reader, config *in
 		return "", nil
 	}
 	replaced, err := replacementOfPool(ctx, reader, edited{seen, machinePool, before}, edited{seen, machinePool, after})
+	replaced.elsewhere = config.Namespace != after.Namespace
 	return replaced.text(), err
 }

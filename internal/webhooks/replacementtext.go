@@ -17,6 +17,9 @@ type replacement struct {
 	clusterPaused bool
 	// resumed is true if the edit has nodes replaced that already waited for that.
 	resumed bool
+	// elsewhere is true if the pool is in another namespace than what is edited: its name is not for
+	// whoever edits that.
+	elsewhere bool
 }
 
 // The limits of a warning's parts, in characters. API servers may cut a warning to 256.
@@ -31,6 +34,9 @@ func (r replacement) text() string {
 		return ""
 	}
 	who, nodes := fmt.Sprintf("%s/%s ", r.kind, shown(r.GetName())), plural(int(r.replicas), "node", "nodes")
+	if r.elsewhere {
+		who = fmt.Sprintf("An %s of another namespace ", r.kind)
+	}
 	if r.disabled {
 		return terminal.Line(fmt.Sprintf("%sdoes not replace its %d %s, because refreshPreferences.disable is true: %s", who, r.replicas, nodes, r.why()), longestWarning)
 	}
