@@ -3,6 +3,7 @@ package machinepool
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,7 +43,7 @@ func broken(in input) bool {
 		shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
 		return shown != nil && shown.Reason == infrav1.NodesNotReadyReason && len(overdue(in)) > 0
 	}
-	return in.Seen.Readiness.Read && len(unready(in)) > 0
+	return in.Seen.Readiness.Read && unready(in)
 }
 
 // overdue returns the instances that run what is wanted and should have a Ready Node already,
@@ -52,13 +53,14 @@ func overdue(in input) []autoscalinggroup.Instance {
 		return nil
 	}
 	target, outdated := wanted(in), false
+	times, due := inServiceTimes(in), readyAfter(in)
 	var found []autoscalinggroup.Instance
 	for _, instance := range in.Seen.Group.Instances {
-		switch since := inServiceTime(in, instance); {
+		switch {
 		case !instance.InService():
 		case !target.Runs(instance):
 			outdated = true
-		case since != nil && in.Now.Sub(since.Time) >= readyAfter(in):
+		case in.Now.Sub(times[instance.ID].Time) >= due:
 			found = append(found, instance)
 		}
 	}
@@ -70,67 +72,59 @@ func overdue(in input) []autoscalinggroup.Instance {
 
 // readyAfter returns how long after it came into service an instance should have a Ready Node.
 func readyAfter(in input) time.Duration {
-	seconds := int64(ptr.Deref(in.Object.Spec.DefaultInstanceWarmup, metav1.Duration{}).Seconds())
+	seconds := int64(autoscalinggroup.SettingsOf(&in.Object.Spec).Warmup)
 	if preferences := in.Object.Spec.RefreshPreferences; preferences != nil && preferences.InstanceWarmup != nil {
 		seconds = *preferences.InstanceWarmup
 	}
 	return max(leastWarmup, time.Duration(seconds)*time.Second) - beforeWarmup
 }
 
-// unready returns the instances that are overdue, if no instance that runs what is wanted has a Ready
-// Node and one that is to be replaced has. A configuration that works on one instance is not broken, and
+// unready reports whether instances are overdue, no instance that runs what is wanted has a Ready Node,
+// and one that is to be replaced has. A configuration that works on one instance is not broken, and
 // where no node is Ready there is nothing to lose.
-func unready(in input) []autoscalinggroup.Instance {
-	late := overdue(in)
-	if len(late) == 0 {
-		return nil
+func unready(in input) bool {
+	if len(overdue(in)) == 0 {
+		return false
 	}
 	target, works := wanted(in), false
 	for _, instance := range in.Seen.Group.Instances {
 		switch ready := in.Seen.Readiness.Ready[instance.ProviderID()]; {
 		case !ready || !instance.InService():
 		case target.Runs(instance):
-			return nil
+			return false
 		default:
 			works = true
 		}
 	}
-	if !works {
-		return nil
-	}
-	return late
+	return works
 }
 
 // brokenBecause describes which nodes do not become Ready, and what that means.
 func brokenBecause(in input) string {
-	late := unready(in)
-	if len(late) == 0 {
-		late = overdue(in)
-	}
-	ids := instanceIDs(late)
+	ids := instanceIDs(overdue(in))
 	slices.Sort(ids)
-	names := named(ids[:min(len(ids), mostShown)])
-	if more := len(ids) - mostShown; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
 	return fmt.Sprintf("no instance with the desired configuration has a Ready node, %s after it came into service: %s. Slipway replaces no more nodes until one is Ready or "+
-		"the spec changes", readyAfter(in), names)
+		"the spec changes", readyAfter(in), named(ids))
 }
 
-// inServiceTime returns since when an instance is in service with what it runs, as status has it, nil if it
-// is not.
-func inServiceTime(in input, instance autoscalinggroup.Instance) *metav1.Time {
-	if !instance.InService() {
-		return nil
+// inServiceTimes returns since when instances are in service with what they run, by ID, as status has it.
+func inServiceTimes(in input) map[string]*metav1.Time {
+	shown := make(map[string]infrav1.AWSMachinePoolInstanceStatus, len(in.Object.Status.Instances))
+	for _, status := range in.Object.Status.Instances {
+		shown[status.InstanceID] = status
 	}
-	current := instanceStatus(instance)
-	for _, before := range in.Object.Status.Instances {
-		if before.InstanceID == instance.ID && before.InServiceTime != nil && before.LifecycleState == current.LifecycleState &&
-			before.LaunchTemplateVersion == current.LaunchTemplateVersion {
-			return before.InServiceTime
+	times := make(map[string]*metav1.Time, len(in.Seen.Group.Instances))
+	for _, instance := range in.Seen.Group.Instances {
+		if !instance.InService() {
+			continue
+		}
+		before := shown[instance.ID]
+		times[instance.ID] = before.InServiceTime
+		if before.InServiceTime == nil || before.LifecycleState != instance.LifecycleState || before.LaunchTemplateVersion != strconv.FormatInt(instance.Version, 10) {
+			times[instance.ID] = ptr.To(metav1.NewTime(in.Now))
 		}
 	}
-	return ptr.To(metav1.NewTime(in.Now))
+	return times
 }
 
 // waitAnew has instances that are in service wait for their nodes again.

@@ -173,9 +173,10 @@ func runningVersions(group *autoscalinggroup.Group, runs func(autoscalinggroup.I
 
 func instanceStatuses(in input) []infrav1.AWSMachinePoolInstanceStatus {
 	var statuses []infrav1.AWSMachinePoolInstanceStatus
+	times := inServiceTimes(in)
 	for _, instance := range in.Seen.Group.Instances {
 		status := instanceStatus(instance)
-		status.InServiceTime = inServiceTime(in, instance)
+		status.InServiceTime = times[instance.ID]
 		statuses = append(statuses, status)
 	}
 	return statuses

@@ -35,7 +35,7 @@ func (o observer) readReadiness(ctx context.Context) {
 		})
 	}
 	o.Seen.Readiness = Readiness{Read: err == nil, Ready: ready, Err: err}
-	if err == nil && len(unready(o.input())) == 0 {
+	if err == nil && !unready(o.input()) {
 		memory.working, memory.workingUntil = target, o.Clock.Now().Add(readinessEvery)
 	}
 }
