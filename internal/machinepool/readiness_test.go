@@ -1,12 +1,9 @@
 package machinepool
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +16,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 )
 
 // TestDecideReadiness specifies what is decided about the nodes of a roll-out.
@@ -111,16 +109,7 @@ func (k *kubelets) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 func newKubelets(t *testing.T, change func(*infrav1.AWSMachinePool)) *kubelets {
 	t.Helper()
 	k := &kubelets{rollouts: newRollouts(t, change), ready: map[string]bool{"1": true}}
-	server := httptest.NewTLSServer(k)
-	t.Cleanup(server.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	kubeconfig := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-  clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {token: one}}]}`,
-		server.URL, base64.StdEncoding.EncodeToString(authority))
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.key.Namespace, Name: "blue-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig}}
-	if err := k.Create(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	workloadtest.Serve(t, k.Client, client.ObjectKey{Namespace: k.key.Namespace, Name: "blue"}, k)
 	k.want("m5.large", "")
 	k.settled(1)
 	return k

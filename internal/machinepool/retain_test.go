@@ -1,11 +1,8 @@
 package machinepool
 
 import (
-	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -13,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/workload"
+	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 )
 
 // retainingRig returns a rig with a pool that retains instances. Its group has one instance and a
@@ -128,19 +125,10 @@ func (r *rig) states() []string {
 // drained are empty.
 func (r *rig) answerWithoutNodes() {
 	r.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	workloadtest.Serve(r, r.Client, client.ObjectKey{Namespace: victim, Name: clusterName}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"kind":"NodeList","apiVersion":"v1","items":[]}`)
 	}))
-	r.Cleanup(server.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	kubeconfig := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-  clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {token: one}}]}`,
-		server.URL, base64.StdEncoding.EncodeToString(authority))
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: clusterName + "-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig}}
-	if err := r.Create(r.Context(), secret); err != nil {
-		r.Fatal(err)
-	}
 }
 
 // TestDrainThatRanOutIsRetained holds that an instance whose node was not drained in time keeps

@@ -1,13 +1,10 @@
 package machinepool
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +18,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/workload"
+	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 )
 
 // nodeServer is the API server of a workload cluster with one Node and one pod, which goes when asked to.
@@ -162,16 +161,7 @@ func (r *rootRig) serve(zone string) {
 		TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "one", Annotations: map[string]string{"made": "by the kubelet"}},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///" + zone + "/" + r.instance},
 	}}
-	server := httptest.NewTLSServer(r.server)
-	r.Cleanup(server.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	kubeconfig := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-  clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {token: one}}]}`,
-		server.URL, base64.StdEncoding.EncodeToString(authority))
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: clusterName + "-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig}}
-	if err := r.Create(r.Context(), secret); err != nil {
-		r.Fatal(err)
-	}
+	workloadtest.Serve(r, r.Client, client.ObjectKey{Namespace: victim, Name: clusterName}, r.server)
 }
 
 // refreshRoots starts the refresh outside Slipway, and waits until the drain hook holds the instance.

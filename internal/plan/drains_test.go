@@ -1,12 +1,9 @@
 package plan
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 	"github.com/slipway-project/slipway/internal/workload"
+	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 )
 
 // nodesServer is the API server of a workload cluster.
@@ -80,13 +79,7 @@ func (r *rig) withWorkload() *nodesServer {
 		node.Spec.ProviderID = "aws:///" + region + "a/" + instance
 		s.nodes = append(s.nodes, node)
 	}
-	server := httptest.NewTLSServer(s)
-	r.Cleanup(server.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	kubeconfig := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-  clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {token: one}}]}`,
-		server.URL, base64.StdEncoding.EncodeToString(authority))
-	r.do(r.cluster.Create(r.Context(), &corev1.Secret{ObjectMeta: owners.Named("prod-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}}))
+	workloadtest.Serve(r, r.cluster, client.ObjectKey{Namespace: owners.Key.Namespace, Name: "prod"}, s)
 	r.reachesWorkloads()
 	return s
 }

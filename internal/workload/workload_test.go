@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/slipway-project/slipway/internal/drain"
+	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 )
 
 var capa = types.NamespacedName{Namespace: "default", Name: "capa"}
@@ -65,10 +64,7 @@ func (s *server) requests() []string {
 }
 
 func (s *server) kubeconfig(user string) []byte {
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	return fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-  clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: %s}]}`,
-		s.URL, base64.StdEncoding.EncodeToString(authority), user)
+	return workloadtest.Kubeconfig(s.Server, user)
 }
 
 // rig is the management cluster's Secret and the clusters behind it.
