@@ -279,7 +279,7 @@ func TestFreeNames(t *testing.T) {
 	if got := freeNames(in); len(got) != 2 {
 		t.Errorf("names %q", got)
 	}
-	if got := candidates(in.Object); !slices.Contains(got, configName) {
+	if got := TemplateNames(in.Object); !slices.Contains(got, configName) {
 		t.Errorf("it is looked for as %q", got)
 	}
 }

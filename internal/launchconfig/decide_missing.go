@@ -113,12 +113,9 @@ func freeNames(in Input) []string {
 	return all
 }
 
-// TemplateNames returns the names by which the controller describes the template of a launch config.
-func TemplateNames(config *infrav1.AWSLaunchConfig) []string { return candidates(config) }
-
-// candidates are the names under which the template is looked for: a template that CAPA made bears
-// the pool's, whatever the spec says, because CAPA did not heed it.
-func candidates(config *infrav1.AWSLaunchConfig) []string {
+// TemplateNames returns the names by which the controller describes the template of a launch config. A
+// template that CAPA created has the name of the pool, whatever the spec says, because CAPA ignored it.
+func TemplateNames(config *infrav1.AWSLaunchConfig) []string {
 	all := names(config)
 	if !slices.Contains(all, config.Name) && len(config.Name) >= shortestName && len(config.Name) <= longestName {
 		all = append(all, config.Name)
@@ -128,7 +125,7 @@ func candidates(config *infrav1.AWSLaunchConfig) []string {
 
 // choose picks the template with the config's owner tag.
 func choose(config *infrav1.AWSLaunchConfig, found map[string]launchtemplate.Template) (template *launchtemplate.Template, taken []string) {
-	return launchtemplate.Choose(owner(config), candidates(config), found)
+	return launchtemplate.Choose(owner(config), TemplateNames(config), found)
 }
 
 // refusalReason returns the condition reason of a refused adoption, or the given one for any other error.

@@ -183,7 +183,7 @@ func observeNamed(ctx context.Context, pass pass) {
 
 // templatesOf returns the templates with names that the config's may have, by name.
 func templatesOf(ctx context.Context, pass pass, fresh bool) (map[string]launchtemplate.Template, error) {
-	return pass.Memory.cloud.SeenTemplates.Get(ctx, client.ObjectKeyFromObject(pass.Object), candidates(pass.Object), fresh)
+	return pass.Memory.cloud.SeenTemplates.Get(ctx, client.ObjectKeyFromObject(pass.Object), TemplateNames(pass.Object), fresh)
 }
 
 // observeVersions reads the versions of a template that is not as this process left it, or as

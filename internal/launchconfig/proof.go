@@ -87,7 +87,7 @@ func (p prover) adoptable(ctx context.Context, pass pass, found map[string]launc
 // have the config's owner tag.
 func unowned(config *infrav1.AWSLaunchConfig, found map[string]launchtemplate.Template) *launchtemplate.Template {
 	adopt := config.Annotations[infrav1.AdoptTemplateAnnotation]
-	for _, name := range candidates(config) {
+	for _, name := range TemplateNames(config) {
 		template, exists := found[name]
 		if exists && adopt != "" && template.ID == adopt && !template.OwnedBy(owner(config)) {
 			return &template

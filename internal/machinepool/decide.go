@@ -233,13 +233,8 @@ const longestName = 255
 // API_CreateAutoScalingGroup), without the control characters that AWS allows too.
 var groupName = regexp.MustCompile(`^[^:\pC]{1,255}$`)
 
-// GroupNames returns the names by which the controller describes the group of a pool.
-func GroupNames(pool *infrav1.AWSMachinePool, clusterName string) []string {
-	return names(pool, clusterName)
-}
-
-// names returns what the group may be called.
-func names(object *infrav1.AWSMachinePool, clusterName string) []string {
+// GroupNames returns the names that the group of a pool may have, by which the controller describes it.
+func GroupNames(object *infrav1.AWSMachinePool, clusterName string) []string {
 	candidates := ownership.Names(object.Name, clusterName, object, 1, longestName)
 	// A group that was found once is found again, even if its name is derived differently now.
 	for _, arn := range arns(object) {

@@ -164,7 +164,7 @@ func desiredGroup(in input) autoscalinggroup.Desired {
 func launchedGroup(in input) autoscalinggroup.Desired {
 	asked, spec := askedTags(in), &in.Object.Spec
 	desired := autoscalinggroup.Desired{
-		Owner: ownerTag(in), Names: names(in.Object, in.Seen.ClusterName),
+		Owner: ownerTag(in), Names: GroupNames(in.Object, in.Seen.ClusterName),
 		MinSize: spec.MinSize, MaxSize: spec.MaxSize,
 		MixedInstancesPolicy: spec.MixedInstancesPolicy,
 		SubnetIDs:            in.Seen.Subnets.IDs,

@@ -224,7 +224,7 @@ func (o observer) observeLive(ctx context.Context, need reconcile.Need) error {
 // no second group is created next to it; CAPA's is adopted, unless the pool is being deleted.
 func (o observer) see(ctx context.Context, fresh bool) error {
 	seen, owner := o.Seen, ownerTag(o.input())
-	candidates := names(o.Object, seen.ClusterName)
+	candidates := GroupNames(o.Object, seen.ClusterName)
 	found, err := o.Memory.cloud.SeenGroups.Get(ctx, o.key(), candidates, fresh)
 	if ctx.Err() != nil {
 		return ctx.Err()

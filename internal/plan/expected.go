@@ -84,20 +84,25 @@ func expectedUpdate(rollout *Rollout, group *ekstypes.Nodegroup, earlier []updat
 	var expected *Expected
 	for _, one := range earlier {
 		then := managedPace(group, one.Replaced, false)
-		takes := Duration(one.Took / time.Duration(then.Batches) * time.Duration(rollout.Batches))
-		if expected == nil {
-			expected = &Expected{AtLeast: takes, AtMost: takes}
-		}
-		expected.Rollouts++
-		expected.AtLeast, expected.AtMost = min(expected.AtLeast, takes), max(expected.AtMost, takes)
+		expected = expected.with(Duration(one.Took / time.Duration(then.Batches) * time.Duration(rollout.Batches)))
 	}
 	return expected
+}
+
+// with returns the expectation by one more roll-out, which took so long. The first one has none before it.
+func (e *Expected) with(takes Duration) *Expected {
+	if e == nil {
+		return &Expected{Rollouts: 1, AtLeast: takes, AtMost: takes}
+	}
+	e.Rollouts++
+	e.AtLeast, e.AtMost = min(e.AtLeast, takes), max(e.AtMost, takes)
+	return e
 }
 
 // expectedOf returns how long a roll-out takes by the batches of earlier ones, nil if there are none. How
 // many instances a group had then is not known, so that the batches are counted as if it had as many as now.
 func expectedOf(rollout *Rollout, preferences *asgtypes.RefreshPreferences, group *asgtypes.AutoScalingGroup, earlier []refreshhistory.Refresh) *Expected {
-	expected := &Expected{}
+	var expected *Expected
 	now := pacingOf(group, rollout.Replaced)
 	if preferences != nil {
 		now.prefer(preferences)
@@ -108,14 +113,9 @@ func expectedOf(rollout *Rollout, preferences *asgtypes.RefreshPreferences, grou
 		if !measured {
 			continue
 		}
-		takes := Duration(time.Duration(rollout.Batches)*batch + waits)
-		if expected.Rollouts == 0 {
-			expected.AtLeast = takes
-		}
-		expected.Rollouts++
-		expected.AtLeast, expected.AtMost = min(expected.AtLeast, takes), max(expected.AtMost, takes)
+		expected = expected.with(Duration(time.Duration(rollout.Batches)*batch + waits))
 	}
-	if expected.Rollouts == 0 {
+	if expected == nil {
 		return nil
 	}
 	// The edit may have set a longer warmup.

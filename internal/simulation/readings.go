@@ -19,7 +19,6 @@ import (
 type readings struct {
 	mu    sync.Mutex
 	known map[string]any
-	hits  int
 }
 
 // install has a client of the SDK use what is known. It is an option of the SDK's configuration.
@@ -83,7 +82,6 @@ func (r *readings) get(key string) any {
 	if known == nil {
 		return nil
 	}
-	r.hits++
 	return sdkcopy.Deep(known)
 }
 
