@@ -302,12 +302,13 @@ func (r Rollout) goesBack(latest *Refresh) bool {
 	return r.CanGoBack && !r.Paused && r.preferences().Rollback && (latest.Failed() || r.Broken) && r.ours(latest) && latest.ID != r.After
 }
 
-// supersedes reports whether the refresh under way should be cancelled: it is ours, and the user pauses
-// roll-outs, or it brings what is broken, or it was started for something else, and either instances run that already, which it takes for done, or instances
-// run what is wanted, which it would replace. All others it replaces with what the group names by
-// then, because it carries no desired configuration; so it can go on. One that was started with a
-// template that was replaced since is cancelled if any instance of that template is outdated: its
-// versions are no longer known, and neither is which of them the refresh takes for done.
+// supersedes reports whether the refresh under way should be cancelled. It is ours, and the user pauses
+// roll-outs, or it brings what is broken, or it was started for something else, and either instances run
+// that already, which it takes for done, or instances run what is wanted, which it would replace. All
+// others it replaces with what the group names by then, because it carries no desired configuration; so
+// it can go on. One that was started with a template that was replaced since is cancelled if any
+// instance of that template is outdated: its versions are no longer known, and neither is which of them
+// the refresh takes for done.
 func (r Rollout) supersedes(latest *Refresh) bool {
 	if !r.started(latest) || r.preferences().Disable && !r.Paused {
 		return false

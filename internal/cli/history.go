@@ -22,8 +22,9 @@ func newHistoryCommand(connect func(*readFlags) (*source, error)) *cobra.Command
 		Long: `Show what the instances of a pool were launched with: one row for each launch, the newest last. A launch is a
 configuration that an instance ran after the instances had run another one. A new join token is no launch.
 
-BY is the field manager whose edit the version was created for, or launched again for. The API server keeps only the last
-edit of each manager, so that it is known for recent launches only. NODES is how many instances of the pool run the configuration now.
+BY is the field manager whose edit the version was created for, or launched again for. It is known only for recent
+launches, because the API server keeps only the last edit of each manager. NODES is the number of instances of the pool
+that run the configuration now.
 
 OUTCOME is Current for the wanted configuration that all instances run, InProgress while they are replaced, Incomplete if
 some instances keep another one, RolledBack for a launch that a roll-back followed, and Replaced for any other.`,

@@ -39,7 +39,8 @@ func newSimulateCommand(prepare preparation) *cobra.Command {
 		Use:   "simulate [POOL] [--set PATH=VALUE | -f FILE | -k DIRECTORY]",
 		Short: "Perform an edit on a copy of a pool in a simulated AWS",
 		Long: `Perform an edit on a copy of a pool in a simulated AWS, in fast motion, and show what happens over time: the
-versions, the instance refresh or the update of the node group, which instances are replaced in which order, the conditions, and how many nodes are up.
+versions, the instance refresh or the update of the node group, which instances are replaced in which order, the
+conditions, and how many nodes are up.
 
 The command changes nothing in the management cluster and in AWS, and nothing is launched. It plans the edit first, as
 "slipway plan" does, and reads the same with your credentials. Then Slipway's controllers run a copy of the pool in this

@@ -17,8 +17,8 @@ type replacement struct {
 	clusterPaused bool
 	// resumed is true if the edit has nodes replaced that already waited for that.
 	resumed bool
-	// elsewhere is true if the pool is in another namespace than what is edited: its name is not for
-	// whoever edits that.
+	// elsewhere is true if the pool is in another namespace than the edited object. The user who edits the
+	// object may not be allowed to read the pool, so its name is not shown.
 	elsewhere bool
 }
 

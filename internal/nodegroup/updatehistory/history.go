@@ -107,8 +107,8 @@ type span struct {
 	next time.Time
 }
 
-// spansOf returns the spans of updates that replaced nodes, newest first. Updates from before the pace was changed are left
-// out.
+// spansOf returns the spans of updates that replaced nodes, newest first. Updates from before the pace
+// was changed are left out.
 func spansOf(updates []ekstypes.Update) []span {
 	var spans []span
 	next := time.Time{}
