@@ -189,7 +189,7 @@ func TestRolloutGoesBackIfNodesDoNotWork(t *testing.T) {
 		return config.Spec.Rollback != nil
 	})
 	back := config.Spec.Rollback
-	if back.Version != 1 || back.From != "m6i.large/" || !strings.Contains(back.Reason, "no instance with the desired configuration has a Ready node") {
+	if back.Version != 1 || back.From != "m6i.large/" || back.To != "m5.large/" || !strings.Contains(back.Reason, "no instance with the desired configuration has a Ready node") {
 		t.Errorf("it is asked for %+v", back)
 	}
 	if versions := k.versions(); versions["1"] != 1 {
