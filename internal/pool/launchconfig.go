@@ -73,10 +73,17 @@ func (c *LaunchConfig) VoidApproval(pool client.Object, plan *reconcile.Plan) bo
 	return number > newest && c.Current(plan)
 }
 
-// RemoveApproval removes the approval of a version from an object.
-func RemoveApproval(object client.Object) {
-	reconciling.SetAnnotation(object, infrav1.ApprovedVersionAnnotation, "")
-	reconciling.SetAnnotation(object, infrav1.ApprovedByAnnotation, "")
+// RemoveApproval has the approval of a version removed from an object.
+func RemoveApproval(object client.Object, plan *reconcile.Plan) {
+	for _, key := range []string{infrav1.ApprovedVersionAnnotation, infrav1.ApprovedByAnnotation} {
+		if object.GetAnnotations()[key] == "" {
+			continue
+		}
+		if plan.Annotations == nil {
+			plan.Annotations = map[string]string{}
+		}
+		plan.Annotations[key] = ""
+	}
 }
 
 // ShowLaunchConfig shows the state of a launch config on a pool, and reports whether the pool
