@@ -269,8 +269,8 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	case !in.Seen.LaunchConfig.Current(plan):
 		return
 	case in.Seen.Refreshes.UnderWay:
-		// The announcement must not be matched with a refresh that was started elsewhere.
-		annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, refreshAnnotation, "") })
+		// The announcement must not be matched with a refresh that may have been started elsewhere.
+		annotate(in, plan, disclaimRefresh(in.Object))
 		showNotRolledOut(in, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is in progress")
 		pollAgain(in, plan)
 		return
