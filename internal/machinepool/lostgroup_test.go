@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -44,10 +45,7 @@ func TestGroupLostDuringRefresh(t *testing.T) {
 			r.until("the refresh is in progress", func() bool { return r.refreshStatus() == "InProgress" })
 			lost := *r.group().AutoScalingGroupARN
 			r.loseGroup()
-			r.until("a group was created", func() bool {
-				arn := r.group().AutoScalingGroupARN
-				return arn != nil && *arn != lost
-			})
+			r.until("a group was created", func() bool { return ptr.Deref(r.group().AutoScalingGroupARN, lost) != lost })
 			if rollout := r.pool().Status.Rollout; rollout != nil && (rollout.RefreshID != "" || rollout.Status != "" || rollout.StartedID != "" || rollout.PercentageComplete != nil) {
 				t.Errorf("the pool of the new group shows %+v", rollout)
 			}
@@ -95,5 +93,41 @@ func TestGroupLostWithoutConfiguration(t *testing.T) {
 	}
 	if shown := r.condition(infrav1.RolledOutCondition); shown.Status == metav1.ConditionTrue {
 		t.Errorf("RolledOut is %+v", shown)
+	}
+}
+
+// TestLostGroupKeepsItsSize holds that a group that was deleted outside Slipway is created again with the
+// size that an external autoscaler gave it last.
+func TestLostGroupKeepsItsSize(t *testing.T) {
+	t.Parallel()
+	for reason, row := range map[string]struct{ size, maxSize, want int32 }{
+		"the size is within the bounds":       {size: 3, maxSize: 4, want: 3},
+		"the pool was made smaller meanwhile": {size: 4, maxSize: 2, want: 2},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRollouts(t, nil)
+			machinePool := &clusterv1.MachinePool{}
+			r.must(r.Get(t.Context(), r.key, machinePool))
+			machinePool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: "external-autoscaler"}
+			r.must(r.Update(t.Context(), machinePool))
+			r.want("m5.large", "")
+			r.until("the group is there", func() bool { return r.group().AutoScalingGroupARN != nil })
+			_, err := r.asg.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: ptr.To("pool"), DesiredCapacity: &row.size})
+			r.must(err)
+			r.until("the MachinePool follows", func() bool {
+				r.must(r.Get(t.Context(), r.key, machinePool))
+				return *machinePool.Spec.Replicas == row.size
+			})
+			lost := *r.group().AutoScalingGroupARN
+			r.loseGroup()
+			pool := r.pool()
+			pool.Spec.MaxSize, pool.Generation = row.maxSize, pool.Generation+1
+			r.must(r.Update(t.Context(), pool))
+			r.until("a group was created", func() bool { return ptr.Deref(r.group().AutoScalingGroupARN, lost) != lost })
+			if size := *r.group().DesiredCapacity; size != row.want {
+				t.Errorf("the group was created with %d instances, want %d", size, row.want)
+			}
+		})
 	}
 }
