@@ -80,8 +80,8 @@ func readyAfter(in input) time.Duration {
 }
 
 // unready reports whether most instances that run what is wanted have no Ready Node although they are
-// overdue, while earlier ones do better. One broken machine among others says
-// nothing about a configuration, and where earlier nodes do no better there is nothing to lose.
+// overdue, while earlier ones do better. One broken machine among others says nothing about a
+// configuration, and where earlier nodes do no better there is nothing to lose.
 func unready(in input) bool {
 	missing, ready := judged(in)
 	target, earlier, working := wanted(in), 0, 0
