@@ -97,7 +97,7 @@ var mutants = []mutant{
 		"internal/machinepool/decide_readiness.go", "return len(missing) > ready && ", "return len(missing) > ready+1000 && ",
 	}}},
 	{"start a roll-out again that was stopped", "a roll-out does not cost the nodes that work", []edit{{
-		"internal/autoscalinggroup/rollout.go", "case r.Paused || r.Broken || r.preferences().Disable:", "case r.Paused || r.preferences().Disable:",
+		"internal/autoscalinggroup/rollout.go", " || r.Broken || r.preferences().Disable:", " || r.preferences().Disable:",
 	}}},
 	{"write status in every pass", "at rest, nothing is written", []edit{{
 		"internal/machinepool/decide_report.go", "	countInstances(in)\n	// Both", "	countInstances(in)\n	status.InstanceTypes += in.Now.String()\n	// Both",
