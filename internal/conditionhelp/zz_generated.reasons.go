@@ -378,6 +378,11 @@ var documented = map[key]Help{
 		Nodes:   "New nodes use the pinned version. Edits of the spec reach none.",
 		Remedy:  "None. Remove spec.pinnedVersion to launch what the spec asks for.",
 	},
+	{false, "PinnedVersionChanged"}: {
+		Meaning: "Reports that the version that spec.pinnedVersion names has another configuration than when it was pinned. The launch template was deleted and recreated outside Slipway, so its versions are numbered from 1 again.",
+		Nodes:   "Running nodes stay. No new version is launched.",
+		Remedy:  "Remove spec.pinnedVersion. To pin the version with that number all the same, set the field again once the condition is gone.",
+	},
 	{false, "PruneFailed"}: {
 		Meaning: "Reports that some launch template versions could not be deleted.",
 		Nodes:   "No effect.",

@@ -215,7 +215,7 @@ func TestRolloutGoesBackIfNodesDoNotWork(t *testing.T) {
 		return config.Spec.Rollback != nil
 	})
 	back := config.Spec.Rollback
-	if back.Version != 1 || back.From != "m6i.large/" || !strings.Contains(back.Reason, "instances with the desired configuration have no Ready node") {
+	if back.Version != 1 || back.From != "m6i.large/" || back.To != "m5.large/" || !strings.Contains(back.Reason, "instances with the desired configuration have no Ready node") {
 		t.Errorf("it is asked for %+v", back)
 	}
 	if versions := k.versions(); versions["1"] != 1 {
