@@ -83,7 +83,7 @@ func New(others ...*cobra.Command) *cobra.Command {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
 	}
-	command.AddCommand(newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
+	command.AddCommand(newIAMCommand(), newPlanCommand(prepareInCluster), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
 	command.AddCommand(newReadCommands(connectClusters)...)
 	command.AddCommand(others...)
