@@ -69,8 +69,8 @@ func launchedVersions(in input) map[string]string {
 	return versions
 }
 
-// launchedFrom returns the version of the pool's template that an instance was launched from, of which status knows
-// nothing yet. It is empty if that is not known.
+// launchedFrom returns the version of the pool's template that an instance was launched from, if status does not have
+// it yet. It is empty if that is not known.
 func launchedFrom(in input, instance autoscalinggroup.Instance) string {
 	isNewest := newest(in.Seen.Members, instance)
 	switch {

@@ -176,7 +176,7 @@ func TestCauseIsWhatDiffers(t *testing.T) {
 	}
 }
 
-// The instance types of the two versions in tests of what instances run.
+// The instance types of the two versions that instances run in tests.
 const oldType, newType = "t3.large", "m5.large"
 
 // TestVersionsOfAnUpdate holds, at every pass of updates, that status has the version that each instance was launched

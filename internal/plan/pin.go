@@ -17,8 +17,8 @@ func pins(edits []edit, target target) bool {
 	})
 }
 
-// pinsOf returns those of the edits of one field that set or remove a pin. A pin decides whether the other
-// fields of an edit have an effect, so it is part of what they are compared with.
+// pinsOf returns the edits of one field that set or remove a pin. A pin decides whether the other
+// fields of an edit have an effect, so the other fields are compared with the edit of it.
 func pinsOf(alone []edit) []edit {
 	var found []edit
 	for _, edit := range alone {

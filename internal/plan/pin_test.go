@@ -62,11 +62,9 @@ func TestPlanOfPin(t *testing.T) {
 			want:   map[string]Effect{pin: Fails, maxSize: Unknown}, problems: []string{infrav1.VersionNotFoundReason},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			edited := rolledOut.DeepCopy()
-			tc.edit(&edited.Spec)
-			r.expectPlan(r.plan(edited), tc.reason, tc.want, tc.problems, tc.text)
-		})
+		edited := rolledOut.DeepCopy()
+		tc.edit(&edited.Spec)
+		r.expectPlan(r.plan(edited), name+": "+tc.reason, tc.want, tc.problems, tc.text)
 	}
 	pinned := r.stored()
 	pinned.Spec.PinnedVersion = ptr.To[int64](2)

@@ -138,13 +138,13 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	pinned := pinsOf(alone)
 	before, steered := &unedited{planner: p, targets: targets}, &unedited{planner: p, targets: targets, pins: pinned}
 	for i := range changes {
-		anyway, tried := before, alone[i:i+1]
-		if len(pinned) > 0 && !alone[i].only.pins() {
-			anyway, tried = steered, append(slices.Clone(pinned), alone[i])
+		anyway := before
+		if !alone[i].only.pins() {
+			anyway = steered
 		}
 		pools, err := whole, error(nil)
 		if len(changes) > 1 { // a change that is the whole edit has been planned
-			pools, err = p.planPools(ctx, targets, tried, nil)
+			pools, err = p.planPools(ctx, targets, append(slices.Clone(anyway.pins), alone[i]), nil)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
