@@ -11,6 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/racetest"
 )
 
 // visit is a reconcile that is due, as in a work queue.
