@@ -193,8 +193,9 @@ func TestDependency(t *testing.T) {
 	}
 }
 
-// tryCertificates upgrades a release from one source of the webhook's certificate to another
-// and back. What cert-manager and the manager wrote stays until the other has written its own.
+// tryCertificates upgrades a release from one source of the webhook's certificate to another and back.
+// The authority that cert-manager wrote stays until the manager has written its own, and upgrades do not
+// change the manager's Secret.
 func tryCertificates(t *testing.T, c *cluster) {
 	configuration := func() *admissionv1.ValidatingWebhookConfiguration {
 		stored := &admissionv1.ValidatingWebhookConfiguration{}
