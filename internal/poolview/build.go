@@ -159,10 +159,8 @@ func versionsOf(view *View, objects Objects) []Version {
 	}
 	if config := objects.Config; config != nil {
 		for i := range versions {
-			for j := range config.Status.Versions {
-				if known := &config.Status.Versions[j]; known.Number == versions[i].Number && versions[i].TemplateID == "" {
-					versions[i].Reason = known.Reason
-				}
+			if known := config.Status.FindVersion(versions[i].Number); known != nil && versions[i].TemplateID == "" {
+				versions[i].Reason = known.Reason
 			}
 		}
 	}
