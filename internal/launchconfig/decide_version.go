@@ -183,16 +183,11 @@ func asGiven(in Input, input launchtemplate.Input, tags map[string]string) bool 
 	if seen.Template == nil || status.LaunchTemplateID != seen.Template.ID || !ownership.TagsApplied(in.Object, tags) || recentlyChanged(in) {
 		return false
 	}
-	if made, exists := seen.Version(seen.Template.DefaultVersion); exists && !made.Foreign && !isListed(status, made.Number) {
+	if made, exists := seen.Version(seen.Template.DefaultVersion); exists && !made.Foreign && status.FindVersion(made.Number) == nil {
 		return false // a pass made it whose status was not written
 	}
 	present, exists := seen.Newest(input.Fingerprints)
 	return exists && status.Version == present.Number && status.DefaultVersion == present.Number
-}
-
-// isListed reports whether status lists a version.
-func isListed(status *infrav1.AWSLaunchConfigStatus, number int64) bool {
-	return slices.ContainsFunc(status.Versions, func(version infrav1.LaunchTemplateVersionStatus) bool { return version.Number == number })
 }
 
 // repairs describes the changes made outside Slipway that this pass reverted.

@@ -236,10 +236,8 @@ func tokenWait(in input) time.Duration {
 		return 0
 	}
 	config := launchable(in)
-	for _, version := range config.Status.Versions {
-		if version.Number == config.Status.Version {
-			return tokenWaitsAtMost - in.Now.Sub(version.Created.Time)
-		}
+	if version := config.Status.FindVersion(config.Status.Version); version != nil {
+		return tokenWaitsAtMost - in.Now.Sub(version.Created.Time)
 	}
 	return 0
 }

@@ -78,10 +78,7 @@ func (c *LaunchConfig) VoidApproval(pool client.Object, plan *reconcile.Plan) bo
 	if err != nil || len(c.Object.Status.Versions) == 0 || c.Object.Status.LaunchTemplateMissingSince != nil {
 		return false
 	}
-	newest := c.Object.Status.PendingVersion
-	for _, version := range c.Object.Status.Versions {
-		newest = max(newest, version.Number)
-	}
+	newest := max(c.Object.Status.PendingVersion, c.Object.Status.NewestVersion())
 	return number > newest && c.Current(plan)
 }
 

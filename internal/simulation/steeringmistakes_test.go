@@ -23,7 +23,7 @@ var steeringMutants = []mutant{
 		"internal/pool/configrequest.go", "	annotations[infrav1.RolloutPausedAnnotation] = r.Pool.GetAnnotations()[infrav1.RolloutPausedAnnotation]\n", "	annotations[infrav1.RolloutPausedAnnotation] = \"\"\n",
 	}}},
 	{"start refreshes of a paused pool", "a paused pool starts no roll-out", []edit{{
-		"internal/autoscalinggroup/rollout.go", "	case r.Paused || r.Broken || r.preferences().Disable:", "	case r.Broken || r.preferences().Disable:",
+		"internal/autoscalinggroup/rollout.go", "	case r.Paused || ", "	case false || ",
 	}}},
 	{"let the refresh of a paused pool go on", "the refresh of a paused pool is canceled", []edit{{
 		"internal/autoscalinggroup/rollout.go", "	if r.Paused || r.Broken {\n		return true\n	}\n", "	if r.Broken {\n		return true\n	}\n",

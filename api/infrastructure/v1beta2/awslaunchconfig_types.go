@@ -460,8 +460,35 @@ func (c *AWSLaunchConfig) HasVersion(text string) bool {
 	if err != nil || c.Status.LaunchTemplateMissingSince != nil {
 		return false
 	}
-	return number > 0 && number == c.Status.PendingVersion ||
-		slices.ContainsFunc(c.Status.Versions, func(version LaunchTemplateVersionStatus) bool { return version.Number == number })
+	return number > 0 && number == c.Status.PendingVersion || c.Status.FindVersion(number) != nil
+}
+
+// FindVersion returns the listed version with a number, or nil if there is none. Only the newest
+// MaxLaunchConfigStatusVersions versions are listed.
+func (s *AWSLaunchConfigStatus) FindVersion(number int64) *LaunchTemplateVersionStatus {
+	for i := range s.Versions {
+		if s.Versions[i].Number == number {
+			return &s.Versions[i]
+		}
+	}
+	return nil
+}
+
+// FingerprintOf returns the configuration fingerprint of the version with a number, or "" if it is not listed.
+func (s *AWSLaunchConfigStatus) FingerprintOf(number int64) string {
+	if version := s.FindVersion(number); version != nil {
+		return version.ConfigFingerprint
+	}
+	return ""
+}
+
+// NewestVersion returns the greatest number of a listed version, or 0 if none is listed.
+func (s *AWSLaunchConfigStatus) NewestVersion() int64 {
+	newest := int64(0)
+	for i := range s.Versions {
+		newest = max(newest, s.Versions[i].Number)
+	}
+	return newest
 }
 
 // GetConditions returns the conditions, as Cluster API's helpers want it.
