@@ -403,7 +403,8 @@ func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	}
 }
 
-// Named returns the launch templates that must be read for a pod on the provisioner.
+// Named returns the launch templates that must be read for a pod on the provisioner, at most
+// mostNamedTemplates for all its ways together.
 func Named(p *Provisioner, pod []Requirements) []Reference {
 	var all []Reference
 	if !p.Template.IsDefault() {
@@ -412,7 +413,7 @@ func Named(p *Provisioner, pod []Requirements) []Reference {
 	for _, way := range pod {
 		named, _ := namedTemplates(Canonical(way))
 		for _, reference := range p.readable(named) {
-			if !slices.Contains(all, reference) {
+			if !slices.Contains(all, reference) && len(all) < mostNamedTemplates {
 				all = append(all, reference)
 			}
 		}

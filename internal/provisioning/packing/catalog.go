@@ -33,6 +33,8 @@ type catalog struct {
 	resources *resourceIndex
 	zones     []string
 	types     []catalogType // by price
+	// labels are the keys of labels that nodes of some type have by their type.
+	labels map[string]bool
 }
 
 // catalogType is an instance type. Its zones are those with an offering that is available, by
@@ -48,9 +50,12 @@ type catalogType struct {
 }
 
 func newCatalog(p *Problem, resources *resourceIndex) *catalog {
-	c := &catalog{resources: resources}
+	c := &catalog{resources: resources, labels: map[string]bool{corev1.LabelInstanceTypeStable: true, corev1.LabelArchStable: true}}
 	names := map[string]bool{}
 	for i := range p.Types {
+		for key := range p.Types[i].Labels {
+			c.labels[key] = true
+		}
 		for _, offering := range p.Types[i].Offerings {
 			names[offering.Zone] = true
 		}
@@ -147,27 +152,41 @@ func (t *catalogType) ofKinds(kinds uint8, zones uint64) uint8 {
 
 // group are all nodes that are launched alike.
 type group struct {
+	*room
 	ask         constraints.Ask
 	provisioner *budget
-	free        []amounts // for pods, by type: capacity without overhead and daemons
-	largest     amounts   // of any type
-	demand      amounts   // of pods that wait, and that the group is the first choice of
-	zones       uint64    // that nodes may come to be in
-	kinds       uint8     // and capacity types that they may have
-	parts       []*part   // of the types, by the daemons that run on them
+	demand      amounts // of pods that wait, and that the group is the first choice of
+	zones       uint64  // that nodes may come to be in
+	kinds       uint8   // and capacity types that they may have
 	nodes       []*node
-	better      [][]uint64         // for each type, the types that do as well
-	choices     map[string][]int32 // types worth considering, by the mask of types to choose from
+	chosen      *choice // among the types, for the zones and capacity types
+}
+
+// room holds what nodes have for pods, by type. Many groups share one: pods choose the values of labels,
+// which make groups but no difference to the room.
+type room struct {
+	free    []amounts // for pods, by type: capacity without overhead and daemons
+	largest amounts   // of any type
+	parts   []*part   // of the types, by the daemons that run on them
+	choices map[scopeKey]*choice
+}
+
+// choice holds which types are worth considering for nodes in some zones, of some capacity types.
+type choice struct {
+	better [][]uint64         // for each type, the types that do as well
+	types  map[string][]int32 // worth considering, by the mask of types to choose from
 }
 
 // budget holds what a provisioner may still launch.
 type budget struct {
 	*Provisioner
 	daemons []*daemon
-	bounded bool
-	left    amounts // CPU and memory
-	nodes   int64
-	returns int // how often a node took less than before
+	// daemonLabels are the keys of the labels by which the daemons choose nodes.
+	daemonLabels []string
+	bounded      bool
+	left         amounts // CPU and memory
+	nodes        int64
+	returns      int // how often a node took less than before
 }
 
 // begin forgets what was launched.
@@ -228,9 +247,12 @@ type router struct {
 	topologies *topologies
 	catalog    *catalog
 	budgets    []*budget
-	// routes are by the requirements of a way, groups by what is asked for.
+	// routes are by the requirements of a way, groups by what is asked for, rooms by what of it decides
+	// which daemons run, and suits by the requirements that decide which types suit.
 	routes map[string]*route
 	groups map[string]*group
+	rooms  map[string]*room
+	suits  map[string][]int
 }
 
 // route returns a way of a pod with the candidates for new nodes.
@@ -285,13 +307,10 @@ func (r *router) candidate(b *budget, way constraints.Requirements) *candidate {
 	kinds := uint8(kindsIn(ask.Requirements.Get(provisioningv1.LabelCapacityType))) //nolint:gosec // a mask of capacity types
 	c.asked = kinds
 	c.types = make([]uint64, (len(r.catalog.types)+63)/64)
-	var suits, refused []int
-	for i := range r.catalog.types {
+	var refused []int
+	suits := r.suiting(&ask)
+	for _, i := range suits {
 		t := &r.catalog.types[i]
-		if !t.Suits(&ask) {
-			continue
-		}
-		suits = append(suits, i)
 		sold, free := r.catalog.launched(t, kinds, c.zones, ask.Refused)
 		if sold == 0 && t.soldIn(kinds)&c.zones != 0 {
 			refused = append(refused, i)
@@ -318,6 +337,32 @@ func (r *router) candidate(b *budget, way constraints.Requirements) *candidate {
 		c.reason = whyNotOffered(r.catalog.namesOf(suits), kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
 	}
 	return c
+}
+
+// suiting returns the types that suit. Pods name labels that no type has, and these ask for the same types.
+func (r *router) suiting(ask *constraints.Ask) []int {
+	typed := constraints.Requirements{}
+	for key, set := range ask.Requirements {
+		switch {
+		case r.catalog.labels[key]:
+			typed[key] = set
+		case key != corev1.LabelTopologyZone && key != provisioningv1.LabelCapacityType && !set.HasAbsence():
+			return nil
+		}
+	}
+	adapters := ask.Resources[EFA]
+	key := adapters.String() + " " + typed.String()
+	suits, known := r.suits[key]
+	if !known {
+		of := constraints.Ask{Requirements: typed, Resources: ask.Resources}
+		for i := range r.catalog.types {
+			if r.catalog.types[i].Suits(&of) {
+				suits = append(suits, i)
+			}
+		}
+		r.suits[key] = suits
+	}
+	return suits
 }
 
 // noneSuits says that no instance type is what is asked for, or none that AWS offers where nodes
@@ -414,17 +459,42 @@ func (r *router) groupOf(b *budget, ask constraints.Ask) *group {
 	if g, known := r.groups[key]; known {
 		return g
 	}
-	g := &group{ask: ask, provisioner: b, largest: make(amounts, len(r.resources.names)), demand: make(amounts, len(r.resources.names))}
-	for i := range r.catalog.types {
-		free := r.freeOf(g, &r.catalog.types[i])
-		g.free = append(g.free, free)
-		for resource := range free {
-			g.largest[resource] = max(g.largest[resource], free[resource])
-		}
-	}
-	g.parts = r.partsOf(g)
+	g := &group{ask: ask, provisioner: b, demand: make(amounts, len(r.resources.names))}
+	g.room = r.roomOf(g)
 	r.groups[key] = g
 	return g
+}
+
+// roomOf returns what the nodes of a group have for pods.
+func (r *router) roomOf(g *group) *room {
+	key := roomKey(g)
+	if known := r.rooms[key]; known != nil {
+		return known
+	}
+	m := &room{largest: make(amounts, len(r.resources.names)), choices: map[scopeKey]*choice{}}
+	for i := range r.catalog.types {
+		free := r.freeOf(g, &r.catalog.types[i])
+		m.free = append(m.free, free)
+		for resource := range free {
+			m.largest[resource] = max(m.largest[resource], free[resource])
+		}
+	}
+	m.parts = r.partsOf(g)
+	r.rooms[key] = m
+	return m
+}
+
+// roomKey returns the same text for groups with the same room: of one provisioner, with the same
+// storage and extra resources, and the same values of the labels by which daemons choose nodes.
+func roomKey(g *group) string {
+	var key strings.Builder
+	fmt.Fprintf(&key, "%s\x00%d\x00%d", g.provisioner.Name, g.ask.EphemeralStorage, len(g.ask.Resources)) // all of the provisioner's, or none
+	for _, label := range g.provisioner.daemonLabels {
+		if value, given := g.ask.Labels[label]; given {
+			key.WriteString("\x00" + label + "=" + value)
+		}
+	}
+	return key.String()
 }
 
 // freeOf returns what an instance of the group has left for pods.
