@@ -75,7 +75,7 @@ func (a *Ask) Group() string {
 func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string) {
 	pod = Canonical(pod)
 	if set := pod.Get(provisioningv1.LabelProvisionerName); !set.Has(p.Name) {
-		return Ask{}, fmt.Sprintf("requires Provisioner %s", set)
+		return Ask{}, fmt.Sprintf("requires Provisioner %s", set.brief())
 	}
 	if p.Problem != "" {
 		return Ask{}, fmt.Sprintf("waits, because Provisioner %s can launch no node: %s", p.Name, p.Problem)
@@ -162,7 +162,7 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 		}
 		if len(versions) == 0 {
 			return nil, fmt.Sprintf("requires version %s of a launch template, but the label of nodes has the "+
-				"version number: use a number", version)
+				"version number: use a number", version.brief())
 		}
 		if !name.Names() || name.HasAbsence() {
 			return nil, "requires a version of a launch template without its name: add " + provisioningv1.LabelLaunchTemplateName
@@ -219,7 +219,7 @@ func resolveWith(p *Provisioner, templates Templates, pod Requirements, referenc
 		case !given && !slices.Contains(launchLabels, key):
 			ask.Requirements[key] = pod[key]
 		case !pod[key].Admits(value, given):
-			return Ask{}, fmt.Sprintf("requires %s: %s, but the node would have %s", key, pod[key], cmp.Or(value, "the label to be absent"))
+			return Ask{}, fmt.Sprintf("requires %s: %s, but the node would have %s", key, pod[key].brief(), cmp.Or(value, "the label to be absent"))
 		}
 	}
 	if key, empty := ask.Requirements.Empty(); empty {
@@ -258,7 +258,7 @@ func excluded(p *Provisioner, reference Reference, key string, asked Set) string
 	if why := p.Unsatisfiable(); why != "" {
 		return fmt.Sprintf("waits, because Provisioner %s can launch no node: %s", p.Name, why)
 	}
-	return fmt.Sprintf("requires %s: %s, which Provisioner %s and %s exclude", key, asked, p.Name, reference)
+	return fmt.Sprintf("requires %s: %s, which Provisioner %s and %s exclude", key, asked.brief(), p.Name, reference)
 }
 
 // choose returns the launch template to take: the one referred to, or the default one where its

@@ -2,6 +2,7 @@ package packing
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math"
@@ -222,15 +223,15 @@ type router struct {
 	budgets    []*budget
 	// routes are by the requirements of a way, groups by what is asked for, rooms by what of it decides
 	// which daemons run, and suits by the requirements that decide which types suit.
-	routes map[string]*route
+	routes map[digest]*route
 	groups map[string]*group
 	rooms  map[string]*room
-	suits  map[string][]int
+	suits  map[digest][]int
 }
 
 // route returns a way of a pod with the candidates for new nodes.
 func (r *router) route(way constraints.Requirements) *route {
-	key := way.String()
+	key := digestOf(way.String())
 	if known, ok := r.routes[key]; ok {
 		return known
 	}
@@ -245,6 +246,11 @@ func (r *router) route(way constraints.Requirements) *route {
 	r.routes[key] = found
 	return found
 }
+
+// digest identifies a text. Pods may have long ones, so that it is kept in their place.
+type digest [sha256.Size]byte
+
+func digestOf(text string) digest { return sha256.Sum256([]byte(text)) }
 
 // zonesIn returns the zones of a set.
 func (c *catalog) zonesIn(set constraints.Set) uint64 {
@@ -324,7 +330,7 @@ func (r *router) suiting(ask *constraints.Ask) []int {
 		}
 	}
 	adapters := ask.Resources[EFA]
-	key := adapters.String() + " " + typed.String()
+	key := digestOf(adapters.String() + " " + typed.String())
 	suits, known := r.suits[key]
 	if !known {
 		of := constraints.Ask{Requirements: typed, Resources: ask.Resources}
@@ -417,11 +423,8 @@ func whyNotOffered(types []string, kinds uint8, zones constraints.Set) string {
 
 // strange describes the requirements of a type for a user.
 func strange(r constraints.Requirements) string {
-	var words []string
-	for _, key := range slices.Sorted(maps.Keys(r)) {
-		if key != corev1.LabelTopologyZone && key != provisioningv1.LabelCapacityType {
-			words = append(words, key+" "+r[key].String())
-		}
-	}
-	return strings.Join(words, ", ")
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(key string) bool {
+		return key == corev1.LabelTopologyZone || key == provisioningv1.LabelCapacityType
+	})
+	return r.Brief(keys)
 }

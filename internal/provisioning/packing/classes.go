@@ -250,6 +250,10 @@ func (k *classifier) exclusive(c *class) bool {
 func (k *classifier) wishKey(pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b := k.buffer[:0]
+	if excess := constraints.Excess(spec); excess != "" { // all such pods have no place, for that reason
+		k.buffer = append(append(b, 2), excess...)
+		return k.buffer
+	}
 	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
 		b = append(append(append(append(b, key...), '='), spec.NodeSelector[key]...), 0)
 	}

@@ -299,3 +299,52 @@ func BenchmarkHostile(b *testing.B) {
 		})
 	}
 }
+
+// TestReasonsAreShort holds that the reason of a pod is short, however much it asks for: it is kept for as
+// long as the pod waits.
+func TestReasonsAreShort(t *testing.T) {
+	t.Parallel()
+	long := numbered(strings.Repeat("v", 50), 2000)
+	requires := func(operator corev1.NodeSelectorOperator, keys []string, values ...string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			var term corev1.NodeSelectorTerm
+			for _, key := range keys {
+				term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{Key: key, Operator: operator, Values: values})
+			}
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}}}
+		}
+	}
+	for _, row := range []struct {
+		reason string
+		edit   func(*corev1.Pod)
+	}{
+		{"labels that no type has", requires(corev1.NodeSelectorOpExists, long[:256])},
+		{"values that no type has", requires(corev1.NodeSelectorOpIn, []string{"example.com/cpus"}, long...)},
+		{"types", requires(corev1.NodeSelectorOpIn, []string{corev1.LabelInstanceTypeStable}, long...)},
+		{"zones", requires(corev1.NodeSelectorOpIn, []string{corev1.LabelTopologyZone}, long...)},
+		{"architectures", requires(corev1.NodeSelectorOpIn, []string{corev1.LabelArchStable}, long...)},
+		{"capacity types", requires(corev1.NodeSelectorOpIn, []string{"node.k8s.aws/capacity-type"}, long...)},
+		{"Provisioners", requires(corev1.NodeSelectorOpIn, []string{"provisioning.karpenter.sh/name"}, long...)},
+		{"hosts", requires(corev1.NodeSelectorOpIn, []string{corev1.LabelHostname}, long...)},
+		{"launch templates", requires(corev1.NodeSelectorOpIn, []string{"node.k8s.aws/launch-template-name"}, long...)},
+		{"all architectures but these", func(p *corev1.Pod) {
+			requires(corev1.NodeSelectorOpNotIn, []string{corev1.LabelArchStable}, append(long[:1998:1998], "amd64", "arm64")...)(p)
+		}},
+		{"systems", requires(corev1.NodeSelectorOpIn, []string{corev1.LabelOSStable}, long...)},
+		{"all but the value of the Provisioner", requires(corev1.NodeSelectorOpNotIn, []string{"team"}, append(long[:1999:1999], "none")...)},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			problem := byLabel(0)
+			problem.Types = packtest.FamilyTypes()
+			problem.Pods = tolerant(replicas(1, "a", row.edit))
+			result := packing.Pack(&problem)
+			if len(result.Unplaced) != 1 {
+				t.Fatal("the pod has a place")
+			}
+			if reason := result.Unplaced[0].Reason; len(reason) > 1000 {
+				t.Errorf("the reason has %d characters: %.400s", len(reason), reason)
+			}
+		})
+	}
+}

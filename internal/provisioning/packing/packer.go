@@ -58,7 +58,7 @@ const (
 func newPacker(problem *Problem) *packer {
 	p := &packer{resources: newResourceIndex(problem), topologies: newTopologies(problem.Namespaces)}
 	p.router = &router{
-		problem: problem, resources: p.resources, topologies: p.topologies, routes: map[string]*route{}, groups: map[string]*group{}, rooms: map[string]*room{}, suits: map[string][]int{},
+		problem: problem, resources: p.resources, topologies: p.topologies, routes: map[digest]*route{}, groups: map[string]*group{}, rooms: map[string]*room{}, suits: map[digest][]int{},
 	}
 	limited := false
 	for i := range problem.Provisioners {
