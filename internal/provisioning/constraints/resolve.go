@@ -294,15 +294,20 @@ func choose(p *Provisioner, templates Templates, pod Requirements, reference Ref
 	return Template{}, Reference{}, ""
 }
 
-// overrideLabels puts the provisioner's labels on the node, with the values that the pod names.
+// overrideLabels puts the provisioner's labels on the node, with the values that the pod names. Preferences
+// may name values that no label can have (Kubernetes: ValidatePreferredSchedulingTerms), and a Node with such
+// a label cannot be written: they override nothing.
 func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
 	for key, value := range provisioner {
 		set := pod.Get(key)
+		valid := slices.IndexFunc(set.values, func(value string) bool { return len(validation.IsValidLabelValue(value)) == 0 })
 		switch {
 		case strings.HasPrefix(key, nodeRestriction) || !set.Names() || set.Has(value):
 			labels[key] = value
+		case valid >= 0:
+			labels[key] = set.values[valid]
 		case len(set.values) > 0:
-			labels[key] = set.values[0]
+			labels[key] = value
 		}
 	}
 }
