@@ -2,6 +2,7 @@ package constraints_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,5 +165,49 @@ func TestTemplatesOfAllWays(t *testing.T) {
 	}
 	if got := len(constraints.Named(&constraints.Provisioner{Name: "default", Allowed: anything}, ways)); got != 100 {
 		t.Errorf("%d launch templates are read for one pod, want 100", got)
+	}
+}
+
+// TestNamesThatNoNodeHas holds that a pod cannot have launch templates read, or listed in the status of a
+// Provisioner, by a name or version that no Node can have as a label: status bounds both.
+func TestNamesThatNoNodeHas(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason        string
+		name, version []string
+		want          []constraints.Reference
+		says          string
+	}{
+		{"a name", []string{"web"}, nil, []constraints.Reference{{Name: "web", Version: "latest"}}, ""},
+		{"a name that is too long", []string{strings.Repeat("w", 64)}, nil, nil, "no node can have that label"},
+		{"a name with a control character", []string{"web\x1b[2J"}, nil, nil, "no node can have that label"},
+		{"an empty name", []string{""}, nil, nil, "no node can have that label"},
+		{"one of two names", []string{"web", "we b"}, nil, []constraints.Reference{{Name: "web", Version: "latest"}}, ""},
+		{"a version", []string{"web"}, []string{"7"}, []constraints.Reference{{Name: "web", Version: "7"}}, ""},
+		{"a version with a sign", []string{"web"}, []string{"+7"}, nil, "use a number"},
+		{"a version with zeros", []string{"web"}, []string{strings.Repeat("0", 62) + "7"}, nil, "use a number"},
+		{"version 0", []string{"web"}, []string{"0"}, nil, "use a number"},
+		{"a negative version", []string{"web"}, []string{"-7"}, nil, "use a number"},
+		{"a version beyond 64 bits", []string{"web"}, []string{"9223372036854775808"}, nil, "use a number"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			way := constraints.Requirements{provisioningv1.LabelLaunchTemplateName: constraints.In(row.name...)}
+			if row.version != nil {
+				way[provisioningv1.LabelLaunchTemplateVersion] = constraints.In(row.version...)
+			}
+			p := &constraints.Provisioner{Name: "default", Allowed: anything}
+			if got := constraints.Named(p, []constraints.Requirements{way}); !slices.Equal(got, row.want) {
+				t.Errorf("read are %+v, want %+v", got, row.want)
+			}
+			templates := constraints.Templates{}
+			for _, reference := range row.want {
+				templates[reference] = constraints.Template{Name: reference.Name, Version: 7, Architecture: "amd64"}
+			}
+			_, reason := constraints.Resolve(p, templates, way)
+			if (reason == "") != (row.says == "") || !strings.Contains(reason, row.says) {
+				t.Errorf("the reason is %q, want %q", reason, row.says)
+			}
+		})
 	}
 }

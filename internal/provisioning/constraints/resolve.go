@@ -156,7 +156,8 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 	if version.Names() && !version.HasAbsence() {
 		versions = nil
 		for _, said := range version.values {
-			if _, err := strconv.ParseInt(said, 10, 64); err == nil {
+			// A Node has the number without a sign and leading zeros.
+			if number, err := strconv.ParseInt(said, 10, 64); err == nil && number > 0 && strconv.FormatInt(number, 10) == said {
 				versions = append(versions, said)
 			}
 		}
@@ -174,11 +175,16 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 	if name.HasAbsence() {
 		return []Reference{{}}, ""
 	}
-	if len(name.values)*len(versions) > mostNamedTemplates {
-		return nil, fmt.Sprintf("specifies %d launch templates in %d versions, more than the limit of %d in total", len(name.values), len(versions), mostNamedTemplates)
+	// Preferences may name values that no label can have. No Node would have such a name.
+	names := slices.DeleteFunc(slices.Clone(name.values), func(value string) bool { return value == "" || len(validation.IsValidLabelValue(value)) > 0 })
+	if len(names) == 0 {
+		return nil, fmt.Sprintf("requires %s: %s, but no node can have that label", provisioningv1.LabelLaunchTemplateName, name.brief())
+	}
+	if len(names)*len(versions) > mostNamedTemplates {
+		return nil, fmt.Sprintf("specifies %d launch templates in %d versions, more than the limit of %d in total", len(names), len(versions), mostNamedTemplates)
 	}
 	var named []Reference
-	for _, template := range name.values {
+	for _, template := range names {
 		for _, number := range versions {
 			named = append(named, Reference{Name: template, Version: number})
 		}
