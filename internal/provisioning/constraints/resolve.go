@@ -154,13 +154,7 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 	name, version := pod.Get(provisioningv1.LabelLaunchTemplateName), pod.Get(provisioningv1.LabelLaunchTemplateVersion)
 	versions := []string{provisioningv1.VersionLatest}
 	if version.Names() && !version.HasAbsence() {
-		versions = nil
-		for _, said := range version.values {
-			// A Node has the number without a sign and leading zeros.
-			if number, err := strconv.ParseInt(said, 10, 64); err == nil && number > 0 && strconv.FormatInt(number, 10) == said {
-				versions = append(versions, said)
-			}
-		}
+		versions = numbersOf(version)
 		if len(versions) == 0 {
 			return nil, fmt.Sprintf("requires version %s of a launch template, but the label of nodes has the "+
 				"version number: use a number", version.brief())
@@ -190,6 +184,14 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 		}
 	}
 	return named, ""
+}
+
+// numbersOf returns the version numbers in a set, as a Node has them: without a sign and leading zeros.
+func numbersOf(version Set) []string {
+	return slices.DeleteFunc(slices.Clone(version.values), func(said string) bool {
+		number, err := strconv.ParseInt(said, 10, 64)
+		return err != nil || number <= 0 || strconv.FormatInt(number, 10) != said
+	})
 }
 
 // resolveWith resolves with one launch template, which the pod named itself or the provisioner has.
