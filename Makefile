@@ -6,7 +6,7 @@ SHELL := bash
 
 BIN := bin
 
-# A race detector, a filter, a count: make test TEST_FLAGS='-race -run Rollout'.
+# A filter, a count: make test TEST_FLAGS='-count=3 -run Rollout'.
 TEST_FLAGS ?=
 # Journeys wait most of the time, so more of them than there are processors run side by side; together they take longer than go's ten minutes allow.
 LAB_TEST_FLAGS ?= -parallel 4 -timeout 45m
@@ -37,7 +37,17 @@ test: packages $(BIN)/gotestsum ## Run the tests beside the code, SCHEDULES=N of
 	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -vE '/lab/($(subst $() ,|,$(JOURNEYS)))$$')
 
 .PHONY: test-all
-test-all: test test-alerts test-browser journeys ## Run all tests: those of `make test`, the alerts, the dashboard, and the journeys.
+test-all: test test-race test-alerts test-browser journeys ## Run all tests: those of `make test`, those with goroutines under the race detector, the alerts, the dashboard, and the journeys.
+
+# Prints the packages outside the laboratory with something for the race detector to find: their code or their tests
+# start goroutines, or their code has locks. The others decide, compare and print on the goroutine of the test.
+# With them, it would take far longer than the twelve minutes that `make test-all` has for it.
+CONCURRENT = { grep -rlE '^\s*go [a-zA-Z]|sync\.WaitGroup|errgroup' --include=*.go api awssim cmd hack internal; \
+	grep -rlE '"sync(/atomic)?"' --include=*.go --exclude=*_test.go api awssim cmd hack internal; } | xargs -n1 dirname | sort -u | sed 's|^|./|'
+
+.PHONY: test-race
+test-race: packages $(BIN)/gotestsum ## Run the tests of packages with goroutines or locks under the race detector, with SCHEDULES=N of the simulation, 40 if not given. RACE=./... for those of all packages, which takes most of an hour.
+	CGO_ENABLED=1 SIMULATION_SCHEDULES=$(or $(SCHEDULES),40) $(GOTESTSUM) -- -race -timeout 30m $(TEST_FLAGS) $(or $(RACE),$$($(CONCURRENT)))
 
 .PHONY: test-alerts
 test-alerts: ## Try the alerts of the charts with Prometheus's own rules. It compiles Prometheus: some minutes the first time.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime/debug"
 	"time"
@@ -73,6 +75,9 @@ const garbage = 50
 // stops them.
 func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) (func(), error) {
 	ctx := command.Context()
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
 	if os.Getenv("GOGC") == "" { // an operator who sets Go's own variable knows better
 		debug.SetGCPercent(garbage)
 	}
@@ -101,6 +106,21 @@ func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) 
 	options.Log.Info("Starting", "command", command.Name(), "version", options.Version, "namespace", options.Namespace, "watchFilter", options.WatchFilter,
 		"region", options.AWS.Region, "leaderElection", options.LeaderElection.Enabled)
 	return func() { stopTracing(time.Second) }, nil
+}
+
+// validate returns an error for flags that client-go and logs would take for something else.
+func (f *commonFlags) validate() error {
+	var found []error
+	if !(f.qps >= 0) || math.IsInf(float64(f.qps), 1) {
+		found = append(found, fmt.Errorf("--kube-api-qps is %v, and must be a number that is not negative", f.qps))
+	}
+	if f.qps > 0 && f.burst < 1 {
+		found = append(found, fmt.Errorf("--kube-api-burst is %d, and must be positive", f.burst))
+	}
+	if f.verbosity < 0 {
+		found = append(found, fmt.Errorf("--v is %d, and must not be negative", f.verbosity))
+	}
+	return errors.Join(found...)
 }
 
 // cluster finds the API server by the flag, or as kubectl and pods do.

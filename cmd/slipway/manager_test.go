@@ -42,6 +42,12 @@ func TestCommandLine(t *testing.T) {
 		{"an unknown flag", "manager --nonsense", "", "unknown flag: --nonsense"},
 		{"an argument that the manager does not take", "manager nonsense", "", "takes none"},
 		{"a value that is no duration", "manager --sync-period=soon", "", "invalid argument"},
+		{"a negative rate of requests to the API server", "manager --kube-api-qps=-1", "", "--kube-api-qps is -1, and must be a number that is not negative"},
+		{"a rate that is no number", "provisioner --kube-api-qps=NaN", "", "--kube-api-qps is NaN"},
+		{"no burst", "manager --kube-api-qps=10 --kube-api-burst=0", "", "--kube-api-burst is 0, and must be positive"},
+		{"a negative log level", "manager -v=-1", "", "--v is -1, and must not be negative"},
+		{"a kubeconfig that is a directory", "manager --kubeconfig=.", "", "finding the cluster"},
+		{"a kubeconfig that is none", "manager --kubeconfig=manager_test.go", "", "finding the cluster"},
 		{"a kubeconfig that is not there", "manager --kubeconfig=/nowhere", "", "finding the cluster"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

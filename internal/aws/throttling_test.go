@@ -11,6 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/racetest"
 )
 
 // visit is a reconcile that is due, as in a work queue.
@@ -37,11 +38,9 @@ func (v *visits) Pop() any {
 // condition.
 func TestAThousandEditsAtOnce(t *testing.T) {
 	t.Parallel()
-	const (
-		objects = 1000
-		// AWS: ec2-api-throttling, CreateLaunchTemplateVersion and ModifyLaunchTemplate.
-		burst, perSecond = 100, 5
-	)
+	// AWS: ec2-api-throttling, CreateLaunchTemplateVersion and ModifyLaunchTemplate.
+	const burst, perSecond = 100, 5
+	objects := racetest.Fewer(1000, 200)
 	clients, sim, clock := withTemplate(t, awssim.Behavior{Throttling: true})
 	versions := map[int]string{}
 	pass := func(object int) error {
@@ -80,7 +79,7 @@ func TestAThousandEditsAtOnce(t *testing.T) {
 		}
 		heap.Push(queue, visit{clock.Now().Add(fate.After), next.object})
 	}
-	const ideal = time.Duration(objects-burst) * time.Second / perSecond
+	ideal := time.Duration(objects-burst) * time.Second / perSecond
 	if took := clock.Since(start); took > ideal*10/9 {
 		t.Errorf("it took %v, want at most %v: nine tenths of the rate that AWS allows", took, ideal*10/9)
 	}

@@ -2,7 +2,6 @@ package launchconfig
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -152,7 +151,7 @@ func showFollowed(in Input, version launchtemplate.Version, plan *reconcile.Plan
 	if !recordLaunch(in, version, moved) {
 		return false
 	}
-	if !slices.ContainsFunc(status.Versions, func(listed infrav1.LaunchTemplateVersionStatus) bool { return listed.Number == version.Number }) {
+	if status.FindVersion(version.Number) == nil {
 		// An old one of many: pools search the listed versions for the version that they launch.
 		status.Versions = append(status.Versions[:infrav1.MaxLaunchConfigStatusVersions-1], versionStatus(version, why[version.Number]))
 	}

@@ -117,10 +117,8 @@ func withMissedLaunches(in Input, wanted launchtemplate.Version) []infrav1.Launc
 			launched.Cause, launched.Change = firstLaunch(status.Versions)
 		} else {
 			launched.Cause = infrav1.LaunchConfigCauseEdited
-			for _, listed := range status.Versions {
-				if listed.Number == number {
-					launched.Change = listed.Reason
-				}
+			if listed := status.FindVersion(number); listed != nil {
+				launched.Change = listed.Reason
 			}
 		}
 		history = withLaunch(history, launched)

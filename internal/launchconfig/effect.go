@@ -115,7 +115,7 @@ func releases(status *infrav1.AWSLaunchConfigStatus, before, after *infrav1.AWSL
 // holdsPending reports whether a launch config has its pending version wait.
 func holdsPending(status *infrav1.AWSLaunchConfigStatus, config *infrav1.AWSLaunchConfig) bool {
 	approved, err := strconv.ParseInt(config.Annotations[infrav1.ApprovedVersionAnnotation], 10, 64)
-	same := err == nil && fingerprintOf(status, approved) != "" && fingerprintOf(status, approved) == fingerprintOf(status, status.PendingVersion)
+	same := err == nil && status.FingerprintOf(approved) != "" && status.FingerprintOf(approved) == status.FingerprintOf(status.PendingVersion)
 	hold := holdOf(config)
 	return hold != "" && (hold != HoldApproval || !same)
 }
@@ -155,7 +155,7 @@ func orDefault(version string) string {
 
 // effectOfVersion returns the effect of launching a version that exists.
 func effectOfVersion(status *infrav1.AWSLaunchConfigStatus, number int64, why string) Effect {
-	switch fingerprint := fingerprintOf(status, number); fingerprint {
+	switch fingerprint := status.FingerprintOf(number); fingerprint {
 	case "":
 		return Effect{Possible: []string{why}}
 	case status.ConfigFingerprint:
@@ -164,22 +164,10 @@ func effectOfVersion(status *infrav1.AWSLaunchConfigStatus, number int64, why st
 	return Effect{Changes: []string{why}}
 }
 
-// fingerprintOf returns the fingerprint of a version in status, "" if it is not known.
-func fingerprintOf(status *infrav1.AWSLaunchConfigStatus, number int64) string {
-	for _, version := range status.Versions {
-		if version.Number == number {
-			return version.ConfigFingerprint
-		}
-	}
-	return ""
-}
-
 // reasonOfVersion returns why a version came to be wanted.
 func reasonOfVersion(status *infrav1.AWSLaunchConfigStatus, number int64) string {
-	for _, version := range status.Versions {
-		if version.Number == number && version.Reason != "" {
-			return version.Reason
-		}
+	if version := status.FindVersion(number); version != nil && version.Reason != "" {
+		return version.Reason
 	}
 	return fmt.Sprintf("%s (launch template version %d)", configurationChanged, number)
 }

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -33,6 +32,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 	"github.com/slipway-project/slipway/internal/report"
 )
 
@@ -66,12 +66,7 @@ func (noWatches) Forget(types.NamespacedName)       {}
 func newRig(t *testing.T, objects ...client.Object) *rig {
 	t.Helper()
 	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme)
 	r := &rig{T: t, sim: sim, clock: clock, config: awssimtest.Config(url, "us-east-1", "123456789012")}
 	r.config.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }
 	r.ec2, r.groups = ec2.NewFromConfig(r.config), autoscaling.NewFromConfig(r.config)
@@ -203,15 +198,7 @@ func (r *rig) expect(config *infrav1.AWSLaunchConfig, condition string, status m
 }
 
 // writes are the calls since the log was cleared that change something in AWS.
-func (r *rig) writes() []string {
-	var writes []string
-	for _, call := range r.sim.Calls() {
-		if !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") {
-			writes = append(writes, call.Action)
-		}
-	}
-	return writes
-}
+func (r *rig) writes() []string { return awssimtest.Writes(r.sim) }
 
 func (r *rig) expectWrites(want ...string) {
 	r.Helper()

@@ -57,15 +57,13 @@ func repointed(in input) *updateGroup {
 
 // wanted returns what the pool's instances should run. There is a launchable launch config.
 func wanted(in input) autoscalinggroup.Wanted {
-	status := launchable(in).Status
+	status := &launchable(in).Status
 	target := autoscalinggroup.Wanted{
 		TemplateID: status.LaunchTemplateID, Config: status.ConfigFingerprint, Versions: status.CurrentVersions, Version: status.Version,
 		Accepted: status.AcceptedVersions,
 	}
-	for _, version := range status.Versions {
-		if version.Number == status.Version {
-			target.ImageID = version.ImageID
-		}
+	if version := status.FindVersion(status.Version); version != nil {
+		target.ImageID = version.ImageID
 	}
 	if policy := in.Object.Spec.MixedInstancesPolicy; policy != nil {
 		target.Overrides = policy.Overrides
@@ -162,7 +160,7 @@ func knownDifference(in input, from source) string {
 		return fmt.Sprintf("launch template %s → %s of AWSLaunchConfig %s", from.template, target.TemplateID, config.Name)
 	case from.template != target.TemplateID:
 		return fmt.Sprintf("launch template %s → %s", from.template, target.TemplateID)
-	case fingerprints(config)[from.version] == target.Config:
+	case config.Status.FingerprintOf(from.version) == target.Config:
 		return "images or templates of overrides changed"
 	}
 	return ""

@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -36,6 +35,7 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 	"github.com/slipway-project/slipway/internal/report"
 )
 
@@ -66,14 +66,7 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 	t.Helper()
 	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	config := awssimtest.Config(url, "us-east-1", "123456789012")
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme)
 	r := &rig{T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(config), asg: autoscaling.NewFromConfig(config)}
 	r.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}).
@@ -159,15 +152,7 @@ func (r *rig) find(name string) *asgtypes.AutoScalingGroup {
 }
 
 // writes returns the calls that changed something.
-func (r *rig) writes() []string {
-	var writes []string
-	for _, call := range r.sim.Calls() {
-		if !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") {
-			writes = append(writes, call.Action)
-		}
-	}
-	return writes
-}
+func (r *rig) writes() []string { return awssimtest.Writes(r.sim) }
 
 // pass reconciles the pool, repeatedly if it comes back soon, and returns it as it is then, nil if
 // it is gone.

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -31,6 +30,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 	"github.com/slipway-project/slipway/internal/report"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -64,12 +64,7 @@ func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 		Pending: 30 * time.Second, Boot: time.Second, ShuttingDown: 10 * time.Second,
 	}}})
 	config := awssimtest.Config(url, "us-east-1", "123456789012")
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, infrav1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, infrav1.AddToScheme)
 	r := &rollouts{
 		T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(config), asg: autoscaling.NewFromConfig(config), recorder: events.NewFakeRecorder(1000),
 		key: client.ObjectKey{Namespace: "team", Name: "pool"}, config: config,

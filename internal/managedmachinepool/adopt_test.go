@@ -13,7 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
@@ -74,15 +74,7 @@ func (w *world) deleteMachinePool(name string) {
 }
 
 // writes returns the calls that changed something.
-func (w *world) writes() []string {
-	var writes []string
-	for _, call := range w.sim.Calls() {
-		if !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "List") && !strings.HasPrefix(call.Action, "Get") {
-			writes = append(writes, call.Action)
-		}
-	}
-	return writes
-}
+func (w *world) writes() []string { return awssimtest.Writes(w.sim) }
 
 // TestNodegroupIsAdoptedOnProof holds that a node group of CAPA's is adopted only for a pool of the
 // one namespace that has its EKS cluster.

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -34,6 +33,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 	"github.com/slipway-project/slipway/internal/report"
 )
 
@@ -67,12 +67,7 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{infrav1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, infrav1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme)
 	options := awssim.Options{Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, Boot: time.Second}}}
 	for _, set := range change {
 		set(&options)
@@ -351,6 +346,19 @@ func (w *world) setVersion(name, version string) {
 		w.Fatal(err)
 	}
 	machinePool.Spec.Template.Spec.Version = version
+	if err := w.store.Update(w.Context(), machinePool); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// setReplicas sets how many nodes the MachinePool of a pool asks for.
+func (w *world) setReplicas(name string, replicas int32) {
+	w.Helper()
+	machinePool := &clusterv1.MachinePool{}
+	if err := w.store.Get(w.Context(), named(name), machinePool); err != nil {
+		w.Fatal(err)
+	}
+	machinePool.Spec.Replicas = &replicas
 	if err := w.store.Update(w.Context(), machinePool); err != nil {
 		w.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -81,6 +82,8 @@ func (w *world) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 		w.discover(answer, path)
 	case path == "/api/v1/namespaces/kube-system":
 		w.reply(answer, http.StatusOK, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]string{"name": "kube-system", "uid": "cluster-uid"}})
+	case strings.HasPrefix(path, "/api/v1/namespaces/") && strings.Count(path, "/") == 4 && verb == http.MethodGet:
+		w.reply(answer, http.StatusOK, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]string{"name": filepath.Base(path)}})
 	case strings.HasSuffix(path, "/tokenreviews"), strings.HasSuffix(path, "/subjectaccessreviews"):
 		w.review(answer, request)
 	case strings.Contains(path, "/leases"):

@@ -82,6 +82,9 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	if err := checkNamespaces(ctx, manager, options); err != nil {
+		return err
+	}
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)
 	workloads.Wrap, workloads.Loopback = options.wrapWorkloads(), options.LoopbackWorkloads
 	defer workloads.Close()

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -36,6 +37,29 @@ func TestValidate(t *testing.T) {
 		{"no cluster", func(o *Options) { o.RESTConfig = nil }, "management cluster"},
 		{"negative concurrency", func(o *Options) { o.Concurrency = -1 }, "--concurrency is -1"},
 		{"a negative rate", func(o *Options) { *o.RequestRates = -1 }, "--aws-request-rates is -1"},
+		{"a rate that is no number", func(o *Options) { *o.RequestRates = math.NaN() }, "--aws-request-rates is NaN"},
+		{"a rate without end", func(o *Options) { *o.RequestRates = math.Inf(1) }, "--aws-request-rates is +Inf"},
+		{"several namespaces", func(o *Options) { o.Namespace = "team-a,team-b" }, "--namespace is \"team-a,team-b\", and must be the name of one namespace"},
+		{"a lease in no namespace", func(o *Options) { o.LeaderElection.Namespace = "Slipway" }, "--leader-elect-namespace is \"Slipway\""},
+		{"Secrets in no namespace", func(o *Options) { o.IdentitySecretNamespace = "capa/system" }, "--identity-secret-namespace is \"capa/system\""},
+		{"a label that no object has", func(o *Options) { o.WatchFilter = "blue green" }, "--watch-filter is \"blue green\""},
+		{"a zone", func(o *Options) { o.AWS.Region = "us-east-1a" }, "is \"us-east-1a\", and must be a region"},
+		{"a region by its title", func(o *Options) { o.AWS.Region = "Ireland" }, "is \"Ireland\", and must be a region"},
+		{"a region of the European Sovereign Cloud", func(o *Options) { o.AWS.Region = "eusc-de-east-1" }, ""},
+		{"a region for a government", func(o *Options) { o.AWS.Region = "us-gov-west-1" }, ""},
+		{"a queue by its URL", func(o *Options) { o.EventQueue = "https://sqs.us-east-1.amazonaws.com/123456789012/events" }, "--event-queue is"},
+		{"a queue by its name", func(o *Options) { o.EventQueue = "slipway_events-1" }, ""},
+		{"an address without a port", func(o *Options) { o.HealthAddress = "9440" }, "--health-addr is \"9440\", and must be an address with a port"},
+		{"a port that is too great", func(o *Options) { o.MetricsAddress = ":84430" }, "--diagnostics-address is \":84430\""},
+		{"a port by its name", func(o *Options) { o.ProfilerAddress = "localhost:http" }, "--profiler-address is \"localhost:http\""},
+		{"an address of IPv6 without brackets", func(o *Options) { o.DashboardAddress = "::1:9442" }, "--dashboard-address is \"::1:9442\""},
+		{"addresses of IPv6", func(o *Options) { o.HealthAddress, o.DashboardAddress = "[::]:9440", "[::1]:9442" }, ""},
+		{"off, as in other programs", func(o *Options) { o.HealthAddress, o.MetricsAddress, o.ProfilerAddress = "0", "0", "0" }, ""},
+		{"any free port, twice", func(o *Options) { o.HealthAddress, o.MetricsAddress = "127.0.0.1:0", "127.0.0.1:0" }, ""},
+		{"one address for two", func(o *Options) { o.HealthAddress, o.MetricsAddress = ":8443", ":8443" }, "--diagnostics-address is :8443, and --health-addr is the same"},
+		{"the webhook's port", func(o *Options) {
+			o.MetricsAddress, o.Webhooks = ":9443", Webhooks{Port: 9443, CertificateDirectory: "/x"}
+		}, "--diagnostics-address is :9443, and --webhook-port is the same"},
 		{"a negative period", func(o *Options) { o.SyncPeriod = -time.Second }, "--sync-period is -1s"},
 		{"a negative window", func(o *Options) { o.SettleWindow = -time.Second }, "--rollout-settle-window is -1s"},
 		{"no time between sweeps", func(o *Options) { o.Intervals.Rest = 0 }, "--observe-interval is 0s"},

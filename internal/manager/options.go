@@ -3,7 +3,7 @@ package manager
 import (
 	"errors"
 	"fmt"
-	"net"
+	"math"
 	"net/http"
 	"regexp"
 	"time"
@@ -220,7 +220,7 @@ func (o Options) validate() error {
 	}
 	refuse(o.RESTConfig == nil, "no management cluster is given")
 	refuse(o.Concurrency < 0, "--concurrency is %d, and must be positive", o.Concurrency)
-	refuse(*o.RequestRates < 0, "--aws-request-rates is %v, and must not be negative", *o.RequestRates)
+	refuse(!(*o.RequestRates >= 0) || math.IsInf(*o.RequestRates, 1), "--aws-request-rates is %v, and must be a number that is not negative", *o.RequestRates)
 	refuse(o.SyncPeriod < 0, "--sync-period is %v, and must not be negative", o.SyncPeriod)
 	refuse(o.SettleWindow < 0, "--rollout-settle-window is %v, and must not be negative", o.SettleWindow)
 	refuse(o.SecretInterval < 0, "--secret-interval is %v, and must be positive", o.SecretInterval)
@@ -235,14 +235,11 @@ func (o Options) validate() error {
 	if _, valid := o.Webhooks.secret(); o.Webhooks.CertificateSecret != "" {
 		refuse(!valid, "--webhook-cert-secret is %q, and must be NAMESPACE/NAME", o.Webhooks.CertificateSecret)
 	}
-	if _, _, err := net.SplitHostPort(o.DashboardAddress); o.DashboardAddress != "" {
-		refuse(err != nil, "--dashboard-address is %q, and must be an address with a port, such as :9442", o.DashboardAddress)
-	}
 	election := o.LeaderElection
 	refuse(election.RetryPeriod <= 0, "--leader-elect-retry-period is %v, and must be positive", election.RetryPeriod)
 	refuse(election.RenewDeadline <= election.RetryPeriod*6/5, "--leader-elect-renew-deadline is %v, and must be longer than 1.2 times --leader-elect-retry-period, which is %v",
 		election.RenewDeadline, election.RetryPeriod)
 	refuse(election.LeaseDuration <= election.RenewDeadline, "--leader-elect-lease-duration is %v, and must be longer than --leader-elect-renew-deadline, which is %v",
 		election.LeaseDuration, election.RenewDeadline)
-	return errors.Join(found...)
+	return errors.Join(append(found, o.validateNames(), o.validateAddresses())...)
 }

@@ -166,6 +166,9 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 			return err
 		}
 	}
+	if err := checkNamespaces(ctx, manager, options.Options); err != nil {
+		return err
+	}
 	kinds := []client.Object{&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{}, &corev1.Pod{}, &corev1.Node{}}
 	if err := errors.Join(addProvisioner(ctx, manager, options), addHealthChecks(manager, kinds)); err != nil {
 		return err

@@ -2,6 +2,8 @@ package manager
 
 import (
 	"context"
+	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -175,6 +177,65 @@ func TestKindsThatCannotBeFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStartsInVain holds that a manager ends with an error that says what to correct if a namespace does
+// not exist, or if another program listens at an address.
+func TestStartsInVain(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	for _, row := range []struct {
+		reason  string
+		refused map[string]int
+		change  func(*Options)
+		want    string
+	}{
+		{"a namespace that does not exist", map[string]int{"/api/v1/namespaces/team": http.StatusNotFound}, func(o *Options) { o.Namespace = "team" },
+			"--namespace is team, and there is no such namespace: create it, or correct the flag"},
+		{"a namespace that cannot be read", map[string]int{"/api/v1/namespaces/team": http.StatusInternalServerError}, func(o *Options) { o.Namespace = "team" },
+			"reading namespace team of --namespace"},
+		{"no namespace for the lease", map[string]int{"/api/v1/namespaces/system": http.StatusNotFound}, func(o *Options) {
+			o.LeaderElection = LeaderElection{Enabled: true, Namespace: "system"}
+		}, "--leader-elect-namespace is system, and there is no such namespace"},
+		{"health checks at an address in use", nil, func(o *Options) { o.HealthAddress = taken.Addr().String() }, taken.Addr().String() + ": bind: address already in use"},
+		{"metrics at an address in use", nil, func(o *Options) { o.MetricsAddress, o.InsecureMetrics = taken.Addr().String(), true }, taken.Addr().String() + ": bind: address already in use"},
+		{"the dashboard at an address in use", nil, func(o *Options) { o.DashboardAddress = taken.Addr().String() }, taken.Addr().String() + ": bind: address already in use"},
+		{"profiles at an address in use", nil, func(o *Options) { o.ProfilerAddress = taken.Addr().String() }, taken.Addr().String() + ": bind: address already in use"},
+		{"a certificate that cannot be read", nil, func(o *Options) { o.Webhooks = Webhooks{Port: 9443, CertificateDirectory: t.TempDir()} }, "reading the webhooks' certificate in --webhook-cert-dir: open "},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := serve(t, managed()...)
+			maps.Copy(w.refused, row.refused)
+			options := optionsFor(w)
+			row.change(&options)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			err := Run(ctx, options)
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Fatalf("the error is %v, want %q", err, row.want)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("the error has several lines: %q", err)
+			}
+		})
+	}
+}
+
+// TestNamespaceThatMayNotBeRead holds that a manager works whose role does not let it read its namespace.
+func TestNamespaceThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	w := serve(t, managed()...)
+	w.refused["/api/v1/namespaces/team"] = http.StatusForbidden
+	options := optionsFor(w)
+	options.Namespace = "team"
+	stop := running(t, func(ctx context.Context) error { return Run(ctx, options) })
+	eventually(t, "all is watched", func() bool { return len(w.seen("WATCH")) >= len(watched()) })
+	stop()
 }
 
 // TestLeadership holds that a manager takes the lease before it works, releases it when it stops,

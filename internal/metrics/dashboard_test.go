@@ -77,6 +77,7 @@ func TestDashboardQueriesWhatIsServed(t *testing.T) {
 		for _, target := range panel.Targets {
 			queries++
 			checkQuery(t, known, panel.Title, target.Expr)
+			checkValues(t, panel.Title, target.Expr)
 		}
 	}
 	if queries < 15 {
@@ -123,6 +124,79 @@ func checkQuery(t *testing.T, known map[string][]string, title, query string) {
 	}
 }
 
+var (
+	// compared matches the comparison of a label with a value or a regular expression, after the name of the metric.
+	compared = regexp.MustCompile(`\b(slipway_[a-z_]+)\{([^}]*)\}`)
+	equals   = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
+	// quoted matches a word of the reference, and kindsLine a line of it that lists kinds.
+	quoted    = regexp.MustCompile("`([A-Za-z_]+)`")
+	heading   = regexp.MustCompile(`(?m)^### ([A-Za-z]+)$`)
+	kindsLine = regexp.MustCompile(`(?m)^Kinds: (.*)\.$`)
+)
+
+// documented returns the values of a label of a metric that the reference lists. ok is false for a label whose
+// values are not listed.
+func documented(t *testing.T, metric, label string) (values []string, ok bool) {
+	t.Helper()
+	read := func(page string) string {
+		content, err := os.ReadFile("../../docs/reference/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	firsts := func(found [][]string) (all []string) {
+		for _, match := range found {
+			all = append(all, match[1])
+		}
+		return all
+	}
+	if label == "kind" {
+		for _, line := range firsts(kindsLine.FindAllStringSubmatch(read("conditions.md"), -1)) {
+			values = append(values, strings.Split(line, ", ")...)
+		}
+		return values, true
+	}
+	switch {
+	case metric == "slipway_conditions" && label == "status":
+		return []string{"True", "False", "Unknown"}, true
+	case metric == "slipway_conditions" && label == "condition":
+		return firsts(heading.FindAllStringSubmatch(read("conditions.md"), -1)), true
+	case metric == "slipway_conditions" && label == "reason":
+		return firsts(quoted.FindAllStringSubmatch(read("conditions.md"), -1)), true
+	case label == "reason" || label == "outcome":
+		for line := range strings.SplitSeq(read("observability.md"), "\n") {
+			if strings.HasPrefix(line, "| `"+metric+"{") {
+				return firsts(quoted.FindAllStringSubmatch(line, -1)), true
+			}
+		}
+		t.Errorf("the reference does not document %s", metric)
+	}
+	return nil, false
+}
+
+// checkValues fails for a value in a query that no metric has: the query would select nothing, and an alert would
+// never fire.
+func checkValues(t *testing.T, title, query string) (checked int) {
+	t.Helper()
+	for _, selector := range compared.FindAllStringSubmatch(query, -1) {
+		for _, matched := range equals.FindAllStringSubmatch(selector[2], -1) {
+			values, listed := documented(t, selector[1], matched[1])
+			if !listed {
+				continue
+			}
+			for alternative := range strings.SplitSeq(matched[2], "|") {
+				checked++
+				expression := regexp.MustCompile("^(?:" + alternative + ")$")
+				if !slices.ContainsFunc(values, expression.MatchString) {
+					t.Errorf("%s: no %s has the %s %s", title, selector[1], matched[1], alternative)
+				}
+			}
+		}
+	}
+	return checked
+}
+
 // placeholder matches a label in the text of an alert.
 var placeholder = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 
@@ -130,7 +204,7 @@ var placeholder = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 // name and by label, and its texts against the labels that its expression keeps.
 func TestAlertsAskForWhatIsServed(t *testing.T) {
 	t.Parallel()
-	known, alerts := served(t), 0
+	known, alerts, values := served(t), 0, 0
 	for _, chart := range []string{"slipway", "slipway-provisioner"} {
 		content, err := os.ReadFile("../../charts/" + chart + "/files/alerts.yaml")
 		if err != nil {
@@ -151,6 +225,7 @@ func TestAlertsAskForWhatIsServed(t *testing.T) {
 			for _, rule := range group.Rules {
 				alerts++
 				checkQuery(t, known, rule.Alert, rule.Expr)
+				values += checkValues(t, rule.Alert, rule.Expr)
 				for _, text := range rule.Annotations {
 					for _, label := range placeholder.FindAllStringSubmatch(text, -1) {
 						if kept := grouping.FindStringSubmatch(rule.Expr); kept == nil || !strings.Contains(kept[1], label[1]) {
@@ -161,7 +236,7 @@ func TestAlertsAskForWhatIsServed(t *testing.T) {
 			}
 		}
 	}
-	if alerts < 8 {
-		t.Errorf("there are %d alerts", alerts)
+	if alerts < 8 || values < 12 {
+		t.Errorf("there are %d alerts, and %d values in their expressions", alerts, values)
 	}
 }

@@ -54,10 +54,8 @@ func (t *Trace) fromConfig(view *View, objects Objects) {
 		return
 	}
 	fingerprint := ""
-	for i := range config.Status.Versions {
-		if version := &config.Status.Versions[i]; version.Number == number {
-			fingerprint, t.Reason, t.Created = version.ConfigFingerprint, version.Reason, timeOf(&version.Created)
-		}
+	if version := config.Status.FindVersion(number); version != nil {
+		fingerprint, t.Reason, t.Created = version.ConfigFingerprint, version.Reason, timeOf(&version.Created)
 	}
 	for i := range config.Status.History {
 		entry := &config.Status.History[i]

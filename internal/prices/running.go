@@ -153,9 +153,8 @@ func marketOf(objects poolview.Objects, number int64) string {
 	if config == nil {
 		return unknownMarket
 	}
-	at := slices.IndexFunc(config.Status.Versions, func(v infrav1.LaunchTemplateVersionStatus) bool { return v.Number == number })
-	if at >= 0 && config.Status.Versions[at].Market != "" {
-		return config.Status.Versions[at].Market
+	if version := config.Status.FindVersion(number); version != nil && version.Market != "" {
+		return version.Market
 	}
 	launched := config.Status.Launched
 	if launched == nil {

@@ -37,7 +37,7 @@ func Undo(s Subject, to int64) (Change, error) {
 
 // undoTo pins the version that the user names.
 func undoTo(s Subject, to int64, known []choice) (Change, error) {
-	asked := fingerprint(s.Config, to)
+	asked := s.Config.Status.FingerprintOf(to)
 	i := slices.IndexFunc(known, func(choice choice) bool { return choice.version == to || asked != "" && choice.fingerprint == asked })
 	if i < 0 {
 		return Change{}, fmt.Errorf("version %d was never launched, or no longer exists. The history has %s", to, list(known))

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
 // world is a pool of each kind with the same launch config. Version 3 is launched, version 4 differs by its
@@ -324,12 +324,7 @@ func TestRead(t *testing.T) {
 	orphan.OwnerReferences = []metav1.OwnerReference{{Kind: KindManaged, Name: "gone", Controller: ptr.To(true)}}
 	sharing := &infrav1.AWSManagedMachinePool{ObjectMeta: named("sharing")}
 	sharing.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "shared"}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{infrav1.AddToScheme, clusterv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, infrav1.AddToScheme, clusterv1.AddToScheme)
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		&infrav1.AWSMachinePool{ObjectMeta: named("workers")}, own, orphan, sharing, &infrav1.AWSLaunchConfig{ObjectMeta: named("shared")},
 		&infrav1.AWSMachinePool{ObjectMeta: named("both")}, &infrav1.AWSManagedMachinePool{ObjectMeta: named("both")},

@@ -66,16 +66,6 @@ func list(choices []choice) string {
 	return strings.Join(texts, ", ")
 }
 
-// fingerprint returns the configuration of a version, empty if it is not known.
-func fingerprint(config *infrav1.AWSLaunchConfig, number int64) string {
-	for _, version := range config.Status.Versions {
-		if version.Number == number {
-			return version.ConfigFingerprint
-		}
-	}
-	return ""
-}
-
 // wanted returns the configuration that the spec asks for, and an error if none is known: the launch
 // config has not acted on its spec yet, or the spec cannot become a version.
 func wanted(config *infrav1.AWSLaunchConfig) (string, error) {
@@ -86,7 +76,7 @@ func wanted(config *infrav1.AWSLaunchConfig) (string, error) {
 	case status.RolledBackFrom != "":
 		return status.RolledBackFrom, nil
 	case status.PendingVersion != 0:
-		return fingerprint(config, status.PendingVersion), nil
+		return config.Status.FingerprintOf(status.PendingVersion), nil
 	case ready.Status != metav1.ConditionTrue:
 		return "", fmt.Errorf("the latest edit did not become a version (%s), so nodes keep version %d and there is nothing to undo: correct the spec. "+
 			"To hold later edits back as well, pin it with --to %[2]d; the pool reports the error until the spec is corrected", ready.Reason, status.Version)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
 // managedWarningCases are managed pools that are warned of and their neighbors that are not, each
@@ -51,12 +51,7 @@ var managedWarningCases = []warningCase{
 // with its MachinePool, whichever is written.
 func TestVersionWarning(t *testing.T) {
 	t.Parallel()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{infrav1.AddToScheme, clusterv1.AddToScheme, eksv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, infrav1.AddToScheme, clusterv1.AddToScheme, eksv1.AddToScheme)
 	name := metav1.ObjectMeta{Namespace: "one", Name: "workers"}
 	controlPlane := &eksv1.AWSManagedControlPlane{ObjectMeta: name}
 	controlPlane.Spec.EKSClusterName, controlPlane.Spec.NetworkSpec.VPC.ID, controlPlane.Spec.Version = "blue", "vpc-1", ptr.To("v1.34")

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -20,6 +19,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
 // fleet has an EKS cluster with pools that run what their specs ask for.
@@ -109,12 +109,7 @@ func (f *fleet) asked(t *testing.T, object client.Object, template pool.Referred
 // reader returns a reader of the fleet.
 func (f *fleet) reader(t *testing.T) client.Reader {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{infrav1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, infrav1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme)
 	objects := append([]client.Object{f.cluster, f.controlPlane}, f.others...)
 	for _, machinePool := range f.machinePools {
 		objects = append(objects, machinePool)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
 )
 
 // indexed builds a client with the indexes of the manager's cache.
@@ -30,12 +31,7 @@ func indexed(scheme *runtime.Scheme) *fake.ClientBuilder {
 // readerOf returns a reader of objects. Every read fails if fails is not nil.
 func readerOf(t *testing.T, fails error, objects ...client.Object) client.Reader {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{infrav1.AddToScheme, clusterv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := reconciletest.Scheme(t, infrav1.AddToScheme, clusterv1.AddToScheme)
 	builder := indexed(scheme).WithObjects(objects...)
 	if fails != nil {
 		builder = builder.WithInterceptorFuncs(interceptor.Funcs{

@@ -28,6 +28,7 @@ import (
 	"github.com/slipway-project/slipway/lab/controlplane"
 	"github.com/slipway-project/slipway/lab/crds/bundle"
 	"github.com/slipway-project/slipway/lab/kubectl"
+	"github.com/slipway-project/slipway/lab/labtest"
 )
 
 const (
@@ -104,7 +105,7 @@ func (w *world) installCAPA(t *testing.T) *capaPods {
 	_ = listener.Close()
 	pods.environment = w.commandEnvironment(w.Lab.Kubeconfig())
 	pods.program = filepath.Join(t.TempDir(), "capa")
-	if err := buildPackage(root+"/tools/capa", capaModule, pods.program); err != nil {
+	if err := labtest.Build(t.Context(), root+"/tools/capa", capaModule, pods.program); err != nil {
 		t.Fatal(err)
 	}
 	authority, certificate, key, err := controlplane.ServingCertificate(capaService, capaService+"."+capaNamespace+".svc")

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -87,7 +86,8 @@ func prepare(t *testing.T) {
 			return
 		}
 		if *released == "" {
-			files.err = errors.Join(release.WriteInstallation(root, files.folder, image, clusterctl.SlipwayVersion), build(root, files.program))
+			files.err = errors.Join(release.WriteInstallation(root, files.folder, image, clusterctl.SlipwayVersion),
+				labtest.Build(context.Background(), root, "./cmd/slipway", files.program))
 			return
 		}
 		files.program = filepath.Join(files.folder, "slipway-linux-amd64")
@@ -96,23 +96,6 @@ func prepare(t *testing.T) {
 	if files.err != nil {
 		t.Fatal(files.err)
 	}
-}
-
-// build builds the program of the sources in a directory.
-func build(directory, to string) error { return buildPackage(directory, "./cmd/slipway", to) }
-
-// buildPackage builds the program of a package, in the module of a directory.
-func buildPackage(directory, program, to string) error {
-	path, err := filepath.Abs(to)
-	if err != nil {
-		return err
-	}
-	command := exec.Command("go", "build", "-buildvcs=false", "-o", path, program) // #nosec G204 -- a path of the test
-	command.Dir, command.Env = directory, append(os.Environ(), "GOWORK=off")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s in %s: %w: %s", program, directory, err, output)
-	}
-	return nil
 }
 
 // world is a test's part of the laboratory, with a ready cluster and without Slipway.

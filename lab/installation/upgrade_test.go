@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/kubectl"
+	"github.com/slipway-project/slipway/lab/labtest"
 	"github.com/slipway-project/slipway/lab/release"
 )
 
@@ -100,7 +101,7 @@ func (w *world) newSide(name, sources string, arguments ...string) side {
 	if sources == root {
 		s.program, err = files.program, nil
 	} else {
-		err = build(sources, s.program)
+		err = labtest.Build(w.Context(), sources, "./cmd/slipway", s.program)
 	}
 	if err := errors.Join(err, os.WriteFile(s.components, components, 0o600)); err != nil {
 		w.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 	"github.com/slipway-project/slipway/lab"
 )
 
@@ -240,15 +240,11 @@ func (w *world) hostileCluster(name string) *atomic.Int64 {
 		}
 	}))
 	w.Cleanup(server.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	kubeconfig := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-  clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {token: t}}]}`,
-		server.URL, base64.StdEncoding.EncodeToString(authority))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name + "-kubeconfig"}}
 	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 		w.Fatal(err)
 	}
-	secret.Data["value"] = kubeconfig
+	secret.Data["value"] = workloadtest.Kubeconfig(server, "{token: t}")
 	if err := w.Client.Update(w.Context(), secret); err != nil {
 		w.Fatal(err)
 	}

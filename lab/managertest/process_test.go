@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/labtest"
 )
 
 // stopTime bounds how long the process may take to exit after the signal: half of a pod's default.
@@ -24,10 +25,8 @@ const stopTime = 15 * time.Second
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "slipway")
-	build := exec.Command("go", "build", "-o", path, "./cmd/slipway")
-	build.Dir = "../.."
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building slipway: %v: %s", err, output)
+	if err := labtest.Build(t.Context(), "../..", "./cmd/slipway", path); err != nil {
+		t.Fatal(err)
 	}
 	t.Run("has the role of its service account", func(t *testing.T) { // alone: one more process at a time is more than two processors take
 		tryWebIdentity(t, path)

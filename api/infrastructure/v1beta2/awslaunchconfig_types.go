@@ -134,6 +134,13 @@ type Rollback struct {
 	// +kubebuilder:validation:MaxLength=128
 	From string `json:"from"`
 
+	// To is the fingerprint of the configuration to go back to. The versions of a launch template that
+	// was recreated have the same numbers as earlier ones, so a version with another fingerprint does
+	// not count. It is empty in a rollback that an earlier release wrote.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	To string `json:"to,omitempty"`
+
 	// Version is the number of a version with the configuration to go back to.
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -453,8 +460,35 @@ func (c *AWSLaunchConfig) HasVersion(text string) bool {
 	if err != nil || c.Status.LaunchTemplateMissingSince != nil {
 		return false
 	}
-	return number > 0 && number == c.Status.PendingVersion ||
-		slices.ContainsFunc(c.Status.Versions, func(version LaunchTemplateVersionStatus) bool { return version.Number == number })
+	return number > 0 && number == c.Status.PendingVersion || c.Status.FindVersion(number) != nil
+}
+
+// FindVersion returns the listed version with a number, or nil if there is none. Only the newest
+// MaxLaunchConfigStatusVersions versions are listed.
+func (s *AWSLaunchConfigStatus) FindVersion(number int64) *LaunchTemplateVersionStatus {
+	for i := range s.Versions {
+		if s.Versions[i].Number == number {
+			return &s.Versions[i]
+		}
+	}
+	return nil
+}
+
+// FingerprintOf returns the configuration fingerprint of the version with a number, or "" if it is not listed.
+func (s *AWSLaunchConfigStatus) FingerprintOf(number int64) string {
+	if version := s.FindVersion(number); version != nil {
+		return version.ConfigFingerprint
+	}
+	return ""
+}
+
+// NewestVersion returns the greatest number of a listed version, or 0 if none is listed.
+func (s *AWSLaunchConfigStatus) NewestVersion() int64 {
+	newest := int64(0)
+	for i := range s.Versions {
+		newest = max(newest, s.Versions[i].Number)
+	}
+	return newest
 }
 
 // GetConditions returns the conditions, as Cluster API's helpers want it.

@@ -1,9 +1,16 @@
+{{/* The program that the chart runs. The name of the chart does not say it: a chart that depends on this
+one can give it an alias. */}}
 {{- define "slipway.component" -}}
-{{- if eq .Chart.Name "slipway" -}}manager{{- else -}}provisioner{{- end -}}
+{{- index .Chart.Annotations "slipway/component" -}}
+{{- end }}
+
+{{/* "true" in the manager's chart. */}}
+{{- define "slipway.isManager" -}}
+{{- if eq (include "slipway.component" .) "manager" -}}true{{- end -}}
 {{- end }}
 
 {{- define "slipway.fullname" -}}
-{{- .Values.fullnameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | default .Chart.Name -}}
 {{- end }}
 
 {{- define "slipway.serviceAccountName" -}}
@@ -11,7 +18,7 @@
 {{- end }}
 
 {{- define "slipway.leaseName" -}}
-{{- if eq .Chart.Name "slipway" -}}slipway-leader-election{{- else -}}slipway-provisioner-leader-election{{- end -}}
+{{- if include "slipway.isManager" . -}}slipway-leader-election{{- else -}}slipway-provisioner-leader-election{{- end -}}
 {{- end }}
 
 {{- define "slipway.image" -}}
@@ -34,9 +41,48 @@ app.kubernetes.io/component: {{ include "slipway.component" . }}
 app.kubernetes.io/part-of: slipway
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-{{- if eq .Chart.Name "slipway" }}
+{{- if include "slipway.isManager" . }}
 cluster.x-k8s.io/provider: infrastructure-slipway
 {{- end }}
+{{- end }}
+
+{{/* The labels of the chart with further ones, which win unless something selects by the chart's. */}}
+{{- define "slipway.labelsWith" -}}
+{{- $selected := fromYaml (include "slipway.selectorLabels" .root) -}}
+{{- range $label, $_ := .more -}}
+{{- if hasKey $selected $label -}}{{- fail (printf "%s has the label %s, by which the chart selects its pods: choose another label" $.value $label) -}}{{- end -}}
+{{- end -}}
+{{- merge (dict) (.more | default dict) (fromYaml (include "slipway.labels" .root)) | toYaml -}}
+{{- end }}
+
+{{/* Fails for values that the schema cannot refuse, because each is valid without the others. */}}
+{{- define "slipway.validate" -}}
+{{- $ports := dict "9440" "the health checks" -}}
+{{- $wanted := dict -}}
+{{- if .Values.metrics.enabled -}}{{- $_ := set $wanted "metrics.port" .Values.metrics.port -}}{{- end -}}
+{{- if (.Values.dashboard).enabled -}}{{- $_ := set $wanted "dashboard.port" .Values.dashboard.port -}}{{- end -}}
+{{- if include "slipway.hasWebhook" . -}}{{- $_ := set $wanted "webhook.port" .Values.webhook.port -}}{{- end -}}
+{{- range $value, $port := $wanted -}}
+{{- $port = toString $port -}}
+{{- if hasKey $ports $port -}}{{- fail (printf "%s is %s, which is the port of %s: choose another port" $value $port (get $ports $port)) -}}{{- end -}}
+{{- $_ := set $ports $port $value -}}
+{{- end -}}
+{{- if not .Values.metrics.enabled -}}
+{{- range $name := list "serviceMonitor" "prometheusRule" -}}
+{{- with index $.Values.metrics $name -}}{{- if .enabled -}}
+{{- fail (printf "metrics.%s.enabled needs metrics.enabled: no pod serves metrics" $name) -}}
+{{- end -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if not .Values.serviceAccount.create -}}
+{{- if .Values.aws.roleARN -}}{{- fail "aws.roleARN is an annotation of the ServiceAccount, which the release does not have: set the annotation eks.amazonaws.com/role-arn of the existing ServiceAccount, or serviceAccount.create" -}}{{- end -}}
+{{- if .Values.serviceAccount.annotations -}}{{- fail "serviceAccount.annotations needs serviceAccount.create: set the annotations of the existing ServiceAccount instead" -}}{{- end -}}
+{{- end -}}
+{{- $owned := dict "health-addr" "" "leader-elect" "" "leader-elect-namespace" "" "diagnostics-address" "metrics.port" "dashboard-address" "dashboard.port" "namespace" "watchNamespace" "watch-filter" "watchFilter" "webhook-port" "webhook.port" "webhook-cert-dir" "webhook.certificate" "webhook-cert-secret" "webhook.certificate" "webhook-configuration" "webhook.certificate" -}}
+{{- range .Values.extraArgs -}}
+{{- $flag := trimPrefix "--" (index (splitList "=" .) 0) -}}
+{{- if hasKey $owned $flag -}}{{- fail (printf "extraArgs has --%s, which other objects of the chart depend on: %s" $flag (ternary (printf "use the value %s" (get $owned $flag)) "it cannot be changed" (ne (get $owned $flag) ""))) -}}{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* Whether the pods have a webhook. */}}

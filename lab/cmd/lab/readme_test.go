@@ -3,13 +3,14 @@ package main
 import (
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-project/slipway/lab/labtest"
 )
 
 var update = flag.Bool("update", false, "write the session of README.md instead of comparing it")
@@ -53,10 +54,8 @@ func TestReadme(t *testing.T) {
 func cast(t *testing.T, root string) string {
 	t.Helper()
 	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs, "./cmd/slipway")
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building slipway: %v:\n%s", err, output)
+	if err := labtest.Build(t.Context(), root, "./cmd/slipway", filepath.Join(programs, "slipway")); err != nil {
+		t.Fatal(err)
 	}
 	output, notes, err := inLaboratory(t, root, programs, []string{"--cluster", "capa", "--clock-rate", "150"}, "hack/cast.sh")
 	if err != nil {
