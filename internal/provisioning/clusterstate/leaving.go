@@ -28,18 +28,9 @@ func (c *Cluster) Moves(pod *corev1.Pod) bool {
 
 // leaving returns the names of Nodes that leave.
 func (c *Cluster) leaving() map[string]bool {
-	instances := map[string]bool{}
-	for i := range c.Provisioned {
-		if id := c.Provisioned[i].Status.InstanceID; id != "" && Leaves(&c.Provisioned[i]) {
-			instances[id] = true
-		}
-	}
 	names := map[string]bool{}
-	if len(instances) == 0 {
-		return names
-	}
 	for i := range c.Nodes {
-		if instances[InstanceOf(c.Nodes[i].Spec.ProviderID)] {
+		if provisioned := c.owner(&c.Nodes[i]); provisioned != nil && Leaves(provisioned) {
 			names[c.Nodes[i].Name] = true
 		}
 	}
@@ -51,17 +42,19 @@ func (c *Cluster) leaving() map[string]bool {
 func (c *Cluster) takes(name string) bool {
 	if c.takers == nil {
 		c.takers = map[string]bool{}
-		stays := map[string]bool{} // instances whose Node is there, and not deleted
+		stays := map[string]bool{} // ProvisionedNodes whose Node is there, and not deleted
 		for i := range c.Nodes {
 			node := &c.Nodes[i]
 			c.takers[node.Name] = !node.Spec.Unschedulable && node.DeletionTimestamp == nil
-			stays[InstanceOf(node.Spec.ProviderID)] = node.DeletionTimestamp == nil
+			if provisioned := c.owner(node); provisioned != nil {
+				stays[provisioned.Name] = node.DeletionTimestamp == nil
+			}
 		}
 		for i := range c.Provisioned {
 			provisioned := &c.Provisioned[i]
 			// A Node that had registered and is gone takes nothing, even though its instance runs.
 			// Neither does one that failed after it had started.
-			c.takers[provisioned.Name] = !Leaves(provisioned) && !failed(provisioned) && (provisioned.Status.NodeName == "" || stays[provisioned.Status.InstanceID])
+			c.takers[provisioned.Name] = !Leaves(provisioned) && !failed(provisioned) && (provisioned.Status.NodeName == "" || stays[provisioned.Name])
 		}
 	}
 	return c.takers[name]
@@ -83,10 +76,9 @@ func (c *Cluster) Promise(pod types.UID) (string, bool) {
 // Renamed returns the promises of places on Nodes that are known to be a ProvisionedNode's, under the
 // name of the ProvisionedNode. When they were made, the cache did not show yet whose the Node is.
 func (c *Cluster) Renamed(promised map[types.UID]string) map[types.UID]string {
-	launched := c.byInstance()
 	names := map[string]string{}
 	for i := range c.Nodes {
-		if provisioned := launched[InstanceOf(c.Nodes[i].Spec.ProviderID)]; provisioned != nil {
+		if provisioned := c.owner(&c.Nodes[i]); provisioned != nil {
 			names[c.Nodes[i].Name] = provisioned.Name
 		}
 	}

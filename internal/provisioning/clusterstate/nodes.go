@@ -17,12 +17,11 @@ import (
 // nodes returns all Nodes, and the provisioned ones that have no Node yet.
 func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev1.Pod) []packing.Node {
 	on, promised := c.bound(), c.promised()
-	launched := c.byInstance()
 	var nodes []packing.Node
 	joined := map[string]bool{}
 	for i := range c.Nodes {
 		node := &c.Nodes[i]
-		provisioned := launched[InstanceOf(node.Spec.ProviderID)]
+		provisioned := c.owner(node)
 		made := packing.Node{Name: node.Name, Labels: node.Labels, Taints: settled(node.Spec.Taints), Allocatable: node.Status.Allocatable, Pods: on[node.Name]}
 		made.Closed = node.Spec.Unschedulable || node.DeletionTimestamp != nil || !Ready(node)
 		here := node.Name
@@ -44,17 +43,6 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 		}
 	}
 	return sortedByName(nodes)
-}
-
-// byInstance returns the provisioned nodes that have an instance, by its id.
-func (c *Cluster) byInstance() map[string]*provisioningv1.ProvisionedNode {
-	launched := map[string]*provisioningv1.ProvisionedNode{}
-	for i := range c.Provisioned {
-		if id := c.Provisioned[i].Status.InstanceID; id != "" {
-			launched[id] = &c.Provisioned[i]
-		}
-	}
-	return launched
 }
 
 // bound returns the pods of each Node.

@@ -49,10 +49,10 @@ func (c *Cluster) Nominations() map[types.UID]string {
 // taint or a missing device keeps pods away, an attempt to schedule one would fail and remove its
 // nomination. Lagging reports whether the cache shows a Node as it was before it registered.
 func (c *Cluster) Nominable() (names map[string]string, lagging bool) {
-	launched, names := c.byInstance(), map[string]string{}
+	names = map[string]string{}
 	for i := range c.Nodes {
 		node := &c.Nodes[i]
-		provisioned := launched[InstanceOf(node.Spec.ProviderID)]
+		provisioned := c.owner(node)
 		if provisioned == nil || !IsTrue(provisioned, provisioningv1.RegisteredCondition) || !c.takes(provisioned.Name) || node.Spec.Unschedulable || node.DeletionTimestamp != nil {
 			continue
 		}

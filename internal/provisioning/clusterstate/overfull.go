@@ -20,12 +20,11 @@ func (c *Cluster) Overfull() map[string]bool {
 	if len(promised) == 0 {
 		return overfull
 	}
-	launched := c.byInstance()
 	on := c.bound()
 	for i := range c.Nodes {
 		node := &c.Nodes[i]
 		name := node.Name
-		if provisioned := launched[InstanceOf(node.Spec.ProviderID)]; provisioned != nil {
+		if provisioned := c.owner(node); provisioned != nil {
 			name = provisioned.Name
 		}
 		if some := promised[name]; len(some) > 0 && crowded(on[node.Name], some, node.Status.Allocatable) {

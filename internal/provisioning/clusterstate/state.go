@@ -60,6 +60,9 @@ type Cluster struct {
 	// each Node takes pods; it is nil until it is first needed.
 	preempting bool
 	hosts      map[string]bool
+	// owners are the ProvisionedNodes that Nodes belong to, by the name of the Node. It is nil until it is
+	// first needed.
+	owners map[string]*provisioningv1.ProvisionedNode
 	// keys are labels by whether they name one Node each, as far as that was asked.
 	keys map[string]bool
 }

@@ -146,6 +146,7 @@ func TrimNode(object any) (any, error) {
 	}
 	trimmed := &corev1.Node{}
 	trimmed.Name, trimmed.UID, trimmed.ResourceVersion, trimmed.DeletionTimestamp, trimmed.Labels = node.Name, node.UID, node.ResourceVersion, node.DeletionTimestamp, node.Labels
+	trimmed.CreationTimestamp = node.CreationTimestamp
 	trimmed.Annotations = only(node.Annotations, disruption.Protections...)
 	trimmed.Finalizers = node.Finalizers // one is added and removed by patches, which write the whole list
 	trimmed.Spec = corev1.NodeSpec{ProviderID: node.Spec.ProviderID, Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable}

@@ -140,10 +140,28 @@ const mostNamed = 5
 
 // brief describes the set, with only the first of its values if there are many.
 func (s Set) brief() string {
-	if s.all || len(s.values) <= mostNamed+1 {
+	if len(s.values) <= mostNamed+1 {
 		return s.String()
 	}
-	return fmt.Sprintf("%s, or %d more", strings.Join(s.values[:mostNamed], ", "), len(s.values)-mostNamed)
+	more := len(s.values) - mostNamed
+	if s.all {
+		s.values = s.values[:mostNamed]
+		return fmt.Sprintf("%s, and %d more", s, more)
+	}
+	return fmt.Sprintf("%s, or %d more", strings.Join(s.values[:mostNamed], ", "), more)
+}
+
+// Brief describes the requirements of the labels with the keys in one line, with the first of many values and
+// the first of many labels: pods choose how many there are.
+func (r Requirements) Brief(keys []string) string {
+	var words []string
+	for _, key := range keys[:min(len(keys), mostNamed)] {
+		words = append(words, key+" "+r[key].brief())
+	}
+	if more := len(keys) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more labels", more))
+	}
+	return strings.Join(words, ", ")
 }
 
 // instanceLabels begin the keys of labels that the instance type decides.

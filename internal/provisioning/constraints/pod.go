@@ -15,11 +15,14 @@ const maxAlternatives = 64
 // PodRequirements returns the ways in which a pod's node selector and node affinity can be met, the
 // preferred one first: every term of the required affinity, with all preferences; then with the
 // lightest preferences given up one by one. If there are none, the reason says why, with the pod as
-// its subject.
+// its subject. A pod that exceeds a limit (Excess) has none.
 //
 // There are at most maxAlternatives ways with preferences, so that a pod with very many of them
 // gives up several at once in the end. Of more preferences than that, the lightest do not count.
 func PodRequirements(pod *corev1.PodSpec) ([]Requirements, string) {
+	if reason := Excess(pod); reason != "" {
+		return nil, reason
+	}
 	selected := Requirements{}
 	for key, value := range pod.NodeSelector {
 		selected[key] = In(value)
@@ -81,22 +84,23 @@ func requiredTerms(pod *corev1.PodSpec, selected Requirements) ([]Requirements, 
 	return terms, first
 }
 
-// preferredTerms returns the heaviest preferences, at most maxAlternatives, without any that nothing
-// satisfies. Tenants choose how many there are.
+// preferredTerms returns the heaviest preferences, at most maxAlternatives with maxPreferred requirements, without
+// any that nothing satisfies. Tenants choose how many there are.
 func preferredTerms(pod *corev1.PodSpec) []Requirements {
 	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil {
 		return nil
 	}
 	weighted := slices.Clone(pod.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	slices.SortStableFunc(weighted, func(a, b corev1.PreferredSchedulingTerm) int { return cmp.Compare(b.Weight, a.Weight) })
-	var terms []Requirements
+	var preferred []Requirements
+	size := terms{}
 	for _, term := range weighted {
-		if len(terms) == maxAlternatives {
+		if size.addNodes(&term.Preference); len(preferred) == maxAlternatives || size.requirements > maxPreferred || size.values > maxValues {
 			break
 		}
 		if requirements, reason := ofTerm(term.Preference); reason == "" {
-			terms = append(terms, requirements)
+			preferred = append(preferred, requirements)
 		}
 	}
-	return terms
+	return preferred
 }

@@ -75,7 +75,7 @@ func (a *Ask) Group() string {
 func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string) {
 	pod = Canonical(pod)
 	if set := pod.Get(provisioningv1.LabelProvisionerName); !set.Has(p.Name) {
-		return Ask{}, fmt.Sprintf("requires Provisioner %s", set)
+		return Ask{}, fmt.Sprintf("requires Provisioner %s", set.brief())
 	}
 	if p.Problem != "" {
 		return Ask{}, fmt.Sprintf("waits, because Provisioner %s can launch no node: %s", p.Name, p.Problem)
@@ -154,15 +154,10 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 	name, version := pod.Get(provisioningv1.LabelLaunchTemplateName), pod.Get(provisioningv1.LabelLaunchTemplateVersion)
 	versions := []string{provisioningv1.VersionLatest}
 	if version.Names() && !version.HasAbsence() {
-		versions = nil
-		for _, said := range version.values {
-			if _, err := strconv.ParseInt(said, 10, 64); err == nil {
-				versions = append(versions, said)
-			}
-		}
+		versions = numbersOf(version)
 		if len(versions) == 0 {
 			return nil, fmt.Sprintf("requires version %s of a launch template, but the label of nodes has the "+
-				"version number: use a number", version)
+				"version number: use a number", version.brief())
 		}
 		if !name.Names() || name.HasAbsence() {
 			return nil, "requires a version of a launch template without its name: add " + provisioningv1.LabelLaunchTemplateName
@@ -174,16 +169,29 @@ func namedTemplates(pod Requirements) ([]Reference, string) {
 	if name.HasAbsence() {
 		return []Reference{{}}, ""
 	}
-	if len(name.values)*len(versions) > mostNamedTemplates {
-		return nil, fmt.Sprintf("specifies %d launch templates in %d versions, more than the limit of %d in total", len(name.values), len(versions), mostNamedTemplates)
+	// Preferences may name values that no label can have. No Node would have such a name.
+	names := slices.DeleteFunc(slices.Clone(name.values), func(value string) bool { return value == "" || len(validation.IsValidLabelValue(value)) > 0 })
+	if len(names) == 0 {
+		return nil, fmt.Sprintf("requires %s: %s, but no node can have that label", provisioningv1.LabelLaunchTemplateName, name.brief())
+	}
+	if len(names)*len(versions) > mostNamedTemplates {
+		return nil, fmt.Sprintf("specifies %d launch templates in %d versions, more than the limit of %d in total", len(names), len(versions), mostNamedTemplates)
 	}
 	var named []Reference
-	for _, template := range name.values {
+	for _, template := range names {
 		for _, number := range versions {
 			named = append(named, Reference{Name: template, Version: number})
 		}
 	}
 	return named, ""
+}
+
+// numbersOf returns the version numbers in a set, as a Node has them: without a sign and leading zeros.
+func numbersOf(version Set) []string {
+	return slices.DeleteFunc(slices.Clone(version.values), func(said string) bool {
+		number, err := strconv.ParseInt(said, 10, 64)
+		return err != nil || number <= 0 || strconv.FormatInt(number, 10) != said
+	})
 }
 
 // resolveWith resolves with one launch template, which the pod named itself or the provisioner has.
@@ -219,7 +227,7 @@ func resolveWith(p *Provisioner, templates Templates, pod Requirements, referenc
 		case !given && !slices.Contains(launchLabels, key):
 			ask.Requirements[key] = pod[key]
 		case !pod[key].Admits(value, given):
-			return Ask{}, fmt.Sprintf("requires %s: %s, but the node would have %s", key, pod[key], cmp.Or(value, "the label to be absent"))
+			return Ask{}, fmt.Sprintf("requires %s: %s, but the node would have %s", key, pod[key].brief(), cmp.Or(value, "the label to be absent"))
 		}
 	}
 	if key, empty := ask.Requirements.Empty(); empty {
@@ -258,7 +266,7 @@ func excluded(p *Provisioner, reference Reference, key string, asked Set) string
 	if why := p.Unsatisfiable(); why != "" {
 		return fmt.Sprintf("waits, because Provisioner %s can launch no node: %s", p.Name, why)
 	}
-	return fmt.Sprintf("requires %s: %s, which Provisioner %s and %s exclude", key, asked, p.Name, reference)
+	return fmt.Sprintf("requires %s: %s, which Provisioner %s and %s exclude", key, asked.brief(), p.Name, reference)
 }
 
 // choose returns the launch template to take: the one referred to, or the default one where its
@@ -294,15 +302,20 @@ func choose(p *Provisioner, templates Templates, pod Requirements, reference Ref
 	return Template{}, Reference{}, ""
 }
 
-// overrideLabels puts the provisioner's labels on the node, with the values that the pod names.
+// overrideLabels puts the provisioner's labels on the node, with the values that the pod names. Preferences
+// may name values that no label can have (Kubernetes: ValidatePreferredSchedulingTerms), and a Node with such
+// a label cannot be written: they override nothing.
 func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
 	for key, value := range provisioner {
 		set := pod.Get(key)
+		valid := slices.IndexFunc(set.values, func(value string) bool { return len(validation.IsValidLabelValue(value)) == 0 })
 		switch {
 		case strings.HasPrefix(key, nodeRestriction) || !set.Names() || set.Has(value):
 			labels[key] = value
+		case valid >= 0:
+			labels[key] = set.values[valid]
 		case len(set.values) > 0:
-			labels[key] = set.values[0]
+			labels[key] = value
 		}
 	}
 }
@@ -403,7 +416,8 @@ func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	}
 }
 
-// Named returns the launch templates that must be read for a pod on the provisioner.
+// Named returns the launch templates that must be read for a pod on the provisioner, at most
+// mostNamedTemplates for all its ways together.
 func Named(p *Provisioner, pod []Requirements) []Reference {
 	var all []Reference
 	if !p.Template.IsDefault() {
@@ -412,7 +426,7 @@ func Named(p *Provisioner, pod []Requirements) []Reference {
 	for _, way := range pod {
 		named, _ := namedTemplates(Canonical(way))
 		for _, reference := range p.readable(named) {
-			if !slices.Contains(all, reference) {
+			if !slices.Contains(all, reference) && len(all) < mostNamedTemplates {
 				all = append(all, reference)
 			}
 		}

@@ -90,15 +90,17 @@ func (o observer) observeInstance(ctx context.Context, id string) error {
 	return o.findMember(ctx, id)
 }
 
-// findMember finds the Node by the instance that it says it runs on.
+// findMember finds the Node that runs on the instance.
 func (o observer) findMember(ctx context.Context, id string) error {
 	var nodes corev1.NodeList
 	if err := o.Client.List(ctx, &nodes, client.MatchingFields{byInstance: id}); err != nil {
 		return fmt.Errorf("finding the Node of instance %q: %w", id, err)
 	}
-	if len(nodes.Items) > 0 {
-		o.Seen.Member = &nodes.Items[0]
+	claiming := make([]*corev1.Node, len(nodes.Items))
+	for i := range nodes.Items {
+		claiming[i] = &nodes.Items[i]
 	}
+	o.Seen.Member = clusterstate.MemberOf(o.Object, claiming)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package packing
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math"
@@ -33,6 +34,8 @@ type catalog struct {
 	resources *resourceIndex
 	zones     []string
 	types     []catalogType // by price
+	// labels are the keys of labels that nodes of some type have by their type.
+	labels map[string]bool
 }
 
 // catalogType is an instance type. Its zones are those with an offering that is available, by
@@ -48,9 +51,12 @@ type catalogType struct {
 }
 
 func newCatalog(p *Problem, resources *resourceIndex) *catalog {
-	c := &catalog{resources: resources}
+	c := &catalog{resources: resources, labels: map[string]bool{corev1.LabelInstanceTypeStable: true, corev1.LabelArchStable: true}}
 	names := map[string]bool{}
 	for i := range p.Types {
+		for key := range p.Types[i].Labels {
+			c.labels[key] = true
+		}
 		for _, offering := range p.Types[i].Offerings {
 			names[offering.Zone] = true
 		}
@@ -145,29 +151,16 @@ func (t *catalogType) ofKinds(kinds uint8, zones uint64) uint8 {
 	return had
 }
 
-// group are all nodes that are launched alike.
-type group struct {
-	ask         constraints.Ask
-	provisioner *budget
-	free        []amounts // for pods, by type: capacity without overhead and daemons
-	largest     amounts   // of any type
-	demand      amounts   // of pods that wait, and that the group is the first choice of
-	zones       uint64    // that nodes may come to be in
-	kinds       uint8     // and capacity types that they may have
-	parts       []*part   // of the types, by the daemons that run on them
-	nodes       []*node
-	better      [][]uint64         // for each type, the types that do as well
-	choices     map[string][]int32 // types worth considering, by the mask of types to choose from
-}
-
 // budget holds what a provisioner may still launch.
 type budget struct {
 	*Provisioner
 	daemons []*daemon
-	bounded bool
-	left    amounts // CPU and memory
-	nodes   int64
-	returns int // how often a node took less than before
+	// daemonLabels are the keys of the labels by which the daemons choose nodes.
+	daemonLabels []string
+	bounded      bool
+	left         amounts // CPU and memory
+	nodes        int64
+	returns      int // how often a node took less than before
 }
 
 // begin forgets what was launched.
@@ -228,14 +221,17 @@ type router struct {
 	topologies *topologies
 	catalog    *catalog
 	budgets    []*budget
-	// routes are by the requirements of a way, groups by what is asked for.
-	routes map[string]*route
+	// routes are by the requirements of a way, groups by what is asked for, rooms by what of it decides
+	// which daemons run, and suits by the requirements that decide which types suit.
+	routes map[digest]*route
 	groups map[string]*group
+	rooms  map[string]*room
+	suits  map[digest][]int
 }
 
 // route returns a way of a pod with the candidates for new nodes.
 func (r *router) route(way constraints.Requirements) *route {
-	key := way.String()
+	key := digestOf(way.String())
 	if known, ok := r.routes[key]; ok {
 		return known
 	}
@@ -250,6 +246,11 @@ func (r *router) route(way constraints.Requirements) *route {
 	r.routes[key] = found
 	return found
 }
+
+// digest identifies a text. Pods may have long ones, so that it is kept in their place.
+type digest [sha256.Size]byte
+
+func digestOf(text string) digest { return sha256.Sum256([]byte(text)) }
 
 // zonesIn returns the zones of a set.
 func (c *catalog) zonesIn(set constraints.Set) uint64 {
@@ -285,13 +286,10 @@ func (r *router) candidate(b *budget, way constraints.Requirements) *candidate {
 	kinds := uint8(kindsIn(ask.Requirements.Get(provisioningv1.LabelCapacityType))) //nolint:gosec // a mask of capacity types
 	c.asked = kinds
 	c.types = make([]uint64, (len(r.catalog.types)+63)/64)
-	var suits, refused []int
-	for i := range r.catalog.types {
+	var refused []int
+	suits := r.suiting(&ask)
+	for _, i := range suits {
 		t := &r.catalog.types[i]
-		if !t.Suits(&ask) {
-			continue
-		}
-		suits = append(suits, i)
 		sold, free := r.catalog.launched(t, kinds, c.zones, ask.Refused)
 		if sold == 0 && t.soldIn(kinds)&c.zones != 0 {
 			refused = append(refused, i)
@@ -318,6 +316,32 @@ func (r *router) candidate(b *budget, way constraints.Requirements) *candidate {
 		c.reason = whyNotOffered(r.catalog.namesOf(suits), kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
 	}
 	return c
+}
+
+// suiting returns the types that suit. Pods name labels that no type has, and these ask for the same types.
+func (r *router) suiting(ask *constraints.Ask) []int {
+	typed := constraints.Requirements{}
+	for key, set := range ask.Requirements {
+		switch {
+		case r.catalog.labels[key]:
+			typed[key] = set
+		case key != corev1.LabelTopologyZone && key != provisioningv1.LabelCapacityType && !set.HasAbsence():
+			return nil
+		}
+	}
+	adapters := ask.Resources[EFA]
+	key := digestOf(adapters.String() + " " + typed.String())
+	suits, known := r.suits[key]
+	if !known {
+		of := constraints.Ask{Requirements: typed, Resources: ask.Resources}
+		for i := range r.catalog.types {
+			if r.catalog.types[i].Suits(&of) {
+				suits = append(suits, i)
+			}
+		}
+		r.suits[key] = suits
+	}
+	return suits
 }
 
 // noneSuits says that no instance type is what is asked for, or none that AWS offers where nodes
@@ -399,50 +423,8 @@ func whyNotOffered(types []string, kinds uint8, zones constraints.Set) string {
 
 // strange describes the requirements of a type for a user.
 func strange(r constraints.Requirements) string {
-	var words []string
-	for _, key := range slices.Sorted(maps.Keys(r)) {
-		if key != corev1.LabelTopologyZone && key != provisioningv1.LabelCapacityType {
-			words = append(words, key+" "+r[key].String())
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
-// groupOf returns the nodes of a Provisioner that are launched in the same way.
-func (r *router) groupOf(b *budget, ask constraints.Ask) *group {
-	key := ask.Group()
-	if g, known := r.groups[key]; known {
-		return g
-	}
-	g := &group{ask: ask, provisioner: b, largest: make(amounts, len(r.resources.names)), demand: make(amounts, len(r.resources.names))}
-	for i := range r.catalog.types {
-		free := r.freeOf(g, &r.catalog.types[i])
-		g.free = append(g.free, free)
-		for resource := range free {
-			g.largest[resource] = max(g.largest[resource], free[resource])
-		}
-	}
-	g.parts = r.partsOf(g)
-	r.groups[key] = g
-	return g
-}
-
-// freeOf returns what an instance of the group has left for pods.
-func (r *router) freeOf(g *group, t *catalogType) amounts {
-	free := slices.Clone(t.capacity)
-	if g.ask.EphemeralStorage > 0 {
-		free[storage] = g.ask.EphemeralStorage
-	}
-	free.add(r.resources.of(g.ask.Resources), 1)
-	free[memory] -= hugePages(g.ask.Resources)
-	free.add(t.overhead, -1)
-	for _, d := range g.provisioner.daemons {
-		if d.runs(g, t) {
-			free.add(d.request, -1)
-		}
-	}
-	if slices.Min(free) < 0 {
-		free[pods] = 0 // it does not even hold the daemons
-	}
-	return free
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(key string) bool {
+		return key == corev1.LabelTopologyZone || key == provisioningv1.LabelCapacityType
+	})
+	return r.Brief(keys)
 }

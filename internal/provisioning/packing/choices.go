@@ -14,25 +14,37 @@ func (p *packer) choices(g *group, a, b []uint64) []int32 {
 	for word := range a {
 		p.mask = binary.LittleEndian.AppendUint64(p.mask, a[word]&b[word])
 	}
-	if known, ok := g.choices[string(p.mask)]; ok {
-		return known
+	if g.chosen == nil {
+		g.chosen = p.choice(g)
 	}
-	if g.choices == nil {
-		g.choices, g.better = map[string][]int32{}, make([][]uint64, len(p.catalog.types))
-		if !p.thorough {
-			g.better = p.catalog.better(g)
-		}
+	if known, ok := g.chosen.types[string(p.mask)]; ok {
+		return known
 	}
 	chosen := []int32{}
 	for word := range a {
 		for rest := a[word] & b[word]; rest != 0; rest &= rest - 1 {
-			if place := word*64 + bits.TrailingZeros64(rest); !common(g.better[place], a, b) {
+			if place := word*64 + bits.TrailingZeros64(rest); !common(g.chosen.better[place], a, b) {
 				chosen = append(chosen, int32(place)) //nolint:gosec // the place of a type
 			}
 		}
 	}
-	g.choices[string(p.mask)] = chosen
+	g.chosen.types[string(p.mask)] = chosen
 	return chosen
+}
+
+// choice returns which types are worth considering for the group, in the zones and of the capacity types
+// that its nodes may come to be in.
+func (p *packer) choice(g *group) *choice {
+	key := scopeKey{g.zones, g.kinds}
+	if known := g.choices[key]; known != nil {
+		return known
+	}
+	made := &choice{types: map[string][]int32{}, better: make([][]uint64, len(p.catalog.types))}
+	if !p.thorough {
+		made.better = p.catalog.better(g)
+	}
+	g.choices[key] = made
+	return made
 }
 
 // common reports whether some type is in all masks. The first may be shorter than the others.

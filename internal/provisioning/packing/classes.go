@@ -28,12 +28,14 @@ type class struct {
 	placed  int           // of them, from the first on
 	request amounts
 	ports   []hostPort
-	zones   []string // of volumes; nil for any
+	numbers map[portNumber]bool // of the ports
+	zones   []string            // of volumes; nil for any
 
 	ways   []constraints.Requirements
 	levels []wanted // from all preferences between pods to none
 	counts []int32  // topologies that count the pods
 	reason string   // why there are no ways, or no levels
+	cause  Cause    // the kind of the reason
 
 	exclusive bool // keeps nodes to itself, in part
 	priority  int32
@@ -52,7 +54,18 @@ type hostPort struct {
 	port     int32
 }
 
+// portNumber is a port without its address.
+type portNumber struct {
+	protocol corev1.Protocol
+	port     int32
+}
+
+func (p hostPort) number() portNumber { return portNumber{p.protocol, p.port} }
+
 const everyAddress = "0.0.0.0"
+
+// maxHostPorts bounds the host ports of a pod. Each is compared with the ports of every node.
+const maxHostPorts = 1000
 
 func (p hostPort) conflicts(other hostPort) bool {
 	return p.port == other.port && p.protocol == other.protocol &&
@@ -93,7 +106,9 @@ type classifier struct {
 // described holds what is read of a pod before all topologies are known.
 type described struct {
 	pod     Pod
-	request amounts // of the resources that were known by then
+	request amounts // of the resources that were known by then, and later of all
+	ports   []hostPort
+	excess  string // why it has no place whatever there is: a resource that is not in the request, or its ports
 	wishes  *wishes
 }
 
@@ -108,12 +123,46 @@ type wishes struct {
 
 // classes returns the classes of the pods, in the order in which they are placed.
 func (k *classifier) classes(all []Pod, limited bool) []*class {
+	read := k.describe(all)
+	byKey := map[string]*class{}
+	for i := range read {
+		d := &read[i]
+		d.request = k.resources.extended(d.request)
+		var counts []int32
+		if !d.pod.Expected {
+			counts = k.countsOf(d.pod.Pod)
+		}
+		key := k.classKey(d, counts, limited)
+		c := byKey[string(key)]
+		if c == nil {
+			c = d.class(string(key), counts)
+			if limited {
+				c.priority = priority(d.pod.Pod)
+			}
+			c.exclusive = k.exclusive(c)
+			byKey[c.key] = c
+		}
+		c.pods = append(c.pods, d.pod.Pod)
+	}
+	return arrange(byKey)
+}
+
+// describe reads the pods, and with them all resources and topologies.
+func (k *classifier) describe(all []Pod) []described {
 	known := map[string]*wishes{}
 	read := make([]described, len(all))
 	requests := corev1.ResourceList{}
 	for i := range all {
-		d := described{pod: all[i]}
+		d := described{pod: all[i], ports: hostPorts(all[i].Pod)}
+		if len(d.ports) > maxHostPorts {
+			d.excess = fmt.Sprintf("has %d host ports, more than the limit of %d for pods that need a new node", len(d.ports), maxHostPorts)
+			d.ports = nil
+		}
 		requests = podRequests(all[i].Pod, requests)
+		if name := k.resources.reduce(requests); name != "" {
+			d.excess = fmt.Sprintf("requests %s, which no instance type, Provisioner, or Node provides", name)
+			delete(requests, name)
+		}
 		for driver, volumes := range all[i].Volumes {
 			requests[AttachableVolumes(driver)] = *resource.NewQuantity(volumes, resource.DecimalSI)
 		}
@@ -127,33 +176,28 @@ func (k *classifier) classes(all []Pod, limited bool) []*class {
 		}
 		read[i] = d
 	}
-	byKey := map[string]*class{}
-	for i := range read {
-		d := &read[i]
-		request := k.resources.extended(d.request)
-		var counts []int32
-		if !d.pod.Expected {
-			counts = k.countsOf(d.pod.Pod)
-		}
-		key := k.classKey(d, request, counts, limited)
-		c := byKey[string(key)]
-		if c == nil {
-			c = &class{
-				key: string(key), request: request, ports: hostPorts(d.pod.Pod), zones: slices.Sorted(slices.Values(d.pod.Zones)), counts: counts,
-				ways: d.wishes.ways, levels: d.wishes.levels, reserved: d.wishes.reserved, reason: d.wishes.reason,
-			}
-			if d.pod.Zones != nil && c.zones == nil {
-				c.zones = []string{}
-			}
-			if limited {
-				c.priority = priority(d.pod.Pod)
-			}
-			c.exclusive = k.exclusive(c)
-			byKey[c.key] = c
-		}
-		c.pods = append(c.pods, d.pod.Pod)
+	return read
+}
+
+// class returns the class of a pod, still without pods.
+func (d *described) class(key string, counts []int32) *class {
+	c := &class{
+		key: key, request: d.request, ports: d.ports, zones: slices.Sorted(slices.Values(d.pod.Zones)), counts: counts,
+		ways: d.wishes.ways, levels: d.wishes.levels, reserved: d.wishes.reserved, reason: d.wishes.reason, cause: CauseIncompatible,
 	}
-	return arrange(byKey)
+	if c.reason == "" && d.excess != "" {
+		c.ways, c.levels, c.reason, c.cause = nil, nil, d.excess, CauseTooLarge
+	}
+	if len(c.ports) > 0 {
+		c.numbers = map[portNumber]bool{}
+	}
+	for _, port := range c.ports {
+		c.numbers[port.number()] = true
+	}
+	if d.pod.Zones != nil && c.zones == nil {
+		c.zones = []string{}
+	}
+	return c
 }
 
 // arrange orders the classes: important pods first where limits may leave some without a node, then
@@ -206,6 +250,10 @@ func (k *classifier) exclusive(c *class) bool {
 func (k *classifier) wishKey(pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b := k.buffer[:0]
+	if excess := constraints.Excess(spec); excess != "" { // all such pods have no place, for that reason
+		k.buffer = append(append(b, 2), excess...)
+		return k.buffer
+	}
 	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
 		b = append(append(append(append(b, key...), '='), spec.NodeSelector[key]...), 0)
 	}
@@ -254,16 +302,17 @@ func usesLabelKeys(spec *corev1.PodSpec) bool {
 
 // classKey returns the same bytes for all pods of a class. They are valid until the next key is
 // built.
-func (k *classifier) classKey(d *described, request amounts, counts []int32, limited bool) []byte {
+func (k *classifier) classKey(d *described, counts []int32, limited bool) []byte {
 	b := k.buffer[:0]
-	b = append(append(b, d.wishes.key...), 1)
-	for _, amount := range request {
+	b = append(append(append(b, d.wishes.key...), 1), d.excess...)
+	b = append(b, 1)
+	for _, amount := range d.request {
 		b = binary.BigEndian.AppendUint64(b, uint64(amount)) //nolint:gosec // a key, not a number
 	}
 	for _, place := range counts {
 		b = binary.BigEndian.AppendUint32(b, uint32(place)) //nolint:gosec // a key, not a number
 	}
-	for _, port := range hostPorts(d.pod.Pod) {
+	for _, port := range d.ports {
 		b = fmt.Appendf(b, "\x00%s %s %d", port.address, port.protocol, port.port)
 	}
 	b = append(b, 1)

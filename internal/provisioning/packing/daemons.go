@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -28,6 +29,7 @@ func (k *classifier) daemons(pods []*corev1.Pod, known map[*corev1.Pod]*daemon) 
 		d := known[pod]
 		if d == nil {
 			d = &daemon{pod: pod, ports: hostPorts(pod), reserved: k.reservedOf(pod)}
+			d.ports = d.ports[:min(len(d.ports), maxHostPorts)]
 			ways, _ := constraints.PodRequirements(&pod.Spec)
 			for _, way := range ways {
 				d.ways = append(d.ways, constraints.Canonical(way))
@@ -42,6 +44,19 @@ func (k *classifier) daemons(pods []*corev1.Pod, known map[*corev1.Pod]*daemon) 
 		all = append(all, d)
 	}
 	return all
+}
+
+// labelsOf returns the keys of the labels by which daemons choose nodes.
+func labelsOf(daemons []*daemon) []string {
+	keys := map[string]bool{}
+	for _, d := range daemons {
+		for _, way := range d.ways {
+			for key := range way {
+				keys[key] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
 }
 
 // settle reads the properties of a daemon once all pods have been read. Pods that keep apart from a

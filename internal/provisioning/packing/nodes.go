@@ -172,13 +172,13 @@ func (c *catalog) cheapest(n *node) (int, float64) {
 	return best, price
 }
 
-// portRoom returns how many pods with some ports of the node fit next to the pods that are there.
-func (n *node) portRoom(ports []hostPort) int64 {
-	if len(ports) == 0 {
+// portRoom returns how many pods of a class the ports of the pods that are there leave room for.
+func (n *node) portRoom(c *class) int64 {
+	if len(c.ports) == 0 {
 		return unbounded
 	}
-	for _, port := range ports {
-		if slices.ContainsFunc(n.ports, port.conflicts) {
+	for _, taken := range n.ports {
+		if c.numbers[taken.number()] && slices.ContainsFunc(c.ports, taken.conflicts) {
 			return 0
 		}
 	}

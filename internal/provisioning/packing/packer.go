@@ -56,9 +56,9 @@ const (
 )
 
 func newPacker(problem *Problem) *packer {
-	p := &packer{resources: newResourceIndex(), topologies: newTopologies(problem.Namespaces)}
+	p := &packer{resources: newResourceIndex(problem), topologies: newTopologies(problem.Namespaces)}
 	p.router = &router{
-		problem: problem, resources: p.resources, topologies: p.topologies, routes: map[string]*route{}, groups: map[string]*group{},
+		problem: problem, resources: p.resources, topologies: p.topologies, routes: map[digest]*route{}, groups: map[string]*group{}, rooms: map[string]*room{}, suits: map[digest][]int{},
 	}
 	limited := false
 	for i := range problem.Provisioners {
@@ -80,9 +80,11 @@ func newPacker(problem *Problem) *packer {
 	daemons := map[*corev1.Pod]*daemon{}
 	for _, b := range p.router.budgets {
 		b.daemons = k.daemons(b.Daemons, daemons)
+		b.daemonLabels = labelsOf(b.daemons)
 	}
-	var looked []Pod
-	looked, p.deferred = sliced(problem.Pods, problem.MaxPods)
+	looked, deferred := sliced(problem.Pods, problem.MaxPods)
+	looked, beyond := k.withinShares(looked)
+	p.deferred = slices.Concat(deferred, beyond)
 	p.classes = k.classes(looked, limited)
 	p.catalog = newCatalog(problem, p.resources)
 	p.router.catalog, p.topologies.catalog = p.catalog, p.catalog

@@ -169,7 +169,8 @@ type Result struct {
 	// most frequent reason first.
 	Rejected []Rejected
 
-	// Deferred pods were not considered: there were more than Problem.MaxPods.
+	// Deferred pods were not considered: there were more than Problem.MaxPods, or pods of their namespace
+	// have more choices than its share.
 	Deferred []*corev1.Pod
 }
 

@@ -5,7 +5,7 @@ import "testing"
 // TestQuantities holds how amounts are written in reasons.
 func TestQuantities(t *testing.T) {
 	t.Parallel()
-	x := newResourceIndex()
+	x := newResourceIndex(&Problem{})
 	x.add("nvidia.com/gpu")
 	x.add(AttachableVolumes(EBSDriver))
 	for _, row := range []struct {

@@ -26,19 +26,70 @@ const (
 	storage
 )
 
+// basics are the first resources of every index, in their order.
+var basics = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage}
+
 // resourceIndex gives every resource that some pod asks for a place.
 type resourceIndex struct {
 	names []corev1.ResourceName
 	place map[corev1.ResourceName]int
+	// offered are the resources that some instance type, Provisioner, or Node has, and strange is how
+	// many others have a place.
+	offered map[corev1.ResourceName]bool
+	strange int
 }
 
-func newResourceIndex() *resourceIndex {
-	x := &resourceIndex{place: map[corev1.ResourceName]int{}}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage} {
+// maxStrange bounds how many resources have a place that nothing offers. Pods choose their names, and
+// each place takes room for every instance type and node.
+const maxStrange = 64
+
+func newResourceIndex(problem *Problem) *resourceIndex {
+	x := &resourceIndex{place: map[corev1.ResourceName]int{}, offered: map[corev1.ResourceName]bool{}}
+	for _, name := range basics {
 		x.add(name)
+	}
+	offer := func(list corev1.ResourceList) {
+		for name := range list {
+			x.offered[name] = true
+		}
+	}
+	for i := range problem.Types {
+		offer(problem.Types[i].Capacity)
+	}
+	for i := range problem.Provisioners {
+		offer(problem.Provisioners[i].Resources)
+	}
+	for i := range problem.Nodes {
+		offer(problem.Nodes[i].Allocatable)
 	}
 	return x
 }
+
+// reduce leaves one of the resources in a list of requests that nothing offers: the first by name. One is
+// enough for a pod to have no place. It returns the resource if it cannot have a place in the index, because
+// too many others that nothing offers have one.
+func (x *resourceIndex) reduce(requests corev1.ResourceList) corev1.ResourceName {
+	first := corev1.ResourceName("")
+	for name, quantity := range requests {
+		if !basic(name) && !x.offered[name] && quantity.Sign() > 0 && (first == "" || name < first) {
+			first = name
+		}
+	}
+	maps.DeleteFunc(requests, func(name corev1.ResourceName, _ resource.Quantity) bool {
+		return !basic(name) && !x.offered[name] && name != first
+	})
+	if _, known := x.place[first]; first == "" || known {
+		return ""
+	}
+	if x.strange == maxStrange {
+		return first
+	}
+	x.strange++
+	return ""
+}
+
+// basic reports whether every index has a resource.
+func basic(name corev1.ResourceName) bool { return slices.Contains(basics, name) }
 
 func (x *resourceIndex) add(name corev1.ResourceName) {
 	if _, known := x.place[name]; !known {

@@ -134,7 +134,7 @@ func firstOptions(options []Option) []Option {
 // explain says why pods of the class are left.
 func (p *packer) explain(c *class) (string, Cause) {
 	if c.reason != "" {
-		return c.reason, CauseIncompatible
+		return c.reason, c.cause
 	}
 	if len(p.router.budgets) == 0 {
 		return "waits, because the cluster has no Provisioner", CauseNoProvisioner
@@ -179,7 +179,7 @@ func (p *packer) obstacle(c *class, r *route, candidate *candidate) (string, Cau
 			"satisfied with the current placement of pods", CauseTopology
 	}
 	blank := p.blank(a)
-	if blank.portRoom(c.ports) == 0 {
+	if blank.portRoom(c) == 0 {
 		return "uses a host port that a DaemonSet uses on every node", CauseIncompatible
 	}
 	if p.topologies.nodeRoom(blank, a) == 0 {

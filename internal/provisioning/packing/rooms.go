@@ -57,7 +57,7 @@ func (a *attempt) brings(place int32) bool {
 
 // nodeRoom returns how many pods of the class the topologies and ports currently admit on a node.
 func (s *topologies) nodeRoom(n *node, a *attempt) int64 {
-	room := n.portRoom(a.class.ports)
+	room := n.portRoom(a.class)
 	for _, place := range a.wanted.spread {
 		if t := s.all[place]; t.axis == byNode {
 			// A new node has none, so that none are the fewest.

@@ -96,7 +96,7 @@ func (t *topology) selects(namespace string, of labels.Set) bool {
 // topologies are all that some pod wants something of, each once.
 type topologies struct {
 	all   []*topology
-	byKey map[string]int32
+	byKey map[digest]int32
 	// byPair finds the topologies whose selector needs a label with a value, by both; others are
 	// general.
 	byPair  map[string][]int32
@@ -107,7 +107,7 @@ type topologies struct {
 }
 
 func newTopologies(namespaces map[string]map[string]string) *topologies {
-	return &topologies{byKey: map[string]int32{}, byPair: map[string][]int32{}, names: namespaces}
+	return &topologies{byKey: map[digest]int32{}, byPair: map[string][]int32{}, names: namespaces}
 }
 
 // wanted are the topologies that one pod has a relation to, at one level of its preferences, by their places.
@@ -122,7 +122,7 @@ func (s *topologies) add(t topology, key, description string) (int32, bool) {
 	if t.axis, known = axes[key]; !known {
 		return 0, false
 	}
-	id := strconv.Itoa(int(t.axis)) + "\x00" + description
+	id := digestOf(strconv.Itoa(int(t.axis)) + "\x00" + description)
 	if place, known := s.byKey[id]; known {
 		return place, true
 	}
@@ -172,6 +172,9 @@ func (s *topologies) matching(namespace string, of labels.Set) []int32 {
 // spreadOf returns the topology of a spread constraint of a pod that may be on some nodes, or why
 // there is none.
 func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, ways []constraints.Requirements) (int32, string) {
+	if _, known := axes[c.TopologyKey]; !known {
+		return 0, "has a topology spread constraint over " + c.TopologyKey + ", but for new nodes Slipway supports only " + axesInWords + " alone"
+	}
 	selector, err := metav1.LabelSelectorAsSelector(withLabelKeys(c.LabelSelector, c.MatchLabelKeys, nil, pod.Labels))
 	if err != nil {
 		return 0, "has a topology spread constraint with an invalid selector: " + err.Error()
@@ -199,10 +202,7 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 	if err != nil {
 		return 0, "has an invalid topology spread constraint: " + err.Error()
 	}
-	place, known := s.add(t, c.TopologyKey, string(described))
-	if !known {
-		return 0, "has a topology spread constraint over " + c.TopologyKey + ", but for new nodes Slipway supports only " + axesInWords + " alone"
-	}
+	place, _ := s.add(t, c.TopologyKey, string(described))
 	return place, ""
 }
 

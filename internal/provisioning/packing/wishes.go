@@ -38,11 +38,11 @@ func (k *classifier) wishes(pod *corev1.Pod) *wishes {
 }
 
 // reservedOf returns the topologies that a pod on a node keeps others apart by. Terms that cannot
-// be read have no effect.
+// be read have no effect, and neither do terms beyond the limit for pods that need a node.
 func (k *classifier) reservedOf(pod *corev1.Pod) []int32 {
 	var reserved []int32
 	terms := requiredAntiAffinity(&pod.Spec)
-	for i := range terms {
+	for i := range terms[:min(len(terms), constraints.MaxTerms)] {
 		if place, reason := k.topologies.termsOf(pod, apart, terms[i].TopologyKey, terms[i:i+1]); reason == "" {
 			reserved = append(reserved, place)
 		}

@@ -57,14 +57,18 @@ func decideRegion(in Input) Plan {
 	return plan
 }
 
+// mostChoices bounds the choices of the pods whose launch templates are read in one pass.
+const mostChoices = 20000
+
 // askedTemplates returns the launch templates that pods name themselves. Pods choose what is read, so
 // it is bounded. Pods that name more get the reason that theirs is not read.
 func askedTemplates(waiting []*corev1.Pod, provisioners []usable) named {
-	asked := named{}
+	asked, choices := named{}, 0
 	for _, pod := range waiting {
-		if !namesTemplate(&pod.Spec) {
+		if !namesTemplate(&pod.Spec) || choices > mostChoices {
 			continue
 		}
+		choices += constraints.Choices(&pod.Spec) - 1
 		ways, _ := constraints.PodRequirements(&pod.Spec)
 		for i := range provisioners {
 			layer := &provisioners[i].layer
