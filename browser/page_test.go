@@ -341,16 +341,23 @@ const contrasts = `(() => {
   return found;
 })()`
 
+// cutOff returns the text of the first cell of a table that is not on the screen.
+const cutOff = `([...document.querySelectorAll("td, tbody th")].find((cell) => cell.getBoundingClientRect().right > innerWidth) ?? {}).textContent ?? ""`
+
 func TestNarrow(t *testing.T) {
-	w := newWorld(t, three()...)
+	w := newWorld(t, append(three(), provisioners()...)...)
 	page := open(t, w, signedIn(w))
 	page.do("make the window narrow", chromedp.EmulateViewport(360, 740))
 	page.until(shown + `.length === 3`)
-	for _, at := range []string{"#/fleet", "#/inbox", "#/pool/AWSMachinePool/team-shop/web", "#/provisioner"} {
+	page.until(`document.querySelector("tr[data-key$=web] .cost").innerText.includes("$1.38") && document.querySelector("tr[data-key$=web] .cost").getBoundingClientRect().width > 0`)
+	for _, at := range []string{"#/fleet", "#/inbox", "#/pool/AWSMachinePool/team-shop/web", "#/provisioner", "#/budgets"} {
 		eval[string](page, `location.hash = "`+at+`"`)
 		page.until(`document.querySelector("main h1") && (!location.hash.includes("pool/") || document.querySelector(".steps"))`)
 		if wide := eval[int](page, `document.documentElement.scrollWidth`); wide > 360 {
 			t.Errorf("at %s the page is %d pixels wide on a screen of 360", at, wide)
+		}
+		if cut := eval[string](page, cutOff); cut != "" {
+			t.Errorf("at %s a reader on a screen of 360 pixels must scroll sideways to read %q", at, cut)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -54,9 +55,10 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// shot takes the page as it is on the screen, and the pages about one pool in full.
+// shot takes the page as it is on the screen, and the pages about one pool in full. On a narrow screen, all but the
+// fleet and the inbox are taken in full.
 func shot(name string) chromedp.Action[[]byte] {
-	if name == "pool" || name == "approval" {
+	if slices.Contains([]string{"pool", "approval", "pool-narrow", "approval-narrow", "budgets-narrow", "provisioner-narrow"}, name) {
 		return chromedp.FullScreenshot(100)
 	}
 	return chromedp.CaptureScreenshot()

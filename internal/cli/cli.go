@@ -33,12 +33,27 @@ func Main(ctx context.Context, command *cobra.Command) int {
 	// From the first signal on, a second one exits the process at once.
 	context.AfterFunc(ctx, stop)
 	if err := command.ExecuteContext(ctx); err != nil {
-		if text := err.Error(); text != "" {
+		if text := errorText(err); text != "" {
 			fmt.Fprintln(os.Stderr, "slipway:", text)
 		}
 		return exitCode(err)
 	}
 	return 0
+}
+
+// mostErrorLines bounds the lines of an error that are printed.
+const mostErrorLines = 20
+
+// errorText returns the text of an error without characters that a terminal interprets: servers wrote parts of it.
+func errorText(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	if more := len(lines) - mostErrorLines; more > 0 {
+		lines = append(lines[:mostErrorLines], fmt.Sprintf("and %d more lines", more))
+	}
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // exitError is an error with an exit code. Without an error, it is a result that is no failure.
@@ -83,7 +98,7 @@ func New(others ...*cobra.Command) *cobra.Command {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
 		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
 	}
-	command.AddCommand(newIAMCommand(), newPlanCommand(), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
+	command.AddCommand(newIAMCommand(), newPlanCommand(prepareInCluster), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
 	command.AddCommand(newReadCommands(connectClusters)...)
 	command.AddCommand(others...)

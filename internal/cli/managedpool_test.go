@@ -39,8 +39,10 @@ func TestManagedPool(t *testing.T) {
 	}
 	edited := world.Managed()
 	edited.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
-	world.Edit(edited, 9)
-	expect("status system", "RollingOut", "not known: 5 instances", "2 of 5 instances", "because: instance type m5.large → m5.xlarge", "at this pace")
+	world.Edit(edited, 2)
+	expect("status system", "RollingOut", "3 of 3 ready, 0 of 3 with the wanted configuration", "1: 3 instances (first version)", "0 of 3 instances")
+	world.Edit(world.Managed(), 7)
+	expect("status system", "RollingOut", "2: 2 instances, wanted", "1: 3 instances (first version)", "2 of 5 instances", "because: instance type m5.large → m5.xlarge", "at this pace")
 	world.Edit(world.Managed(), 60)
 	expect("status system", "Converged", "2: 3 instances, wanted")
 	expect("history system", "First   0      Replaced", "Edited  3      Current   instance type m5.large → m5.xlarge")

@@ -61,7 +61,7 @@ type planFlags struct {
 	roleARN string
 }
 
-func newPlanCommand() *cobra.Command {
+func newPlanCommand(prepare preparation) *cobra.Command {
 	flags := &planFlags{}
 	command := &cobra.Command{
 		Use:   "plan [POOL] [--set PATH=VALUE | -f FILE | -k DIRECTORY]",
@@ -82,7 +82,7 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
   slipway plan -k overlays/production
   helm template pools | slipway plan -f - -o json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: flags.run,
+		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args, prepare) },
 	}
 	flags.bind(command.Flags())
 	command.Flags().StringVar(&flags.roleARN, "role-arn", "", "ARN of the manager's role, whose permissions are checked; the identity that reads AWS if empty")
@@ -107,13 +107,13 @@ func (f *planFlags) bindManager(set *pflag.FlagSet) {
 	BindNodeRoles(set, &f.nodeRolePath, &f.nodeRoleBoundary)
 }
 
-func (f *planFlags) run(command *cobra.Command, args []string) error {
+func (f *planFlags) run(command *cobra.Command, args []string, prepare preparation) error {
 	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
 	defer cancel()
 	if err := checkRole(f.roleARN); err != nil {
 		return err
 	}
-	planner, edited, err := f.prepare(ctx, command, args)
+	planner, edited, err := prepare(ctx, f, command, args)
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,11 @@ func exitOf(made plan.Plan) error {
 	return nil
 }
 
-// prepare returns a planner, and the edited objects.
-func (f *planFlags) prepare(ctx context.Context, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
+// preparation returns a planner, and the objects that flags edit.
+type preparation func(ctx context.Context, f *planFlags, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error)
+
+// prepareInCluster prepares for the management cluster of the kubeconfig.
+func prepareInCluster(ctx context.Context, f *planFlags, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
 	if err := f.check(args); err != nil {
 		return nil, nil, err
 	}

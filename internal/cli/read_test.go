@@ -244,7 +244,7 @@ func workloadCluster() kubernetes.Interface {
 // run runs a command, and returns what it prints.
 func (w *readWorld) run(ctx context.Context, args ...string) (out, notes string, err error) {
 	command := New()
-	replaced := append(newReadCommands(func(*readFlags) (*source, error) { return w.source, nil }), newSimulateCommand(w.prepare))
+	replaced := append(newReadCommands(func(*readFlags) (*source, error) { return w.source, nil }), newSimulateCommand(w.prepare), newPlanCommand(w.prepare))
 	for _, old := range command.Commands() {
 		for _, one := range replaced {
 			if one.Name() == old.Name() {
@@ -289,7 +289,7 @@ func TestCLIPage(t *testing.T) {
 		seen[strings.Fields(line)[0]] = true
 		parts[i+1] = line + "\n" + out + "```" + after
 	}
-	for _, command := range append(newReadCommands(nil), newSimulateCommand(nil)) {
+	for _, command := range append(newReadCommands(nil), newSimulateCommand(nil), newPlanCommand(nil)) {
 		if !seen[command.Name()] {
 			t.Errorf("%s has no session of slipway %s", cliPage, command.Name())
 		}

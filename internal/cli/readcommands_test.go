@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -237,6 +239,27 @@ func TestStatusWatches(t *testing.T) {
 	}
 	if len(out.texts) > 0 {
 		t.Errorf("a status was shown again: %s", <-out.texts)
+	}
+}
+
+// TestStatusWatchIsInterrupted holds that an interrupt while a watch begins is no failure, and that another error is.
+func TestStatusWatchIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, interrupted := range []bool{true, false} {
+		w := newReadWorld(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		w.source.watcher = interceptor.NewClient(w.client, interceptor.Funcs{
+			Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+				if interrupted {
+					cancel()
+				}
+				return nil, errors.New("no watch")
+			},
+		})
+		if _, _, err := w.run(ctx, "status", "workers", "-w"); (err == nil) != interrupted {
+			t.Errorf("slipway status -w, interrupted %t: got error %v", interrupted, err)
+		}
+		cancel()
 	}
 }
 

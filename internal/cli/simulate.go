@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/simulation/rehearsal"
@@ -24,14 +23,6 @@ type simulateFlags struct {
 
 // errNotAtRest reports the outcome of a simulation.
 var errNotAtRest = errors.New("a pool did not come to rest with nodes that work")
-
-// preparation returns a planner, and the objects that flags edit.
-type preparation func(ctx context.Context, f *planFlags, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error)
-
-// prepareInCluster prepares for the management cluster of the kubeconfig.
-func prepareInCluster(ctx context.Context, f *planFlags, command *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
-	return f.prepare(ctx, command, args)
-}
 
 func newSimulateCommand(prepare preparation) *cobra.Command {
 	flags := &simulateFlags{}

@@ -3,22 +3,27 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/spf13/cobra"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/permissions"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/plan/plantest"
 	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 )
 
-// prepare prepares simulations of a pool of three nodes: an AWSMachinePool that goes back from a configuration
-// which fails, or the AWSManagedMachinePool system.
+// prepare prepares plans and simulations of a pool of three nodes: an AWSMachinePool that goes back from a
+// configuration which fails, or the AWSManagedMachinePool system. The nodes of the first run pods with
+// PodDisruptionBudgets.
 func (w *readWorld) prepare(_ context.Context, f *planFlags, _ *cobra.Command, args []string) (*plan.Planner, []client.Object, error) {
 	if err := f.check(args); err != nil {
 		return nil, nil, err
@@ -28,12 +33,15 @@ func (w *readWorld) prepare(_ context.Context, f *planFlags, _ *cobra.Command, a
 	if args[0] == owners.ManagedKey.Name {
 		world = plantest.NewManaged(w, 3, nil)
 		pool, edited = world.Managed(), &infrav1.AWSManagedMachinePool{}
+		world.Workload().Pod(0, "web").Pod(1, "web").Budget("web", "web", 0, 2, 2, 2)
 	} else {
 		world = plantest.New(w, 3, func(pool *infrav1.AWSMachinePool) {
 			pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](300), Rollback: true}
 		})
 		pool, edited = world.Pool(), &infrav1.AWSMachinePool{}
+		world.Workload().Pod(0, "web").Pod(0, "web").Pod(1, "web").Budget("web", "web", 0, 2, 2, 3).Pod(2, "db").Budget("db", "db", 0, 1, 1, 1)
 	}
+	w.createRole(world.AWS)
 	patch, err := patchOf(f.set)
 	if err != nil {
 		return nil, nil, err
@@ -44,6 +52,23 @@ func (w *readWorld) prepare(_ context.Context, f *planFlags, _ *cobra.Command, a
 	w.check(err)
 	w.check(json.Unmarshal(after, edited))
 	return world.Planner, []client.Object{edited}, nil
+}
+
+// createRole creates the role of a manager, which may do everything for pools but start instance refreshes.
+func (w *readWorld) createRole(config awssdk.Config) {
+	w.Helper()
+	actions := slices.DeleteFunc(permissions.Actions(permissions.MachinePools), func(action string) bool { return action == "autoscaling:StartInstanceRefresh" })
+	actions = append(actions, permissions.Actions(permissions.ManagedPools)...)
+	policy, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": map[string]any{"Effect": "Allow", "Action": actions, "Resource": "*"}})
+	w.check(err)
+	client := iam.NewFromConfig(config)
+	_, err = client.CreateRole(w.Context(), &iam.CreateRoleInput{
+		RoleName:                 ptr.To("slipway-manager"),
+		AssumeRolePolicyDocument: ptr.To(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
+	})
+	w.check(err)
+	_, err = client.PutRolePolicy(w.Context(), &iam.PutRolePolicyInput{RoleName: ptr.To("slipway-manager"), PolicyName: ptr.To("pools"), PolicyDocument: ptr.To(string(policy))})
+	w.check(err)
 }
 
 func TestSimulate(t *testing.T) {

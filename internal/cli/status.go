@@ -125,7 +125,10 @@ func (f *statusFlags) follow(ctx context.Context, out, notes io.Writer, from *so
 	var shown []byte
 	for {
 		watches, err := watchPool(ctx, from.watcher, name.Namespace)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return nil // the user interrupted the command
+		case err != nil:
 			return err
 		}
 		shown, err = f.showUntil(ctx, watches, out, notes, shown, from, kind, name)

@@ -34,7 +34,7 @@ type takeovers struct {
 	// planner tries, once it is there. unchecked is why nothing can be tried.
 	planner   *plan.Planner
 	unchecked string
-	tried     map[string]*migration.Takeover
+	tried     map[plan.PoolName]*migration.Takeover
 }
 
 // addTo adds to each pool that awaits its takeover what Slipway would do with it.
@@ -43,25 +43,31 @@ func (t *takeovers) addTo(ctx context.Context, observed *migration.Observed) err
 		observed.AWSUnchecked = "--skip-aws is set"
 		return nil
 	}
+	var awaiting []*migration.Pool
 	for i := range observed.Pools {
-		pool := &observed.Pools[i]
-		if !observed.AwaitsTakeover(*pool) {
-			continue
+		if observed.AwaitsTakeover(observed.Pools[i]) {
+			awaiting = append(awaiting, &observed.Pools[i])
 		}
-		if err := t.prepare(ctx); err != nil {
-			return err
-		}
-		if t.unchecked != "" {
-			observed.AWSUnchecked = t.unchecked
-			return nil
-		}
-		key := pool.Kind + "/" + pool.Namespace + "/" + pool.Name
-		if t.tried[key] == nil {
-			t.tried[key] = t.try(ctx, pool)
-		}
-		pool.Takeover = t.tried[key]
+	}
+	if len(awaiting) == 0 {
+		return nil
+	}
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
+	if t.unchecked != "" {
+		observed.AWSUnchecked = t.unchecked
+		return nil
+	}
+	t.try(ctx, awaiting)
+	for _, pool := range awaiting {
+		pool.Takeover = t.tried[nameOf(pool)]
 	}
 	return ctx.Err()
+}
+
+func nameOf(pool *migration.Pool) plan.PoolName {
+	return plan.PoolName{Kind: pool.Kind, ObjectKey: client.ObjectKey{Namespace: pool.Namespace, Name: pool.Name}}
 }
 
 // prepare finds AWS credentials, and builds the planner. Slipway's definitions are this program's, because
@@ -93,23 +99,36 @@ func (t *takeovers) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("creating a client of the management cluster: %w", err)
 	}
-	t.tried = map[string]*migration.Takeover{}
+	t.tried = map[plan.PoolName]*migration.Takeover{}
 	planner := t.settings
 	planner.Cluster, planner.AWS, planner.Kinds, planner.Clock = reader, base, kinds, clock.RealClock{}
+	forMany(&planner)
 	t.planner = &planner
 	return nil
 }
 
-// try returns what Slipway would do with a pool.
-func (t *takeovers) try(ctx context.Context, pool *migration.Pool) *migration.Takeover {
-	ctx, cancel := context.WithTimeout(ctx, takeoverTimeout)
-	defer cancel()
-	planned, err := t.planner.Takeover(ctx, pool.Kind, client.ObjectKey{Namespace: pool.Namespace, Name: pool.Name})
-	if err != nil {
-		return &migration.Takeover{Failed: err.Error()}
+// try finds out what Slipway would do with the pools that were not tried before.
+func (t *takeovers) try(ctx context.Context, pools []*migration.Pool) {
+	var names []plan.PoolName
+	for _, pool := range pools {
+		if t.tried[nameOf(pool)] == nil {
+			names = append(names, nameOf(pool))
+		}
 	}
-	takeover := &migration.Takeover{Creates: planned.Creates, Account: planned.Account, Region: planned.Region, Replaced: len(planned.Replaced()), Adopted: planned.Adopted, Busy: planned.Busy}
-	for _, problem := range planned.Problems {
+	if len(names) == 0 {
+		return
+	}
+	for i, tried := range t.planner.Takeovers(ctx, takeoverTimeout, names...) {
+		t.tried[names[i]] = takeoverOf(tried)
+	}
+}
+
+func takeoverOf(tried plan.Tried) *migration.Takeover {
+	if tried.Err != nil {
+		return &migration.Takeover{Failed: tried.Err.Error()}
+	}
+	takeover := &migration.Takeover{Creates: tried.Creates, Account: tried.Account, Region: tried.Region, Replaced: len(tried.Replaced()), Adopted: tried.Adopted, Busy: tried.Busy}
+	for _, problem := range tried.Problems {
 		takeover.Problems = append(takeover.Problems, migration.Problem{Reason: problem.Reason, Message: problem.Message})
 	}
 	return takeover

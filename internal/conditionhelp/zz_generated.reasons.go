@@ -349,9 +349,9 @@ var documented = map[key]Help{
 		Remedy:  "None.",
 	},
 	{false, "NodesNotReady"}: {
-		Meaning: "Reports that no instance with the desired configuration has a Ready Node a minute before its warm-up has passed, although nodes with the earlier configuration are Ready, and that Slipway therefore replaces no more of them.",
-		Nodes:   "Nodes with the earlier configuration stay. Instances that were replaced already have no Ready Node.",
-		Remedy:  "Find out why the nodes do not become Ready, such as the bootstrap data, the image, or the network, and edit the spec. The roll-out continues by itself once one of them is Ready, and `slipway rollout retry` waits for them again. Set spec.refreshPreferences.instanceWarmup if nodes need longer.",
+		Meaning: "Reports that most instances with the desired configuration have no Ready Node a minute before their warm-up has passed, although more of the nodes with the earlier configuration are Ready, and that Slipway therefore replaces no more of them.",
+		Nodes:   "Nodes with the earlier configuration stay. Most instances that were replaced already have no Ready Node.",
+		Remedy:  "Find out why the nodes do not become Ready, such as the bootstrap data, the image, or the network, and edit the spec. The roll-out continues by itself once most of them are Ready, and `slipway rollout retry` waits for them again. Set spec.refreshPreferences.instanceWarmup if nodes need longer.",
 	},
 	{false, "NotPaused"}: {
 		Meaning: "Reports that the object is reconciled.",
@@ -377,6 +377,11 @@ var documented = map[key]Help{
 		Meaning: "Reports that nodes are launched with the configuration of spec.pinnedVersion.",
 		Nodes:   "New nodes use the pinned version. Edits of the spec reach none.",
 		Remedy:  "None. Remove spec.pinnedVersion to launch what the spec asks for.",
+	},
+	{false, "PinnedVersionChanged"}: {
+		Meaning: "Reports that the version that spec.pinnedVersion names has another configuration than when it was pinned. The launch template was deleted and recreated outside Slipway, so its versions are numbered from 1 again.",
+		Nodes:   "Running nodes stay. No new version is launched.",
+		Remedy:  "Remove spec.pinnedVersion. To pin the version with that number all the same, set the field again once the condition is gone.",
 	},
 	{false, "PruneFailed"}: {
 		Meaning: "Reports that some launch template versions could not be deleted.",

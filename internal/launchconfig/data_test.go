@@ -34,6 +34,7 @@ func TestTokensRequired(t *testing.T) {
 		template    *launchtemplate.Template
 		lost        string
 		fingerprint string
+		versions    []string
 		owners      []metav1.OwnerReference
 		annotations map[string]string
 		change      func(*infrav1.AWSLaunchConfigSpec)
@@ -58,10 +59,19 @@ func TestTokensRequired(t *testing.T) {
 		{reason: "another client removed the tag", template: untagged, fingerprint: newer, want: true},
 		{reason: "another client deleted the template", lost: "lt-1", fingerprint: newer, want: true},
 		{reason: "of an earlier release", lost: "lt-1", fingerprint: older},
+		{reason: "and another configuration was launched instead", lost: "lt-1", fingerprint: "another", versions: []string{"another", newer}, want: true},
+		{reason: "that of an earlier release too", lost: "lt-1", fingerprint: "another", versions: []string{"another", older}},
+		{reason: "and the spec was edited before the template was recreated", lost: "lt-1", fingerprint: "another", versions: []string{"another"}, want: true},
+		{reason: "and the spec says what it wants", lost: "lt-1", fingerprint: newer, change: func(spec *infrav1.AWSLaunchConfigSpec) {
+			spec.InstanceMetadataOptions = &infrav1.InstanceMetadataOptions{HTTPTokens: infrav1.HTTPTokensRequired}
+		}, want: true},
 	} {
 		config := &infrav1.AWSLaunchConfig{Spec: *spec.DeepCopy()}
 		config.OwnerReferences, config.Annotations = row.owners, row.annotations
 		config.Status.ConfigFingerprint, config.Status.LastLostTemplateID = row.fingerprint, row.lost
+		for _, version := range row.versions {
+			config.Status.Versions = append(config.Status.Versions, infrav1.LaunchTemplateVersionStatus{ConfigFingerprint: version})
+		}
 		if row.change != nil {
 			row.change(&config.Spec)
 		}

@@ -87,9 +87,8 @@ func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.
 // tokensRequired reports whether a config requires session tokens where its spec does not configure
 // IMDS. This applies to a config that a user wrote, or that was cloned from an
 // AWSLaunchConfigTemplate, if its launch template was created since Slipway requires session tokens
-// by default. The launch template records the requirement in a tag. If the template was lost or the
-// tag was removed, the requirement follows from the default version, and from the configuration
-// fingerprint in status.
+// by default. The launch template records the requirement in a tag. If the tag was removed, the
+// requirement follows from the default version, and from the configuration fingerprint in status.
 func tokensRequired(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation, resolved launchtemplate.Resolved) bool {
 	if asCAPA(config) {
 		return false
@@ -99,6 +98,8 @@ func tokensRequired(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observa
 		return true
 	case template == nil && config.Status.LastLostTemplateID == "":
 		return true
+	case template == nil:
+		return !lackedTokens(config, resolved)
 	}
 	if config.Spec.InstanceMetadataOptions != nil || config.Spec.MetadataOptions != nil {
 		return false
@@ -108,10 +109,24 @@ func tokensRequired(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observa
 	if err != nil {
 		return false
 	}
-	if seen.Template != nil {
-		if made, exists := seen.Version(seen.Template.DefaultVersion); exists && !made.Foreign && made.Fingerprints.Config == with.Fingerprints.Config {
-			return true
-		}
+	if made, exists := seen.Version(seen.Template.DefaultVersion); exists && !made.Foreign && made.Fingerprints.Config == with.Fingerprints.Config {
+		return true
 	}
 	return with.Fingerprints.Config == config.Status.ConfigFingerprint
+}
+
+// lackedTokens reports whether a launch template that was lost had a version of what the spec asks for
+// that did not require session tokens. Status still lists its versions. The launched one may be another,
+// because it was pinned, or because the spec's was rolled back or held back. A spec that was edited since
+// then gets what a new one gets.
+func lackedTokens(config *infrav1.AWSLaunchConfig, resolved launchtemplate.Resolved) bool {
+	listed := func(required bool) bool {
+		resolved.TokensRequired = required
+		input, err := launchtemplate.NewInput(&config.Spec, resolved)
+		return err == nil && (input.Fingerprints.Config == config.Status.ConfigFingerprint ||
+			slices.ContainsFunc(config.Status.Versions, func(version infrav1.LaunchTemplateVersionStatus) bool {
+				return version.ConfigFingerprint == input.Fingerprints.Config
+			}))
+	}
+	return listed(false) && !listed(true)
 }

@@ -195,8 +195,8 @@ func versionsInUse(in Input) map[int64]bool {
 			inUse[version.Number] = true // the next launch is compared with it
 		}
 	}
-	if spec.Rollback != nil {
-		inUse[spec.Rollback.Version] = true
+	if version, exists := rollbackVersion(in); exists {
+		inUse[version.Number] = true
 	}
 	return inUse
 }

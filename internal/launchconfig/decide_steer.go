@@ -27,6 +27,7 @@ type steered struct {
 func decideSteering(in Input, asked asked, plan *reconcile.Plan) (steered, bool) {
 	config := in.Object
 	config.Status.RolledBackFrom, config.Status.PendingVersion = "", 0
+	forgetPin(in, plan)
 	launch := steered{input: asked.input}
 	switch pinned, rollback := config.Spec.PinnedVersion, config.Spec.Rollback; {
 	case pinned != nil:
@@ -42,10 +43,11 @@ func decideSteering(in Input, asked asked, plan *reconcile.Plan) (steered, bool)
 		// The spec still asks for the config that failed. Where the version is gone, or the
 		// bootstrap data is what failed, that stays wanted.
 		config.Status.RolledBackFrom = asked.config()
-		if _, exists := in.Seen.Template.Version(rollback.Version); in.Seen.Template.Template == nil || !exists {
+		version, exists := rollbackVersion(in)
+		if !exists {
 			break
 		}
-		earlier, known := earlierConfig(in, asked, rollback.Version, plan)
+		earlier, known := earlierConfig(in, asked, version.Number, plan)
 		if !known {
 			return steered{}, false
 		}
@@ -58,24 +60,17 @@ func decideSteering(in Input, asked asked, plan *reconcile.Plan) (steered, bool)
 	return decideVerification(in, asked, approved, plan)
 }
 
-// decidePinned reports whether the version that spec.pinnedVersion names exists.
-func decidePinned(in Input, number int64, plan *reconcile.Plan) bool {
-	seen := in.Seen.Template
-	if seen.Recorded {
-		plan.Need(needVersions)
-		return false
+// rollbackVersion returns a version with the configuration that spec.rollback goes back to.
+func rollbackVersion(in Input) (launchtemplate.Version, bool) {
+	seen, rollback := in.Seen.Template, in.Object.Spec.Rollback
+	if seen.Template == nil || rollback == nil {
+		return launchtemplate.Version{}, false
 	}
-	if _, exists := seen.Version(number); exists {
-		return true
+	version, exists := seen.Version(rollback.Version)
+	if rollback.To == "" || exists && version.Fingerprints.Config == rollback.To {
+		return version, exists
 	}
-	var present []int64
-	for _, version := range seen.NewestFirst() {
-		present = append(present, version.Number)
-	}
-	message := fmt.Sprintf("version %d, which spec.pinnedVersion names, does not exist. The launch template has "+
-		"versions %s. Nodes keep the version that they run. Set spec.pinnedVersion to one of these versions", number, numberList(present))
-	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.VersionNotFoundReason, message)
-	return false
+	return seen.NewestOf(rollback.To)
 }
 
 // earlierConfig returns the config of a version with the bootstrap data of today: an old join token

@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -49,7 +50,8 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 		annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { ownership.AnnounceTags(config, tags) })
 		for _, operation := range operations {
 			if _, creates := operation.(launchtemplate.CreateTemplate); creates {
-				removeApproval(in, plan)
+				// It was meant for a version of an earlier template, and the versions of this one are numbered from 1.
+				pool.RemoveApproval(in.Object, plan)
 			}
 			planOperation(plan, operation, why, given)
 		}
@@ -77,16 +79,6 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	}
 	annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { ownership.ConfirmTags(config, tags) })
 	return present, true
-}
-
-// removeApproval removes the approval of a version before a launch template is created, whose versions
-// are numbered from 1: it was meant for a version of an earlier template.
-func removeApproval(in Input, plan *reconcile.Plan) {
-	for _, key := range []string{infrav1.ApprovedVersionAnnotation, infrav1.ApprovedByAnnotation} {
-		if in.Object.Annotations[key] != "" {
-			annotate(plan, key, "")
-		}
-	}
 }
 
 // planOperation adds an operation on the template, with the reason for it. Given is true if the

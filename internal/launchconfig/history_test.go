@@ -2,6 +2,7 @@ package launchconfig
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -184,8 +185,10 @@ func TestUsage(t *testing.T) {
 		t.Errorf("a pool without a launch template uses %q", got)
 	}
 	managed.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "shared"}
-	managed.Status.LaunchTemplateID, managed.Status.LaunchTemplateVersion, managed.Status.UpToDateReplicas = "lt-1", ptr.To("3"), ptr.To[int32](2)
-	if got := usageOf(managed); got.config != "shared" || got.user.Instances != 2 || got.running[versionOfTemplate{"lt-1", 3}] != 2 {
+	managed.Status.LaunchTemplateID, managed.Status.LaunchTemplateVersion = "lt-1", ptr.To("3")
+	managed.Status.Instances = []infrav1.AWSMachinePoolInstanceStatus{{LaunchTemplateVersion: "3"}, {LaunchTemplateVersion: "3"}, {LaunchTemplateVersion: "4"}, {}}
+	want := map[versionOfTemplate]int32{{"lt-1", 3}: 2, {"lt-1", 4}: 1}
+	if got := usageOf(managed); got.config != "shared" || got.user.Instances != 3 || !maps.Equal(got.running, want) {
 		t.Errorf("the usage is %+v", got)
 	}
 	self := &infrav1.AWSMachinePool{}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/report"
 )
@@ -70,8 +71,7 @@ func configOf(pool client.Object) string {
 }
 
 // usageOf returns the usage of a pool of either kind. The instances of a node group are launched
-// from EKS's copy of a version. It is known for all instances which version was copied, unless EKS
-// is replacing some.
+// from EKS's copy of a version, which the status of the pool has as far as it is known.
 func usageOf(pool client.Object) usage {
 	_, paused := pool.GetAnnotations()[clusterv1.PausedAnnotation]
 	found := usage{config: configOf(pool), uid: pool.GetUID(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
@@ -89,10 +89,12 @@ func usageOf(pool client.Object) usage {
 		if deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition); deleting != nil {
 			found.deletingSince = deleting.LastTransitionTime.Time
 		}
-		if number := pool.Status.LaunchTemplateVersion; number != nil && pool.Status.UpToDateReplicas != nil {
-			version, err := strconv.ParseInt(*number, 10, 64)
-			if err == nil && *pool.Status.UpToDateReplicas > 0 {
-				found.running[versionOfTemplate{pool.Status.LaunchTemplateID, version}] = *pool.Status.UpToDateReplicas
+		for i := range pool.Status.Instances {
+			instance := &pool.Status.Instances[i]
+			version, err := strconv.ParseInt(instance.LaunchTemplateVersion, 10, 64)
+			leaving := autoscalinggroup.Instance{LifecycleState: instance.LifecycleState}.Leaving()
+			if err == nil && !leaving && pool.Status.LaunchTemplateID != "" {
+				found.running[versionOfTemplate{pool.Status.LaunchTemplateID, version}]++
 			}
 		}
 	}

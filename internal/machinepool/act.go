@@ -238,7 +238,7 @@ func (s startRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error
 	}
 	a.Seen.Refreshes.List = append([]autoscalinggroup.Refresh{started}, a.Seen.Refreshes.List...)
 	// AWS may not list it yet.
-	a.Memory.refreshes, a.Memory.refreshesAt = a.Seen.Refreshes.List, now
+	a.Memory.refreshes, a.Memory.refreshesAt, a.Memory.refreshesOf = a.Seen.Refreshes.List, now, a.group().ARN
 	return eventsOf(reconcile.Eventf(infrav1.InstanceRefreshStartedEvent, "Started instance refresh %s%s: %s", id, s.What, s.Cause)), nil
 }
 

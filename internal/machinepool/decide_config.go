@@ -35,7 +35,7 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(pool.CacheBehind)
 	}
 	if in.Seen.LaunchConfig.VoidApproval(in.Object, plan) {
-		annotate(in, plan, func(object *infrav1.AWSMachinePool) { pool.RemoveApproval(object) })
+		pool.RemoveApproval(in.Object, plan)
 	}
 	request, source := configRequest(in), configSource(in)
 	wanted := wantedConfig(in, source, config)
@@ -249,13 +249,14 @@ func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AW
 }
 
 // keptRollback returns the rollback that goes on: until the user wants none any longer or asks for
-// another attempt, or the spec asks for something other than what failed.
+// another attempt, or the spec asks for something other than what failed. While a version is pinned,
+// it is not known what the spec asks for.
 func keptRollback(in input, config *infrav1.AWSLaunchConfig) *infrav1.Rollback {
 	if preferences := in.Object.Spec.RefreshPreferences; preferences == nil || !preferences.Rollback || retries(in) {
 		return nil
 	}
 	ready := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
-	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == config.Generation && config.Status.RolledBackFrom == "" {
+	if config.Spec.PinnedVersion == nil && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == config.Generation && config.Status.RolledBackFrom == "" {
 		return nil
 	}
 	return config.Spec.Rollback

@@ -247,6 +247,9 @@ func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 	if lost := in.Object.Status.AutoScalingGroup; lost != nil {
 		create.Lost = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; Slipway recreates it", lost.Name)
 		reason = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway", lost.Name)
+		if create.Desired.Capacity == nil { // an external autoscaler decides it, and the MachinePool followed the lost group
+			create.Desired.Capacity = ptr.To(min(max(replicas(in), in.Object.Spec.MinSize), in.Object.Spec.MaxSize))
+		}
 		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, create.Lost)
 		// so that it is reported once, however often creating another is tried
 		in.Object.Status.AutoScalingGroup = nil

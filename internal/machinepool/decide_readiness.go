@@ -79,33 +79,55 @@ func readyAfter(in input) time.Duration {
 	return max(leastWarmup, time.Duration(seconds)*time.Second) - beforeWarmup
 }
 
-// unready reports whether instances are overdue, no instance that runs what is wanted has a Ready Node,
-// and one that is to be replaced has. A configuration that works on one instance is not broken, and
-// where no node is Ready there is nothing to lose.
+// unready reports whether most instances that run what is wanted have no Ready Node although they are
+// overdue, while earlier ones do better. One broken machine among others says nothing about a
+// configuration, and where earlier nodes do no better there is nothing to lose.
 func unready(in input) bool {
-	if len(overdue(in)) == 0 {
-		return false
-	}
-	target, works := wanted(in), false
+	missing, ready := judged(in)
+	target, earlier, working := wanted(in), 0, 0
 	for _, instance := range in.Seen.Group.Instances {
-		switch ready := in.Seen.Readiness.Ready[instance.ProviderID()]; {
-		case !ready || !instance.InService():
-		case target.Runs(instance):
-			return false
-		default:
-			works = true
+		if !instance.InService() || target.Runs(instance) {
+			continue
+		}
+		earlier++
+		if in.Seen.Readiness.Ready[instance.ProviderID()] {
+			working++
 		}
 	}
-	return works
+	return len(missing) > ready && working*(len(missing)+ready) > ready*earlier
+}
+
+// judged returns the instances that run what is wanted and have no Ready Node although they are overdue,
+// and how many have one. An instance that is not overdue counts only once its Node is Ready.
+func judged(in input) (missing []autoscalinggroup.Instance, ready int) {
+	works := func(instance autoscalinggroup.Instance) bool { return in.Seen.Readiness.Ready[instance.ProviderID()] }
+	missing = slices.DeleteFunc(overdue(in), works)
+	if len(missing) == 0 {
+		return nil, 0
+	}
+	target := wanted(in)
+	for _, instance := range in.Seen.Group.Instances {
+		if instance.InService() && target.Runs(instance) && works(instance) {
+			ready++
+		}
+	}
+	return missing, ready
 }
 
 // brokenBecause describes which nodes do not become Ready, and what that means.
 func brokenBecause(in input) string {
-	ids := instanceIDs(overdue(in))
+	if in.Seen.Readiness.Err != nil {
+		return "most instances with the desired configuration had no Ready node when the workload cluster last answered. " + replacesNoMore
+	}
+	missing, ready := judged(in)
+	ids := instanceIDs(missing)
 	slices.Sort(ids)
-	return fmt.Sprintf("no instance with the desired configuration has a Ready node, %s after it came into service: %s. Slipway replaces no more nodes until one is Ready or "+
-		"the spec changes", readyAfter(in), named(ids))
+	return fmt.Sprintf("%d of %d instances with the desired configuration have no Ready node %s after they came into service: %s. %s",
+		len(missing), len(missing)+ready, readyAfter(in), named(ids), replacesNoMore)
 }
+
+// replacesNoMore says what a roll-out whose nodes do not become Ready means.
+const replacesNoMore = "Slipway replaces no more nodes until most of them are Ready or the spec changes"
 
 // inServiceTimes returns since when instances are in service with what they run, by ID, as status has it.
 func inServiceTimes(in input) map[string]*metav1.Time {
@@ -136,5 +158,8 @@ func waitAnew(in input) {
 
 // showBroken shows that a roll-out was stopped, because the nodes that it brings do not become Ready.
 func showBroken(in input, message string) {
+	if in.Seen.Readiness.Err != nil {
+		return // what was found last is shown
+	}
 	reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.NodesNotReadyReason, because(cause(in), message+"; "+brokenBecause(in)))
 }

@@ -20,7 +20,8 @@ import (
 // Annotations of a pool. Unlike status they outlive a move to another management cluster.
 const (
 	// refreshAnnotation announces a refresh before it is started: what it is for, with which launch
-	// template, and after which refresh.
+	// template, and after which refresh. It has only the last of these if it turned out that a refresh
+	// is under way which another program may have started.
 	refreshAnnotation = infrav1.TagSlipwayPrefix + "refresh"
 	// shieldAnnotation names the instances that Slipway protects from scale-in while a refresh
 	// runs. They were not protected before.
@@ -38,6 +39,9 @@ const noRefresh = "-"
 // for now, and lowers the shield of a refresh that has finished.
 func showRefresh(in input, plan *reconcile.Plan) bool {
 	group := in.Seen.Group
+	if forgetLostRefresh(in, plan); pending(plan) {
+		return false
+	}
 	if group == nil || group.Deleting || !in.Seen.Refreshes.Read && (in.Seen.Adopting || !refreshing(in.Object) && !shielding(in.Object) && !mayRunUnrecorded(in)) {
 		return true
 	}
@@ -57,6 +61,34 @@ func showRefresh(in input, plan *reconcile.Plan) bool {
 		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 	}
 	return true
+}
+
+// forgetLostRefresh drops what is known about the refreshes of a group that was deleted outside
+// Slipway: AWS lists only the refreshes of the present group, so these would never finish.
+func forgetLostRefresh(in input, plan *reconcile.Plan) {
+	record, group, known := in.Object.Status.Rollout, in.Seen.Group, in.Object.Status.AutoScalingGroup
+	present := group != nil && (in.Seen.Adopting || known == nil || known.ARN == group.ARN)
+	announced := in.Object.Annotations[refreshAnnotation] != ""
+	if present || record == nil && !announced {
+		return
+	}
+	if group == nil && !in.Seen.Fresh {
+		plan.Need(needFreshGroup) // the result of a sweep may be old
+		return
+	}
+	if announced {
+		annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, refreshAnnotation, "") })
+	}
+	if record == nil {
+		return
+	}
+	if latest(recorded(in.Object)).Active() {
+		reconciling.Unknown(in.Object, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, "the group that was rolled out was deleted outside Slipway")
+	}
+	in.Object.Status.Rollout = nil
+	if record.Retried != "" || record.RolledBackFrom != "" {
+		in.Object.Status.Rollout = &infrav1.RolloutStatus{Retried: record.Retried, RolledBackFrom: record.RolledBackFrom}
+	}
 }
 
 // pauseRefresh cancels the refresh under way that Slipway started, if the user pauses roll-outs. It
@@ -91,15 +123,8 @@ func pauseRefresh(in input, plan *reconcile.Plan) bool {
 // mayRunUnrecorded reports whether the user pauses roll-outs, and a refresh was announced that status
 // does not show: a process that exited may have started it.
 func mayRunUnrecorded(in input) bool {
-	announced := strings.Fields(in.Object.Annotations[refreshAnnotation])
-	if !pausing(in) || len(announced) != 3 {
-		return false
-	}
-	known := ""
-	if newest := latest(recorded(in.Object)); newest != nil {
-		known = newest.ID
-	}
-	return known == "" || known == announced[2]
+	announced, known := len(strings.Fields(in.Object.Annotations[refreshAnnotation])) == 3, recorded(in.Object)
+	return pausing(in) && announced && (len(known) == 0 || unlisted(in.Object, known))
 }
 
 // readRefreshes reports whether the group's refreshes are known.
@@ -207,7 +232,7 @@ func tokenWait(in input) time.Duration {
 	if in.Seen.Refreshes.Read {
 		history = in.Seen.Refreshes.List
 	}
-	if !latest(history).Pending() || !tokenRotated(in) {
+	if !latest(history).Pending() && !unlisted(in.Object, history) || !tokenRotated(in) {
 		return 0
 	}
 	config := launchable(in)
@@ -215,6 +240,32 @@ func tokenWait(in input) time.Duration {
 		return tokenWaitsAtMost - in.Now.Sub(version.Created.Time)
 	}
 	return 0
+}
+
+// unlisted reports whether a refresh was announced after the newest one that is listed. A process that
+// crashed may have started it, and AWS may not list it yet.
+func unlisted(object *infrav1.AWSMachinePool, history []autoscalinggroup.Refresh) bool {
+	newest := noRefresh
+	if refresh := latest(history); refresh != nil {
+		newest = refresh.ID
+	}
+	return announcedAfter(object) == newest
+}
+
+// announcedAfter returns the id of the refresh after which another one was announced, noRefresh if
+// there was none before, and "" if none was announced.
+func announcedAfter(object *infrav1.AWSMachinePool) string {
+	if announced := strings.Fields(object.Annotations[refreshAnnotation]); len(announced) > 0 {
+		return announced[len(announced)-1]
+	}
+	return ""
+}
+
+// disclaimRefresh returns the change that reduces an announcement to the refresh after which it was
+// made: another refresh is under way, and it is not known who started it.
+func disclaimRefresh(object *infrav1.AWSMachinePool) func(*infrav1.AWSMachinePool) {
+	after := announcedAfter(object)
+	return func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, refreshAnnotation, after) }
 }
 
 // tokenRotated reports whether the group launches the wanted configuration from another version than

@@ -269,8 +269,8 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	case !in.Seen.LaunchConfig.Current(plan):
 		return
 	case in.Seen.Refreshes.UnderWay:
-		// The announcement must not be matched with a refresh that was started elsewhere.
-		annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, refreshAnnotation, "") })
+		// The announcement must not be matched with a refresh that may have been started elsewhere.
+		annotate(in, plan, disclaimRefresh(in.Object))
 		showNotRolledOut(in, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is in progress")
 		pollAgain(in, plan)
 		return
@@ -368,7 +368,12 @@ func goBack(in input, plan *reconcile.Plan, refresh *autoscalinggroup.Refresh) {
 	if why := cause(in); why != "" {
 		reason += " (" + why + ")"
 	}
-	plan.Do(rollBack{Config: launchable(in).Name, Rollback: infrav1.Rollback{From: wanted(in).Config, Version: *goodVersion(in), Reason: report.Shortened(reason)}}, "%s", reason)
+	plan.Do(rollBack{Config: launchable(in).Name, Rollback: rollbackTo(in, *goodVersion(in), reason)}, "%s", reason)
+}
+
+// rollbackTo returns what the launch config is asked for, in order to go back to a version.
+func rollbackTo(in input, version int64, reason string) infrav1.Rollback {
+	return infrav1.Rollback{From: wanted(in).Config, To: fingerprints(launchable(in))[version], Version: version, Reason: report.Shortened(reason)}
 }
 
 // wentBack describes what failed and what to do.

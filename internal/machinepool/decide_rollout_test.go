@@ -214,6 +214,16 @@ func TestDecideRollout(t *testing.T) {
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
 			in.Seen.LaunchConfig.Object.Status.RolledBackFrom = "config-2"
 		}, then: "nothing", shows: []string{"RolledOut=False/RolledBack: Edit the spec, or set refreshPreferences.rollback to false to retry"}, again: time.Hour},
+		{reason: "it went back, and the user pins a version: what failed is not tried again when the pin is removed", given: func(in *input) {
+			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
+			in.Seen.LaunchConfig.Object.Spec.PinnedVersion, in.Object.Spec.PinnedVersion = ptr.To[int64](1), ptr.To[int64](1)
+			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
+		}, then: "nothing", shows: []string{"RolledOut=True/RolledOut"}, again: time.Hour},
+		{reason: "and removes the pin", given: func(in *input) {
+			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
+			in.Seen.LaunchConfig.Object.Spec.PinnedVersion = ptr.To[int64](1)
+			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}
+		}, then: "update AWSLaunchConfig pool, because the spec of the pool requests pinnedVersion 1 → none"},
 		{reason: "it goes back now", given: func(in *input) {
 			in.Seen.LaunchConfig.Object.Spec.Rollback = &infrav1.Rollback{From: "config-2", Version: 1, Reason: "it failed"}
 			in.Object.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Rollback: true}

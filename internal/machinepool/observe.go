@@ -34,9 +34,10 @@ type Memory struct {
 	cloud *clouds.Cloud
 	// created is the launch config that was created last, until the cache shows it.
 	created pool.CreatedConfig
-	// refreshes are as AWS listed them at a time, while one is under way.
+	// refreshes are as AWS listed them at a time, while one is under way, for the group with an ARN.
 	refreshes   []autoscalinggroup.Refresh
 	refreshesAt time.Time
+	refreshesOf string
 	// refusedUntil is until when AWS is not asked again to start a refresh, because it refused to
 	// while another one was under way, which it may not list yet.
 	refusedUntil time.Time
@@ -110,6 +111,7 @@ func (o observer) observe(ctx context.Context) (err error) {
 		return o.readConfig(ctx)
 	}
 	seen.InMotion = o.Memory.cloud.SeenGroups.Moves(o.key())
+	o.forgetLostPoll()
 	if seen.GroupErr != nil {
 		return nil
 	}

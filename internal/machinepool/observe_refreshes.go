@@ -8,6 +8,7 @@ import (
 // else as AWS lists them. Refreshes have no batched describe, so the more are under way, the more
 // rarely each is described, however often its pool is woken.
 func (o observer) readRefreshes(ctx context.Context) {
+	o.forgetLostPoll()
 	if latest(o.Memory.refreshes).Active() {
 		if again := o.Memory.refreshesAt.Add(o.Memory.cloud.RefreshPace.Join(o.key())); o.Clock.Now().Before(again) {
 			o.Seen.Refreshes = Refreshes{Read: true, List: o.Memory.refreshes, Again: again}
@@ -30,8 +31,15 @@ func (o observer) poll(ctx context.Context) {
 		o.Seen.Refreshes.UnderWay, o.Seen.Refreshes.Again = true, o.Memory.refusedUntil
 	}
 	if latest(history).Active() {
-		o.Memory.refreshes, o.Memory.refreshesAt = history, at
+		o.Memory.refreshes, o.Memory.refreshesAt, o.Memory.refreshesOf = history, at, o.Seen.Group.ARN
 		o.Seen.Refreshes.Again = at.Add(o.Memory.cloud.RefreshPace.Join(o.key()))
+	}
+}
+
+// forgetLostPoll forgets the refreshes of a group that is gone.
+func (o observer) forgetLostPoll() {
+	if group := o.Seen.Group; o.Memory.refreshes != nil && (group == nil || group.ARN != o.Memory.refreshesOf) {
+		o.forgetPoll()
 	}
 }
 

@@ -33,6 +33,21 @@ func TestDecideReadiness(t *testing.T) {
 		in.Seen.InMotion = true
 		did(in, recordInstances{}, nil)
 	}
+	// most has it replaced three of five instances.
+	most := func(in *input) {
+		replaced(in, 4*time.Minute)
+		changeGroup(in, func(group *autoscalinggroup.Group) {
+			for i, version := range []int64{2, 2, 1} {
+				more := group.Instances[0]
+				more.ID, more.Version = fmt.Sprintf("i-%d", i+3), version
+				group.Instances = append(group.Instances, more)
+				in.Object.Status.Instances = append(in.Object.Status.Instances, infrav1.AWSMachinePoolInstanceStatus{
+					InstanceID: more.ID, LifecycleState: "InService", LaunchTemplateVersion: fmt.Sprint(version), InServiceTime: ptr.To(metav1.NewTime(noon.Add(-4 * time.Minute))),
+				})
+			}
+		})
+		in.Seen.Refreshes.Latest, in.Seen.Fresh = true, true
+	}
 	ready := func(ids ...string) Readiness {
 		found := Readiness{Read: true, Ready: map[string]bool{}}
 		for _, id := range ids {
@@ -55,8 +70,19 @@ func TestDecideReadiness(t *testing.T) {
 		{reason: "and the refresh is cancelled", given: func(in *input) {
 			replaced(in, 4*time.Minute)
 			in.Seen.Readiness, in.Seen.Refreshes.Latest, in.Seen.Fresh = ready("i-2"), true, true
-		}, then: "cancel instance refresh r-1, because no instance with the desired configuration has a Ready node, 4m0s after it came into service: i-1. " +
-			"Slipway replaces no more nodes until one is Ready or the spec changes"},
+		}, then: "cancel instance refresh r-1, because 1 of 1 instances with the desired configuration have no Ready node 4m0s after they came into service: i-1. " +
+			"Slipway replaces no more nodes until most of them are Ready or the spec changes"},
+		{reason: "one of three is not", given: func(in *input) { most(in); in.Seen.Readiness = ready("i-1", "i-2", "i-3", "i-5") }, then: "nothing", shows: []string{"RolledOut=False/RollingOut"}, again: 15 * time.Second},
+		{reason: "two of three are not", given: func(in *input) { most(in); in.Seen.Readiness = ready("i-1", "i-2", "i-5") }, then: "cancel instance refresh r-1, because " +
+			"2 of 3 instances with the desired configuration have no Ready node 4m0s after they came into service: i-3, i-4. Slipway replaces no more nodes until most of them are Ready or the spec changes"},
+		{reason: "two of three are not, one of which is not overdue", given: func(in *input) {
+			most(in)
+			in.Object.Status.Instances[2].InServiceTime = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
+			in.Seen.Readiness = ready("i-1", "i-2", "i-5")
+		}, then: "nothing", shows: []string{"RolledOut=False/RollingOut"}, again: 15 * time.Second},
+		{reason: "two of three are not, and neither is any of the earlier two", given: func(in *input) { most(in); in.Seen.Readiness = ready("i-1") }, then: "nothing", shows: []string{"RolledOut=False/RollingOut"}, again: 15 * time.Second},
+		{reason: "two of three are not, and one of the earlier two is: they do better", given: func(in *input) { most(in); in.Seen.Readiness = ready("i-1", "i-2") }, then: "cancel instance refresh r-1, because " +
+			"2 of 3 instances with the desired configuration have no Ready node 4m0s after they came into service: i-3, i-4. Slipway replaces no more nodes until most of them are Ready or the spec changes"},
 		{reason: "a user's refresh is left alone", given: func(in *input) {
 			replaced(in, 4*time.Minute)
 			in.Seen.Readiness, in.Object.Status.Rollout.StartedID = ready("i-2"), ""
@@ -65,7 +91,7 @@ func TestDecideReadiness(t *testing.T) {
 			replaced(in, 4*time.Minute)
 			in.Seen.Readiness, in.Seen.Refreshes.List = ready("i-2"), []autoscalinggroup.Refresh{{ID: "r-1", Status: "Cancelled"}}
 			in.Object.Status.Rollout.Status = "Cancelled"
-		}, then: "watch Auto Scaling group pool at rest, because nothing is expected to change", shows: []string{"RolledOut=False/NodesNotReady: 1 of 2 instances run version 1; no instance with the desired configuration has a Ready node"}, again: brokenLook},
+		}, then: "watch Auto Scaling group pool at rest, because nothing is expected to change", shows: []string{"RolledOut=False/NodesNotReady: 1 of 2 instances run version 1; 1 of 1 instances with the desired configuration have no Ready node"}, again: brokenLook},
 	})
 }
 
@@ -158,8 +184,8 @@ func TestRolloutStopsIfNodesDoNotWork(t *testing.T) {
 					t.Errorf("after an hour, the instances run %v, want one of each version", versions)
 				}
 				condition := k.condition(infrav1.RolledOutCondition)
-				if condition.Reason != infrav1.NodesNotReadyReason || !strings.HasPrefix(condition.Message, "instance type m5.large → m6i.large; 1 of 2 instances run version 1; no instance with the "+
-					"desired configuration has a Ready node, 4m0s after it came into service: i-") {
+				if condition.Reason != infrav1.NodesNotReadyReason || !strings.HasPrefix(condition.Message, "instance type m5.large → m6i.large; 1 of 2 instances run version 1; 1 of 1 instances with "+
+					"the desired configuration have no Ready node 4m0s after they came into service: i-") {
 					t.Errorf("RolledOut is %s: %s", condition.Reason, condition.Message)
 				}
 				if events := strings.Join(k.told(""), "\n"); strings.Count(events, infrav1.InstanceRefreshStoppedEvent) != 1 || strings.Count(events, infrav1.InstanceRefreshStartedEvent) != 1 {
@@ -189,7 +215,7 @@ func TestRolloutGoesBackIfNodesDoNotWork(t *testing.T) {
 		return config.Spec.Rollback != nil
 	})
 	back := config.Spec.Rollback
-	if back.Version != 1 || back.From != "m6i.large/" || !strings.Contains(back.Reason, "no instance with the desired configuration has a Ready node") {
+	if back.Version != 1 || back.From != "m6i.large/" || back.To != "m5.large/" || !strings.Contains(back.Reason, "instances with the desired configuration have no Ready node") {
 		t.Errorf("it is asked for %+v", back)
 	}
 	if versions := k.versions(); versions["1"] != 1 {

@@ -40,3 +40,40 @@ func TestEndOfRefreshIsReportedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestUnlistedRefresh holds that a refresh which was announced, and which AWS does not list yet, is
+// known about, also if it is not known who started it. Only an announcement makes a refresh Slipway's.
+func TestUnlistedRefresh(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, announced string
+		listed            []string
+		want              bool
+	}{
+		{reason: "nothing was announced", listed: []string{"r-1"}},
+		{reason: "the first one was announced", announced: "config lt-1 -", want: true},
+		{reason: "the first one is listed", announced: "config lt-1 -", listed: []string{"r-1"}},
+		{reason: "another one was announced", announced: "config lt-1 r-1", listed: []string{"r-1"}, want: true},
+		{reason: "it is listed", announced: "config lt-1 r-1", listed: []string{"r-2", "r-1"}},
+		{reason: "a refresh of unknown origin is under way", announced: "r-1", listed: []string{"r-1"}, want: true},
+		{reason: "the first refresh of unknown origin is under way", announced: "-", want: true},
+		{reason: "it is listed", announced: "-", listed: []string{"r-1"}},
+	} {
+		object := &infrav1.AWSMachinePool{Status: infrav1.AWSMachinePoolStatus{Rollout: &infrav1.RolloutStatus{}}}
+		object.Annotations = map[string]string{refreshAnnotation: row.announced}
+		var listed []autoscalinggroup.Refresh
+		for _, id := range row.listed {
+			listed = append(listed, autoscalinggroup.Refresh{ID: id})
+		}
+		if got := unlisted(object, listed); got != row.want {
+			t.Errorf("%s: %t, want %t", row.reason, got, row.want)
+		}
+		disclaimRefresh(object)(object)
+		if got := unlisted(object, listed); got != row.want {
+			t.Errorf("%s, and disclaimed: %t, want %t", row.reason, got, row.want)
+		}
+		if adoptRefresh(object, listed); object.Status.Rollout.StartedID != "" {
+			t.Errorf("%s: refresh %s is taken for Slipway's", row.reason, object.Status.Rollout.StartedID)
+		}
+	}
+}

@@ -32,8 +32,15 @@ func (r *rollouts) rotate() {
 // refresh: AWS skips instances that match what the group launches when the refresh starts.
 func TestTokenRotatesBeforeRefreshStarts(t *testing.T) {
 	t.Parallel()
-	for reason, forgetful := range map[string]bool{"one process": false, "the process that started the refresh crashed": true} {
-		t.Run(reason, func(t *testing.T) {
+	for _, row := range []struct {
+		reason             string
+		forgetful, lagging bool
+	}{
+		{reason: "one process"},
+		{reason: "the process that started the refresh crashed", forgetful: true},
+		{reason: "the process that started the refresh crashed, and AWS does not list the refresh yet", forgetful: true, lagging: true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			r := newRollouts(t, nil)
 			r.want("m5.large", "")
@@ -53,20 +60,26 @@ func TestTokenRotatesBeforeRefreshStarts(t *testing.T) {
 			r.sim.RemoveFault(refused)
 			before := r.pool()
 			r.reconcile(0)
-			behavior.ReadLag = 0
-			r.sim.SetBehavior(behavior)
+			visible := func() {
+				behavior.ReadLag = 0
+				r.sim.SetBehavior(behavior)
+			}
+			if !row.lagging {
+				visible()
+			}
 			if status := r.refreshStatus(); status != "Pending" {
 				t.Fatalf("the refresh is %q", status)
 			}
-			if forgetful {
+			if row.forgetful {
 				r.restart(r.config)
 				lost := r.pool()
 				lost.Status = before.Status
 				r.must(r.Status().Update(t.Context(), lost))
 			}
-			spared := r.launchedFrom("2")
 			r.rotate()
 			r.reconcile(0)
+			visible()
+			spared := r.launchedFrom("2")
 			if version := *r.group().LaunchTemplate.Version; version != "2" {
 				t.Errorf("the group is at version %s before the refresh has started", version)
 			}

@@ -37,7 +37,7 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(pool.CacheBehind)
 	}
 	if in.Seen.LaunchConfig.VoidApproval(in.Object, plan) {
-		annotate(in, plan, func(object *infrav1.AWSManagedMachinePool) { pool.RemoveApproval(object) })
+		pool.RemoveApproval(in.Object, plan)
 	}
 	request, source := configRequest(in), configSource(in)
 	wanted := wantedConfig(in, source, config)

@@ -28,8 +28,8 @@ func reportInstances(in input, plan *reconcile.Plan) bool {
 		}
 		return true
 	}
-	status.Nodegroup = statusOf(group)
-	status.Nodegroup.Status = statusNow(in)
+	reported := statusOf(group)
+	reported.Status, reported.GroupVersion = statusNow(in), groupVersion(in)
 	if group.LaunchTemplateID != "" {
 		status.LaunchTemplateID, status.LaunchTemplateVersion = group.LaunchTemplateID, ptr.To(strconv.FormatInt(group.Version, 10))
 	}
@@ -41,6 +41,7 @@ func reportInstances(in input, plan *reconcile.Plan) bool {
 		countInstances(in)
 		moving = moving || inMotion(in.Seen.Members, group.LaunchesFail())
 	}
+	status.Nodegroup = reported
 	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither
 	// ever goes back.
 	if group.Works() || in.Seen.Retiring != nil {
@@ -117,11 +118,11 @@ func recordChanges(in input, plan *reconcile.Plan) {
 func countInstances(in input) {
 	var present, ready, current int32
 	var statuses []infrav1.AWSMachinePoolInstanceStatus
-	rolling, upToDate := rollingOut(in), len(nextStep(in).Due) == 0
+	versions, runs := launchedVersions(in), runner(in)
 	for _, instance := range instances(in) {
 		statuses = append(statuses, infrav1.AWSMachinePoolInstanceStatus{
 			InstanceID: instance.ID, LifecycleState: instance.LifecycleState, HealthStatus: instance.HealthStatus, AvailabilityZone: instance.AvailabilityZone,
-			InstanceType: instance.InstanceType,
+			InstanceType: instance.InstanceType, LaunchTemplateVersion: versions[instance.ID],
 		})
 		if instance.Leaving() {
 			continue
@@ -130,16 +131,29 @@ func countInstances(in input) {
 		if instance.InService() && instance.HealthStatus == "Healthy" {
 			ready++
 		}
-		if rolling && newest(in.Seen.Members, instance) || !rolling && upToDate {
+		if runs(instance, versions[instance.ID]) {
 			current++
 		}
 	}
 	status := &in.Object.Status
 	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, statuses
-	if rolling || !wantedUnknown(in) {
+	if rollingOut(in) || !wantedUnknown(in) {
 		status.UpToDateReplicas = &current
 	}
 	status.InstanceTypes = report.Shortened(autoscalinggroup.InstanceTypes(instances(in)))
+}
+
+// runner returns a function that reports whether an instance, which was launched from a version of the pool's
+// template, runs what EKS rolls out, or what is wanted while EKS rolls out nothing.
+func runner(in input) func(instance autoscalinggroup.Instance, version string) bool {
+	upToDate, launches := len(nextStep(in).Due) == 0, versionText(in.Seen.Group)
+	switch {
+	case rollingOut(in) && pointed(in):
+		return func(instance autoscalinggroup.Instance, _ string) bool { return newest(in.Seen.Members, instance) }
+	case rollingOut(in), !upToDate:
+		return func(autoscalinggroup.Instance, string) bool { return false }
+	}
+	return func(_ autoscalinggroup.Instance, version string) bool { return version == "" || version == launches }
 }
 
 // inMotion reports whether the group is not at its size with all instances in service. One whose

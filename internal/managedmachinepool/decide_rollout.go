@@ -95,7 +95,7 @@ func rollingOut(in input) bool {
 func withProgress(in input, cause string) string {
 	cause = cmp.Or(cause, "another program is updating the node group")
 	members := in.Seen.Members
-	if members == nil {
+	if members == nil || !pointed(in) {
 		return cause
 	}
 	current := 0
@@ -105,7 +105,7 @@ func withProgress(in input, cause string) string {
 		}
 	}
 	if current == len(members.Instances) {
-		return cause // all are replaced, or EKS has yet to point the group at what it rolls out
+		return cause // all are replaced
 	}
 	return fmt.Sprintf("%s; %d of %d instances run it", cause, current, len(members.Instances))
 }

@@ -66,7 +66,7 @@ func findUpdate(in input, plan *reconcile.Plan) {
 		plan.Need(needRunning)
 	case running.Update != nil: // else it finished just now
 		in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
-			ID: running.Update.ID, Type: running.Update.Type, Status: running.Update.Status, StartTime: ptr.To(metav1.NewTime(running.Update.Created)),
+			ID: running.Update.ID, Type: running.Update.Type, Status: running.Update.Status, LaunchTemplateVersion: running.Update.Version, StartTime: ptr.To(metav1.NewTime(running.Update.Created)),
 		}
 	}
 }
@@ -208,7 +208,7 @@ func recordUpdate(in input, update updateNodegroup) {
 	}
 	in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
 		ID: in.Seen.Started.ID, Type: kind, Status: nodegroup.UpdateInProgress, Cause: update.Cause, StartedFor: purpose,
-		StartTime: ptr.To(metav1.NewTime(in.Now)), Attempts: attempts,
+		LaunchTemplateVersion: in.Seen.Started.Version, StartTime: ptr.To(metav1.NewTime(in.Now)), Attempts: attempts,
 	}
 }
 

@@ -1,9 +1,11 @@
 package managedmachinepool
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -171,5 +173,123 @@ func TestCauseIsWhatDiffers(t *testing.T) {
 	w.passes("pool", "another update is under way", func() bool { return w.pool("pool").Status.Update.Status == "InProgress" })
 	if cause := w.pool("pool").Status.Update.Cause; cause != "instance type t3.large → m6i.large" {
 		t.Errorf("the cause is %q", cause)
+	}
+}
+
+// The instance types of the two versions that instances run in tests.
+const oldType, newType = "t3.large", "m5.large"
+
+// TestVersionsOfAnUpdate holds, at every pass of updates, that status has the version that each instance was launched
+// from, and counts those as up to date that run what EKS rolls out. The instance type of an instance says which one
+// that is. A controller that was just started, and sees only status and AWS, finds the same.
+func TestVersionsOfAnUpdate(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason           string
+		forgetful, fails bool
+	}{
+		{reason: "an update that succeeds"},
+		{reason: "a manager that is restarted before each pass", forgetful: true},
+		{reason: "an update that fails when it has replaced a node, and is retried", fails: true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.forgetful = row.forgetful
+			template := w.template(oldType, newType)
+			w.create("pool", func(pool *infrav1.AWSManagedMachinePool) {
+				pool.Spec.InstanceType, pool.Spec.AWSLaunchTemplate = nil, &infrav1.AWSLaunchTemplate{InstanceType: oldType}
+			})
+			w.setReplicas("pool", 3)
+			w.reconcile("pool")
+			w.reconcile("pool")
+			w.configured("pool", template, 1)
+			w.passes("pool", "three nodes are up to date", func() bool { return ptr.Deref(w.pool("pool").Status.UpToDateReplicas, 0) == 3 })
+			w.expectVersions(map[string]int{"1": 3}, 3)
+			w.configured("pool", template, 2)
+			phases := map[string]bool{}
+			done := func(status string) func() bool {
+				return func() bool {
+					w.controller.kind.Clouds.Sweep(t.Context())
+					running := w.expectTrueVersions()
+					update := w.pool("pool").Status.Update
+					if update == nil || update.Type != "VersionUpdate" {
+						return false
+					}
+					phases[fmt.Sprint(update.Status, " ", running[newType] > 0)] = true
+					if row.fails && status == "Failed" && running[newType] > 0 && running[oldType] < 3 {
+						w.drains(false)
+					}
+					return update.Status == status
+				}
+			}
+			if row.fails {
+				w.passes("pool", "the update has failed", done("Failed"))
+				w.drains(true)
+				w.passes("pool", "three nodes are left", func() bool {
+					w.controller.kind.Clouds.Sweep(t.Context())
+					return len(w.pool("pool").Status.Instances) == 3
+				})
+				left := w.expectTrueVersions()
+				w.expectVersions(map[string]int{"1": left[oldType], "2": left[newType]}, 0)
+				// A node that joins now gets what the node group had before.
+				w.setReplicas("pool", 4)
+				w.passes("pool", "there are four nodes", func() bool {
+					return w.expectTrueVersions()[oldType] > left[oldType] || w.pool("pool").Status.Update.Status == "InProgress"
+				})
+			}
+			w.passes("pool", "the update has succeeded", done("Successful"))
+			w.reconcile("pool")
+			w.expectVersions(map[string]int{"2": int(w.pool("pool").Status.Replicas)}, w.pool("pool").Status.Replicas)
+			for _, phase := range []string{"InProgress false", "InProgress true"} {
+				if !phases[phase] {
+					t.Errorf("no pass saw an update %s: %v", phase, phases)
+				}
+			}
+		})
+	}
+}
+
+// drains sets whether nodes can be drained.
+func (w *world) drains(drained bool) {
+	behavior := w.sim.Behavior()
+	behavior.Nodes = nil
+	if !drained {
+		behavior.Nodes = []awssim.NodeRule{{NeverDrained: true}}
+	}
+	w.sim.SetBehavior(behavior)
+}
+
+// expectTrueVersions expects that no instance is said to run another version than it does, and that none counts as up
+// to date before one runs what is rolled out. It returns the instances by instance type.
+func (w *world) expectTrueVersions() map[string]int {
+	w.Helper()
+	status, running := w.pool("pool").Status, map[string]int{}
+	for _, instance := range status.Instances {
+		if version := instance.LaunchTemplateVersion; version != "" && version != map[string]string{oldType: "1", newType: "2"}[instance.InstanceType] {
+			w.Errorf("instance %s of type %s is said to run version %q", instance.InstanceID, instance.InstanceType, version)
+		}
+		if !strings.Contains(instance.LifecycleState, "Terminat") {
+			running[instance.InstanceType]++
+		}
+	}
+	if update := status.Update; update != nil && update.Type == "VersionUpdate" && update.Status == "InProgress" {
+		if current := int(ptr.Deref(status.UpToDateReplicas, 0)); current > running[newType] {
+			w.Errorf("%d instances count as up to date during the update, and there are %v", current, running)
+		}
+	}
+	return running
+}
+
+// expectVersions expects how many instances status has of each version, and how many are up to date.
+func (w *world) expectVersions(want map[string]int, upToDate int32) {
+	w.Helper()
+	w.expectTrueVersions()
+	status, got := w.pool("pool").Status, map[string]int{}
+	for _, instance := range status.Instances {
+		got[instance.LaunchTemplateVersion]++
+	}
+	if diff := cmp.Diff(want, got); diff != "" || ptr.Deref(status.UpToDateReplicas, 0) != upToDate {
+		w.Errorf("%d instances are up to date, want %d; versions -want +got:\n%s", ptr.Deref(status.UpToDateReplicas, 0), upToDate, diff)
 	}
 }

@@ -350,3 +350,16 @@ func (w *world) setVersion(name, version string) {
 		w.Fatal(err)
 	}
 }
+
+// setReplicas sets how many nodes the MachinePool of a pool asks for.
+func (w *world) setReplicas(name string, replicas int32) {
+	w.Helper()
+	machinePool := &clusterv1.MachinePool{}
+	if err := w.store.Get(w.Context(), named(name), machinePool); err != nil {
+		w.Fatal(err)
+	}
+	machinePool.Spec.Replicas = &replicas
+	if err := w.store.Update(w.Context(), machinePool); err != nil {
+		w.Fatal(err)
+	}
+}

@@ -153,6 +153,8 @@ type Update struct {
 	ID string
 	// Type and Status are EKS's, such as VersionUpdate and InProgress.
 	Type, Status string
+	// Version is the version of the launch template that nodes get, empty if it stays what it is.
+	Version string
 	// Reason is EKS's message about why it failed.
 	Reason  string
 	Created time.Time
@@ -195,8 +197,14 @@ func updateOf(update *ekstypes.Update) Update {
 	if kind == ekstypes.UpdateTypeVersionRollback {
 		kind = ekstypes.UpdateTypeVersionUpdate
 	}
+	version := ""
+	for _, parameter := range update.Params {
+		if parameter.Type == ekstypes.UpdateParamTypeLaunchTemplateVersion {
+			version = awssdk.ToString(parameter.Value)
+		}
+	}
 	return Update{
-		ID: awssdk.ToString(update.Id), Type: string(kind), Status: string(update.Status), Reason: strings.Join(reasons, "; "),
+		ID: awssdk.ToString(update.Id), Type: string(kind), Status: string(update.Status), Version: version, Reason: strings.Join(reasons, "; "),
 		Created: awssdk.ToTime(update.CreatedAt),
 	}
 }

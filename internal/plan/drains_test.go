@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +8,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,64 +17,14 @@ import (
 	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 )
 
-// nodesServer is the API server of a workload cluster.
-type nodesServer struct {
-	nodes   []corev1.Node
-	pods    []corev1.Pod
-	budgets []policyv1.PodDisruptionBudget
-}
-
-// ServeHTTP implements http.Handler.
-func (s *nodesServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	var items any
-	switch request.URL.Path {
-	case "/api/v1/nodes":
-		items = s.nodes
-	case "/api/v1/pods":
-		_, node, _ := strings.Cut(request.URL.Query().Get("fieldSelector"), "spec.nodeName=")
-		var pods []corev1.Pod
-		for _, pod := range s.pods {
-			if pod.Spec.NodeName == node {
-				pods = append(pods, pod)
-			}
-		}
-		items = pods
-	case "/apis/policy/v1/poddisruptionbudgets":
-		items = s.budgets
-	default:
-		http.NotFound(w, request)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "List", "items": items})
-}
-
-// pod adds a running pod with a label to the node of a number.
-func (s *nodesServer) pod(node int, app string) *nodesServer {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("%s-%d", app, len(s.pods)), Labels: map[string]string{"app": app}}}
-	pod.Spec.NodeName, pod.Status.Phase = s.nodes[node].Name, corev1.PodRunning
-	s.pods = append(s.pods, pod)
-	return s
-}
-
-// budget adds a budget for the pods with a label.
-func (s *nodesServer) budget(name, app string, allowed, healthy, required, expected int32) *nodesServer {
-	budget := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
-	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
-	budget.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: required, ExpectedPods: expected}
-	s.budgets = append(s.budgets, budget)
-	return s
-}
-
 // withWorkload gives a rig whose pool runs a workload cluster with a Node for each instance.
-func (r *rig) withWorkload() *nodesServer {
+func (r *rig) withWorkload() *workloadtest.Server {
 	r.Helper()
-	s := &nodesServer{}
+	var ids []string
 	for _, instance := range r.instances() {
-		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + instance}}
-		node.Spec.ProviderID = "aws:///" + region + "a/" + instance
-		s.nodes = append(s.nodes, node)
+		ids = append(ids, "aws:///"+region+"a/"+instance)
 	}
+	s := workloadtest.NewServer(ids...)
 	workloadtest.Serve(r, r.cluster, client.ObjectKey{Namespace: owners.Key.Namespace, Name: "prod"}, s)
 	r.reachesWorkloads()
 	return s
@@ -96,21 +42,23 @@ func TestPlanOfDrains(t *testing.T) {
 	limit := Duration(15 * time.Minute)
 	for name, tc := range map[string]struct {
 		reason string
-		serve  func(*nodesServer)
+		serve  func(*workloadtest.Server)
 		spec   func(*infrav1.AWSMachinePoolSpec)
 		want   *Drains
 		text   string
 	}{
 		"Free": {
 			reason: "A budget that allows what leaves at a time holds nothing.",
-			serve:  func(s *nodesServer) { s.pod(0, "web").pod(1, "web").budget("web", "web", 1, 3, 2, 3) },
+			serve:  func(s *workloadtest.Server) { s.Pod(0, "web").Pod(1, "web").Budget("web", "web", 1, 3, 2, 3) },
 			want:   &Drains{Limit: limit, After: terminated},
 			text:   "No PodDisruptionBudget holds a drain of these nodes now.",
 		},
-		"None": {reason: "A node without pods needs no budget.", serve: func(*nodesServer) {}, want: &Drains{Limit: limit, After: terminated}},
+		"None": {reason: "A node without pods needs no budget.", serve: func(*workloadtest.Server) {}, want: &Drains{Limit: limit, After: terminated}},
 		"Now": {
 			reason: "A budget without room holds drains until its pods are healthy.",
-			serve:  func(s *nodesServer) { s.pod(0, "web").pod(0, "web").pod(1, "web").budget("web", "web", 0, 2, 2, 3) },
+			serve: func(s *workloadtest.Server) {
+				s.Pod(0, "web").Pod(0, "web").Pod(1, "web").Budget("web", "web", 0, 2, 2, 3)
+			},
 			want: &Drains{Limit: limit, After: terminated, Budgets: []Budget{
 				{Namespace: "shop", Name: "web", Hold: HoldsNow, Pods: 3, Nodes: 2, AtOnce: 2, Healthy: 2, Required: 2},
 			}},
@@ -119,8 +67,8 @@ func TestPlanOfDrains(t *testing.T) {
 		},
 		"Always": {
 			reason: "A budget of all pods never lets one go.",
-			serve: func(s *nodesServer) {
-				s.pod(2, "db").budget("db", "db", 0, 1, 1, 1).budget("other", "other", 0, 1, 1, 1)
+			serve: func(s *workloadtest.Server) {
+				s.Pod(2, "db").Budget("db", "db", 0, 1, 1, 1).Budget("other", "other", 0, 1, 1, 1)
 			},
 			spec: func(spec *infrav1.AWSMachinePoolSpec) { spec.NodeDrain.Timeout = &metav1.Duration{Duration: time.Hour} },
 			want: &Drains{Limit: Duration(time.Hour), After: terminated, Budgets: []Budget{
@@ -131,8 +79,8 @@ func TestPlanOfDrains(t *testing.T) {
 		},
 		"Slows": {
 			reason: "A budget that allows fewer pods than leave at a time slows drains down.",
-			serve: func(s *nodesServer) {
-				s.pod(0, "web").pod(0, "web").pod(1, "web").pod(2, "web").budget("web", "web", 1, 4, 3, 4)
+			serve: func(s *workloadtest.Server) {
+				s.Pod(0, "web").Pod(0, "web").Pod(1, "web").Pod(2, "web").Budget("web", "web", 1, 4, 3, 4)
 			},
 			spec: func(spec *infrav1.AWSMachinePoolSpec) {
 				all := int64(0)
@@ -146,22 +94,24 @@ func TestPlanOfDrains(t *testing.T) {
 		},
 		"Staying": {
 			reason: "Pods that stay, and pods that wait for their node, need no budget.",
-			serve: func(s *nodesServer) {
-				s.pod(0, "agent").pod(0, "agent").budget("agent", "agent", 0, 1, 1, 1)
-				s.pods[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", Controller: new(true)}}
-				s.pods[1].Status.Phase = corev1.PodPending
+			serve: func(s *workloadtest.Server) {
+				s.Pod(0, "agent").Pod(0, "agent").Budget("agent", "agent", 0, 1, 1, 1)
+				s.Pods[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", Controller: new(true)}}
+				s.Pods[1].Status.Phase = corev1.PodPending
 			},
 			want: &Drains{Limit: limit, After: terminated},
 		},
 		"Several": {
 			reason: "Kubernetes refuses to evict a pod with several budgets.",
-			serve:  func(s *nodesServer) { s.pod(0, "web").budget("a", "web", 1, 2, 1, 2).budget("b", "web", 1, 2, 1, 2) },
-			want:   &Drains{Limit: limit, After: terminated, Overlapping: []string{"shop/web-0"}},
-			text:   "Kubernetes refuses to evict pods with several PodDisruptionBudgets: shop/web-0",
+			serve: func(s *workloadtest.Server) {
+				s.Pod(0, "web").Budget("a", "web", 1, 2, 1, 2).Budget("b", "web", 1, 2, 1, 2)
+			},
+			want: &Drains{Limit: limit, After: terminated, Overlapping: []string{"shop/web-0"}},
+			text: "Kubernetes refuses to evict pods with several PodDisruptionBudgets: shop/web-0",
 		},
 		"Disabled": {
 			reason: "Nothing holds a node that is not drained.",
-			serve:  func(s *nodesServer) { s.pod(0, "web").budget("web", "web", 0, 2, 2, 3) },
+			serve:  func(s *workloadtest.Server) { s.Pod(0, "web").Budget("web", "web", 0, 2, 2, 3) },
 			spec:   func(spec *infrav1.AWSMachinePoolSpec) { spec.NodeDrain.Disable = true },
 		},
 	} {

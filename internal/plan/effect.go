@@ -6,12 +6,14 @@ import (
 	"slices"
 )
 
-// unedited holds what is done for pools without an edit. It is planned for a pool when it is first asked for:
+// unedited holds what is done for pools without a change. It is planned for a pool when it is first asked for:
 // a few pools usually say what an edit does.
 type unedited struct {
 	planner *Planner
 	targets []target
-	plans   map[int]Pool
+	// pins are the edits that are made in any case.
+	pins  []edit
+	plans map[int]Pool
 }
 
 // plan returns what is done for a pool.
@@ -19,7 +21,7 @@ func (u *unedited) plan(ctx context.Context, number int) (Pool, error) {
 	if known, is := u.plans[number]; is {
 		return known, nil
 	}
-	planned, err := u.planner.planPool(ctx, u.targets[number], nil, nil)
+	planned, err := u.planner.planPool(ctx, u.targets[number], u.pins, nil)
 	if err == nil {
 		if u.plans == nil {
 			u.plans = map[int]Pool{}
@@ -58,21 +60,28 @@ func (u *unedited) effectAlone(ctx context.Context, pools []Pool, err error, fai
 
 // effectOf returns the strongest effect on pools, in addition to what is done for them anyway.
 func (u *unedited) effectOf(ctx context.Context, pools []Pool) (Effect, error) {
-	for _, effect := range []Effect{Replaces, InPlace} {
-		for number := range pools {
-			if effectOn(&pools[number]) != effect {
-				continue
-			}
-			anyway, err := u.plan(ctx, number)
-			if err != nil {
-				return Together, err
-			}
-			if !reflect.DeepEqual(pools[number].Steps, anyway.Steps) {
-				return effect, nil
-			}
+	strongest := Nothing
+	for number := range pools {
+		if len(pools[number].Steps) == 0 {
+			continue
+		}
+		anyway, err := u.plan(ctx, number)
+		replaces := replacing(pools[number].Steps)
+		switch {
+		case err != nil:
+			return Together, err
+		case len(replaces) > 0 && !reflect.DeepEqual(replaces, replacing(anyway.Steps)):
+			return Replaces, nil
+		case !reflect.DeepEqual(pools[number].Steps, anyway.Steps):
+			strongest = InPlace
 		}
 	}
-	return Nothing, nil
+	return strongest, nil
+}
+
+// replacing returns the steps that replace or terminate instances.
+func replacing(steps []Step) []Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(step Step) bool { return len(step.Replaces) == 0 })
 }
 
 // strongestOf returns the strongest effect on pools.

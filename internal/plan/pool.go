@@ -29,6 +29,9 @@ func (p *Planner) planPool(ctx context.Context, target target, edits []edit, kno
 		return Pool{}, err
 	}
 	planned, after, err := w.planned(ctx, target)
+	if pins(edits, target) {
+		planned.Problems = slices.DeleteFunc(planned.Problems, func(problem Problem) bool { return problem.Reason == infrav1.PinnedReason })
+	}
 	if err != nil || known == nil || len(planned.Steps) == 0 {
 		return planned, err
 	}
@@ -132,11 +135,16 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 			return changes, ctx.Err() // the edit may create the pool
 		}
 	}
-	anyway := &unedited{planner: p, targets: targets}
+	pinned := pinsOf(alone)
+	before, steered := &unedited{planner: p, targets: targets}, &unedited{planner: p, targets: targets, pins: pinned}
 	for i := range changes {
+		anyway := before
+		if !alone[i].only.pins() {
+			anyway = steered
+		}
 		pools, err := whole, error(nil)
 		if len(changes) > 1 { // a change that is the whole edit has been planned
-			pools, err = p.planPools(ctx, targets, alone[i:i+1], nil)
+			pools, err = p.planPools(ctx, targets, append(slices.Clone(anyway.pins), alone[i]), nil)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

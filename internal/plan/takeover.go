@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,24 +35,61 @@ type Takeover struct {
 	Adopted metav1.Condition
 }
 
-// Takeover returns what Slipway does with a pool of a kind that CAPA manages. It plans as if the pool's
-// cluster were not paused and the pool not released. Kinds without a definition have no objects, so
-// Slipway need not be installed.
-func (p *Planner) Takeover(ctx context.Context, kindName string, name client.ObjectKey) (Takeover, error) {
-	kind := kindNamed(kindName)
-	if kind == nil {
-		return Takeover{}, fmt.Errorf("%.64q is no kind of pools", kindName)
+// PoolName names a pool of a kind.
+type PoolName struct {
+	Kind string
+	client.ObjectKey
+}
+
+// Tried is the takeover of a pool, or the reason why it is not known.
+type Tried struct {
+	Takeover
+	Err error
+}
+
+// Takeovers returns what Slipway does with pools that CAPA manages, in their order. It plans as if their
+// clusters were not paused and the pools not released. Kinds without a definition have no objects, so
+// Slipway need not be installed. The pools are planned from one reading of the cluster and of AWS, and
+// each within a time limit.
+func (p *Planner) Takeovers(ctx context.Context, limit time.Duration, pools ...PoolName) []Tried {
+	reading := *p
+	reading.Cluster = withoutDefinitions{p.Cluster}
+	planner, tried := reading.once(), make([]Tried, len(pools))
+	targets := make([]target, len(pools))
+	for i, pool := range pools {
+		targets[i] = target{kindNamed(pool.Kind), pool.ObjectKey}
 	}
-	planner := p.once()
-	planner.Cluster = withoutDefinitions{p.Cluster}
-	target := target{kind, name}
-	w, ctx := planner.newWorld(ctx)
+	planner.readMany(ctx, slices.DeleteFunc(slices.Clone(targets), func(target target) bool { return target.kind == nil }))
+	var group errgroup.Group
+	group.SetLimit(max(p.AtOnce, 1))
+	for i, target := range targets {
+		if target.kind == nil {
+			tried[i].Err = fmt.Errorf("%.64q is no kind of pools", pools[i].Kind)
+			continue
+		}
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			tried[i].Takeover, tried[i].Err = planner.takeover(ctx, target)
+			if tried[i].Err != nil {
+				tried[i].Err = fmt.Errorf("planning the takeover of %s %s: %w", target.kind.name, target.name, tried[i].Err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return tried
+}
+
+// takeover returns what Slipway does with one pool.
+func (p *Planner) takeover(ctx context.Context, target target) (Takeover, error) {
+	w, ctx := p.newWorld(ctx)
 	if err := w.handOver(ctx, target); err != nil {
-		return Takeover{}, fmt.Errorf("planning the takeover of %s %s: %w", kindName, name, err)
+		return Takeover{}, err
 	}
 	planned, after, err := w.planned(ctx, target)
 	if err != nil {
-		return Takeover{}, fmt.Errorf("planning the takeover of %s %s: %w", kindName, name, err)
+		return Takeover{}, err
 	}
 	find := func(condition string) metav1.Condition {
 		if found := meta.FindStatusCondition(after.conditions, condition); found != nil && found.ObservedGeneration > 0 {

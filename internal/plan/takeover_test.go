@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -20,6 +22,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/action"
 )
 
@@ -156,8 +159,8 @@ func TestTakeover(t *testing.T) {
 			r.do(r.cluster.Create(t.Context(), object))
 			version := r.server.Version()
 			r.sim.ClearCalls()
-			got, err := r.planner.Takeover(t.Context(), "AWSMachinePool", key)
-			r.do(err)
+			got := r.planner.Takeovers(t.Context(), time.Minute, PoolName{"AWSMachinePool", key})[0]
+			r.do(got.Err)
 			if r.server.Version() != version || slices.ContainsFunc(r.sim.Calls(), func(call awssim.Call) bool { return action.Changes(call.Action) }) {
 				t.Error("the plan of a takeover changed something")
 			}
@@ -171,7 +174,48 @@ func TestTakeover(t *testing.T) {
 			}
 		})
 	}
-	if _, err := newRig(t).planner.Takeover(t.Context(), "Cluster", key); err == nil {
+	if got := newRig(t).planner.Takeovers(t.Context(), time.Minute, PoolName{"Cluster", key})[0]; got.Err == nil {
 		t.Error("a Cluster can be taken over")
+	}
+}
+
+// TestTakeoversOfMany holds that many pools are tried from one reading of the cluster and of AWS, at the same time, within
+// the request budgets, and in their order; and that one of them which fails leaves the others alone.
+func TestTakeoversOfMany(t *testing.T) {
+	const count = 10
+	r := newRig(t)
+	r.runMany(count)
+	names := make([]PoolName, count)
+	for i := range names {
+		names[i] = PoolName{"AWSMachinePool", client.ObjectKey{Namespace: key.Namespace, Name: fmt.Sprintf("pool-%d", i)}}
+	}
+	alone := make([]Tried, count)
+	for i, name := range names {
+		alone[i] = r.planner.Takeovers(t.Context(), time.Minute, name)[0]
+		r.do(alone[i].Err)
+	}
+	r.sim.ClearCalls()
+	reads := &countingReader{Reader: r.cluster}
+	planner := *r.planner
+	planner.Cluster, planner.AtOnce, planner.Limits = reads, 4, aws.Limits{"ec2:": {Burst: 2, PerSecond: 1}, "autoscaling:": {Burst: 2, PerSecond: 1}}
+	r.clock.SetRate(1000)
+	defer r.clock.SetRate(0)
+	missing := PoolName{"AWSMachinePool", client.ObjectKey{Namespace: key.Namespace, Name: "missing"}}
+	together := planner.Takeovers(t.Context(), time.Hour, append(slices.Clone(names), missing)...)
+	if diff := cmp.Diff(alone, together[:count]); diff != "" {
+		t.Errorf("-each alone +together:\n%s", diff)
+	}
+	if err := together[count].Err; err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("a pool that does not exist: got error %v", err)
+	}
+	described := 0
+	for _, call := range r.sim.Calls() {
+		if call.Action == "DescribeAutoScalingGroups" {
+			described++
+		}
+	}
+	// Each pool, the one that is missing, and the template, the Cluster, the AWSCluster, the identity, and the Secret.
+	if gets := reads.gets.Load(); gets != count+6 || described != 1 {
+		t.Errorf("the cluster was read %d times and the groups %d times, want %d and 1", gets, described, count+6)
 	}
 }

@@ -71,8 +71,8 @@ func TestTakeoverOfNodegroup(t *testing.T) {
 			pool.Spec.SubnetIDs, pool.Spec.Scaling = []string{owners.Subnet}, &infrav1.ManagedMachinePoolScaling{MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](3)}
 			do(w.Cluster.Create(t.Context(), pool))
 			w.Sim.ClearCalls()
-			got, err := w.Planner.Takeover(t.Context(), "AWSManagedMachinePool", owners.ManagedKey)
-			do(err)
+			got := w.Planner.Takeovers(t.Context(), time.Minute, plan.PoolName{Kind: "AWSManagedMachinePool", ObjectKey: owners.ManagedKey})[0]
+			do(got.Err)
 			if slices.ContainsFunc(w.Sim.Calls(), func(call awssim.Call) bool { return action.Changes(call.Action) }) {
 				t.Error("the plan of a takeover changed something")
 			}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -44,4 +46,45 @@ func TestVoidApproval(t *testing.T) {
 			t.Errorf("%s: the approval is void: %t, and needs %v", row.reason, void, plan.Needs)
 		}
 	}
+}
+
+// TestWithdrawnApproval holds that an approval that was copied from a pool to its launch config goes with
+// the pool's, and that one that a user wrote on the launch config stays.
+func TestWithdrawnApproval(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason                   string
+		onPool, onConfig, copied string
+		wantApproved, wantCopied string
+	}{
+		{reason: "nothing is approved"},
+		{reason: "it is approved on the pool", onPool: "2", wantApproved: "2", wantCopied: "2"},
+		{reason: "and was copied", onPool: "2", onConfig: "2", copied: "2", wantApproved: "2", wantCopied: "2"},
+		{reason: "it is withdrawn", onConfig: "2", copied: "2"},
+		{reason: "nothing is left of it", copied: "2"},
+		{reason: "it is approved on the launch config", onConfig: "2", wantApproved: "2"},
+		{reason: "another is approved there, after one on the pool was withdrawn", onConfig: "3", copied: "2", wantApproved: "3"},
+		{reason: "another is approved on the pool, which the launch config does not have", onPool: "9", onConfig: "2", copied: "2", wantApproved: "2", wantCopied: "2"},
+	} {
+		pool, config := &infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}
+		pool.Annotations = approval(infrav1.ApprovedVersionAnnotation, row.onPool, infrav1.ApprovedByAnnotation, "alice")
+		config.Annotations = approval(infrav1.ApprovedVersionAnnotation, row.onConfig, infrav1.ApprovedByAnnotation, "alice", copiedApprovalAnnotation, row.copied)
+		config.Status.Versions = []infrav1.LaunchTemplateVersionStatus{{Number: 3}, {Number: 2}, {Number: 1}}
+		got := ConfigRequest{Pool: pool}.Annotations(config, LaunchSource{Marks: map[string]string{}})
+		want := approval(infrav1.ApprovedVersionAnnotation, row.wantApproved, infrav1.ApprovedByAnnotation, "alice", copiedApprovalAnnotation, row.wantCopied)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: annotations (-want +got):\n%s", row.reason, diff)
+		}
+	}
+}
+
+// approval returns annotations as keys and values, none if the first value is empty.
+func approval(pairs ...string) map[string]string {
+	annotations := map[string]string{}
+	for i := 0; i < len(pairs) && pairs[1] != ""; i += 2 {
+		if pairs[i+1] != "" {
+			annotations[pairs[i]] = pairs[i+1]
+		}
+	}
+	return annotations
 }

@@ -126,7 +126,7 @@ func (r ConfigRequest) Annotations(config *infrav1.AWSLaunchConfig, source Launc
 	annotations := maps.Clone(source.Marks)
 	annotations[infrav1.AdoptTemplateAnnotation] = r.Adopt
 	annotations[infrav1.RollAdoptedAnnotation] = r.Pool.GetAnnotations()[infrav1.RollAdoptedAnnotation]
-	annotations[infrav1.ApprovedVersionAnnotation], annotations[infrav1.ApprovedByAnnotation] = approvedVersion(r.Pool, config)
+	setApproval(annotations, r.Pool, config)
 	annotations[infrav1.RolloutPausedAnnotation] = r.Pool.GetAnnotations()[infrav1.RolloutPausedAnnotation]
 	annotations[infrav1.ReleaseAnnotation] = "" // set by a release, and by nothing else
 	return configAnnotations(config, annotations)

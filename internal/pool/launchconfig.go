@@ -47,15 +47,27 @@ func configAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]string)
 	return annotations
 }
 
-// approvedVersion returns the version that a user approved, on the pool or on its launch config
-// itself, and the name of the user. An approval on the pool of a version that the launch config does
-// not have counts for nothing.
-func approvedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) (version, user string) {
-	annotations := pool.GetAnnotations()
-	if !config.HasVersion(annotations[infrav1.ApprovedVersionAnnotation]) {
-		annotations = config.Annotations
+// copiedApprovalAnnotation holds the version whose approval was copied from a pool to its launch
+// config: the approval goes when the pool's goes. Another one is the launch config's own.
+const copiedApprovalAnnotation = infrav1.TagSlipwayPrefix + "copied-approval"
+
+// setApproval sets annotations to the version that a user approved, on the pool or on its launch
+// config itself, and to the name of the user. An approval on the pool of a version that the launch
+// config does not have counts for nothing.
+func setApproval(annotations map[string]string, pool client.Object, config *infrav1.AWSLaunchConfig) {
+	source, copied := config.Annotations, config.Annotations[copiedApprovalAnnotation]
+	approved, present := pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation], source[infrav1.ApprovedVersionAnnotation]
+	switch {
+	case config.HasVersion(approved):
+		source, copied = pool.GetAnnotations(), approved
+	case copied != present:
+		copied = ""
+	case approved == "": // the user withdrew it
+		source, copied = nil, ""
 	}
-	return annotations[infrav1.ApprovedVersionAnnotation], annotations[infrav1.ApprovedByAnnotation]
+	annotations[infrav1.ApprovedVersionAnnotation] = source[infrav1.ApprovedVersionAnnotation]
+	annotations[infrav1.ApprovedByAnnotation] = source[infrav1.ApprovedByAnnotation]
+	annotations[copiedApprovalAnnotation] = copied
 }
 
 // VoidApproval reports whether a pool has an approval of a version that the launch template of its own
@@ -70,10 +82,17 @@ func (c *LaunchConfig) VoidApproval(pool client.Object, plan *reconcile.Plan) bo
 	return number > newest && c.Current(plan)
 }
 
-// RemoveApproval removes the approval of a version from an object.
-func RemoveApproval(object client.Object) {
-	reconciling.SetAnnotation(object, infrav1.ApprovedVersionAnnotation, "")
-	reconciling.SetAnnotation(object, infrav1.ApprovedByAnnotation, "")
+// RemoveApproval has the approval of a version removed from an object.
+func RemoveApproval(object client.Object, plan *reconcile.Plan) {
+	for _, key := range []string{infrav1.ApprovedVersionAnnotation, infrav1.ApprovedByAnnotation} {
+		if object.GetAnnotations()[key] == "" {
+			continue
+		}
+		if plan.Annotations == nil {
+			plan.Annotations = map[string]string{}
+		}
+		plan.Annotations[key] = ""
+	}
 }
 
 // ShowLaunchConfig shows the state of a launch config on a pool, and reports whether the pool

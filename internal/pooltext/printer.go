@@ -35,7 +35,7 @@ const labelWidth = 10
 
 // field writes a label and a text, which is wrapped at the width of the screen. The text is painted already.
 func (p *Printer) field(label, text string) {
-	for i, line := range wrap(text, max(p.Screen.Width-labelWidth, 40)) {
+	for i, line := range wrap(text, max(p.Screen.Width-labelWidth, 20)) {
 		if i > 0 {
 			label = ""
 		}

@@ -68,3 +68,24 @@ func TestColors(t *testing.T) {
 		t.Errorf("a colored status: %q, -plain +without colors:\n%s", colored, diff)
 	}
 }
+
+// TestNarrow holds that fields fit a narrow screen, and that no screen is too narrow to print on.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	view := &poolview.View{
+		Kind: "AWSMachinePool", Namespace: "blue", Name: "workers", State: "RollingOut", Replicas: 4, Desired: 4,
+		Versions: []poolview.Version{{Number: 2, Instances: 2, Wanted: true, Reason: "instance type m5.large → m5.xlarge and a long text about it"}},
+		Rollout:  &poolview.Rollout{Total: 4, Done: 2, Percent: 50, Active: true, Cause: "instance type m5.large → m5.xlarge and a long text about it"},
+	}
+	for _, width := range []int{-1, 0, 1, 40, 1000} {
+		out := &strings.Builder{}
+		if err := (&Printer{Out: out, Screen: terminal.Screen{Width: width}}).Status(view); err != nil || out.Len() == 0 {
+			t.Fatalf("a screen of width %d: got error %v, and %q", width, err, out)
+		}
+		for line := range strings.Lines(out.String()) {
+			if length := len([]rune(strings.TrimSuffix(line, "\n"))); width == 40 && length > width {
+				t.Errorf("a line of %d characters on a screen of %d: %s", length, width, line)
+			}
+		}
+	}
+}

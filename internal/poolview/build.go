@@ -47,9 +47,6 @@ func Of(objects Objects, now time.Time) View {
 		view.Cluster, view.Desired = cmp.Or(owner.Spec.ClusterName, view.Cluster), ptr.Deref(owner.Spec.Replicas, 1)
 	}
 	view.Instances = instancesOf(of.instances, objects)
-	if objects.Managed != nil {
-		fillVersions(&view, &objects.Managed.Status)
-	}
 	if config := objects.Config; config != nil {
 		fillConfig(&view, config)
 	}
@@ -97,25 +94,6 @@ func fillManaged(view *View, object *infrav1.AWSManagedMachinePool) pool {
 		view.Rollout = &Rollout{AWS: update.Status, ID: update.ID, Cause: update.Cause, Percent: -1, Started: timeOf(update.StartTime)}
 	}
 	return pool{Object: object, kind: ManagedKind, generation: status.ObservedGeneration, conditions: status.Conditions, instances: status.Instances}
-}
-
-// versionUpdate is the type of the updates of a node group that replace its nodes, and updateSucceeded the status
-// of one that replaced all of them.
-const versionUpdate, updateSucceeded = "VersionUpdate", "Successful"
-
-// fillVersions sets the versions of the instances of a node group. EKS launches them from a template of its own,
-// so that they are known only if EKS replaced all or none of them: not during an update, nor after one that failed.
-func fillVersions(view *View, status *infrav1.AWSManagedMachinePoolStatus) {
-	mixed := status.Retiring != nil || slices.ContainsFunc(status.FailedUpdates, func(failed infrav1.FailedNodegroupUpdate) bool { return failed.Type == versionUpdate })
-	if update := status.Update; update != nil && update.Type == versionUpdate {
-		mixed = mixed || update.Status != updateSucceeded
-	}
-	if mixed {
-		return
-	}
-	for i := range view.Instances {
-		view.Instances[i].Version = cmp.Or(view.Instances[i].Version, ptr.Deref(status.LaunchTemplateVersion, ""))
-	}
 }
 
 // fillConfig copies what the AWSLaunchConfig knows.
@@ -215,18 +193,25 @@ func markInstances(view *View) {
 	}
 }
 
-// countVersions counts the instances of each version.
+// countVersions counts the instances of each version. An update of a node group may bring another image without
+// another version. Then fewer instances are up to date than run the wanted version, and it is not marked.
 func countVersions(view *View) []Version {
 	counts, wanted := map[int64]int32{}, map[int64]bool{}
+	var running int32
 	for i := range view.Instances {
 		instance := &view.Instances[i]
 		number := numberOf(instance.Version)
 		counts[number]++
-		wanted[number] = view.UpToDate > 0 && (instance.Wanted || number != 0 && number == view.WantedVersion)
+		if instance.Wanted || number != 0 && number == view.WantedVersion {
+			wanted[number] = true
+			if !strings.HasPrefix(instance.Lifecycle, "Terminating") {
+				running++
+			}
+		}
 	}
 	versions := make([]Version, 0, len(counts))
 	for number, count := range counts {
-		versions = append(versions, Version{Number: number, Instances: count, Wanted: wanted[number]})
+		versions = append(versions, Version{Number: number, Instances: count, Wanted: wanted[number] && view.UpToDate > 0 && running <= view.UpToDate})
 	}
 	return versions
 }

@@ -110,7 +110,6 @@ func TestOfRollingPool(t *testing.T) {
 	}
 }
 
-// TestOfManagedPool holds that an update of a node group is shown by its instances.
 // TestRolloutIsNotKnown holds that no progress is shown while it is not known what instances should run, such
 // as after an edit that was refused.
 func TestRolloutIsNotKnown(t *testing.T) {
@@ -131,6 +130,7 @@ func TestRolloutIsNotKnown(t *testing.T) {
 	}
 }
 
+// TestOfManagedPool holds that an update of a node group is shown by its instances.
 func TestOfManagedPool(t *testing.T) {
 	t.Parallel()
 	pool := &infrav1.AWSManagedMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "eks", Generation: 2}}
@@ -150,6 +150,12 @@ func TestOfManagedPool(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Version{{Number: 3, Instances: 1, Wanted: true}, {Number: 2, Instances: 3}}, got.Versions); diff != "" {
 		t.Errorf("versions of a node group: -want +got:\n%s", diff)
+	}
+	for i := range status.Instances {
+		status.Instances[i].LaunchTemplateVersion = "3"
+	}
+	if diff := cmp.Diff([]Version{{Number: 3, Instances: 4}}, Of(Objects{Managed: pool}, now).Versions); diff != "" {
+		t.Errorf("versions of an update that brings another image alone: -want +got:\n%s", diff)
 	}
 	if got.Nodegroup != "eks-group" || got.Group != "eks-asg" || got.State != infrav1.PendingReason || got.NeedsHuman {
 		t.Errorf("got node group %q, group %q, state %q and needs human %t", got.Nodegroup, got.Group, got.State, got.NeedsHuman)

@@ -38,7 +38,8 @@
 // after its effect, be throttled, or be the last one before the process crashes; and the user may
 // act, or a watch event arrive, in the middle of a pass (chance.go).
 //
-// In the second phase, faults no longer occur. Everything is delivered and reconciled until the
+// In the second phase, faults no longer occur. In some schedules, the user first asks for nodes that do
+// not become Ready for a while (brokennodes.go). Everything is delivered and reconciled until the
 // process has written nothing for minutes. Then the pool must be as its spec says, and the process
 // must not write again.
 //

@@ -37,6 +37,7 @@ const (
 	ReachesSpec        = "once faults stop, the pool becomes as its spec says, and a deleted pool leaves nothing"
 	ComesToRest        = "once faults stop, the process stops writing"
 	NothingWrittenIdle = "at rest, nothing is written"
+	WorkingNodesStay   = "a roll-out does not replace nodes that work with nodes that do not become Ready"
 	// PlansComeTrue is for schedules of ComparePlans alone.
 	PlansComeTrue = "an edit replaces the instances and sends the calls that its plan shows"
 )

@@ -93,6 +93,12 @@ var mutants = []mutant{
 	{"count a draining instance", "an instance on its way out is neither a replica nor ready", []edit{{
 		"internal/machinepool/decide_report.go", "		if instance.Leaving() {\n			continue\n		}\n		present++", "		present++",
 	}}},
+	{"go on with a roll-out whose nodes do not become Ready", "a roll-out does not cost the nodes that work", []edit{{
+		"internal/machinepool/decide_readiness.go", "return len(missing) > ready && ", "return len(missing) > ready+1000 && ",
+	}}},
+	{"start a roll-out again that was stopped", "a roll-out does not cost the nodes that work", []edit{{
+		"internal/autoscalinggroup/rollout.go", " || r.Broken || r.preferences().Disable:", " || r.preferences().Disable:",
+	}}},
 	{"write status in every pass", "at rest, nothing is written", []edit{{
 		"internal/machinepool/decide_report.go", "	countInstances(in)\n	// Both", "	countInstances(in)\n	status.InstanceTypes += in.Now.String()\n	// Both",
 	}}},

@@ -29,6 +29,8 @@ type pools struct {
 	observers []*observer
 	// outage is true if nodes of node groups do not join for some time after the other faults have stopped.
 	outage bool
+	// started is how many instance refreshes processes have started.
+	started int
 }
 
 var _ scene = (*pools)(nil)
@@ -122,7 +124,12 @@ func (p *pools) act(ctx context.Context) (string, error) {
 }
 
 // calm implements scene.
-func (p *pools) calm(ctx context.Context) error { return p.calmEKS(ctx) }
+func (p *pools) calm(ctx context.Context) error {
+	if err := p.calmEKS(ctx); err != nil || p.world.verdict.violation != nil {
+		return err
+	}
+	return p.brokenNodes(ctx)
+}
 
 // changed implements scene.
 func (p *pools) changed(change apiserver.Change) {
@@ -151,6 +158,9 @@ func (p *pools) passed(ctx context.Context, controller, object string) {
 
 // answered implements scene.
 func (p *pools) answered(action string) {
+	if action == "StartInstanceRefresh" {
+		p.started++
+	}
 	for _, o := range p.observers {
 		if p.world.verdict.violation == nil {
 			o.kind.afterCall(o, action)

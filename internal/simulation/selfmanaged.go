@@ -239,7 +239,7 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 		return fmt.Errorf("%d replicas are asked for, %d desired, %d in the group, and %d run", replicas, *groups[0].DesiredCapacity, len(groups[0].Instances), len(running))
 	}
 	status := reported{pool.Generation, pool.Status.ObservedGeneration, pool.Status.Conditions, pool.Status.Replicas, pool.Spec.ProviderIDList}
-	if err := status.unsettled(replicas); err != nil {
+	if err := errors.Join(status.unsettled(replicas), rollouts{o}.unsettledRefresh(ctx, pool.Status.Rollout)); err != nil {
 		return err
 	}
 	launches, err := o.aws.version(*groups[0].LaunchTemplate.LaunchTemplateId, *groups[0].LaunchTemplate.Version)

@@ -174,6 +174,18 @@ func (r rollouts) inProgress(ctx context.Context) (*asgtypes.InstanceRefresh, er
 	return nil, nil //nolint:nilnil // there is none
 }
 
+// unsettledRefresh returns which instance refresh a pool shows that is not in progress.
+func (r rollouts) unsettledRefresh(ctx context.Context, shown *infrav1.RolloutStatus) error {
+	if shown == nil || !(&autoscalinggroup.Refresh{Status: shown.Status}).Active() || shown.RefreshID == "" {
+		return nil
+	}
+	refresh, err := r.inProgress(ctx)
+	if err == nil && (refresh == nil || *refresh.InstanceRefreshId != shown.RefreshID) {
+		err = fmt.Errorf("status shows instance refresh %s, which is not in progress", shown.RefreshID)
+	}
+	return err
+}
+
 // rollsOut checks a roll-out that was started.
 func (r rollouts) rollsOut(what string) {
 	s := &r.observer.facts.steering

@@ -17,13 +17,13 @@ var steeringMutants = []mutant{
 		"internal/launchconfig/decide_steer.go", "return exists && version.Fingerprints.Config == config", "return exists || version.Fingerprints.Config == config",
 	}}},
 	{"do not hear about approvals", "an approved version is rolled out", []edit{{
-		"internal/pool/launchconfig.go", "	if !config.HasVersion(annotations", "	if config.HasVersion(annotations",
+		"internal/pool/launchconfig.go", "	case config.HasVersion(approved):", "	case !config.HasVersion(approved):",
 	}}},
 	{"launch edits of a paused pool", "an edit of a paused pool waits", []edit{{
 		"internal/pool/configrequest.go", "	annotations[infrav1.RolloutPausedAnnotation] = r.Pool.GetAnnotations()[infrav1.RolloutPausedAnnotation]\n", "	annotations[infrav1.RolloutPausedAnnotation] = \"\"\n",
 	}}},
 	{"start refreshes of a paused pool", "a paused pool starts no roll-out", []edit{{
-		"internal/autoscalinggroup/rollout.go", "	case r.Paused || r.Broken || r.preferences().Disable:", "	case r.Broken || r.preferences().Disable:",
+		"internal/autoscalinggroup/rollout.go", "	case r.Paused || ", "	case false || ",
 	}}},
 	{"let the refresh of a paused pool go on", "the refresh of a paused pool is canceled", []edit{{
 		"internal/autoscalinggroup/rollout.go", "	if r.Paused || r.Broken {\n		return true\n	}\n", "	if r.Broken {\n		return true\n	}\n",
@@ -38,6 +38,9 @@ var steeringMutants = []mutant{
 	}}},
 	{"start a refresh that was stopped at once", "a roll-out that failed is tried again after a delay", []edit{{
 		"internal/autoscalinggroup/rollout.go", "if left := backOff(decision.Attempts) - r.Now.Sub(r.EndSeen); left > 0 {", "if left := backOff(decision.Attempts) - r.Now.Sub(r.EndSeen); left > RetryAfter {",
+	}}},
+	{"show the refresh of a lost group", "status shows what AWS holds", []edit{{
+		"internal/machinepool/decide_refresh.go", "	if present || record == nil && !announced {", "	if present || record != nil || !announced {",
 	}}},
 	{"launch the spec despite a pin", "a pin decides what is launched", []edit{{
 		"internal/launchconfig/decide_steer.go", "		launch.input = earlier\n	case rollback", "		_ = earlier\n	case rollback",

@@ -35,6 +35,8 @@ type workloadCluster struct {
 	replicas, spare, created int
 	// timeout is how long a node of the pool may take to drain; zero if the pool drains none.
 	timeout time.Duration
+	// breaks says which instances' nodes do not become Ready; nil for none.
+	breaks func(id string) bool
 }
 
 // pod is a pod and whether it is ready.
@@ -67,11 +69,24 @@ func (c *workloadCluster) scale() {
 	c.bind()
 }
 
-// join adds the node of an instance.
+// join adds the node of an instance. It is Ready at once, or does not become Ready.
 func (c *workloadCluster) join(id string) {
+	ready := corev1.ConditionTrue
+	if c.breaks != nil && c.breaks(id) {
+		ready = corev1.ConditionFalse
+	}
 	c.nodes[id] = &corev1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: id},
-		Spec: corev1.NodeSpec{ProviderID: "aws:///" + region + "a/" + id},
+		Spec:   corev1.NodeSpec{ProviderID: "aws:///" + region + "a/" + id},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+	}
+	c.bind()
+}
+
+// mend has all nodes be Ready.
+func (c *workloadCluster) mend() {
+	for _, node := range c.nodes {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	}
 	c.bind()
 }
@@ -90,7 +105,7 @@ func (c *workloadCluster) bind() {
 		if c.pods[name].Spec.NodeName != "" {
 			continue
 		}
-		schedulable := slices.DeleteFunc(slices.Sorted(maps.Keys(c.nodes)), func(id string) bool { return c.nodes[id].Spec.Unschedulable })
+		schedulable := slices.DeleteFunc(slices.Sorted(maps.Keys(c.nodes)), func(id string) bool { return c.nodes[id].Spec.Unschedulable || !isReady(c.nodes[id]) })
 		if len(schedulable) == 0 {
 			return
 		}

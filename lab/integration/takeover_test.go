@@ -3,6 +3,7 @@ package integration
 import (
 	"os"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -34,12 +35,12 @@ func (w *world) foresee(kind string, key client.ObjectKey) plan.Takeover {
 		Cluster: w.Client, AWS: w.awsConfig(), Kinds: apiserver.NewKinds(scheme, definitions), Clock: clock.RealClock{},
 		SecretNamespace: identity.DefaultSecretNamespace, SettleWindow: manager.DefaultSettleWindow,
 	}
-	planned, err := planner.Takeover(w.Context(), kind, key)
-	if err != nil {
-		w.Fatal(err)
+	planned := planner.Takeovers(w.Context(), time.Minute, plan.PoolName{Kind: kind, ObjectKey: key})[0]
+	if planned.Err != nil {
+		w.Fatal(planned.Err)
 	}
 	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 0, "CreateTags": 0, "CreateOrUpdateTags": 0, "TagResource": 0, "UpdateAutoScalingGroup": 0})
-	return planned
+	return planned.Takeover
 }
 
 // pauseCluster sets spec.paused of the cluster.

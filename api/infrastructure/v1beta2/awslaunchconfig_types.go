@@ -134,6 +134,13 @@ type Rollback struct {
 	// +kubebuilder:validation:MaxLength=128
 	From string `json:"from"`
 
+	// To is the fingerprint of the configuration to go back to. The versions of a launch template that
+	// was recreated have the same numbers as earlier ones, so a version with another fingerprint does
+	// not count. It is empty in a rollback that an earlier release wrote.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	To string `json:"to,omitempty"`
+
 	// Version is the number of a version with the configuration to go back to.
 	// +required
 	// +kubebuilder:validation:Minimum=1

@@ -290,7 +290,8 @@ type AWSMachinePoolInstanceStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	Version *string `json:"version,omitempty"`
 
-	// LaunchTemplateVersion is the number of the launch template version that the instance was launched from.
+	// LaunchTemplateVersion is the number of the launch template version that the instance was launched from. EKS
+	// launches from a copy of it. It is empty if it is not known which one was copied for the instance.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	LaunchTemplateVersion string `json:"launchTemplateVersion,omitempty"`

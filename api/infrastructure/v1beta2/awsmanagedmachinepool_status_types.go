@@ -172,6 +172,12 @@ type NodegroupStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	AutoScalingGroup string `json:"autoScalingGroup,omitempty"`
+
+	// GroupVersion is the version of EKS's own launch template that the Auto Scaling group launches. While EKS
+	// replaces nodes, it stays the version of before, so that only instances of another version count as new.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	GroupVersion string `json:"groupVersion,omitempty"`
 }
 
 // NodeRoleStatus is the IAM role of the nodes.
@@ -213,6 +219,12 @@ type NodegroupUpdateStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Cause string `json:"cause,omitempty"`
+
+	// LaunchTemplateVersion is the number of the launch template version that new nodes get, empty if the update
+	// changes only other things.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	LaunchTemplateVersion string `json:"launchTemplateVersion,omitempty"`
 
 	// Reason is EKS's explanation of an update that failed.
 	// +optional

@@ -82,7 +82,7 @@ const (
 	InstanceRefreshStartedEvent = "InstanceRefreshStarted"
 
 	// InstanceRefreshStoppedEvent reports that Slipway cancels an instance refresh, because the nodes
-	// of the instances that it launched do not become Ready.
+	// of most instances that it launched do not become Ready.
 	//
 	// Remedy: see the reason NodesNotReady of the condition RolledOut.
 	InstanceRefreshStoppedEvent = "InstanceRefreshStopped"

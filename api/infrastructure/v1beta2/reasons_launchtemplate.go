@@ -157,6 +157,15 @@ const (
 	// Remedy: name a version that status.versions lists.
 	VersionNotFoundReason = "VersionNotFound"
 
+	// PinnedVersionChangedReason reports that the version that spec.pinnedVersion names has another
+	// configuration than when it was pinned. The launch template was deleted and recreated outside
+	// Slipway, so its versions are numbered from 1 again.
+	//
+	// Nodes: running nodes stay. No new version is launched.
+	// Remedy: remove spec.pinnedVersion. To pin the version with that number all the same, set the
+	// field again once the condition is gone.
+	PinnedVersionChangedReason = "PinnedVersionChanged"
+
 	// PruneFailedReason reports that some launch template versions could not be deleted.
 	//
 	// Nodes: no effect.

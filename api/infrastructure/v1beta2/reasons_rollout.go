@@ -43,14 +43,14 @@ const (
 	// Remedy: act on the message. The call is retried.
 	RefreshStartFailedReason = "RefreshStartFailed"
 
-	// NodesNotReadyReason reports that no instance with the desired configuration has a Ready Node
-	// a minute before its warm-up has passed, although nodes with the earlier configuration are Ready, and
-	// that Slipway therefore replaces no more of them.
+	// NodesNotReadyReason reports that most instances with the desired configuration have no Ready Node
+	// a minute before their warm-up has passed, although more of the nodes with the earlier configuration
+	// are Ready, and that Slipway therefore replaces no more of them.
 	//
-	// Nodes: nodes with the earlier configuration stay. Instances that were replaced already have no
+	// Nodes: nodes with the earlier configuration stay. Most instances that were replaced already have no
 	// Ready Node.
 	// Remedy: find out why the nodes do not become Ready, such as the bootstrap data, the image, or
-	// the network, and edit the spec. The roll-out continues by itself once one of them is Ready, and
+	// the network, and edit the spec. The roll-out continues by itself once most of them are Ready, and
 	// `slipway rollout retry` waits for them again. Set spec.refreshPreferences.instanceWarmup if
 	// nodes need longer.
 	NodesNotReadyReason = "NodesNotReady"

@@ -1,4 +1,4 @@
-import { el } from './dom.js';
+import { el, stacked } from './dom.js';
 import { rows, onChange, ofKind } from './live.js';
 import { count, plural } from './words.js';
 
@@ -30,11 +30,11 @@ export function budgets(main, announce) {
         el('p', { class: 'muted' }, 'The replica of the manager that leads calls AWS. Open the page of that replica.')));
       return;
     }
-    content.replaceChildren(el('div', { class: 'card' }, el('table', { class: 'plain budgets' }, el('caption', { class: 'hidden' }, 'Request budgets, those that objects wait for first'),
+    content.replaceChildren(el('div', { class: 'card' }, stacked(el('table', { class: 'plain budgets' }, el('caption', { class: 'hidden' }, 'Request budgets, those that objects wait for first'),
       el('thead', {}, el('tr', {}, ...['Budget', 'Left', 'Waiting'].map((text) => el('th', { scope: 'col' }, text)))),
-      el('tbody', {}, ...all.map((b) => el('tr', {}, el('th', { scope: 'row' }, name(b), el('div', { class: 'muted' }, `${b.account || 'account not known'} · ${b.region}`)),
+      el('tbody', {}, ...all.map((b) => el('tr', {}, el('th', { scope: 'row' }, name(b).split(/(?<=:)/).map((part, i) => [i ? el('wbr') : null, part]), el('div', { class: 'muted' }, `${b.account || 'account not known'} · ${b.region}`)),
         el('td', {}, el('span', { class: 'nowrap' }, `${count(b.left)} of ${count(b.burst)}`), el('progress', { max: b.burst, value: b.left, 'aria-label': `${b.left} of ${b.burst} requests left`, class: b.waiters > 0 || b.left < 1 ? 'low' : '' }),
-          el('div', { class: 'muted' }, `and ${numbers.format(b.perSecond)} a second`)), el('td', {}, waiting(b))))))));
+          el('div', { class: 'muted' }, `and ${numbers.format(b.perSecond)} a second`)), el('td', {}, waiting(b)))))))));
     const waiters = all.reduce((sum, b) => sum + b.waiters, 0);
     const text = waiters > 0 ? `${plural(waiters, 'caller')} waiting for requests` : 'nothing waits for requests';
     if (text !== said) announce(said = text);

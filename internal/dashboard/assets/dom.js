@@ -58,3 +58,19 @@ export function copyButton(text, what) {
 export function code(text, what) {
   return el('div', { class: 'code' }, el('pre', { tabindex: 0, role: 'region', 'aria-label': what }, el('code', {}, text)), copyButton(text, what));
 }
+
+// stacked has a phone show the cells of a table below one another, each with the name of its column. The roles are
+// explicit, because some browsers drop those of cells that are not laid out as a table.
+export function stacked(table) {
+  const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  const roles = (row, cell) => { row.setAttribute('role', 'row'); for (const one of row.cells) one.setAttribute('role', one.scope ? one.scope + 'header' : cell); };
+  table.classList.add('stacked');
+  table.setAttribute('role', 'table');
+  for (const part of [table.tHead, ...table.tBodies]) part.setAttribute('role', 'rowgroup');
+  roles(table.tHead.rows[0], 'columnheader');
+  for (const row of table.tBodies[0].rows) {
+    roles(row, 'cell');
+    [...row.cells].forEach((cell, i) => { if (i > 0) cell.dataset.label = names[i]; });
+  }
+  return table;
+}

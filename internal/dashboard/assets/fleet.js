@@ -21,9 +21,10 @@ function rowOf(key) {
   const price = el('span', { 'aria-hidden': 'true' });
   const said = el('span', { class: 'hidden' });
   const text = el('span', { class: 'oneline' });
-  const row = el('tr', { 'data-key': key },
-    el('th', { scope: 'row' }, el('div', { class: 'two' }, name, where)), el('td', {}, pill),
-    el('td', {}, el('div', { class: 'two' }, bar, legend, alternative)), el('td', { class: 'number' }, ready), el('td', { class: 'number cost' }, price, said), el('td', { class: 'detail' }, text));
+  const cell = (name, ...content) => el('td', { class: name, role: 'cell' }, ...content); // the role stays on phones, where the row is no table row
+  const row = el('tr', { 'data-key': key, role: 'row' },
+    el('th', { scope: 'row', role: 'rowheader' }, el('div', { class: 'two' }, name, where)), cell('state', pill),
+    cell('bars', el('div', { class: 'two' }, bar, legend, alternative)), cell('number', ready), cell('number cost', price, said), cell('detail', text));
   return { row, name, where, pill, bar, legend, alternative, ready, price, said, text };
 }
 
@@ -73,13 +74,13 @@ export function fleet(main, announce) {
   const sorting = el('button', { type: 'button', class: 'sort', title: 'Sort by cost' }, el('span', { class: 'hidden' }, 'Sort by cost '), 'Per hour');
   sorting.addEventListener('click', () => { chosen.sort = { human: 'dear', dear: 'cheap', cheap: 'human' }[chosen.sort]; order(); show(); });
   const total = el('p', { class: 'muted total' });
-  const body = el('tbody');
+  const body = el('tbody', { role: 'rowgroup' });
   const empty = el('p', { class: 'empty' }, 'Waiting for the first answer.');
   const caption = el('caption', { class: 'hidden' });
   const columns = [['Pool', ''], ['Status', ''], ['Versions', ''], ['Ready', 'number'], [sorting, 'number cost'], ['What is going on', 'detail']]
-    .map(([content, name]) => el('th', { scope: 'col', class: name }, content));
+    .map(([content, name]) => el('th', { scope: 'col', class: name, role: 'columnheader' }, content));
   const costs = columns[4];
-  const table = el('table', { class: 'fleet' }, caption, el('thead', {}, el('tr', { 'aria-rowindex': 1 }, ...columns)), body);
+  const table = el('table', { class: 'fleet', role: 'table' }, caption, el('thead', { role: 'rowgroup' }, el('tr', { 'aria-rowindex': 1, role: 'row' }, ...columns)), body);
   main.append(
     el('div', { class: 'head' }, el('h1', { tabindex: -1 }, 'Fleet'),
       el('div', { class: 'search' }, el('label', { for: 'search', class: 'hidden' }, 'Search pools'), search, el('kbd', { 'aria-hidden': 'true' }, '/'))),

@@ -1,4 +1,4 @@
-import { el, setText } from './dom.js';
+import { el, setText, stacked } from './dom.js';
 import { onChange, request } from './live.js';
 import { taskCard } from './task.js';
 import { remember } from './fleet.js';
@@ -69,9 +69,9 @@ function instances(pool) {
   const details = el('details', {}, el('summary', {}, 'As a table'));
   details.addEventListener('toggle', () => {
     if (!details.open || details.children.length > 1) return;
-    details.append(el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Instances'),
+    details.append(stacked(el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Instances'),
       el('thead', {}, el('tr', {}, ...['Instance', 'Node', 'Version', 'Type', 'State', 'Health', 'Zone'].map((t) => el('th', { scope: 'col' }, t)))),
-      el('tbody', {}, ...all.slice(0, mostTiles).map((i) => el('tr', {}, el('th', { scope: 'row', class: 'mono' }, i.id), el('td', {}, i.node), el('td', {}, i.version), el('td', {}, i.type), el('td', {}, i.lifecycle), el('td', {}, i.health), el('td', {}, i.zone))))));
+      el('tbody', {}, ...all.slice(0, mostTiles).map((i) => el('tr', {}, el('th', { scope: 'row', class: 'mono' }, i.id), el('td', {}, i.node), el('td', {}, i.version), el('td', {}, i.type), el('td', {}, i.lifecycle), el('td', {}, i.health), el('td', {}, i.zone)))))));
   });
   return el('section', { class: 'card' }, el('h2', {}, 'Instances'),
     el('p', { class: 'muted' }, `${count(pool.ready)} of ${count(pool.desired)} ready`, pool.instanceTypes ? ` · ${pool.instanceTypes}` : ''),
@@ -114,10 +114,10 @@ function differences(from, to, names) {
   const a = flat(from), b = flat(to);
   const paths = [...new Set([...a.keys(), ...b.keys()])].filter((path) => a.get(path) !== b.get(path)).sort();
   if (paths.length === 0) return el('p', { class: 'muted' }, 'They do not differ in anything that the objects hold.');
-  return el('table', { class: 'plain diff' }, el('caption', { class: 'hidden' }, `Differences between ${names[0]} and ${names[1]}`),
+  return stacked(el('table', { class: 'plain diff' }, el('caption', { class: 'hidden' }, `Differences between ${names[0]} and ${names[1]}`),
     el('thead', {}, el('tr', {}, ...['Field', ...names].map((t) => el('th', { scope: 'col' }, t)))),
     el('tbody', {}, ...paths.map((path) => el('tr', {}, el('th', { scope: 'row' }, path),
-      el('td', {}, a.has(path) ? el('del', {}, a.get(path)) : el('span', { class: 'muted' }, 'not set')), el('td', {}, b.has(path) ? el('ins', {}, b.get(path)) : el('span', { class: 'muted' }, 'not set'))))));
+      el('td', {}, a.has(path) ? el('del', {}, a.get(path)) : el('span', { class: 'muted' }, 'not set')), el('td', {}, b.has(path) ? el('ins', {}, b.get(path)) : el('span', { class: 'muted' }, 'not set')))))));
 }
 
 const comparable = (t) => ({ image: t.imageID, configuration: (t.configFingerprint ?? '').slice(0, 12), 'bootstrap data': (t.bootstrapFingerprint ?? '').slice(0, 12), created: t.created, 'created because': t.reason });
@@ -156,16 +156,16 @@ function history(pool) {
   const launches = pool.history ?? [];
   const tone = { Current: 'good', InProgress: 'active', Incomplete: 'warn', RolledBack: 'warn' };
   return el('section', { class: 'card' }, el('h2', {}, 'History'),
-    launches.length === 0 ? el('p', { class: 'muted' }, 'Nothing was launched yet.') : el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Launches, newest first'),
+    launches.length === 0 ? el('p', { class: 'muted' }, 'Nothing was launched yet.') : stacked(el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Launches, newest first'),
       el('thead', {}, el('tr', {}, ...['Version', 'When', 'Change', 'By', 'Instances', 'Outcome'].map((t) => el('th', { scope: 'col' }, t)))),
       el('tbody', {}, ...launches.map((l) => el('tr', {}, el('th', { scope: 'row' }, `v${l.version}`), el('td', {}, when(l.launched)), el('td', {}, l.change || words(l.cause)),
-        el('td', {}, l.by || el('span', { class: 'muted' }, 'not recorded')), el('td', {}, count(l.nodes)), el('td', {}, el('span', { class: `pill ${tone[l.outcome] ?? 'quiet'}` }, words(l.outcome))))))));
+        el('td', {}, l.by || el('span', { class: 'muted' }, 'not recorded')), el('td', {}, count(l.nodes)), el('td', {}, el('span', { class: `pill ${tone[l.outcome] ?? 'quiet'}` }, words(l.outcome)))))))));
 }
 
 function conditions(pool) {
-  return el('details', { class: 'card' }, el('summary', {}, el('h2', {}, 'Conditions')), el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Conditions of the pool'),
+  return el('details', { class: 'card' }, el('summary', {}, el('h2', {}, 'Conditions')), stacked(el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, 'Conditions of the pool'),
     el('thead', {}, el('tr', {}, ...['Condition', 'Status', 'Reason', 'Message', 'Since'].map((t) => el('th', { scope: 'col' }, t)))),
-    el('tbody', {}, ...(pool.conditions ?? []).map((c) => el('tr', {}, el('th', { scope: 'row' }, c.type), el('td', {}, c.status), el('td', {}, c.reason), el('td', {}, c.message), el('td', {}, when(c.lastTransitionTime)))))));
+    el('tbody', {}, ...(pool.conditions ?? []).map((c) => el('tr', {}, el('th', { scope: 'row' }, c.type), el('td', {}, c.status), el('td', {}, c.reason), el('td', {}, c.message), el('td', {}, when(c.lastTransitionTime))))))));
 }
 
 export function pool(main, announce, [kind, namespace, name]) {

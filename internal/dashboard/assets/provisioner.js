@@ -1,4 +1,4 @@
-import { el } from './dom.js';
+import { el, stacked } from './dom.js';
 import { rows, onChange, ofKind } from './live.js';
 import { dates, money, spoken, sum } from './money.js';
 import { count, plural, when, words } from './words.js';
@@ -11,9 +11,9 @@ const tone = { Ready: 'good', Launching: 'active', Starting: 'active', Initializ
 function table(caption, columns, lines, none) {
   if (lines.length === 0) return el('p', { class: 'empty small' }, none);
   const shown = lines.slice(0, most);
-  return [el('div', { class: 'card' }, el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, caption),
+  return [el('div', { class: 'card' }, stacked(el('table', { class: 'plain' }, el('caption', { class: 'hidden' }, caption),
     el('thead', {}, el('tr', {}, ...columns.map((text) => el('th', { scope: 'col' }, text)))),
-    el('tbody', {}, ...shown.map((cells) => el('tr', {}, ...cells.map((cell, i) => el(i === 0 ? 'th' : 'td', i === 0 ? { scope: 'row' } : {}, cell))))))),
+    el('tbody', {}, ...shown.map((cells) => el('tr', {}, ...cells.map((cell, i) => el(i === 0 ? 'th' : 'td', i === 0 ? { scope: 'row' } : {}, cell)))))))),
   lines.length > most ? el('p', { class: 'muted' }, `${count(lines.length - most)} more.`) : null];
 }
 

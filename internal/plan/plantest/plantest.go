@@ -21,6 +21,8 @@ import (
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/plan/plantest/owners"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+	"github.com/slipway-project/slipway/internal/workload"
+	"github.com/slipway-project/slipway/internal/workload/workloadtest"
 )
 
 // Start is the time at which the world begins.
@@ -152,6 +154,29 @@ func (w *World) RollOut(edited client.Object) time.Duration {
 	}
 	w.Fatal("the pool does not roll out within an hour")
 	return 0
+}
+
+// Workload starts a workload cluster with a Node for each instance of the pool. The planner reads it.
+func (w *World) Workload() *workloadtest.Server {
+	w.Helper()
+	server := workloadtest.NewServer(w.providerIDs()...)
+	workloadtest.Serve(w, w.Cluster, client.ObjectKey{Namespace: owners.Key.Namespace, Name: "prod"}, server)
+	w.Planner.Workloads = workload.New(w.Cluster, w.Clock)
+	w.Planner.Workloads.Loopback = true
+	w.Cleanup(w.Planner.Workloads.Close)
+	return server
+}
+
+// providerIDs returns the provider IDs of the instances of the pool.
+func (w *World) providerIDs() []string {
+	w.Helper()
+	pool := &infrav1.AWSMachinePool{}
+	err := w.Cluster.Get(w.Context(), owners.Key, pool)
+	if err == nil {
+		return pool.Spec.ProviderIDList
+	}
+	w.do(client.IgnoreNotFound(err))
+	return w.Managed().Spec.ProviderIDList
 }
 
 // Pool returns the pool as the management cluster has it.

@@ -40,6 +40,9 @@ import (
 // itself are read again.
 const lookAgain = 5 * time.Minute
 
+// visibleAfter is the time that EC2 may take to show a launch template that was created.
+const visibleAfter = time.Minute
+
 // lookups are the images of EKS by accelerator.
 var lookups = map[string]infrav1.EKSAMILookupType{
 	"": infrav1.EKSAMILookupTypeAmazonLinux2023, variants.NVIDIA: infrav1.EKSAMILookupTypeAmazonLinux2023GPU, variants.Neuron: infrav1.EKSAMILookupTypeAmazonLinux2023Neuron,
@@ -67,6 +70,8 @@ type Templates struct {
 	calls singleflight.Group
 	mu    sync.Mutex
 	known map[string]ensured
+	// began is when they were first asked for: the process may have been a standby before.
+	began time.Time
 }
 
 // Template is a default launch template that can be launched from.
@@ -202,6 +207,7 @@ func (t *Templates) digest(provisioner *provisioningv1.Provisioner) string {
 }
 
 func (t *Templates) lookup(key string) (ensured, bool) {
+	t.beginning()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known, is := t.known[key]
@@ -373,10 +379,10 @@ spec:
 }
 
 // Delete deletes the default launch templates of a provisioner that is going. It reports whether
-// EC2 shows all templates that this process or status knows: a template that was just created may
-// not be shown yet.
+// EC2 shows all templates that there may be: one that was just created may not be shown yet. This
+// process or status knows it, unless an earlier process created it and crashed.
 func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Provisioner) (shown bool, err error) {
-	shown = true
+	shown = t.Clock.Since(t.beginning()) >= visibleAfter
 	for _, variant := range variants.All {
 		found, err := t.Templates.Describe(ctx, names(provisioner, variant, t.ClusterUID))
 		if err != nil {
@@ -398,6 +404,16 @@ func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Prov
 		shown = t.dropped(provisioner, variant, ids) && shown
 	}
 	return shown, nil
+}
+
+// beginning returns when this process was first asked for a default launch template.
+func (t *Templates) beginning() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.began.IsZero() {
+		t.began = t.Clock.Now()
+	}
+	return t.began
 }
 
 // dropped forgets the template of a variant, and reports whether EC2 shows it, if it is known. One that

@@ -85,6 +85,10 @@ func TestDeletionOfNewTemplate(t *testing.T) {
 	r := newRig(t)
 	r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
 	templates := r.build()
+	if _, err := templates.Delete(t.Context(), provisioner("an earlier one")); err != nil {
+		t.Fatal(err)
+	}
+	r.sim.Clock().Step(time.Hour)
 	r.ensure(templates, provisioner("1"))
 	if shown, err := templates.Delete(t.Context(), provisioner("1")); err != nil || shown {
 		t.Errorf("a template that EC2 does not show counts as deleted: %v", err)
@@ -95,5 +99,29 @@ func TestDeletionOfNewTemplate(t *testing.T) {
 	}
 	if left := r.sim.Region("123456789012", "us-east-1").LaunchTemplates(); len(left) > 0 {
 		t.Errorf("%d templates are left", len(left))
+	}
+}
+
+// TestDeletionAfterACrash holds that a template is not forgotten which a process created right before
+// it crashed: nothing records it, and EC2 does not show it to the next process yet.
+func TestDeletionAfterACrash(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+	r.ensure(r.build(), provisioner("1"))
+	next := r.build()
+	if shown, err := next.Delete(t.Context(), provisioner("1")); err != nil || shown {
+		t.Errorf("a process that has just started counts a template as deleted: %v", err)
+	}
+	r.sim.Clock().Step(5 * time.Second)
+	if _, err := next.Delete(t.Context(), provisioner("1")); err != nil {
+		t.Error(err)
+	}
+	if left := r.sim.Region("123456789012", "us-east-1").LaunchTemplates(); len(left) > 0 {
+		t.Errorf("%d templates are left", len(left))
+	}
+	r.sim.Clock().Step(time.Minute)
+	if shown, err := next.Delete(t.Context(), provisioner("1")); err != nil || !shown {
+		t.Errorf("a process that has run for a while waits for templates: %v", err)
 	}
 }

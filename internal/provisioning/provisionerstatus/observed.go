@@ -74,7 +74,7 @@ type Observed struct {
 	CountedDrifted *int
 	// RegionRead is true once this process has read what the region sells, or this pass tried to.
 	RegionRead bool
-	// TemplateUnshown is true if EC2 does not show a default launch template that should be deleted.
+	// TemplateUnshown is true if EC2 may not show a default launch template yet that should be deleted.
 	TemplateUnshown bool
 }
 

@@ -78,6 +78,7 @@ func TestRecreatedProvisioner(t *testing.T) {
 			t.Fatalf("%d instances run; events are %q", got, w.Events())
 		}
 		theTemplate(w)
+		w.Advance(time.Minute) // a process that has just started waits for templates of an earlier one
 		w.Delete(w.Provisioner("default"))
 		w.Settle()
 		w.Advance(5 * time.Second)

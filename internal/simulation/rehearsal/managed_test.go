@@ -35,15 +35,7 @@ func otherManagedType(pool *infrav1.AWSManagedMachinePool) {
 
 // TestManagedOutcomes holds how an update of a node group of three nodes ends.
 func TestManagedOutcomes(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		reason  string
-		created func(*infrav1.AWSManagedMachinePool)
-		options Options
-		edit    func(*infrav1.AWSManagedMachinePool)
-		want    Pool
-		last    string
-	}{
+	expect(t, map[string]outcomeOf[*infrav1.AWSManagedMachinePool]{
 		"RolledOut": {
 			reason: "EKS adds nodes before it replaces one.", options: usual, edit: otherManagedType,
 			want: Pool{Outcome: RolledOut, Versions: 1, Replaced: 3, FewestUp: 3}, last: infrav1.RolledOutReason,
@@ -92,21 +84,10 @@ func TestManagedOutcomes(t *testing.T) {
 			},
 			want: Pool{Outcome: Stopped, Versions: 1, FewestUp: 3}, last: infrav1.RolledOutReason,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			result := simulatedManaged(t, plantest.NewManaged(t, 3, tc.created), tc.options, tc.edit)
-			got := result.Pools[0]
-			if got.Instances != 3 || got.Outcome != tc.want.Outcome || got.Versions != tc.want.Versions || got.Replaced != tc.want.Replaced || got.Failed != tc.want.Failed || got.FewestUp != tc.want.FewestUp {
-				t.Errorf("%s got %s, %d versions, %d replaced, %d failed, %d nodes up at least; want %s, %d, %d, %d, and %d", tc.reason,
-					got.Outcome, got.Versions, got.Replaced, got.Failed, got.FewestUp, tc.want.Outcome, tc.want.Versions, tc.want.Replaced, tc.want.Failed, tc.want.FewestUp)
-			}
-			at := slices.IndexFunc(got.Conditions, func(condition Condition) bool { return condition.Type == infrav1.RolledOutCondition })
-			if at < 0 || got.Conditions[at].Reason != tc.last {
-				t.Errorf("%s the conditions are %v, want RolledOut with reason %s", tc.reason, got.Conditions, tc.last)
-			}
-		})
-	}
+	}, func(t *testing.T, tc outcomeOf[*infrav1.AWSManagedMachinePool]) Result {
+		t.Helper()
+		return simulatedManaged(t, plantest.NewManaged(t, 3, tc.created), tc.options, tc.edit)
+	})
 }
 
 // TestManagedDetails holds what a copy takes over of a node group that the standard world of the simulated AWS
