@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -218,6 +219,7 @@ func (p *provisionerProcess) hear(now time.Time) {
 			err := p.nodes.Heard(p.ctx, "", one.Happened)
 			// It has the instances described in the background. Nothing else runs until that is done.
 			time.Sleep(time.Minute) //nolint:forbidigo // time of the bubble, which costs none
+			synctest.Wait()         // lets the race detector know that the description is done
 			if err == nil && !p.dead {
 				continue
 			}

@@ -116,6 +116,8 @@ type Clusters struct {
 	// secrets reads past caches: a cached read would hold all Secrets.
 	secrets client.Reader
 	clock   clock.PassiveClock
+	// limit bounds how long one call may take: callLimit, except in tests of how much memory calls take.
+	limit time.Duration
 
 	calls *calls
 	// mu keeps a client from being built twice.
@@ -136,7 +138,7 @@ type entry struct {
 func New(secrets client.Reader, clk clock.PassiveClock) *Clusters {
 	closed := func(_ types.NamespacedName, dropped *entry) { utilnet.CloseIdleConnectionsFor(dropped.transport) }
 	return &Clusters{
-		secrets: secrets, clock: clk, calls: newCalls(callsInAll, callsInNamespace),
+		secrets: secrets, clock: clk, limit: callLimit, calls: newCalls(callsInAll, callsInNamespace),
 		entries: bounded.NewMap(clk, mostClients, renewAfter, closed),
 	}
 }
@@ -214,7 +216,7 @@ func (c *Clusters) connect(namespace string, kubeconfig []byte) (*entry, error) 
 	if err != nil {
 		return nil, fmt.Errorf("preparing connections: %w", err)
 	}
-	httpClient := &http.Client{Transport: authenticated, Timeout: callLimit, CheckRedirect: boundedhttp.RefuseRedirects}
+	httpClient := &http.Client{Transport: authenticated, Timeout: c.limit, CheckRedirect: boundedhttp.RefuseRedirects}
 	api, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("building the client: %w", err)
