@@ -40,7 +40,7 @@ func (p *pools) brokenNodes(ctx context.Context) error {
 		return err
 	}
 	o.workload.breaks = func(id string) bool { return o.facts.instances[id].instanceType == brokenType }
-	before, started := o.working(), p.started
+	before, started := o.workload.working(o.facts.running()), p.started
 	w.trace.event("the user asks for instances whose nodes do not become Ready; %d work", before)
 	err := o.edit(ctx, func(pool client.Object) {
 		o.kind.template(pool).InstanceType = brokenType
@@ -60,8 +60,9 @@ func (p *pools) brokenNodes(ctx context.Context) error {
 		return fmt.Errorf("reading the size of the pool: %w", err)
 	}
 	// A single node is replaced before it is known whether the next one works.
-	if least := min(before, int(*asked.Spec.Replicas)) - 1; o.working() < least {
-		o.violate(WorkingNodesStay, "%d nodes worked, and %s later %d do", before, brokenFor, o.working())
+	after := o.workload.working(o.facts.running())
+	if least := min(before, int(*asked.Spec.Replicas)) - 1; after < least {
+		o.violate(WorkingNodesStay, "%d nodes worked, and %s later %d do", before, brokenFor, after)
 	}
 	if more := p.started - started; more > mostStarts {
 		o.violate(WorkingNodesStay, "%d instance refreshes were started in %s", more, brokenFor)
@@ -72,10 +73,10 @@ func (p *pools) brokenNodes(ctx context.Context) error {
 	return nil
 }
 
-// working returns how many nodes of the pool are Ready.
-func (o *observer) working() (count int) {
-	for _, id := range o.facts.running() {
-		if node := o.workload.nodes[id]; node != nil && isReady(node) {
+// working returns how many instances have a Ready node.
+func (c *workloadCluster) working(instances []string) (count int) {
+	for _, id := range instances {
+		if node := c.nodes[id]; node != nil && isReady(node) {
 			count++
 		}
 	}
