@@ -103,6 +103,7 @@ var silent = map[string]string{
 	"Rollout":                             "it says when a version is launched, not what is in it",
 	"PinnedVersion":                       "it names the version whose data is asked for again",
 	"Rollback.From":                       "it names the config that another takes the place of",
+	"Rollback.To":                         "it names the configuration that is asked for again",
 	"Rollback.Version":                    "it names the version whose data is asked for again",
 	"Rollback.Reason":                     "it is only shown to users",
 	"KubernetesVersion":                   "it reaches the request as Resolved.ImageID",
