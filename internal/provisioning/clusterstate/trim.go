@@ -76,6 +76,9 @@ func commonOf(pod *corev1.Pod) *corev1.Pod {
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations, TopologySpreadConstraints: spec.TopologySpreadConstraints,
 		Priority: spec.Priority,
 	}
+	if len(spec.ResourceClaims) > 0 { // that there are some is all that counts
+		common.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1)
+	}
 	if spec.Resources != nil {
 		common.Spec.Resources = &corev1.ResourceRequirements{Requests: spec.Resources.Requests}
 	}

@@ -56,6 +56,7 @@ func full(from *corev1.Pod) *corev1.Pod {
 	spec := &pod.Spec
 	spec.NodeName, spec.NodeSelector, spec.Affinity, spec.Tolerations = from.Spec.NodeName, from.Spec.NodeSelector, from.Spec.Affinity, from.Spec.Tolerations
 	spec.TopologySpreadConstraints, spec.Priority, spec.Overhead, spec.Resources = from.Spec.TopologySpreadConstraints, from.Spec.Priority, from.Spec.Overhead, from.Spec.Resources
+	spec.ResourceClaims = from.Spec.ResourceClaims
 	spec.Containers, spec.InitContainers = fullContainers(from.Spec.Containers), fullContainers(from.Spec.InitContainers)
 	spec.Volumes[0].PersistentVolumeClaim, spec.Volumes[0].Ephemeral = nil, nil
 	spec.Volumes = append(spec.Volumes, from.Spec.Volumes...)
@@ -101,6 +102,9 @@ func TestTrimmedPodsArePackedAlike(t *testing.T) {
 				sidecar.Ports = []corev1.ContainerPort{{HostPort: 80, HostIP: fmt.Sprintf("10.0.0.%d", i%3), Protocol: corev1.ProtocolTCP}}
 				pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecar)
 				pod.Spec.Overhead, pod.Spec.Priority = packtest.Amounts("cpu", "50m"), ptr.To(int32(i%3))
+			}
+			if rapid.IntRange(0, 9).Draw(rt, "claim") == 0 {
+				problem.Pods[i].Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("first")}, {Name: "nic"}}
 			}
 			problem.Pods[i].Pod = full(problem.Pods[i].Pod)
 		}

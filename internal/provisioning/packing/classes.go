@@ -108,7 +108,7 @@ type described struct {
 	pod     Pod
 	request amounts // of the resources that were known by then, and later of all
 	ports   []hostPort
-	excess  string // why it has no place whatever there is: a resource that is not in the request, or its ports
+	excess  string // why it has no place whatever there is: a resource that is not in the request, its ports, or its claims
 	wishes  *wishes
 }
 
@@ -162,6 +162,9 @@ func (k *classifier) describe(all []Pod) []described {
 		if name := k.resources.reduce(requests); name != "" {
 			d.excess = fmt.Sprintf("requests %s, which no instance type, Provisioner, or Node provides", name)
 			delete(requests, name)
+		}
+		if len(all[i].Spec.ResourceClaims) > 0 {
+			d.excess = "claims devices by dynamic resource allocation, and no instance type says which devices it has"
 		}
 		for driver, volumes := range all[i].Volumes {
 			requests[AttachableVolumes(driver)] = *resource.NewQuantity(volumes, resource.DecimalSI)

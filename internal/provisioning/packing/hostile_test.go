@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
@@ -133,6 +134,9 @@ func TestHostilePods(t *testing.T) {
 		{"anti-affinities", replicas(1, "absurd", keepsApart(absurd, "a")), limit + "64"},
 		{"tolerations", replicas(1, "absurd", func(p *corev1.Pod) { p.Spec.Tolerations = make([]corev1.Toleration, absurd) }), limit + "256"},
 		{"host ports", replicas(1, "absurd", binds(1, absurd)), limit + "1000"},
+		{"claims of devices", replicas(1, "absurd", func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
+		}), "claims devices by dynamic resource allocation"},
 		{"devices that nothing has", replicas(1, "absurd", devices(absurd, "a")), "requests 1 example.com/a-0000, which no suitable instance type provides"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
