@@ -82,7 +82,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := checkNamespaces(ctx, manager, options); err != nil {
+	if err := checkLeaseNamespace(ctx, manager, options.LeaderElection); err != nil {
 		return err
 	}
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)

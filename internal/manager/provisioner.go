@@ -166,7 +166,7 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 			return err
 		}
 	}
-	if err := checkNamespaces(ctx, manager, options.Options); err != nil {
+	if err := checkLeaseNamespace(ctx, manager, options.LeaderElection); err != nil {
 		return err
 	}
 	kinds := []client.Object{&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{}, &corev1.Pod{}, &corev1.Node{}}

@@ -194,10 +194,9 @@ func TestStartsInVain(t *testing.T) {
 		change  func(*Options)
 		want    string
 	}{
-		{"a namespace that does not exist", map[string]int{"/api/v1/namespaces/team": http.StatusNotFound}, func(o *Options) { o.Namespace = "team" },
-			"--namespace is team, and there is no such namespace: create it, or correct the flag"},
-		{"a namespace that cannot be read", map[string]int{"/api/v1/namespaces/team": http.StatusInternalServerError}, func(o *Options) { o.Namespace = "team" },
-			"reading namespace team of --namespace"},
+		{"a namespace for the lease that cannot be read", map[string]int{"/api/v1/namespaces/system": http.StatusInternalServerError}, func(o *Options) {
+			o.LeaderElection = LeaderElection{Enabled: true, Namespace: "system"}
+		}, "reading namespace system of --leader-elect-namespace"},
 		{"no namespace for the lease", map[string]int{"/api/v1/namespaces/system": http.StatusNotFound}, func(o *Options) {
 			o.LeaderElection = LeaderElection{Enabled: true, Namespace: "system"}
 		}, "--leader-elect-namespace is system, and there is no such namespace"},

@@ -75,27 +75,19 @@ func (o Options) validateAddresses() error {
 	return errors.Join(found...)
 }
 
-// checkNamespaces returns an error for a namespace that does not exist: without it, nothing would be
-// reconciled, or no process would ever become the leader. A manager that may not read the namespace does
-// without the check.
-func checkNamespaces(ctx context.Context, manager ctrl.Manager, options Options) error {
-	var found []error
-	for _, namespace := range []struct {
-		flag, name string
-		used       bool
-	}{
-		{"--namespace", options.Namespace, true}, {"--leader-elect-namespace", options.LeaderElection.Namespace, options.LeaderElection.Enabled},
-	} {
-		if namespace.name == "" || !namespace.used {
-			continue
-		}
-		err := manager.GetAPIReader().Get(ctx, client.ObjectKey{Name: namespace.name}, &corev1.Namespace{})
-		switch {
-		case apierrors.IsNotFound(err):
-			found = append(found, fmt.Errorf("%s is %s, and there is no such namespace: create it, or correct the flag", namespace.flag, namespace.name))
-		case err != nil && !apierrors.IsForbidden(err):
-			found = append(found, fmt.Errorf("reading namespace %s of %s: %w", namespace.name, namespace.flag, err))
-		}
+// checkLeaseNamespace returns an error if the namespace of the lease does not exist: no process would ever
+// become the leader. A manager that may not read the namespace does without the check. The namespace
+// whose objects are reconciled may be created later, as clusterctl move does.
+func checkLeaseNamespace(ctx context.Context, manager ctrl.Manager, election LeaderElection) error {
+	if !election.Enabled || election.Namespace == "" {
+		return nil
 	}
-	return errors.Join(found...)
+	err := manager.GetAPIReader().Get(ctx, client.ObjectKey{Name: election.Namespace}, &corev1.Namespace{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("--leader-elect-namespace is %s, and there is no such namespace: create it, or correct the flag", election.Namespace)
+	case err != nil && !apierrors.IsForbidden(err):
+		return fmt.Errorf("reading namespace %s of --leader-elect-namespace: %w", election.Namespace, err)
+	}
+	return nil
 }

@@ -213,8 +213,12 @@ func (w *world) restore(content string) stored {
 	w.Helper()
 	content = w.here(content)
 	release := decoded[stored](w, []byte(content))
-	release = decoded[stored](w, []byte(w.withTemplate(content, w.restoreTemplate(release.Template, release.Versions))))
+	content = w.withTemplate(content, w.restoreTemplate(release.Template, release.Versions))
+	release = decoded[stored](w, []byte(content))
 	w.restoreGroup(release)
+	// The group of this world has an ARN of its own, and the pool knows its group by that.
+	content = strings.ReplaceAll(content, *release.Group.AutoScalingGroupARN, *w.group().AutoScalingGroupARN)
+	release = decoded[stored](w, []byte(content))
 	w.restoreObjects(release.Config, release.Secret, release.MachinePool, release.Pool)
 	w.writeStatus(release)
 	return release
