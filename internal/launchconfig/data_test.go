@@ -111,3 +111,22 @@ func TestDeviceContradictions(t *testing.T) {
 		}
 	}
 }
+
+// TestSameDefault holds that a list of versions which was read before another version became the default
+// is not taken for the present one: the earlier default would never be pruned.
+func TestSameDefault(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason   string
+		versions []launchtemplate.Version
+		want     bool
+	}{
+		{"the default is the template's", []launchtemplate.Version{{Number: 1}, {Number: 2, Default: true}}, true},
+		{"the list lags behind", []launchtemplate.Version{{Number: 1, Default: true}, {Number: 2}}, false},
+		{"only versions that were asked for are listed", []launchtemplate.Version{{Number: 1}}, true},
+	} {
+		if got := sameDefault(row.versions, launchtemplate.Template{DefaultVersion: 2}); got != row.want {
+			t.Errorf("%s: got %t, want %t", row.reason, got, row.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package launchconfig
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -218,10 +219,18 @@ func readVersions(ctx context.Context, pass pass) {
 	if seen.Deleted == nil {
 		seen.Deleted = deletedVersions(&pass.Object.Status, seen.Observation)
 	}
-	// A list that lacks versions is not remembered: EC2 may not show them yet.
-	if len(versions) > 0 && len(seen.Deleted) == 0 && !isBehind(*seen.Template, &pass.Object.Status) {
+	// A list that lacks versions, or has another default version than the template, is not remembered: EC2
+	// may not show yet what was created or changed.
+	if len(versions) > 0 && len(seen.Deleted) == 0 && !isBehind(*seen.Template, &pass.Object.Status) && sameDefault(versions, *seen.Template) {
 		pass.Memory.seen = seen.Settled()
 	}
+}
+
+// sameDefault reports whether a list of versions has the default version that the template has.
+func sameDefault(versions []launchtemplate.Version, template launchtemplate.Template) bool {
+	return !slices.ContainsFunc(versions, func(version launchtemplate.Version) bool {
+		return version.Default != (version.Number == template.DefaultVersion)
+	})
 }
 
 // observeBootstrap reads the Secret that the spec names, past the cache, and has it watched.
