@@ -83,16 +83,9 @@ func holdObject(in Input, plan *reconcile.Plan) {
 	ownership.SetLocation(location, in.Seen.Access.Location)
 	for key, value := range location.Annotations {
 		if in.Object.Annotations[key] != value {
-			annotate(plan, key, value)
+			plan.Annotate(key, value)
 		}
 	}
-}
-
-func annotate(plan *reconcile.Plan, key, value string) {
-	if plan.Annotations == nil {
-		plan.Annotations = map[string]string{}
-	}
-	plan.Annotations[key] = value
 }
 
 // The lengths of a template's name (AWS: API_CreateLaunchTemplate).

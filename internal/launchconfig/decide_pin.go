@@ -72,13 +72,13 @@ func pinnedAnother(in Input, version launchtemplate.Version) bool {
 func recordPin(in Input, version launchtemplate.Version, plan *reconcile.Plan) {
 	text := fmt.Sprintf("%d %s %s", version.Number, in.Seen.Template.Template.ID, cmp.Or(version.Fingerprints.Config, noFingerprint))
 	if in.Object.Annotations[pinnedAnnotation] != text {
-		annotate(plan, pinnedAnnotation, text)
+		plan.Annotate(pinnedAnnotation, text)
 	}
 }
 
 // forgetPin drops the record of a pin that was removed.
 func forgetPin(in Input, plan *reconcile.Plan) {
 	if in.Object.Spec.PinnedVersion == nil && in.Object.Annotations[pinnedAnnotation] != "" {
-		annotate(plan, pinnedAnnotation, "")
+		plan.Annotate(pinnedAnnotation, "")
 	}
 }

@@ -47,8 +47,8 @@ func decideStorage(in Input, delivered delivery, plan *reconcile.Plan) bool {
 	known := !last.Seen.IsZero() && last.Location == item.Location && (!last.Recorded || last.Digest == item.Digest())
 	recent := known && in.Now.Sub(last.Seen) < storedLookAgain
 	if !recent || last.Digest != item.Digest() {
-		annotate(plan, PlacesAnnotation, placesText(in, *item))
-		annotate(plan, writtenAnnotation, item.Digest()+" "+item.Location.URL(item.Owner))
+		plan.Annotate(PlacesAnnotation, placesText(in, *item))
+		plan.Annotate(writtenAnnotation, item.Digest()+" "+item.Location.URL(item.Owner))
 		plan.Do(storeBootstrap{Item: *item, Known: recent, Told: last.Seen.IsZero() || last.Location != item.Location}, "%s", storageReason(last, *item))
 		return false
 	}

@@ -153,7 +153,7 @@ func annotateTags(in Input, plan *reconcile.Plan, record func(*infrav1.AWSLaunch
 	recorded.Annotations = maps.Clone(in.Object.Annotations)
 	record(recorded)
 	if text := recorded.Annotations[ownership.LastAppliedTagsAnnotation]; text != in.Object.Annotations[ownership.LastAppliedTagsAnnotation] {
-		annotate(plan, ownership.LastAppliedTagsAnnotation, text)
+		plan.Annotate(ownership.LastAppliedTagsAnnotation, text)
 	}
 }
 

@@ -127,13 +127,7 @@ func TestPoolIsTakenOverAndGivenBack(t *testing.T) {
 // autoscaler gave the group, and that Slipway leaves that size alone.
 func TestReplicasFollowAnAutoscaler(t *testing.T) {
 	t.Parallel()
-	r := newRollouts(t, nil)
-	machinePool := &clusterv1.MachinePool{}
-	r.must(r.Get(t.Context(), r.key, machinePool))
-	machinePool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: "external-autoscaler"}
-	r.must(r.Update(t.Context(), machinePool))
-	r.want("m5.large", "")
-	r.until("the group is there", func() bool { return r.group().AutoScalingGroupName != nil })
+	r, machinePool := newAutoscaled(t), &clusterv1.MachinePool{}
 	for _, size := range []int32{3, 0, 4} {
 		if _, err := r.asg.UpdateAutoScalingGroup(t.Context(), &autoscaling.UpdateAutoScalingGroupInput{
 			AutoScalingGroupName: awssdk.String("pool"), MinSize: ptr.To[int32](0), DesiredCapacity: &size,

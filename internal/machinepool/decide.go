@@ -113,10 +113,7 @@ func recordLocation(in input, plan *reconcile.Plan) {
 // annotate adds to the plan what a function changes of the pool's annotations.
 func annotate(in input, plan *reconcile.Plan, change func(*infrav1.AWSMachinePool)) {
 	for key, value := range annotationChanges(in, change) {
-		if plan.Annotations == nil {
-			plan.Annotations = map[string]string{}
-		}
-		plan.Annotations[key] = value
+		plan.Annotate(key, value)
 	}
 }
 

@@ -52,20 +52,17 @@ func overdue(in input) []autoscalinggroup.Instance {
 	if launchable(in) == nil || in.Seen.Group == nil || !drainPossible(in) {
 		return nil
 	}
-	target, outdated := wanted(in), false
+	target, instances := wanted(in), in.Seen.Group.Instances
+	outdated := func(instance autoscalinggroup.Instance) bool { return instance.InService() && !target.Runs(instance) }
+	if !slices.ContainsFunc(instances, outdated) {
+		return nil
+	}
 	times, due := inServiceTimes(in), readyAfter(in)
 	var found []autoscalinggroup.Instance
-	for _, instance := range in.Seen.Group.Instances {
-		switch {
-		case !instance.InService():
-		case !target.Runs(instance):
-			outdated = true
-		case in.Now.Sub(times[instance.ID].Time) >= due:
+	for _, instance := range instances {
+		if instance.InService() && target.Runs(instance) && in.Now.Sub(times[instance.ID].Time) >= due {
 			found = append(found, instance)
 		}
-	}
-	if !outdated {
-		return nil
 	}
 	return found
 }

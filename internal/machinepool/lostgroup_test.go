@@ -106,13 +106,7 @@ func TestLostGroupKeepsItsSize(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			r := newRollouts(t, nil)
-			machinePool := &clusterv1.MachinePool{}
-			r.must(r.Get(t.Context(), r.key, machinePool))
-			machinePool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: "external-autoscaler"}
-			r.must(r.Update(t.Context(), machinePool))
-			r.want("m5.large", "")
-			r.until("the group is there", func() bool { return r.group().AutoScalingGroupARN != nil })
+			r, machinePool := newAutoscaled(t), &clusterv1.MachinePool{}
 			_, err := r.asg.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: ptr.To("pool"), DesiredCapacity: &row.size})
 			r.must(err)
 			r.until("the MachinePool follows", func() bool {

@@ -280,3 +280,16 @@ func (r *rollouts) told(word string) []string {
 		}
 	}
 }
+
+// newAutoscaled returns a pool with a group whose size an external autoscaler decides.
+func newAutoscaled(t *testing.T) *rollouts {
+	t.Helper()
+	r := newRollouts(t, nil)
+	machinePool := &clusterv1.MachinePool{}
+	r.must(r.Get(t.Context(), r.key, machinePool))
+	machinePool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: "external-autoscaler"}
+	r.must(r.Update(t.Context(), machinePool))
+	r.want("m5.large", "")
+	r.until("the group is there", func() bool { return r.group().AutoScalingGroupARN != nil })
+	return r
+}

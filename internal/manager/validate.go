@@ -57,7 +57,7 @@ func (o Options) validateAddresses() error {
 		{"--dashboard-address", o.DashboardAddress}, {"--profiler-address", o.ProfilerAddress},
 	} {
 		if server.address == "" || server.address == "0" && server.flag != "--dashboard-address" {
-			continue // off; 0 is how other programs with controller-runtime turn it off
+			continue // disabled; programs with controller-runtime take 0 for that
 		}
 		_, port, err := net.SplitHostPort(server.address)
 		if err == nil {

@@ -85,13 +85,9 @@ func (c *LaunchConfig) VoidApproval(pool client.Object, plan *reconcile.Plan) bo
 // RemoveApproval has the approval of a version removed from an object.
 func RemoveApproval(object client.Object, plan *reconcile.Plan) {
 	for _, key := range []string{infrav1.ApprovedVersionAnnotation, infrav1.ApprovedByAnnotation} {
-		if object.GetAnnotations()[key] == "" {
-			continue
+		if object.GetAnnotations()[key] != "" {
+			plan.Annotate(key, "")
 		}
-		if plan.Annotations == nil {
-			plan.Annotations = map[string]string{}
-		}
-		plan.Annotations[key] = ""
 	}
 }
 

@@ -48,6 +48,14 @@ func (p *Plan) Do(action Action, reason string, values ...any) {
 	p.Actions = append(p.Actions, Step{Action: action, Reason: fmt.Sprintf(reason, values...)})
 }
 
+// Annotate has an annotation set on the object, or removed if the value is empty.
+func (p *Plan) Annotate(key, value string) {
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	p.Annotations[key] = value
+}
+
 // Need adds an observation.
 func (p *Plan) Need(need Need) { p.Needs = append(p.Needs, need) }
 

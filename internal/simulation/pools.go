@@ -29,7 +29,7 @@ type pools struct {
 	observers []*observer
 	// outage is true if nodes of node groups do not join for some time after the other faults have stopped.
 	outage bool
-	// started is how many instance refreshes processes have started.
+	// started counts the instance refreshes that processes have started.
 	started int
 }
 
