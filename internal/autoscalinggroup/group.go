@@ -63,6 +63,11 @@ func (d Desired) Shrinks(group Group) bool {
 	return d.Capacity != nil && *d.Capacity < group.Capacity || d.MaxSize < group.Capacity
 }
 
+// Resizes reports whether a size of the group changes for it to be as desired.
+func (d Desired) Resizes(group Group) bool {
+	return d.Capacity != nil && *d.Capacity != group.Capacity || d.MinSize != group.MinSize || d.MaxSize != group.MaxSize
+}
+
 // launches says whether it is known what the group is to launch.
 func (d Desired) launches() bool { return d.LaunchTemplateID != "" }
 

@@ -23,7 +23,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	writer := gzip.NewWriter(&packed)
 	_, _ = io.WriteString(writer, `<DescribeLaunchTemplatesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><launchTemplates>`)
 	item := []byte(strings.Repeat(` `, 64<<10))
-	for written := 0; written < 16*longestAnswer; written += len(item) {
+	for written := 0; written < 8*longestAnswer; written += len(item) {
 		_, _ = writer.Write(item)
 	}
 	_ = writer.Close()
@@ -49,8 +49,9 @@ func TestAnswersAreBounded(t *testing.T) {
 		if !errors.As(err, &large) || !strings.Contains(UserMessage(err), "larger than the limit of 16 MiB") {
 			t.Errorf("status %d: error %v, for users %q", status, err, UserMessage(err))
 		}
-		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 64<<20 {
-			t.Errorf("status %d: the heap grew by %d MiB", status, grown>>20)
+		// What is read is copied into buffers that double. The size of the heap would say less: it grows by arenas.
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 6*longestAnswer {
+			t.Errorf("status %d: %d MiB were allocated for an answer", status, allocated>>20)
 		}
 	}
 }

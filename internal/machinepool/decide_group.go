@@ -317,7 +317,7 @@ func updateIfDifferent(in input, plan *reconcile.Plan, desired autoscalinggroup.
 	case len(changes) > 0 && (tried || changedSince(in, desired, given)):
 		plan.LookAgain(lookAgain) // AWS shows the group as it was, or it changed just now
 		return false, false
-	case len(changes) > 0 && desired.Shrinks(group) && !in.Seen.Sizes.Current(plan):
+	case len(changes) > 0 && desired.Resizes(group) && !in.Seen.Sizes.Current(plan):
 		return false, false
 	case len(changes) > 0:
 		plan.Do(updateGroup{Desired: desired, Changes: changes, Outside: asGiven(in, desired), NotInPlace: rootVolumesOf(in).notInPlace}, "%s", strings.Join(autoscalinggroup.Effects(changes), "; "))

@@ -144,7 +144,8 @@ func TestDecideGroup(t *testing.T) {
 		in.Seen.Group, in.Seen.FreeName, in.Seen.Fresh, in.Seen.LaunchConfig.TemplateID = nil, "pool", true, "lt-1"
 	}
 	exists := &smithy.GenericAPIError{Code: "AlreadyExists"}
-	larger := func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3) }
+	asksForMore := func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3) }
+	larger := func(in *input) { asksForMore(in); in.Seen.Sizes.Checked = true }
 	update := updateGroup{Desired: autoscalinggroup.Desired{Capacity: ptr.To[int32](3)}}
 	specify(t, []row{
 		{reason: "the pool had a group", given: func(in *input) { gone(in); in.Seen.Fresh = false }, then: "needs the Auto Scaling group as it is now"},
@@ -160,6 +161,8 @@ func TestDecideGroup(t *testing.T) {
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Deleting = true })
 			in.Seen.InMotion = true
 		}, then: "nothing", shows: []string{"ASGReady=False/ASGDeletionInProgress"}, again: lookAgain},
+		{reason: "the cache may show an earlier size", given: asksForMore, then: "needs whether the cache shows the present size"},
+		{reason: "the cache shows an earlier size", given: func(in *input) { larger(in); in.Seen.Sizes.Behind = true }, then: "nothing", again: pool.CacheBehind},
 		{reason: "the pool grows", given: larger, then: "update the Auto Scaling group: desired capacity 2 → 3, because desired capacity 2 → 3"},
 		{reason: "the group cannot shrink before hooks are checked", given: func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](1) }, then: "needs lifecycle hooks"},
 		{reason: "AWS shows the group as it was", given: func(in *input) { larger(in); did(in, update, nil) }, then: "nothing", again: lookAgain},

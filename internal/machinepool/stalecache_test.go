@@ -59,49 +59,62 @@ func TestStaleLaunchConfigReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestStaleSizeRemovesNoInstance holds that a process whose cache shows an earlier, smaller size does
-// not make the group smaller: the instance that AWS chose to terminate would be launched anew.
+// TestStaleSizeRemovesNoInstance holds that a process whose cache shows an earlier size leaves the
+// group as it is: an instance that AWS terminates for a smaller size would be launched anew, and one
+// that it launches for a larger size would be terminated, or another in its place.
 func TestStaleSizeRemovesNoInstance(t *testing.T) {
 	t.Parallel()
-	r := newRollouts(t, nil)
-	r.want("m6i.large", "")
-	r.settled(1)
-	key, present, stale := client.ObjectKey{Namespace: "team", Name: "pool"}, &clusterv1.MachinePool{}, &clusterv1.MachinePool{}
-	r.must(r.Get(t.Context(), key, stale))
-	stale.DeepCopyInto(present)
-	present.Spec.Replicas = ptr.To(*stale.Spec.Replicas + 2)
-	present.Generation++
-	r.must(r.Update(t.Context(), present))
-	instances := func() (ids []string) {
-		for _, instance := range r.group().Instances {
-			ids = append(ids, *instance.InstanceId)
-		}
-		slices.Sort(ids)
-		return ids
-	}
-	r.until("the group has as many instances", func() bool { return len(instances()) == int(*present.Spec.Replicas) })
-	r.clock.Step(2 * time.Minute)
-	before := instances()
+	for reason, sizes := range map[string]struct{ earlier, present int32 }{
+		"the earlier size is smaller": {earlier: 2, present: 4},
+		"the earlier size is larger":  {earlier: 4, present: 2},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRollouts(t, nil)
+			r.want("m6i.large", "")
+			r.settled(1)
+			instances := func() (ids []string) {
+				for _, instance := range r.group().Instances {
+					ids = append(ids, *instance.InstanceId)
+				}
+				slices.Sort(ids)
+				return ids
+			}
+			ask := func(replicas int32) *clusterv1.MachinePool {
+				machinePool := &clusterv1.MachinePool{}
+				r.must(r.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "pool"}, machinePool))
+				machinePool.Spec.Replicas = ptr.To(replicas)
+				machinePool.Generation++
+				r.must(r.Update(t.Context(), machinePool))
+				r.until("the group has as many instances", func() bool { return len(instances()) == int(replicas) })
+				return machinePool
+			}
+			stale := ask(sizes.earlier)
+			ask(sizes.present)
+			r.clock.Step(2 * time.Minute)
+			before := instances()
 
-	r.restart(r.config)
-	r.pools.kind.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-		if machinePool, is := into.(*clusterv1.MachinePool); is {
-			stale.DeepCopyInto(machinePool)
-			return nil
-		}
-		return c.Get(ctx, key, into, options...)
-	}})
-	for range 5 {
-		r.reconcile(time.Minute)
-	}
-	if size := *r.group().DesiredCapacity; size != *present.Spec.Replicas {
-		t.Errorf("the desired capacity is %d, want %d", size, *present.Spec.Replicas)
-	}
-	r.restart(r.config)
-	for range 5 {
-		r.reconcile(time.Minute)
-	}
-	if after := instances(); !slices.Equal(after, before) {
-		t.Errorf("instances are %q, and were %q", after, before)
+			r.restart(r.config)
+			r.pools.kind.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+				if machinePool, is := into.(*clusterv1.MachinePool); is {
+					stale.DeepCopyInto(machinePool)
+					return nil
+				}
+				return c.Get(ctx, key, into, options...)
+			}})
+			for range 5 {
+				r.reconcile(time.Minute)
+			}
+			if size := *r.group().DesiredCapacity; size != sizes.present {
+				t.Errorf("the desired capacity is %d, want %d", size, sizes.present)
+			}
+			r.restart(r.config)
+			for range 5 {
+				r.reconcile(time.Minute)
+			}
+			if after := instances(); !slices.Equal(after, before) {
+				t.Errorf("instances are %q, and were %q", after, before)
+			}
+		})
 	}
 }

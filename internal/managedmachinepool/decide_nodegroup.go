@@ -80,7 +80,7 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	if step.Version != nil && launchable(in) != nil && !in.Seen.LaunchConfig.Current(plan) {
 		return
 	}
-	if shrinks(step.Config, in.Seen.Group.Sizes) && !in.Seen.Sizes.Current(plan) {
+	if step.Config != nil && step.Config.Sizes != nil && !in.Seen.Sizes.Current(plan) {
 		return
 	}
 	if needsBlock(in) {
@@ -107,14 +107,6 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	case step.After > 0:
 		plan.LookAgain(step.After) // an update that failed, or that EKS refused, is tried again
 	}
-}
-
-// shrinks reports whether a node group has to lose nodes for a change.
-func shrinks(change *nodegroup.ConfigChange, now nodegroup.Sizes) bool {
-	if change == nil || change.Sizes == nil {
-		return false
-	}
-	return change.Sizes.Max < now.Desired || change.Sizes.Desired != nil && *change.Sizes.Desired < now.Desired
 }
 
 func causeOf(reasons []string) string { return report.Shortened(strings.Join(reasons, "; ")) }

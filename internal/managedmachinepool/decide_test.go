@@ -205,7 +205,9 @@ func group(in *input, change func(*nodegroup.Nodegroup)) {
 }
 
 // fresh has EKS asked in the pass, and the launch config be read past the cache.
-func fresh(in *input) { in.Seen.Fresh, in.Seen.LaunchConfig.Checked = true, true }
+func fresh(in *input) {
+	in.Seen.Fresh, in.Seen.LaunchConfig.Checked, in.Seen.Sizes.Checked = true, true, true
+}
 
 // gone takes the node group away, which EKS has none of by any name.
 func gone(in *input) {
@@ -336,6 +338,16 @@ func TestDecideUpdate(t *testing.T) {
 			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateFailed, StartedFor: purpose, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}
 			metav1.SetMetaDataAnnotation(&in.Object.ObjectMeta, infrav1.RetryRolloutAnnotation, "now")
 		}, then: update},
+		{reason: "the cache may show an earlier size", given: func(in *input) {
+			in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3)
+			fresh(in)
+			in.Seen.Sizes.Checked = false
+		}, then: "needs whether the cache shows the present size"},
+		{reason: "the cache shows an earlier size", given: func(in *input) {
+			in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3)
+			fresh(in)
+			in.Seen.Sizes.Behind = true
+		}, then: "nothing", again: pool.CacheBehind},
 		{reason: "another size is wanted", given: func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3); fresh(in) },
 			then: "update node group team_pool: min size 2 → 3; max size 2 → 3; desired size 2 → 3, because min size 2 → 3; max size 2 → 3; desired size 2 → 3"},
 		{reason: "EKS started to change the size", given: func(in *input) {

@@ -57,43 +57,56 @@ func TestStaleLaunchConfigReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestStaleSizeRemovesNoNode holds that a process whose cache shows an earlier, smaller size does not
-// make the node group smaller: the node that EKS chose to terminate would be launched anew.
+// TestStaleSizeRemovesNoNode holds that a process whose cache shows an earlier size leaves the node
+// group as it is: a node that EKS terminates for a smaller size would be launched anew, and one that
+// it launches for a larger size would be terminated, or another in its place.
 func TestStaleSizeRemovesNoNode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.create("pool", nil)
-	w.active("pool")
-	present, stale := &clusterv1.MachinePool{}, &clusterv1.MachinePool{}
-	if err := w.store.Get(w.Context(), named("pool"), stale); err != nil {
-		t.Fatal(err)
-	}
-	stale.DeepCopyInto(present)
-	present.Spec.Replicas = ptr.To[int32](3)
-	present.Generation++
-	if err := w.store.Update(w.Context(), present); err != nil {
-		t.Fatal(err)
-	}
-	size := func() int32 { return *w.nodegroup(w.nodegroups()[0]).ScalingConfig.DesiredSize }
-	w.passes("pool", "the node group has three nodes", func() bool { return size() == 3 && w.nodegroup(w.nodegroups()[0]).Status == "ACTIVE" })
-	updates := w.made("UpdateNodegroupConfig")
+	for reason, sizes := range map[string]struct{ earlier, present int32 }{
+		"the earlier size is smaller": {earlier: 2, present: 3},
+		"the earlier size is larger":  {earlier: 3, present: 2},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.create("pool", nil)
+			w.active("pool")
+			size := func() int32 { return *w.nodegroup(w.nodegroups()[0]).ScalingConfig.DesiredSize }
+			ask := func(replicas int32) *clusterv1.MachinePool {
+				machinePool := &clusterv1.MachinePool{}
+				if err := w.store.Get(w.Context(), named("pool"), machinePool); err != nil {
+					t.Fatal(err)
+				}
+				machinePool.Spec.Replicas = ptr.To(replicas)
+				machinePool.Generation++
+				if err := w.store.Update(w.Context(), machinePool); err != nil {
+					t.Fatal(err)
+				}
+				w.passes("pool", "the node group has the size", func() bool { return size() == replicas && w.nodegroup(w.nodegroups()[0]).Status == "ACTIVE" })
+				return machinePool
+			}
+			stale := ask(sizes.earlier)
+			ask(sizes.present)
+			updates := w.made("UpdateNodegroupConfig")
 
-	w.restart()
-	w.controller.kind.Client = interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-		if machinePool, is := into.(*clusterv1.MachinePool); is {
-			stale.DeepCopyInto(machinePool)
-			return nil
-		}
-		return c.Get(ctx, key, into, options...)
-	}})
-	for range 60 {
-		w.reconcile("pool")
-	}
-	w.restart()
-	for range 5 {
-		w.reconcile("pool")
-	}
-	if again := w.made("UpdateNodegroupConfig") - updates; again > 0 || size() != 3 {
-		t.Errorf("the node group was updated %d times more, and has %d nodes", again, size())
+			w.restart()
+			w.controller.kind.Client = interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+				if machinePool, is := into.(*clusterv1.MachinePool); is {
+					stale.DeepCopyInto(machinePool)
+					return nil
+				}
+				return c.Get(ctx, key, into, options...)
+			}})
+			for range 60 {
+				w.reconcile("pool")
+			}
+			w.restart()
+			for range 5 {
+				w.reconcile("pool")
+			}
+			if again := w.made("UpdateNodegroupConfig") - updates; again > 0 || size() != sizes.present {
+				t.Errorf("the node group was updated %d times more, and has %d nodes", again, size())
+			}
+		})
 	}
 }

@@ -58,5 +58,6 @@ func asks(now, cached client.Object) bool {
 }
 
 // Current reports whether the cache shows the present size, and has that found out if it is not known.
-// Nodes that a pool loses for an earlier size would be launched again.
+// For an earlier size, a pool would launch nodes only to lose them again, or lose nodes only to launch
+// them again.
 func (s Sizes) Current(plan *reconcile.Plan) bool { return s.current(plan, NeedSizesCheck) }
