@@ -49,7 +49,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		if !errors.As(err, &large) || !strings.Contains(UserMessage(err), "larger than the limit of 16 MiB") {
 			t.Errorf("status %d: error %v, for users %q", status, err, UserMessage(err))
 		}
-		// What is read is copied into buffers that double. The size of the heap would say less: it grows by arenas.
+		// Buffers that double hold more than the answer. HeapSys would say less: it grows by whole arenas.
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 6*longestAnswer {
 			t.Errorf("status %d: %d MiB were allocated for an answer", status, allocated>>20)
 		}

@@ -242,6 +242,9 @@ func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 		plan.Need(needFreshGroup)
 		return true
 	}
+	if !in.Seen.Sizes.Current(plan) {
+		return false
+	}
 	create := createGroup{Desired: desiredGroup(in), Name: in.Seen.FreeName}
 	reason := "the pool has no Auto Scaling group"
 	if lost := in.Object.Status.AutoScalingGroup; lost != nil {

@@ -142,6 +142,7 @@ func TestDecideGroup(t *testing.T) {
 	t.Parallel()
 	gone := func(in *input) {
 		in.Seen.Group, in.Seen.FreeName, in.Seen.Fresh, in.Seen.LaunchConfig.TemplateID = nil, "pool", true, "lt-1"
+		in.Seen.Sizes.Checked = true
 	}
 	exists := &smithy.GenericAPIError{Code: "AlreadyExists"}
 	asksForMore := func(in *input) { in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3) }
@@ -149,6 +150,8 @@ func TestDecideGroup(t *testing.T) {
 	update := updateGroup{Desired: autoscalinggroup.Desired{Capacity: ptr.To[int32](3)}}
 	specify(t, []row{
 		{reason: "the pool had a group", given: func(in *input) { gone(in); in.Seen.Fresh = false }, then: "needs the Auto Scaling group as it is now"},
+		{reason: "the cache may show the size that was asked for earlier", given: func(in *input) { gone(in); in.Seen.Sizes.Checked = false }, then: "needs whether the cache shows the present size"},
+		{reason: "the cache shows the size that was asked for earlier", given: func(in *input) { gone(in); in.Seen.Sizes.Behind = true }, then: "nothing", again: pool.CacheBehind},
 		{reason: "the group is gone", given: gone, then: "create Auto Scaling group pool, because Auto Scaling group pool was deleted outside Slipway"},
 		{reason: "the pool is new", given: func(in *input) { gone(in); in.Object.Status.AutoScalingGroup = nil }, then: "create Auto Scaling group pool, because the pool has no Auto Scaling group"},
 		{reason: "it was created just now, and cannot be seen yet", given: func(in *input) { gone(in); did(in, createGroup{}, nil) }, then: "nothing", again: lookAgain},

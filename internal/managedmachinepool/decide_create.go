@@ -49,6 +49,9 @@ func createIfPossible(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(lookAgain) // the node group has another name than the spec and status lead to
 		return false
 	}
+	if !in.Seen.Sizes.Current(plan) {
+		return false
+	}
 	if wanted.Capacity == nil {
 		wanted.Capacity = ptr.To(firstCapacity(in))
 	}

@@ -212,7 +212,7 @@ func fresh(in *input) {
 // gone takes the node group away, which EKS has none of by any name.
 func gone(in *input) {
 	in.Seen.Group, in.Seen.Members, in.Seen.FreeName = nil, nil, "team_pool"
-	in.Seen.Strays, in.Seen.Fresh = Strays{Read: true}, true
+	in.Seen.Strays, in.Seen.Fresh, in.Seen.Sizes.Checked = Strays{Read: true}, true, true
 	in.Object.Status.NodeRole = nil
 	in.Object.Status.Conditions = nil
 	role := Role{Read: true, Name: roleName(*in), Role: &noderole.Role{Name: roleName(*in), ARN: roleARN}}
