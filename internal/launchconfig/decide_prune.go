@@ -90,10 +90,8 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 // decideUnseen has the versions read again if one was skipped that reads may not have shown.
 // Nothing else would ever find it, and it counts among those to keep.
 func decideUnseen(in Input, plan *reconcile.Plan) bool {
-	const condition = infrav1.VersionsPrunedCondition
-	stored := meta.FindStatusCondition(in.Object.Status.Conditions, condition)
-	if stored == nil || stored.Reason != infrav1.VersionsNotVisibleReason || !in.Seen.VersionsRead.Before(lastWanted(in).Add(usersVisibleAfter)) {
-		reconciling.True(in.Object, condition, infrav1.ReadyReason, "")
+	if !mayLackVersions(in) {
+		reconciling.True(in.Object, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "")
 		return true
 	}
 	if wait := recentlyWanted(in); wait > 0 {
@@ -102,6 +100,13 @@ func decideUnseen(in Input, plan *reconcile.Plan) bool {
 	}
 	plan.Need(needVersions)
 	return false
+}
+
+// mayLackVersions reports whether reads skipped a version, and were not repeated since EC2 certainly
+// returns it.
+func mayLackVersions(in Input) bool {
+	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.VersionsPrunedCondition)
+	return shown != nil && shown.Reason == infrav1.VersionsNotVisibleReason && in.Seen.VersionsRead.Before(lastWanted(in).Add(usersVisibleAfter))
 }
 
 // lacksVersions reports whether the template may have versions that reads did not return: one that

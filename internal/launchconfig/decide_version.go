@@ -382,9 +382,9 @@ func writeStatus(in Input, wanted launchtemplate.Version, fingerprints launchtem
 	status.LaunchTemplateID, status.LaunchTemplateName = seen.Template.ID, seen.Template.Name
 	status.Version, status.DefaultVersion = wanted.Number, seen.Template.DefaultVersion
 	status.ConfigFingerprint, status.BootstrapFingerprint = fingerprints.Config, fingerprints.Bootstrap
+	status.CurrentVersions = unseenVersions(in, fingerprints.Config)
 	status.Versions = versionStatuses(seen.Observation, reasons)
 	status.UsedBy, status.Users = users(in.Seen.Usages)
-	status.CurrentVersions = nil
 	for _, version := range seen.Versions {
 		if version.Fingerprints.Config == fingerprints.Config {
 			status.CurrentVersions = append(status.CurrentVersions, version.Number)
@@ -396,6 +396,25 @@ func writeStatus(in Input, wanted launchtemplate.Version, fingerprints launchtem
 		status.AcceptedVersions = accepted.Of(fingerprints.Config)
 	}
 	status.History = withUsers(in.Object, seen.Observation, in.Seen.Usages)
+}
+
+// unseenVersions returns the numbers of versions that may have a configuration, and that EC2 does not
+// return yet: those that reads skip and of which status does not know another configuration. An
+// instance that runs such a version is not replaced before it is known what the version has. A pass
+// whose status was not written may have created one, and a group from it.
+func unseenVersions(in Input, config string) (numbers []int64) {
+	if !mayLackVersions(in) {
+		return nil
+	}
+	status, seen := &in.Object.Status, in.Seen.Template
+	newest := seen.NewestSeen()
+	for number := max(1, newest-infrav1.MaxLaunchConfigStatusVersions+1); number < newest; number++ {
+		known := status.FindVersion(number)
+		if _, exists := seen.Version(number); !exists && (known == nil || known.ConfigFingerprint == config) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
 }
 
 // versionStatuses are the newest versions, with their reasons; an earlier version that is wanted

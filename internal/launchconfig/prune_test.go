@@ -16,6 +16,8 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // A group that was created from a version right before another came to be wanted keeps its version,
@@ -134,6 +136,59 @@ func TestPruneFindsVersionsThatAreMissingInBetween(t *testing.T) {
 				t.Errorf("half a minute later the condition is %+v", condition)
 			}
 		})
+	}
+}
+
+// TestUnseenVersionsAreCurrent holds that a version which reads skip counts as one with the wanted
+// configuration until EC2 returns it, so that no instance that runs it is replaced before.
+func TestUnseenVersionsAreCurrent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, launchConfig(nil))
+	config := r.reconcile()
+	r.clock.Step(time.Hour)
+	r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+	r.addVersion(config)
+	r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "c5.large" })
+	for pass := range 3 {
+		if config = r.reconcile(); !slices.Equal(config.Status.CurrentVersions, []int64{2, 3}) {
+			t.Errorf("after pass %d, before EC2 returns version 2, versions %v are current", pass+1, config.Status.CurrentVersions)
+		}
+	}
+	r.restart()
+	r.clock.Step(usersVisibleAfter)
+	if config = r.reconcile(); !slices.Equal(config.Status.CurrentVersions, []int64{3}) {
+		t.Errorf("once EC2 returns version 2, versions %v are current", config.Status.CurrentVersions)
+	}
+}
+
+// TestUnseenVersions holds which versions may have a configuration while reads skip some.
+func TestUnseenVersions(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		change func(*Input)
+		want   []int64
+	}{
+		{reason: "nothing is known of version 2", change: func(*Input) {}, want: []int64{2}},
+		{reason: "status knows that it has the configuration", change: func(in *Input) {
+			in.Object.Status.Versions = []infrav1.LaunchTemplateVersionStatus{{Number: 2, ConfigFingerprint: "wanted"}}
+		}, want: []int64{2}},
+		{reason: "status knows that it has another", change: func(in *Input) {
+			in.Object.Status.Versions = []infrav1.LaunchTemplateVersionStatus{{Number: 2, ConfigFingerprint: "other"}}
+		}},
+		{reason: "EC2 has returned all since", change: func(in *Input) { in.Seen.VersionsRead = in.Now.Add(usersVisibleAfter) }},
+		{reason: "reads skipped none", change: func(in *Input) {
+			reconciling.True(in.Object, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "")
+		}},
+	} {
+		in := Input{Now: time.Date(2026, time.November, 23, 10, 0, 0, 0, time.UTC), Object: &infrav1.AWSLaunchConfig{}}
+		in.Seen.Template.Template = &launchtemplate.Template{LatestVersion: 3}
+		in.Seen.Template.Versions = []launchtemplate.Version{{Number: 1}, {Number: 3, Created: in.Now}}
+		reconciling.Unknown(in.Object, infrav1.VersionsPrunedCondition, infrav1.VersionsNotVisibleReason, "")
+		row.change(&in)
+		if got := unseenVersions(in, "wanted"); !slices.Equal(got, row.want) {
+			t.Errorf("%s: versions %v, want %v", row.reason, got, row.want)
+		}
 	}
 }
 

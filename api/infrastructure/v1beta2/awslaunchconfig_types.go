@@ -318,8 +318,9 @@ type AWSLaunchConfigStatus struct {
 	History []LaunchConfigHistoryEntry `json:"history,omitempty"`
 
 	// CurrentVersions are the numbers of all versions that exist with the wanted configuration, in
-	// ascending order: they differ by their join token alone. An instance that was launched from
-	// one of them is up to date.
+	// ascending order: they differ by their join token alone. Versions that EC2 does not return yet
+	// are among them, because they may have it. An instance that was launched from one of them is up
+	// to date.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
