@@ -80,7 +80,7 @@ func newReadWorld(t testing.TB, more ...client.Object) *readWorld {
 		aws: func(context.Context) (*poolread.AWS, error) {
 			return poolread.NewAWS(w.client, aws, identity.DefaultSecretNamespace, "test"), nil
 		},
-		clock: clocktesting.NewFakePassiveClock(shownAt),
+		clock: clocktesting.NewFakeClock(shownAt),
 	}
 	return w
 }
