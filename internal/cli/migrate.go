@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/migration"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/preflight"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // pollInterval is the time between two checks of a step that waits for a controller.
@@ -186,8 +187,8 @@ func (f *migrateFlags) print(out io.Writer, report migration.Report) error {
 // printSteps prints one line for each step, and then what each step that is due changes, and what to do
 // about each step that is blocked.
 func printSteps(out io.Writer, report migration.Report) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STEP\tTARGET\tSTATE\tFOUND")
+	screen := terminal.ScreenOf(out, os.Getenv)
+	table := terminal.NewTable(out, screen, "STEP", "TARGET", "STATE", "FOUND")
 	for _, step := range report.Steps {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", step.Name, step.Target, step.State, printable(step.Found))
 	}
@@ -202,7 +203,8 @@ func printSteps(out io.Writer, report migration.Report) error {
 		if step.State == migration.Blocked {
 			label, text = "To do", step.Remedy
 		}
-		if _, err := fmt.Fprintf(out, "\n%s %s: %s\n  Nodes: %s\n  %s: %s\n", step.Name, step.Target, step.State, printable(step.Nodes), label, printable(text)); err != nil {
+		text = fmt.Sprintf("\n%s %s: %s\n  Nodes: %s\n  %s: %s\n", step.Name, step.Target, step.State, printable(step.Nodes), label, printable(text))
+		if _, err := io.WriteString(out, screen.Fold(text)); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/rolloutcontrol"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // controlFlags holds the flags of a command that controls roll-outs.
@@ -232,14 +234,15 @@ func outcome(problems bool) string {
 
 // showChange prints what a command changes.
 func showChange(out io.Writer, change rolloutcontrol.Change) {
-	reason := printable(change.Reason)
-	fmt.Fprintf(out, "%s%s.\n", strings.ToUpper(reason[:1]), reason[1:])
+	reason, text := printable(change.Reason), &strings.Builder{}
+	fmt.Fprintf(text, "%s%s.\n", strings.ToUpper(reason[:1]), reason[1:])
 	for _, note := range change.Notes {
-		fmt.Fprintf(out, "  %s\n", printable(note))
+		fmt.Fprintf(text, "  %s\n", printable(note))
 	}
 	if len(change.Affected) > 0 {
-		fmt.Fprintf(out, "  This also affects %s, which use the same AWSLaunchConfig.\n", printable(strings.Join(change.Affected, ", ")))
+		fmt.Fprintf(text, "  This also affects %s, which use the same AWSLaunchConfig.\n", printable(strings.Join(change.Affected, ", ")))
 	}
+	fmt.Fprint(out, terminal.ScreenOf(out, os.Getenv).Fold(text.String()))
 }
 
 // plan prints what edited objects do to nodes, and reports whether the plan has problems.

@@ -13,11 +13,14 @@ const (
 	padding = 2
 	// narrowest bounds the width that wrapping leaves for the last column.
 	narrowest = 24
+	// below indents the text of a last column that has lines of its own.
+	below = "    "
 )
 
 // Table writes rows with the cells of each column below one another. On a terminal that is narrower
-// than the table, it wraps the last column, or if that leaves too little, it writes each row as a
-// block of lines with one cell each. Nothing else than the width of a terminal changes the layout.
+// than the table, it wraps the last column. If little is left for that column, its cells continue on
+// lines of their own, and if the other columns do not fit either, each row becomes a block of lines with
+// one cell each. Nothing but the width of a terminal changes the layout.
 type Table struct {
 	out    io.Writer
 	screen Screen
@@ -39,9 +42,12 @@ func (t *Table) Flush() error {
 	text := t.columns()
 	if t.screen.Interactive && wider(text, t.screen.Width) {
 		rows := t.cells()
-		if last := t.screen.Width - lastColumn(rows); last >= narrowest {
-			text = t.wrapped(rows)
-		} else {
+		switch begin := lastColumn(rows); {
+		case begin+narrowest <= t.screen.Width:
+			text = t.wrapped(rows, strings.Repeat(" ", begin))
+		case begin-padding <= t.screen.Width:
+			text = t.wrapped(rows, "")
+		default:
 			text = t.blocks(rows)
 		}
 	}
@@ -108,10 +114,10 @@ func lastColumn(rows [][]string) int {
 	return begin
 }
 
-// wrapped returns the table with the texts of the last column wrapped.
-func (t *Table) wrapped(rows [][]string) string {
+// wrapped returns the table with the texts of the last column wrapped. They continue behind rest, or if
+// it is empty, a text that does not fit has lines of its own.
+func (t *Table) wrapped(rows [][]string, rest string) string {
 	text, columns := &strings.Builder{}, widths(rows)
-	rest := strings.Repeat(" ", lastColumn(rows))
 	for _, row := range rows {
 		last := len(row) - 1
 		if last == 0 {
@@ -122,7 +128,13 @@ func (t *Table) wrapped(rows [][]string) string {
 		for i, cell := range row[:last] {
 			first.WriteString(cell + strings.Repeat(" ", columns[i]-length(cell)+padding))
 		}
-		for _, line := range t.screen.Hang(first.String(), rest, row[last]) {
+		before, begin := first.String(), rest
+		if rest == "" && length(before)+length(row[last]) > t.screen.Width {
+			text.WriteString(strings.TrimRight(before, " ") + "\n")
+			before = indentation(row[0]) + below
+			begin = before
+		}
+		for _, line := range t.screen.Hang(before, begin, row[last]) {
 			text.WriteString(line + "\n")
 		}
 	}

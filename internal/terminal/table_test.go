@@ -35,16 +35,28 @@ CHECK            RESULT  FOUND
 iam-permissions  failed  The role may not call ec2:CreateLaunchTemplate in us-east-1.
 crds             ok      All are of this version.
 `
+	below := `
+CHECK            RESULT  FOUND
+iam-permissions  failed
+    The role may not call
+    ec2:CreateLaunchTemplate in
+    us-east-1.
+crds             ok
+    All are of this version.
+`
 	blocks := `
-CHECK:  iam-permissions
+CHECK:
+       iam-permissions
 RESULT: failed
-FOUND:  The role may not call
-        ec2:CreateLaunchTemplate in
-        us-east-1.
+FOUND:  The role may
+        not call
+ec2:CreateLaunchTemplate
+        in us-east-1.
 
 CHECK:  crds
 RESULT: ok
-FOUND:  All are of this version.
+FOUND:  All are of
+        this version.
 `
 	wrapped := `
 CHECK            RESULT  FOUND
@@ -53,7 +65,8 @@ iam-permissions  failed  The role may not call ec2:CreateLaunchTemplate in
 crds             ok      All are of this version.
 `
 	for width, want := range map[int]string{
-		40: blocks, 79: wrapped, 80: wrapped, 120: whole,
+		22: blocks, 79: wrapped, 80: wrapped, 120: whole,
+		40: below,
 		60: `
 CHECK            RESULT  FOUND
 iam-permissions  failed  The role may not call
@@ -83,7 +96,15 @@ AWSMachinePool blue/workers
     m5.large → m5.xlarge
     replaces nodes
 `
-	if diff := cmp.Diff(narrow[1:], write(t, Screen{Width: 60, Interactive: true}, nil, rows)); diff != "" {
+	below := `
+AWSMachinePool blue/workers
+  spec.awsLaunchTemplate.instanceType  m5.large → m5.xlarge
+      replaces nodes
+`
+	if diff := cmp.Diff(below[1:], write(t, Screen{Width: 60, Interactive: true}, nil, rows)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(narrow[1:], write(t, Screen{Width: 50, Interactive: true}, nil, rows)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -110,6 +131,7 @@ func TestFold(t *testing.T) {
 	for _, tc := range map[string]struct{ reason, text, want string }{
 		"Fits":   {reason: "Spaces of a line that fits stay.", text: "  a   b\n", want: "  a   b\n"},
 		"Indent": {reason: "A line continues below its indentation.", text: "  create a version of launch template lt-1\n", want: "  create a version of launch\n    template lt-1\n"},
+		"List":   {reason: "An item continues behind its number.", text: " 12. create a version of launch template\n", want: " 12. create a version of\n     launch template\n"},
 		"Tree":   {reason: "The branches of a tree go on.", text: "│  ├─ AWSLaunchConfig workers  lt-0123456789", want: "│  ├─ AWSLaunchConfig workers\n│  │    lt-0123456789"},
 		"Style":  {reason: "Styles take no space.", text: screen.Paint(Bold, "State") + " RollingOut, for 20 minute" + screen.Paint(Red, "s!"), want: "\x1b[1mState\x1b[0m RollingOut, for 20\n  minute\x1b[31ms!\x1b[0m"},
 	} {

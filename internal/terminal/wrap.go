@@ -1,13 +1,14 @@
 package terminal
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
 
-// Hang returns a text in lines of the width of the screen. The first line begins with first, and
-// the others with rest. Words are never broken, so that they can be copied. On a terminal, a word
-// that does not fit behind rest begins further left.
+// Hang returns a text in lines of the width of the screen. The first line begins with first, and the
+// others with rest. Words are never broken, so that they can be copied. On a terminal, a word that does
+// not fit behind first or rest has a line of its own, and begins further left.
 func (s Screen) Hang(first, rest, text string) []string {
 	var lines []string
 	line, used, begun := first, length(first), false
@@ -17,7 +18,7 @@ func (s Screen) Hang(first, rest, text string) []string {
 		case begun && used+1+wide <= s.Width:
 			line, used = line+" "+word, used+1+wide
 			continue
-		case !begun && used+wide <= s.Width:
+		case !begun && (used+wide <= s.Width || !s.Interactive):
 			line, used = line+word, used+wide
 		default:
 			if begun || strings.TrimSpace(line) != "" {
@@ -50,7 +51,8 @@ func (s Screen) Fold(text string) string {
 		}
 		words := strings.TrimLeft(bare, branches)
 		first := bare[:len(bare)-len(words)]
-		folded.WriteString(strings.Join(s.Hang(first, continued.Replace(first)+"  ", words), "\n"))
+		rest := continued.Replace(first) + strings.Repeat(" ", max(len(ordinal.FindString(words)), 2))
+		folded.WriteString(strings.Join(s.Hang(first, rest, words), "\n"))
 		folded.WriteString(line[len(bare):])
 	}
 	return folded.String()
@@ -59,6 +61,9 @@ func (s Screen) Fold(text string) string {
 // branches are the characters before the text of a line in a tree. The replacer continued turns
 // them into what precedes the further lines of that text.
 const branches = " │├└─"
+
+// ordinal is the number of an item of a list.
+var ordinal = regexp.MustCompile(`^\d+\. `)
 
 var continued = strings.NewReplacer("├", "│", "└", " ", "─", " ")
 
