@@ -48,8 +48,10 @@ POOL is the name of an AWSMachinePool, an AWSManagedMachinePool, a MachinePool, 
 such as awsmachinepool/workers.`
 
 // planNote is part of the help of the commands that make a plan.
-const planNote = ` The command shows the plan of the change, and asks before it makes the change. The plan reads AWS with your
-credentials, as "slipway plan" does; --skip-plan goes without.`
+const planNote = `
+
+The command shows the plan of the change, and asks before it makes the change. The plan reads AWS with your credentials, as
+"slipway plan" does. With --skip-plan, the command makes no plan.`
 
 // newControlCommand returns a command that controls roll-outs.
 func newControlCommand(control control) *cobra.Command {
@@ -66,9 +68,9 @@ func newControlCommand(control control) *cobra.Command {
 	}
 	set := command.Flags()
 	flags.bindManager(set)
-	set.StringVar(&flags.dryRun, "dry-run", "none", "server to have the API server validate the change and change nothing, or none")
+	set.StringVar(&flags.dryRun, "dry-run", "none", "none, or server: the API server validates the change, and nothing is changed")
 	set.BoolVarP(&flags.yes, "yes", "y", false, "make the change without asking, for scripts")
-	set.BoolVar(&flags.skipPlan, "skip-plan", false, "do not plan the change, such as without credentials of AWS")
+	set.BoolVar(&flags.skipPlan, "skip-plan", false, "do not plan the change, for example if you have no AWS credentials")
 	return command
 }
 
