@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -132,6 +133,18 @@ func requestError(t *testing.T, config *rest.Config) error {
 	return err
 }
 
+// next returns what is printed next. It fails the test if the command returns before.
+func (s *shownOnce) next(t *testing.T, ended chan error) string {
+	t.Helper()
+	select {
+	case text := <-s.texts:
+		return text
+	case err := <-ended:
+		t.Fatalf("slipway status -w returned: %v", err)
+		return ""
+	}
+}
+
 // follow starts slipway status -w of a pool, and returns what it prints, and its result.
 func (w *readWorld) follow(ctx context.Context, screen *terminal.Screen, args ...string) (out, notes *shownOnce, ended chan error) {
 	out, notes, ended = &shownOnce{texts: make(chan string, 100)}, &shownOnce{texts: make(chan string, 100)}, make(chan error, 1)
@@ -155,10 +168,10 @@ func TestStatusWatchOutlastsOutage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, notes, ended := w.follow(ctx, nil)
-	first := <-out.texts
+	first := out.next(t, ended)
 	unanswered := refused(t)
 	w.setUpToDate(3)
-	if second := <-out.texts; !strings.Contains(second, "75 % · 3 of 4 instances") {
+	if second := out.next(t, ended); !strings.Contains(second, "75 % · 3 of 4 instances") {
 		t.Errorf("the status before the outage: %s", second)
 	}
 	var failures []error
@@ -166,12 +179,12 @@ func TestStatusWatchOutlastsOutage(t *testing.T) {
 		failures = append(failures, unanswered)
 	}
 	away.begin(append(failures, apierrors.NewServiceUnavailable("etcd has no leader"), apierrors.NewTooManyRequests("busy", 1))...)
-	third := <-out.texts
+	third := out.next(t, ended)
 	if !strings.Contains(third, "75 % · 3 of 4 instances") {
 		t.Errorf("the status after the outage: %s", third)
 	}
 	w.setUpToDate(4)
-	if fourth := <-out.texts; !strings.Contains(fourth, "100 % · 4 of 4 instances") {
+	if fourth := out.next(t, ended); !strings.Contains(fourth, "100 % · 4 of 4 instances") {
 		t.Errorf("the status of a change after the outage: %s", fourth)
 	}
 	cancel()
@@ -201,13 +214,13 @@ func TestStatusWatchShowsOutage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, notes, ended := w.follow(ctx, &terminal.Screen{Width: 60, Interactive: true})
-	first := <-out.texts
+	first := out.next(t, ended)
 	if !strings.HasPrefix(first, clearScreen+"AWSMachinePool") || !strings.Contains(first, "The names of nodes are missing: ") {
 		t.Errorf("the first status does not replace the screen, or lacks what is missing: %q", first)
 	}
 	away.begin(refused(t), apierrors.NewInternalError(errors.New("etcdserver: leader changed")))
 	for _, want := range []string{" refuses connections.", "The API server failed: "} {
-		text := <-out.texts
+		text := out.next(t, ended)
 		for _, part := range []string{want, "The status above is from 10:00:00 UTC.", "Next attempt at 10:00:0"} {
 			if !strings.Contains(strings.Join(strings.Fields(text), " "), part) {
 				t.Errorf("a screen during the outage lacks %q: %q", part, text)
@@ -222,7 +235,7 @@ func TestStatusWatchShowsOutage(t *testing.T) {
 			}
 		}
 	}
-	if after := <-out.texts; strings.Contains(after, "Next attempt") || !strings.HasPrefix(after, clearScreen+"AWSMachinePool") {
+	if after := out.next(t, ended); strings.Contains(after, "Next attempt") || !strings.HasPrefix(after, clearScreen+"AWSMachinePool") {
 		t.Errorf("the screen after the outage: %q", after)
 	}
 	cancel()
@@ -251,7 +264,7 @@ func TestStatusWatchEnds(t *testing.T) {
 			w := newReadWorld(t)
 			away, _ := newOutage(w)
 			out, _, ended := w.follow(t.Context(), nil)
-			<-out.texts
+			out.next(t, ended)
 			if tc.failure != nil {
 				away.begin(tc.failure)
 			} else {
@@ -274,11 +287,11 @@ func TestStatusWatchNotesOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, notes, ended := w.follow(ctx, nil, "-o", "json")
-	<-out.texts
+	out.next(t, ended)
 	away.begin()
 	<-clock.paused
 	w.setUpToDate(3)
-	<-out.texts
+	out.next(t, ended)
 	cancel()
 	if err := <-ended; err != nil || len(notes.texts) != 1 {
 		t.Errorf("slipway status -w: got error %v and %d notes, want one note", err, len(notes.texts))
@@ -305,7 +318,7 @@ func TestUnanswered(t *testing.T) {
 	}))
 	t.Cleanup(closes.Close)
 	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
-	untrusted.Config.ErrorLog, untrusted.TLS = nil, &tls.Config{}
+	untrusted.Config.ErrorLog, untrusted.TLS = log.New(io.Discard, "", 0), &tls.Config{}
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
