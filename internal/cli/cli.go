@@ -94,13 +94,32 @@ func New(others ...*cobra.Command) *cobra.Command {
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	command.SetFlagErrorFunc(seeHelp)
-	// kubectl runs a program of this name as its plugin.
-	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
-		command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
-	}
 	command.AddCommand(newIAMCommand(), newPlanCommand(prepareInCluster), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
 	command.AddCommand(newReadCommands(connectClusters)...)
 	command.AddCommand(others...)
+	// kubectl runs a program of this name as its plugin.
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
+		showAsPlugin(command)
+	}
 	return command
+}
+
+// showAsPlugin names the command kubectl slipway in its usage, and in the texts and examples of its
+// subcommands, so that they can be copied.
+func showAsPlugin(command *cobra.Command) {
+	command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"}
+	var names []string
+	for _, sub := range command.Commands() {
+		names = append(names, "slipway "+sub.Name(), "kubectl slipway "+sub.Name())
+	}
+	renamed := strings.NewReplacer(names...)
+	var rename func([]*cobra.Command)
+	rename = func(commands []*cobra.Command) {
+		for _, sub := range commands {
+			sub.Long, sub.Example = renamed.Replace(sub.Long), renamed.Replace(sub.Example)
+			rename(sub.Commands())
+		}
+	}
+	rename(command.Commands())
 }

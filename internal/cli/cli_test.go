@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -35,5 +36,27 @@ func TestControllersAreNoUsersCommands(t *testing.T) {
 	}
 	if program := New(manager); !has(program, "manager") || !has(program, "plan") {
 		t.Error("the program must have the commands plan and manager")
+	}
+}
+
+// TestPluginNamesItself holds that the help of kubectl's plugin names commands that its user can run.
+func TestPluginNamesItself(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"plan": {"  kubectl slipway plan -f pool.yaml\n", "| kubectl slipway plan -f - -o json\n", "Usage:\n  kubectl slipway plan "},
+		"undo": {`remove the pin with "kubectl slipway unpin".` + "\n\nThe command shows the plan", `as` + "\n" + `"kubectl slipway plan" does`},
+	} {
+		command, out := New(), &bytes.Buffer{}
+		showAsPlugin(command)
+		command.SetOut(out)
+		command.SetArgs([]string{name, "--help"})
+		if err := command.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range want {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("the help of %s lacks %q:\n%s", name, part, out)
+			}
+		}
 	}
 }

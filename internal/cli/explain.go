@@ -30,8 +30,8 @@ func newExplainCommand(connect func(*readFlags) (*source, error)) *cobra.Command
 		Long: `Explain why a pool, a node, or a pod is not ready, what that means for nodes, and what to do. Each problem names the page
 that documents its condition.
 
-A name is that of a pool. If there is no such pool, it is that of a node, and then that of a pod. Write pool/NAME, node/NAME, or
-pod/NAME to name one of them. A node can also be named by the ID of its instance.
+The command looks for a pool of the name, then for a node, and then for a pod. Write pool/NAME, node/NAME, or pod/NAME to look for
+one of them only. A node can also be named by the ID of its instance.
 
 Pools are in the management cluster. For a pod that waits for a node, and for a node that a Provisioner launched, use the
 kubeconfig of the workload cluster: its Provisioners and ProvisionedNodes are there.`,

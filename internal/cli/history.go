@@ -20,7 +20,7 @@ func newHistoryCommand(connect func(*readFlags) (*source, error)) *cobra.Command
 		Use:   "history POOL",
 		Short: "Show what the instances of a pool were launched with, one row for each launch",
 		Long: `Show what the instances of a pool were launched with: one row for each launch, the newest last. A launch is a
-configuration that an instance ran after the instances had run another one. A new join token is no launch.
+configuration that an instance ran after the instances had run another one. A new join token is not a launch.
 
 BY is the field manager whose edit the version was created for, or launched again for. It is known only for recent
 launches, because the API server keeps only the last edit of each manager. NODES is the number of instances of the pool
@@ -52,8 +52,8 @@ func newDiffCommand(connect func(*readFlags) (*source, error)) *cobra.Command {
 		Short: "Show how two launch template versions of a pool differ",
 		Long: `Show how two launch template versions of a pool differ: each field, and the user data as a unified diff.
 
-Join tokens, keys, passwords, and everything else that looks like a secret are redacted. Of encoded pieces of the user data
-only their size and the beginning of a hash is shown. Where the user data points to a parameter or to an object in S3, the pointer
+Join tokens, keys, passwords, and everything else that looks like a secret are redacted. For encoded pieces of the user data,
+only their size and the beginning of a hash are shown. Where the user data points to a parameter or to an object in S3, the pointer
 is compared and not what it points to.
 
 The versions are read from EC2 with the identity of the Cluster, based on your AWS credentials. This needs the permission

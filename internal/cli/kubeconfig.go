@@ -15,7 +15,7 @@ import (
 type kubeconfigFlags struct{ kubeconfig, kubeContext string }
 
 func (f *kubeconfigFlags) bind(set *pflag.FlagSet) {
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the management cluster's kubeconfig")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the management cluster's kubeconfig; KUBECONFIG or ~/.kube/config if empty")
 	set.StringVar(&f.kubeContext, "context", "", "context of the kubeconfig; its current context if empty")
 }
 

@@ -25,7 +25,7 @@ func TestManagedPool(t *testing.T) {
 			aws: func(context.Context) (*poolread.AWS, error) {
 				return poolread.NewAWS(world.Cluster, world.AWS, identity.DefaultSecretNamespace, "test"), nil
 			},
-			clock: clocktesting.NewFakePassiveClock(world.Clock.Now()),
+			clock: clocktesting.NewFakeClock(world.Clock.Now()),
 		}
 		out, notes, err := w.run(t.Context(), strings.Fields(command)...)
 		if err != nil || notes != "" {

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/migration"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/preflight"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // pollInterval is the time between two checks of a step that waits for a controller.
@@ -29,6 +32,7 @@ type migrateFlags struct {
 	secretNamespace, nodeRolePath, nodeRoleBoundary string
 	timeout                                         time.Duration
 	output                                          string
+	clock                                           clock.Clock
 }
 
 func newMigrateCommand() *cobra.Command {
@@ -38,7 +42,7 @@ func newMigrateCommand() *cobra.Command {
 }
 
 func newMigrateCAPACommand() *cobra.Command {
-	flags := &migrateFlags{}
+	flags := &migrateFlags{clock: clock.RealClock{}}
 	command := &cobra.Command{
 		Use:   "capa",
 		Short: "Migrate the pools of a management cluster from Cluster API Provider AWS to Slipway, and back",
@@ -127,18 +131,22 @@ func (f *migrateFlags) runner(progress io.Writer) (migration.Runner, error) {
 	trial := &takeovers{config: config, skip: f.skipAWS || f.back, settings: plan.Planner{
 		SecretNamespace: f.secretNamespace, SettleWindow: manager.DefaultSettleWindow, NodeRolePath: f.nodeRolePath, NodeRoleBoundary: f.nodeRoleBoundary,
 	}}
-	deadline := wallClock.Now().Add(f.timeout)
+	deadline := f.clock.Now().Add(f.timeout)
+	outlast := &outlasting{flags: f, deadline: deadline, progress: progress}
 	return migration.Runner{
-		Observe: func(ctx context.Context) (migration.Observed, error) {
-			seen := preflight.Observed{Now: wallClock.Now(), Namespace: f.cluster.namespace, Cluster: kubernetes.ObserveCluster(ctx, f.cluster.namespace)}
-			observed, err := migration.Observe(ctx, objects, seen)
+		Observe: func(ctx context.Context) (observed migration.Observed, err error) {
+			err = outlast.do(ctx, func() error {
+				seen := preflight.Observed{Now: f.clock.Now(), Namespace: f.cluster.namespace, Cluster: kubernetes.ObserveCluster(ctx, f.cluster.namespace)}
+				observed, err = migration.Observe(ctx, objects, seen)
+				return err
+			})
 			if err != nil {
 				return observed, err
 			}
 			err = trial.addTo(ctx, &observed)
 			return observed, err
 		},
-		Writer: objects,
+		Writer: patientWriter{objects, outlast},
 		Wait:   func(ctx context.Context) error { return f.wait(ctx, deadline) },
 		Progress: func(step migration.Step) {
 			text := step.Change
@@ -152,17 +160,59 @@ func (f *migrateFlags) runner(progress io.Writer) (migration.Runner, error) {
 
 // wait waits until the next check of a step, unless that is too late.
 func (f *migrateFlags) wait(ctx context.Context, deadline time.Time) error {
-	if wallClock.Now().Add(pollInterval).After(deadline) {
+	if f.clock.Now().Add(pollInterval).After(deadline) {
 		return fmt.Errorf("not complete within --timeout %s. Run the command again to go on", f.timeout)
 	}
-	timer := time.NewTimer(pollInterval)
+	timer := f.clock.NewTimer(pollInterval)
 	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-timer.C():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// outlasting sends requests again while the API server does not answer, until a deadline: a migration
+// waits for minutes, and the API server may restart meanwhile. Until a request succeeds, none is sent
+// again, so that a mistake in the kubeconfig is reported at once.
+type outlasting struct {
+	flags    *migrateFlags
+	deadline time.Time
+	progress io.Writer
+	// answered is true once a request succeeded.
+	answered bool
+}
+
+// do sends a request until it succeeds, or fails for another reason than an outage.
+func (o *outlasting) do(ctx context.Context, send func() error) error {
+	for reported := false; ; reported = true {
+		err := send()
+		if err == nil {
+			o.answered = true
+		}
+		if err == nil || !o.answered || !temporary(err) {
+			return err
+		}
+		if !reported {
+			fmt.Fprintf(o.progress, "%s. The next attempts are every %s until --timeout is over.\n", unansweredText(err), pollInterval)
+		}
+		if o.flags.wait(ctx, o.deadline) != nil {
+			return err
+		}
+	}
+}
+
+// patientWriter patches objects again if the API server does not answer. A patch that was applied
+// although its answer was lost is refused the second time, because it tests what it changes.
+type patientWriter struct {
+	client.Writer
+	outlast *outlasting
+}
+
+// Patch implements client.Writer.
+func (w patientWriter) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return w.outlast.do(ctx, func() error { return w.Writer.Patch(ctx, object, patch, options...) })
 }
 
 // print prints the steps, and returns an error if one is blocked.
@@ -186,8 +236,8 @@ func (f *migrateFlags) print(out io.Writer, report migration.Report) error {
 // printSteps prints one line for each step, and then what each step that is due changes, and what to do
 // about each step that is blocked.
 func printSteps(out io.Writer, report migration.Report) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STEP\tTARGET\tSTATE\tFOUND")
+	screen := terminal.ScreenOf(out, os.Getenv)
+	table := terminal.NewTable(out, screen, "STEP", "TARGET", "STATE", "FOUND")
 	for _, step := range report.Steps {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", step.Name, step.Target, step.State, printable(step.Found))
 	}
@@ -202,7 +252,8 @@ func printSteps(out io.Writer, report migration.Report) error {
 		if step.State == migration.Blocked {
 			label, text = "To do", step.Remedy
 		}
-		if _, err := fmt.Fprintf(out, "\n%s %s: %s\n  Nodes: %s\n  %s: %s\n", step.Name, step.Target, step.State, printable(step.Nodes), label, printable(text)); err != nil {
+		text = fmt.Sprintf("\n%s %s: %s\n  Nodes: %s\n  %s: %s\n", step.Name, step.Target, step.State, printable(step.Nodes), label, printable(text))
+		if _, err := io.WriteString(out, screen.Fold(text)); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -172,6 +173,45 @@ func TestMigrateCannotRun(t *testing.T) {
 	} {
 		if printed, _, exit := runMigrate(t, row.arguments...); exit != exitUnusable || !strings.Contains(printed, row.prints) {
 			t.Errorf("%s: exit %d, %s", row.reason, exit, printed)
+		}
+	}
+}
+
+// TestMigrateOutlastsOutage holds that a migration that waits goes on when the API server does not answer
+// for a while, until the timeout, and that it reports an outage once.
+func TestMigrateOutlastsOutage(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason  string
+		away    int32
+		minutes time.Duration
+		fails   bool
+	}{
+		{"an outage that is over before the timeout", 20, 15, false},
+		{"an outage that lasts", 1 << 20, 1, true},
+	} {
+		m := &management{version: "v1.36.3"}
+		m.addCAPA(t)
+		m.addPool(t, poolARN)
+		progress := &bytes.Buffer{}
+		flags := &migrateFlags{skipAWS: true, timeout: row.minutes * time.Minute, clock: &jumpingClock{FakeClock: clocktesting.NewFakeClock(shownAt), paused: make(chan struct{}, 1000)}}
+		flags.cluster.kubeconfig, flags.cluster.kubeContext, flags.cluster.namespace = m.kubeconfig(t), "here", "slipway-system"
+		runner, err := flags.runner(progress)
+		if err != nil {
+			t.Fatal(err)
+		}
+		progressed := runner.Progress
+		runner.Progress = func(step migration.Step) {
+			if progressed(step); step.State == migration.Due && m.away.Load() <= 0 && !strings.Contains(progress.String(), "not available") {
+				m.away.Store(row.away)
+			}
+		}
+		report, err := runner.Run(t.Context(), migration.ToSlipway)
+		if (err != nil) != row.fails || err == nil && report.Next().Name != migration.InstallSlipway {
+			t.Errorf("%s: got error %v, and %+v", row.reason, err, report.Next())
+		}
+		if text := progress.String(); strings.Count(text, "The API server is not available: ") != 1 || !strings.Contains(text, " The next attempts are every 2s until --timeout is over.\n") {
+			t.Errorf("%s: the migration reports %q", row.reason, text)
 		}
 	}
 }

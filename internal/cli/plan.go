@@ -102,8 +102,8 @@ func (f *planFlags) bindManager(set *pflag.FlagSet) {
 	f.kubeconfigFlags.bind(set)
 	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of objects without one; the namespace of the kubeconfig's context if empty")
 	BindSecretNamespace(set, &f.secretNamespace)
-	set.BoolVar(&f.machines, "machine-pool-machines", false, "as for the manager")
-	set.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "as for the manager; the plan does not wait for it")
+	set.BoolVar(&f.machines, "machine-pool-machines", false, "set it if the manager has this flag")
+	set.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "the manager's value of this flag; the command itself does not wait")
 	BindNodeRoles(set, &f.nodeRolePath, &f.nodeRoleBoundary)
 }
 

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
@@ -221,8 +221,8 @@ func encode(out io.Writer, value any, format string) error {
 
 // printTable prints one line for each check, and then what to do about each problem.
 func printTable(out io.Writer, report preflight.Report) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CHECK\tRESULT\tFOUND")
+	screen := terminal.ScreenOf(out, os.Getenv)
+	table := terminal.NewTable(out, screen, "CHECK", "RESULT", "FOUND")
 	for _, finding := range report.Findings {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Name, finding.Result, printable(finding.Message))
 	}
@@ -233,7 +233,8 @@ func printTable(out io.Writer, report preflight.Report) error {
 		if finding.Remedy == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "\n%s: %s\n  Nodes: %s\n  To do: %s\n", finding.Name, finding.Result, printable(finding.Nodes), printable(finding.Remedy)); err != nil {
+		text := fmt.Sprintf("\n%s: %s\n  Nodes: %s\n  To do: %s\n", finding.Name, finding.Result, printable(finding.Nodes), printable(finding.Remedy))
+		if _, err := io.WriteString(out, screen.Fold(text)); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +47,8 @@ type management struct {
 	objects []*unstructured.Unstructured
 	// forbidden are the resources that the user may not read.
 	forbidden []string
+	// away counts the requests that are refused because the server is not ready.
+	away atomic.Int32
 }
 
 // resources are the kinds that a preflight or a migration reads.
@@ -59,6 +62,10 @@ var resources = map[string]string{
 // ServeHTTP answers reads of one object, and of a list with a label selector, and patches.
 func (m *management) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if m.away.Add(-1) >= 0 {
+		refuse(w, apierrors.NewServiceUnavailable("not ready"))
+		return
+	}
 	if r.URL.Path == "/version" {
 		_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": m.version})
 		return

@@ -43,7 +43,7 @@ type source struct {
 	pools   poolread.Reader
 	// aws returns a reader of AWS. It fails if there are no credentials.
 	aws   func(context.Context) (*poolread.AWS, error)
-	clock clock.PassiveClock
+	clock clock.Clock
 }
 
 // readFlags holds the flags of the commands that show pools. They change nothing.

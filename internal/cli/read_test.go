@@ -36,6 +36,7 @@ import (
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/poolread"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // shownAt is the time at which the sessions of docs/reference/cli.md take place.
@@ -80,7 +81,7 @@ func newReadWorld(t testing.TB, more ...client.Object) *readWorld {
 		aws: func(context.Context) (*poolread.AWS, error) {
 			return poolread.NewAWS(w.client, aws, identity.DefaultSecretNamespace, "test"), nil
 		},
-		clock: clocktesting.NewFakePassiveClock(shownAt),
+		clock: clocktesting.NewFakeClock(shownAt),
 	}
 	return w
 }
@@ -243,6 +244,11 @@ func workloadCluster() kubernetes.Interface {
 
 // run runs a command, and returns what it prints.
 func (w *readWorld) run(ctx context.Context, args ...string) (out, notes string, err error) {
+	return w.runOn(ctx, terminal.Screen{}, args...)
+}
+
+// runOn runs a command on a screen, and returns what it prints.
+func (w *readWorld) runOn(ctx context.Context, screen terminal.Screen, args ...string) (out, notes string, err error) {
 	command := New()
 	replaced := append(newReadCommands(func(*readFlags) (*source, error) { return w.source, nil }), newSimulateCommand(w.prepare), newPlanCommand(w.prepare))
 	for _, old := range command.Commands() {
@@ -255,6 +261,9 @@ func (w *readWorld) run(ctx context.Context, args ...string) (out, notes string,
 	}
 	text, warnings := &strings.Builder{}, &strings.Builder{}
 	command.SetOut(text)
+	if screen.Interactive {
+		command.SetOut(terminal.Writer{Writer: text, On: screen})
+	}
 	command.SetErr(warnings)
 	command.SetArgs(args)
 	err = command.ExecuteContext(ctx)

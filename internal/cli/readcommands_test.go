@@ -294,7 +294,7 @@ func TestEventsOfAnotherClock(t *testing.T) {
 		{"AWS is an hour ahead", shownAt.Add(-2 * time.Hour), true, "AWSMachinePool/workers"},
 	} {
 		w := newReadWorld(t)
-		w.source.clock = clocktesting.NewFakePassiveClock(row.now)
+		w.source.clock = clocktesting.NewFakeClock(row.now)
 		out, notes, err := w.run(t.Context(), "events", "workers", "-o", "json")
 		var events []poolview.Event
 		if err != nil || json.Unmarshal([]byte(out), &events) != nil || len(events) < 2 {

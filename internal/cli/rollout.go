@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/rolloutcontrol"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // controlFlags holds the flags of a command that controls roll-outs.
@@ -46,8 +48,10 @@ POOL is the name of an AWSMachinePool, an AWSManagedMachinePool, a MachinePool, 
 such as awsmachinepool/workers.`
 
 // planNote is part of the help of the commands that make a plan.
-const planNote = ` The command shows the plan of the change, and asks before it makes the change. The plan reads AWS with your
-credentials, as "slipway plan" does; --skip-plan goes without.`
+const planNote = `
+
+The command shows the plan of the change, and asks before it makes the change. The plan reads AWS with your credentials, as
+"slipway plan" does. With --skip-plan, the command makes no plan.`
 
 // newControlCommand returns a command that controls roll-outs.
 func newControlCommand(control control) *cobra.Command {
@@ -64,9 +68,9 @@ func newControlCommand(control control) *cobra.Command {
 	}
 	set := command.Flags()
 	flags.bindManager(set)
-	set.StringVar(&flags.dryRun, "dry-run", "none", "server to have the API server validate the change and change nothing, or none")
+	set.StringVar(&flags.dryRun, "dry-run", "none", "none, or server: the API server validates the change, and nothing is changed")
 	set.BoolVarP(&flags.yes, "yes", "y", false, "make the change without asking, for scripts")
-	set.BoolVar(&flags.skipPlan, "skip-plan", false, "do not plan the change, such as without credentials of AWS")
+	set.BoolVar(&flags.skipPlan, "skip-plan", false, "do not plan the change, for example if you have no AWS credentials")
 	return command
 }
 
@@ -232,14 +236,15 @@ func outcome(problems bool) string {
 
 // showChange prints what a command changes.
 func showChange(out io.Writer, change rolloutcontrol.Change) {
-	reason := printable(change.Reason)
-	fmt.Fprintf(out, "%s%s.\n", strings.ToUpper(reason[:1]), reason[1:])
+	reason, text := printable(change.Reason), &strings.Builder{}
+	fmt.Fprintf(text, "%s%s.\n", strings.ToUpper(reason[:1]), reason[1:])
 	for _, note := range change.Notes {
-		fmt.Fprintf(out, "  %s\n", printable(note))
+		fmt.Fprintf(text, "  %s\n", printable(note))
 	}
 	if len(change.Affected) > 0 {
-		fmt.Fprintf(out, "  This also affects %s, which use the same AWSLaunchConfig.\n", printable(strings.Join(change.Affected, ", ")))
+		fmt.Fprintf(text, "  This also affects %s, which use the same AWSLaunchConfig.\n", printable(strings.Join(change.Affected, ", ")))
 	}
+	fmt.Fprint(out, terminal.ScreenOf(out, os.Getenv).Fold(text.String()))
 }
 
 // plan prints what edited objects do to nodes, and reports whether the plan has problems.

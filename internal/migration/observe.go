@@ -75,7 +75,7 @@ func Observe(ctx context.Context, reader client.Reader, seen preflight.Observed)
 	observed := Observed{Namespace: seen.Namespace, Management: seen.Cluster}
 	for _, unread := range []*preflight.Unread{seen.Cluster.Unreachable, seen.Cluster.DefinitionsUnread, seen.Cluster.DeploymentsUnread, seen.Cluster.HooksUnread} {
 		if unread != nil {
-			return observed, errors.New(unread.Text)
+			return observed, cmp.Or(unread.Err, errors.New(unread.Text))
 		}
 	}
 	skip := slices.DeleteFunc(preflight.Names(), func(name string) bool { return slices.Contains(checked, name) })

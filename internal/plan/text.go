@@ -3,9 +3,9 @@ package plan
 import (
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/slipway-project/slipway/internal/prices"
@@ -17,7 +17,7 @@ const longestText = 1000
 
 // Print writes a plan for people.
 func Print(out io.Writer, plan Plan) error {
-	p := &printer{out: out}
+	p := &printer{out: out, screen: terminal.ScreenOf(out, os.Getenv)}
 	if plan.Empty() && !plan.Failed() && !plan.waits() {
 		p.printf("Nothing changes in AWS, and no node is replaced.\n")
 	}
@@ -30,15 +30,16 @@ func Print(out io.Writer, plan Plan) error {
 	return p.err
 }
 
-// printer keeps the first error of a writer.
+// printer folds lines at the width of a terminal, and keeps the first error of a writer.
 type printer struct {
-	out io.Writer
-	err error
+	out    io.Writer
+	screen terminal.Screen
+	err    error
 }
 
 func (p *printer) printf(format string, values ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.out, format, values...)
+		_, p.err = io.WriteString(p.out, p.screen.Fold(fmt.Sprintf(format, values...)))
 	}
 }
 
@@ -47,7 +48,7 @@ func (p *printer) changes(changes []Change) {
 	if len(changes) == 0 {
 		return
 	}
-	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(p.out, p.screen)
 	object := ""
 	for _, change := range changes {
 		if change.Object != object {

@@ -14,7 +14,7 @@ func (p *Printer) History(launches []poolview.Launch) error {
 		p.printf("No launch is recorded yet.\n")
 		return p.err
 	}
-	rows := []string{"VERSION\tLAUNCHED\tBY\tCAUSE\tNODES\tOUTCOME\tCHANGE"}
+	rows := make([]string, 0, len(launches))
 	for i := len(launches) - 1; i >= 0; i-- {
 		launch := launches[i]
 		launched := "-"
@@ -27,7 +27,7 @@ func (p *Printer) History(launches []poolview.Launch) error {
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s", version, launched, or(launch.By), or(launch.Cause), launch.Nodes, launch.Outcome, or(launch.Change)))
 	}
-	p.table(rows)
+	p.table("VERSION\tLAUNCHED\tBY\tCAUSE\tNODES\tOUTCOME\tCHANGE", rows)
 	return p.err
 }
 
@@ -54,7 +54,7 @@ func (p *Printer) Diff(diff *poolview.Diff) error {
 		case strings.HasPrefix(line, "-"):
 			line = p.Screen.Paint(terminal.Red, line)
 		}
-		p.printf("%s\n", line)
+		p.write(line + "\n") // as it is, so that it can be copied
 	}
 	return p.err
 }
@@ -91,7 +91,7 @@ func (p *Printer) Events(events []poolview.Event) error {
 		p.printf("There are no events.\n")
 		return p.err
 	}
-	rows := []string{"TIME\tSOURCE\tTYPE\tREASON\tMESSAGE"}
+	rows := make([]string, 0, len(events))
 	for _, event := range events {
 		kind := "Normal"
 		if event.Warning {
@@ -103,7 +103,7 @@ func (p *Printer) Events(events []poolview.Event) error {
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", p.clock(event.Time), printable(event.Source), kind, printable(event.Reason), message))
 	}
-	p.table(rows)
+	p.table("TIME\tSOURCE\tTYPE\tREASON\tMESSAGE", rows)
 	return p.err
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/slipway-project/slipway/internal/terminal"
@@ -24,9 +23,15 @@ type Printer struct {
 	err error
 }
 
+// printf writes text whose lines are folded at the width of a terminal.
 func (p *Printer) printf(format string, values ...any) {
+	p.write(p.Screen.Fold(fmt.Sprintf(format, values...)))
+}
+
+// write writes a text as it is.
+func (p *Printer) write(text string) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.Out, format, values...)
+		_, p.err = io.WriteString(p.Out, text)
 	}
 }
 
@@ -35,46 +40,26 @@ const labelWidth = 10
 
 // field writes a label and a text, which is wrapped at the width of the screen. The text is painted already.
 func (p *Printer) field(label, text string) {
-	for i, line := range wrap(text, max(p.Screen.Width-labelWidth, 20)) {
-		if i > 0 {
-			label = ""
-		}
-		p.printf("%s%s%s\n", p.Screen.Paint(terminal.Bold, label), strings.Repeat(" ", max(labelWidth-len(label), 1)), line)
+	screen := p.Screen
+	screen.Width = max(screen.Width, labelWidth+20)
+	first := p.Screen.Paint(terminal.Bold, label) + strings.Repeat(" ", max(labelWidth-len(label), 1))
+	for _, line := range screen.Hang(first, strings.Repeat(" ", labelWidth), text) {
+		p.write(line + "\n")
 	}
 }
 
 // note writes a text below a field.
 func (p *Printer) note(format string, values ...any) { p.field("", fmt.Sprintf(format, values...)) }
 
-// table writes rows with the cells of each column below one another. Cells are separated by tabs.
-func (p *Printer) table(rows []string) {
-	table := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+// table writes rows below a header. Cells are separated by tabs.
+func (p *Printer) table(header string, rows []string) {
+	table := terminal.NewTable(p.Out, p.Screen, strings.Split(header, "\t")...)
 	for _, row := range rows {
 		fmt.Fprintln(table, row)
 	}
 	if err := table.Flush(); p.err == nil {
 		p.err = err
 	}
-}
-
-// wrap breaks a text into lines of a width. Words that are longer stay whole.
-func wrap(text string, width int) []string {
-	var lines []string
-	line, used := &strings.Builder{}, 0
-	for _, word := range strings.Fields(text) {
-		length := len([]rune(word))
-		if used > 0 && used+1+length > width {
-			lines = append(lines, line.String())
-			line, used = &strings.Builder{}, 0
-		}
-		if used > 0 {
-			line.WriteByte(' ')
-			used++
-		}
-		line.WriteString(word)
-		used += length
-	}
-	return append(lines, line.String())
 }
 
 // printable returns a text of a server or a tenant as it may be written to a terminal.

@@ -11,26 +11,6 @@ import (
 	"github.com/slipway-project/slipway/internal/terminal"
 )
 
-func TestWrap(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		reason, text string
-		want         []string
-	}{
-		"Short": {reason: "A text that fits stays on one line.", text: "one two", want: []string{"one two"}},
-		"Long":  {reason: "A line is broken between words.", text: "one two three", want: []string{"one two", "three"}},
-		"Word":  {reason: "A long word stays whole, so that it can be copied.", text: "a i-0123456789abcdef0 b", want: []string{"a", "i-0123456789abcdef0", "b"}},
-		"Empty": {reason: "A label may have no text.", want: []string{""}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(tc.want, wrap(tc.text, 8)); diff != "" {
-				t.Errorf("%s -want +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
 func TestShort(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{"0s": -time.Hour, "90s": 90 * time.Second, "90m": 90 * time.Minute, "47h": 47 * time.Hour, "3d": 80 * time.Hour} {

@@ -192,7 +192,7 @@ func (p *Printer) List(views []poolview.View, withNamespace bool) error {
 	if withNamespace {
 		header = "NAMESPACE\t" + header
 	}
-	rows := []string{header}
+	rows := make([]string, 0, len(views))
 	for i := range views {
 		view := &views[i]
 		row := fmt.Sprintf("%s\t%s\t%s\t%d/%d\t%d/%d\t%d\t%s", printable(view.Name), view.Kind, or(view.State),
@@ -202,7 +202,7 @@ func (p *Printer) List(views []poolview.View, withNamespace bool) error {
 		}
 		rows = append(rows, row)
 	}
-	p.table(rows)
+	p.table(header, rows)
 	return p.err
 }
 

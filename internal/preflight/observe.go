@@ -69,7 +69,7 @@ func (k *Kubernetes) ObserveCluster(ctx context.Context, namespace string) Clust
 	var cluster Cluster
 	var err error
 	if cluster.Version, err = k.version(ctx); err != nil {
-		return Cluster{Unreachable: &Unread{Text: err.Error()}}
+		return Cluster{Unreachable: &Unread{Text: err.Error(), Err: err}}
 	}
 	cluster.Definitions, err = k.definitions(ctx)
 	cluster.DefinitionsUnread = failure(err)
@@ -86,7 +86,7 @@ func failure(err error) *Unread {
 	if err == nil {
 		return nil
 	}
-	return &Unread{Denied: apierrors.IsForbidden(err), Text: err.Error()}
+	return &Unread{Denied: apierrors.IsForbidden(err), Text: err.Error(), Err: err}
 }
 
 func (k *Kubernetes) version(ctx context.Context) (string, error) {

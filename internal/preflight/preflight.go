@@ -78,6 +78,8 @@ type Unread struct {
 	// Denied is true if the user lacks a permission.
 	Denied bool
 	Text   string
+	// Err is the error of the API server, nil for parts of an account.
+	Err error
 }
 
 // Cluster holds what was read from the management cluster. A part that could not be read has its

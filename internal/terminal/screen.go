@@ -15,12 +15,21 @@ type Screen struct {
 	Interactive, Color bool
 }
 
+// Writer is a writer that leads to a known screen.
+type Writer struct {
+	io.Writer
+	On Screen
+}
+
 // defaultWidth is the width of a writer that is no terminal.
 const defaultWidth = 100
 
 // ScreenOf returns the screen that a writer leads to. The environment variables NO_COLOR and TERM decide
 // about colors, as in other programs (https://no-color.org).
 func ScreenOf(out io.Writer, getenv func(string) string) Screen {
+	if known, is := out.(Writer); is {
+		return known.On
+	}
 	file, is := out.(*os.File)
 	if !is || !term.IsTerminal(int(file.Fd())) {
 		return Screen{Width: defaultWidth}
@@ -44,10 +53,13 @@ const (
 	Yellow Style = "33"
 )
 
+// escape begins a style.
+const escape = "\x1b["
+
 // Paint returns a text in a style, or as it is on a screen without colors.
 func (s Screen) Paint(style Style, text string) string {
 	if !s.Color || text == "" {
 		return text
 	}
-	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+	return escape + string(style) + "m" + text + escape + "0m"
 }

@@ -3,9 +3,9 @@ package rehearsal
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/terminal"
@@ -35,9 +35,12 @@ func Print(out io.Writer, result Result) error {
 }
 
 func printPool(out io.Writer, changes []plan.Change, pool Pool) error {
-	fmt.Fprintf(out, "%s %s/%s: a copy with %d nodes in a simulated AWS\n", pool.Kind, pool.Namespace, pool.Name, pool.Instances)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "TIME\tUP\tSOURCE\tEVENT\n")
+	screen := terminal.ScreenOf(out, os.Getenv)
+	title := fmt.Sprintf("%s %s/%s: a copy with %d nodes in a simulated AWS\n", pool.Kind, pool.Namespace, pool.Name, pool.Instances)
+	if _, err := io.WriteString(out, screen.Fold(title)); err != nil {
+		return fmt.Errorf("printing the simulation: %w", err)
+	}
+	table := terminal.NewTable(out, screen, "TIME", "UP", "SOURCE", "EVENT")
 	for _, change := range changes {
 		fmt.Fprintf(table, "0s\t%d\tEdit\t%s\n", pool.Instances, printable(edited(change)))
 	}
@@ -51,7 +54,7 @@ func printPool(out io.Writer, changes []plan.Change, pool Pool) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return printSummary(out, pool)
+	return printSummary(out, screen, pool)
 }
 
 // mostFailures is the number of instances that do not start whose events are shown.
@@ -117,9 +120,9 @@ var outcomes = map[Outcome]string{
 	Unfinished: "the roll-out was not complete at the limit of time",
 }
 
-func printSummary(out io.Writer, pool Pool) error {
-	_, err := fmt.Fprintf(out, "\n%s after %s: %s\n", pool.Outcome, pool.Took, outcomes[pool.Outcome])
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printSummary(out io.Writer, screen terminal.Screen, pool Pool) error {
+	_, err := io.WriteString(out, screen.Fold(fmt.Sprintf("\n%s after %s: %s\n", pool.Outcome, pool.Took, outcomes[pool.Outcome])))
+	table := terminal.NewTable(out, screen)
 	fmt.Fprintf(table, "  Versions created\t%d\n", pool.Versions)
 	fmt.Fprintf(table, "  Instances replaced\t%d of %d\n", pool.Replaced, pool.Instances)
 	switch {
