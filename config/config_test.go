@@ -308,10 +308,10 @@ func TestWhatTheProvisionerNeeds(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"ClusterRole slipway-provisioner-role", "ClusterRoleBinding slipway-provisioner-rolebinding",
+		"ClusterRole slipway-provisioner-metrics-reader", "ClusterRole slipway-provisioner-role", "ClusterRoleBinding slipway-provisioner-rolebinding",
 		"CustomResourceDefinition provisionednodes.provisioning.karpenter.sh", "CustomResourceDefinition provisioners.provisioning.karpenter.sh",
 		"Deployment slipway-provisioner", "Namespace slipway-system", "Role slipway-provisioner-leader-election-role",
-		"RoleBinding slipway-provisioner-leader-election-rolebinding", "ServiceAccount slipway-provisioner",
+		"RoleBinding slipway-provisioner-leader-election-rolebinding", "Service slipway-provisioner-metrics", "ServiceAccount slipway-provisioner",
 		"ValidatingAdmissionPolicy slipway-provisioner-old-spellings", "ValidatingAdmissionPolicyBinding slipway-provisioner-old-spellings",
 	}
 	if !slices.Equal(got, want) {

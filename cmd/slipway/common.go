@@ -33,8 +33,8 @@ type commonFlags struct {
 	burst      int
 }
 
-// bind adds the flags, and has what belongs into options put there. Lease is the name of the lease
-// of the command.
+// bind adds the flags, and has what belongs into options put there. Lease is the default name of the
+// lease of the command.
 func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease string) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the cluster's kubeconfig")
 	set.IntVar(&options.Concurrency, "concurrency", manager.DefaultConcurrency, "how many objects of each kind are reconciled at once")
@@ -53,7 +53,8 @@ func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease s
 	set.IntVar(&f.burst, "kube-api-burst", 200, "maximum burst of requests to the API server, with --kube-api-qps")
 
 	election := &options.LeaderElection
-	set.BoolVar(&election.Enabled, "leader-elect", false, "work only while holding the lease "+lease)
+	set.BoolVar(&election.Enabled, "leader-elect", false, "work only while holding the lease of --leader-election-id")
+	set.StringVar(&election.ID, "leader-election-id", lease, "the name of the lease; processes with the same name and namespace elect one leader, so give each installation in a namespace another name")
 	set.StringVar(&election.Namespace, "leader-elect-namespace", "", "the namespace of the lease; the namespace of the pod if empty")
 	set.DurationVar(&election.LeaseDuration, "leader-elect-lease-duration", manager.DefaultLeaderElection.LeaseDuration, "how long other processes wait before they take over from an unresponsive leader")
 	set.DurationVar(&election.RenewDeadline, "leader-elect-renew-deadline", manager.DefaultLeaderElection.RenewDeadline, "how long the leader tries to renew the lease before it stops")
@@ -104,7 +105,7 @@ func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) 
 		return nil, err
 	}
 	options.Log.Info("Starting", "command", command.Name(), "version", options.Version, "namespace", options.Namespace, "watchFilter", options.WatchFilter,
-		"region", options.AWS.Region, "leaderElection", options.LeaderElection.Enabled)
+		"region", options.AWS.Region, "leaderElection", options.LeaderElection.Enabled, "lease", options.LeaderElection.ID)
 	return func() { stopTracing(time.Second) }, nil
 }
 

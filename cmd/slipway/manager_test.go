@@ -97,7 +97,7 @@ func TestFlagsOfTheDeployment(t *testing.T) {
 		t.Errorf("webhooks are %+v, want %+v", flags.options.Webhooks, want)
 	}
 	want := manager.DefaultLeaderElection
-	want.Enabled = true
+	want.Enabled, want.ID = true, manager.LeaderElectionID
 	if difference := cmp.Diff(want, flags.options.LeaderElection); difference != "" {
 		t.Errorf("leader election (-want +got):\n%s", difference)
 	}
@@ -108,7 +108,7 @@ func TestFlagsOfTheProvisioner(t *testing.T) {
 	t.Parallel()
 	flags := provisionerFlags{}
 	parseDeployment(t, "provisioner", flags.bind)
-	if !flags.options.LeaderElection.Enabled || flags.options.LaunchesPerMinute != manager.DefaultLaunchesPerMinute || flags.options.InstanceProfile != manager.DefaultInstanceProfile {
+	if !flags.options.LeaderElection.Enabled || flags.options.LeaderElection.ID != manager.ProvisionerLeaderElectionID || flags.options.LaunchesPerMinute != manager.DefaultLaunchesPerMinute || flags.options.InstanceProfile != manager.DefaultInstanceProfile {
 		t.Errorf("options are %+v", flags.options)
 	}
 }

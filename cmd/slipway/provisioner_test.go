@@ -16,6 +16,7 @@ func TestProvisionerFlags(t *testing.T) {
 		flag, value string
 		arrives     func(manager.ProvisionerOptions) bool
 	}{
+		{"leader-election-id", "blue", func(o manager.ProvisionerOptions) bool { return o.LeaderElection.ID == "blue" }},
 		{"launches-per-minute", "7", func(o manager.ProvisionerOptions) bool { return o.LaunchesPerMinute == 7 }},
 		{"batch-max", "10s", func(o manager.ProvisionerOptions) bool { return o.BatchMax == 10*time.Second }},
 		{"pods-per-pass", "9", func(o manager.ProvisionerOptions) bool { return o.PodsPerPass == 9 }},

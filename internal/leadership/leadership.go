@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -82,15 +83,16 @@ func (l *Lease) Check() error {
 	return nil
 }
 
-// Watch returns a lock that notes when it is written.
-func (l *Lease) Watch(lock resourcelock.Interface) resourcelock.Interface {
-	return &watched{Interface: lock, lease: l}
+// Watch returns a lock that notes when it is written, and logs which other process holds it.
+func (l *Lease) Watch(lock resourcelock.Interface, log logr.Logger) resourcelock.Interface {
+	return &watched{Interface: lock, lease: l, log: log}
 }
 
 // watched is a lock whose writes are noted.
 type watched struct {
 	resourcelock.Interface
 	lease *Lease
+	log   logr.Logger
 
 	mu sync.Mutex
 	// holder is whose the lease was when it was read last.
@@ -106,9 +108,14 @@ func (w *watched) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, 
 	return record, raw, err
 }
 
+// see notes the holder. A process can wait for ever, if another installation has the same lease, so
+// the log names each other holder once.
 func (w *watched) see(holder string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if holder != "" && holder != w.holder && holder != w.Identity() {
+		w.log.Info("Waiting until the lease is free, because another process is the leader", "lease", w.Describe(), "holder", holder)
+	}
 	w.holder = holder
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
@@ -30,6 +32,7 @@ type rig struct {
 	clocks *clocks
 	lease  *Lease
 	lock   resourcelock.Interface
+	logged *[]string
 }
 
 func newRig(t *testing.T) *rig {
@@ -43,7 +46,9 @@ func newRig(t *testing.T) *rig {
 	now := &clocks{reading{wall: time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC)}}
 	lease := NewLease(limit)
 	lease.now = now.read
-	return &rig{T: t, clocks: now, lease: lease, lock: lease.Watch(lock)}
+	logged := &[]string{}
+	log := funcr.New(func(_, line string) { *logged = append(*logged, line) }, funcr.Options{})
+	return &rig{T: t, clocks: now, lease: lease, lock: lease.Watch(lock, log), logged: logged}
 }
 
 func (r *rig) write(write func(context.Context, resourcelock.LeaderElectionRecord) error, holder string) {
@@ -133,6 +138,32 @@ func TestLeaseOfAnotherIsNotGivenBack(t *testing.T) {
 		t.Errorf("the lease is that of %+v, error %v", record, err)
 	}
 	r.want("afterwards", false)
+}
+
+// TestOtherHoldersAreLogged holds that a process which waits names the holder of the lease, once, so
+// that one which waits for another installation for ever does not do so in silence.
+func TestOtherHoldersAreLogged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	another := r.lock.(*watched).Interface
+	read := func() {
+		if _, _, err := r.lock.Get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write(another.Create, "blue")
+	read()
+	read()
+	r.write(another.Update, "green")
+	read()
+	r.write(another.Update, "")
+	read()
+	r.write(r.lock.Update, "me")
+	read()
+	const waiting = `"level"=0 "msg"="Waiting until the lease is free, because another process is the leader" "lease"="slipway-system/lease" "holder"=`
+	if diff := cmp.Diff([]string{waiting + `"blue"`, waiting + `"green"`}, *r.logged); diff != "" {
+		t.Errorf("logged (-want +got):\n%s", diff)
+	}
 }
 
 // TestLeaseIsGivenBackAfterARenewal holds that a renewal whose answer was not awaited does not

@@ -144,16 +144,33 @@ func countInstances(in input) {
 }
 
 // runner returns a function that reports whether an instance, which was launched from a version of the pool's
-// template, runs what EKS rolls out, or what is wanted while EKS rolls out nothing.
+// template, runs what EKS rolls out, or what is wanted while EKS rolls out nothing. A failed update leaves
+// instances with the wanted version, while EKS shows the node group at the version before.
 func runner(in input) func(instance autoscalinggroup.Instance, version string) bool {
 	upToDate, launches := len(nextStep(in).Due) == 0, versionText(in.Seen.Group)
 	switch {
 	case rollingOut(in) && pointed(in):
 		return func(instance autoscalinggroup.Instance, _ string) bool { return newest(in.Seen.Members, instance) }
-	case rollingOut(in), !upToDate:
+	case rollingOut(in):
 		return func(autoscalinggroup.Instance, string) bool { return false }
+	case !upToDate:
+		return func(_ autoscalinggroup.Instance, version string) bool { return wantedAlready(in, version) }
 	}
 	return func(_ autoscalinggroup.Instance, version string) bool { return version == "" || version == launches }
+}
+
+// wantedAlready reports whether a node group with this version of the pool's template, and otherwise as it
+// is, would need no update. It is false if the version is not known, and if an image of EKS's is due too:
+// which image an instance runs is not known.
+func wantedAlready(in input, version string) bool {
+	number, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		return false
+	}
+	group := *in.Seen.Group
+	group.Version, group.Issues = number, nil
+	in.Seen.Group = &group
+	return len(nextStep(in).Due) == 0
 }
 
 // inMotion reports whether the group is not at its size with all instances in service. One whose

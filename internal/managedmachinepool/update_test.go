@@ -231,7 +231,10 @@ func TestVersionsOfAnUpdate(t *testing.T) {
 					return len(w.pool("pool").Status.Instances) == 3
 				})
 				left := w.expectTrueVersions()
-				w.expectVersions(map[string]int{"1": left[oldType], "2": left[newType]}, 0)
+				w.expectVersions(map[string]int{"1": left[oldType], "2": left[newType]}, int32(left[newType]))
+				if left[newType] == 0 {
+					t.Error("no instance is left of the update that failed")
+				}
 				// A node that joins now gets what the node group had before.
 				w.setReplicas("pool", 4)
 				w.passes("pool", "there are four nodes", func() bool {

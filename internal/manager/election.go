@@ -15,19 +15,19 @@ import (
 
 // newManager returns a controller manager that writes only while it leads. Leader election goes
 // past that, and notes when the lease was renewed.
-func newManager(options Options, leaseName string, settings ctrl.Options) (ctrl.Manager, error) {
-	recorder := &laterRecorder{}
-	settings.LeaderElectionID, settings.LeaderElectionNamespace = leaseName, options.LeaderElection.Namespace
+func newManager(options Options, settings ctrl.Options) (ctrl.Manager, error) {
+	recorder, election := &laterRecorder{}, options.LeaderElection
+	settings.LeaderElectionID, settings.LeaderElectionNamespace = election.ID, election.Namespace
 	config := options.RESTConfig
 	if options.lease != nil {
 		lock, err := leaderelection.NewResourceLock(options.RESTConfig, recorder, leaderelection.Options{
-			LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: options.LeaderElection.Namespace,
-			RenewDeadline: options.LeaderElection.RenewDeadline,
+			LeaderElection: true, LeaderElectionID: election.ID, LeaderElectionNamespace: election.Namespace,
+			RenewDeadline: election.RenewDeadline,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("preparing leader election: %w", err)
 		}
-		settings.LeaderElectionResourceLockInterface = options.lease.Watch(lock)
+		settings.LeaderElectionResourceLockInterface = options.lease.Watch(lock, options.Log)
 		config = rest.CopyConfig(config)
 		config.Wrap(options.lease.Guard)
 	}

@@ -38,7 +38,7 @@ import (
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
-// LeaderElectionID is the name of the lease that the leading manager holds.
+// LeaderElectionID is the default name of the lease that the leading manager holds.
 const LeaderElectionID = "slipway-leader-election"
 
 // shutdown limits the time that running reconciles may take to finish. Reconciles never wait, so it
@@ -74,7 +74,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	options.lease, options.Webhooks.served = options.LeaderElection.lease(), &webhookcertificate.Served{}
-	manager, err := newManager(options, LeaderElectionID, controllerManagerOptions(options, scheme))
+	manager, err := newManager(options, controllerManagerOptions(options, scheme))
 	if err != nil {
 		return err
 	}

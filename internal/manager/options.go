@@ -143,6 +143,9 @@ var (
 // election, and the manager works at once.
 type LeaderElection struct {
 	Enabled bool
+	// ID is the name of the lease. Managers with the same ID in the same namespace elect one leader
+	// among them. Defaults to LeaderElectionID, and for a provisioner to ProvisionerLeaderElectionID.
+	ID string
 	// Namespace is the namespace of the lease. Inside a cluster, it defaults to the namespace of
 	// the pod.
 	Namespace string
@@ -195,6 +198,9 @@ func (o Options) withDefaults() Options {
 		o.Version = "dev"
 	}
 	election := &o.LeaderElection
+	if election.ID == "" {
+		election.ID = LeaderElectionID
+	}
 	for _, period := range []struct {
 		value  *time.Duration
 		normal time.Duration

@@ -50,7 +50,7 @@ import (
 	"github.com/slipway-project/slipway/internal/watches"
 )
 
-// ProvisionerLeaderElectionID is the name of the lease that the leading provisioner holds.
+// ProvisionerLeaderElectionID is the default name of the lease that the leading provisioner holds.
 const ProvisionerLeaderElectionID = "slipway-provisioner-leader-election"
 
 // DefaultLaunchesPerMinute lets a burst of some thousand pods have its nodes, and what a mistake
@@ -82,6 +82,9 @@ type ProvisionerOptions struct {
 }
 
 func (o ProvisionerOptions) withDefaults() ProvisionerOptions {
+	if o.LeaderElection.ID == "" {
+		o.LeaderElection.ID = ProvisionerLeaderElectionID
+	}
 	o.Options = o.Options.withDefaults()
 	if o.InstanceProfile == "" {
 		o.InstanceProfile = DefaultInstanceProfile
@@ -153,7 +156,7 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	settings.Cache.ByObject = map[client.Object]cache.ByObject{
 		&corev1.Pod{}: {Transform: (&clusterstate.Trimmer{}).Pod}, &corev1.Node{}: {Transform: clusterstate.TrimNode},
 	}
-	manager, err := newManager(options.Options, ProvisionerLeaderElectionID, settings)
+	manager, err := newManager(options.Options, settings)
 	if err != nil {
 		return err
 	}

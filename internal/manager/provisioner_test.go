@@ -157,15 +157,18 @@ func TestValidateProvisioner(t *testing.T) {
 // TestDefaultsKeepWhatIsSet holds that defaults fill gaps and replace nothing.
 func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	t.Parallel()
-	set := ProvisionerOptions{InstanceProfile: "mine", LaunchesPerMinute: 1, BatchMax: 1, PodsPerPass: 1, RegistrationTimeout: 1}
+	set := ProvisionerOptions{Options: Options{LeaderElection: LeaderElection{ID: "mine"}}, InstanceProfile: "mine", LaunchesPerMinute: 1, BatchMax: 1, PodsPerPass: 1, RegistrationTimeout: 1}
 	kept := set.withDefaults()
-	if kept.InstanceProfile != "mine" || kept.LaunchesPerMinute != 1 || kept.BatchMax != 1 || kept.PodsPerPass != 1 || kept.RegistrationTimeout != 1 {
+	if kept.LeaderElection.ID != "mine" || kept.InstanceProfile != "mine" || kept.LaunchesPerMinute != 1 || kept.BatchMax != 1 || kept.PodsPerPass != 1 || kept.RegistrationTimeout != 1 {
 		t.Errorf("a default replaced what is set: %+v", kept)
 	}
 	var filled ProvisionerOptions
 	filled = filled.withDefaults()
 	if filled.InstanceProfile != DefaultInstanceProfile || filled.LaunchesPerMinute != DefaultLaunchesPerMinute {
 		t.Errorf("profile %q and %d launches are no defaults", filled.InstanceProfile, filled.LaunchesPerMinute)
+	}
+	if filled.LeaderElection.ID != ProvisionerLeaderElectionID {
+		t.Errorf("the lease is %q, which is not the provisioner's", filled.LeaderElection.ID)
 	}
 	if filled.BatchMax <= 0 || filled.PodsPerPass <= 0 || filled.RegistrationTimeout <= 0 {
 		t.Errorf("a default is not positive: %+v", filled)

@@ -241,20 +241,22 @@ func TestNamespaceThatMayNotBeRead(t *testing.T) {
 // and does not touch one that another manager holds.
 func TestLeadership(t *testing.T) {
 	t.Parallel()
-	w := serve(t, managed()...)
-	options := optionsFor(w)
-	options.LeaderElection = LeaderElection{Enabled: true, Namespace: "slipway-system"}
-	stop := running(t, func(ctx context.Context) error { return Run(ctx, options) })
-	eventually(t, "the manager leads", func() bool { return len(w.holders()) == 1 })
-	eventually(t, "it works", func() bool { return len(w.seen("WATCH")) == len(watched()) })
-	w.mu.Lock()
-	if name := w.lease.Name; name != LeaderElectionID {
-		t.Errorf("the lease is called %s", name)
-	}
-	w.mu.Unlock()
-	stop()
-	if holders := w.holders(); len(holders) != 2 || holders[1] != "" {
-		t.Errorf("the holders of the lease are %q, want it given back", holders)
+	for _, row := range []struct{ id, want string }{{"", LeaderElectionID}, {"blue", "blue"}} {
+		w := serve(t, managed()...)
+		options := optionsFor(w)
+		options.LeaderElection = LeaderElection{Enabled: true, ID: row.id, Namespace: "slipway-system"}
+		stop := running(t, func(ctx context.Context) error { return Run(ctx, options) })
+		eventually(t, "the manager leads", func() bool { return len(w.holders()) == 1 })
+		eventually(t, "it works", func() bool { return len(w.seen("WATCH")) == len(watched()) })
+		w.mu.Lock()
+		if name := w.lease.Name; name != row.want {
+			t.Errorf("with the ID %q, the lease is called %s, want %s", row.id, name, row.want)
+		}
+		w.mu.Unlock()
+		stop()
+		if holders := w.holders(); len(holders) != 2 || holders[1] != "" {
+			t.Errorf("the holders of the lease are %q, want it given back", holders)
+		}
 	}
 }
 
@@ -316,7 +318,7 @@ func TestProfilesOfTheProvisioner(t *testing.T) {
 				t.Fatal(err)
 			}
 			options := optionsFor(w).withDefaults()
-			manager, err := newManager(options, "lease", controllerManagerOptions(options, scheme))
+			manager, err := newManager(options, controllerManagerOptions(options, scheme))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,6 +32,9 @@ func (o Options) validateNames() error {
 			found = append(found, fmt.Errorf("%s is %q, and must be the name of one namespace", namespace.flag, namespace.name))
 		}
 	}
+	if len(validation.IsDNS1123Subdomain(o.LeaderElection.ID)) > 0 {
+		found = append(found, fmt.Errorf("--leader-election-id is %q, and must be the name of a lease: a DNS subdomain in lower case", o.LeaderElection.ID))
+	}
 	if len(validation.IsValidLabelValue(o.WatchFilter)) > 0 {
 		found = append(found, fmt.Errorf("--watch-filter is %q, and must be the value of a label", o.WatchFilter))
 	}

@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	theDeployment = "Deployment slipway-manager"
-	template      = "{.spec.template.spec"
+	theDeployment     = "Deployment slipway-manager"
+	theBlueDeployment = "Deployment blue"
+	template          = "{.spec.template.spec"
 )
 
 // practiced has values that users set in practice, and what must follow from them: a path of an object,
@@ -78,6 +79,12 @@ var practiced = []struct{ reason, chart, values, object, path, want string }{
 		"team-a team-a team-a team-a team-a"},
 	{"a second release, beside one with the definitions", "slipway", "{fullnameOverride: blue, watchNamespace: blue, crds: {install: false}, webhook: {certificate: self-managed}}",
 		"ClusterRole blue-webhook-certificate", "{.rules[*].resourceNames[*]}", "blue"},
+	{"a second release: its lease", "slipway", "fullnameOverride: blue", theBlueDeployment, template + ".containers[0].args[2]}", "--leader-election-id=slipway-leader-election-blue"},
+	{"a second release: the permission for its lease alone", "slipway", "fullnameOverride: blue", "Role blue-leader-election", "{.rules[*].resourceNames[*]}", "slipway-leader-election-blue"},
+	{"a second release of the provisioner", "slipway-provisioner", "fullnameOverride: blue", "Role blue-leader-election", "{.rules[*].resourceNames[*]}", "slipway-provisioner-leader-election-blue"},
+	{"a lease", "slipway-provisioner", "leaderElection: {id: green.example.com}", "Deployment slipway-provisioner", template + ".containers[0].args[2]}", "--leader-election-id=green.example.com"},
+	{"the permission for it", "slipway-provisioner", "leaderElection: {id: green.example.com}", "Role slipway-provisioner-leader-election", "{.rules[*].resourceNames[*]}", "green.example.com"},
+	{"no values about the lease", "slipway", "leaderElection: null", "Role slipway-manager-leader-election", "{.rules[*].resourceNames[*]}", "slipway-leader-election"},
 	{"a value for the chart that depends on this one", "slipway", "{enabled: true, global: {imageRegistry: registry.example.com}}", theDeployment, "{.spec.replicas}", "2"},
 	{"the same of the provisioner", "slipway-provisioner", "{enabled: true, global: {imageRegistry: registry.example.com}}", "Deployment slipway-provisioner", "{.spec.replicas}", "2"},
 }
@@ -86,6 +93,7 @@ var practiced = []struct{ reason, chart, values, object, path, want string }{
 func TestValues(t *testing.T) {
 	c := newCluster(t)
 	t.Run("set in practice", func(t *testing.T) { tryPracticed(t, c) })
+	t.Run("leases of several releases in a namespace", func(t *testing.T) { tryLeases(t, c) })
 	t.Run("the source of the webhook's certificate", func(t *testing.T) { tryCertificates(t, c) })
 }
 

@@ -17,8 +17,44 @@ one can give it an alias. */}}
 {{- .Values.serviceAccount.name | default (include "slipway.fullname" .) -}}
 {{- end }}
 
-{{- define "slipway.leaseName" -}}
+{{/* The lease that a program takes without --leader-election-id. */}}
+{{- define "slipway.defaultLeaseName" -}}
 {{- if include "slipway.isManager" . -}}slipway-leader-election{{- else -}}slipway-provisioner-leader-election{{- end -}}
+{{- end }}
+
+{{/* The Role that permits the lease. */}}
+{{- define "slipway.leaseRoleName" -}}
+{{ include "slipway.fullname" . }}-leader-election
+{{- end }}
+
+{{/* The Roles of Helm releases in the namespace that permit a lease, separated by spaces. There are none where
+Helm has no cluster, as in `helm template`. */}}
+{{- define "slipway.leaseRoles" -}}
+{{- $found := list -}}
+{{- range $role := (lookup "rbac.authorization.k8s.io/v1" "Role" .root.Release.Namespace "").items -}}
+{{- range .rules -}}
+{{- if and (has "leases" (.resources | default list)) (has $.lease (.resourceNames | default list)) (hasKey ($role.metadata.annotations | default dict) "meta.helm.sh/release-name") -}}
+{{- $found = append $found $role.metadata.name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $found | uniq | join " " -}}
+{{- end }}
+
+{{/* The lease of the release. A release with a name of its own has a lease of its own, because names of
+Deployments differ within a namespace. Earlier charts gave all releases the default lease: an upgrade keeps it,
+so that earlier and later replicas do not lead at once, unless another release has it too. */}}
+{{- define "slipway.leaseName" -}}
+{{- $default := include "slipway.defaultLeaseName" . -}}
+{{- if (.Values.leaderElection).id -}}
+{{- .Values.leaderElection.id -}}
+{{- else if eq (include "slipway.fullname" .) (printf "slipway-%s" (include "slipway.component" .)) -}}
+{{- $default -}}
+{{- else if and .Release.IsUpgrade (eq (include "slipway.leaseRoles" (dict "root" . "lease" $default)) (include "slipway.leaseRoleName" .)) -}}
+{{- $default -}}
+{{- else -}}
+{{- printf "%s-%s" $default (include "slipway.fullname" .) -}}
+{{- end -}}
 {{- end }}
 
 {{- define "slipway.image" -}}
@@ -55,8 +91,23 @@ cluster.x-k8s.io/provider: infrastructure-slipway
 {{- merge (dict) (.more | default dict) (fromYaml (include "slipway.labels" .root)) | toYaml -}}
 {{- end }}
 
+{{/* Fails if the lease is that of another release, and the release would wait for that one for ever. An upgrade
+of a release without a lease of its own may go on: the upgrade of the other one gives that another lease. */}}
+{{- define "slipway.validateLease" -}}
+{{- if or .Release.IsInstall (.Values.leaderElection).id -}}
+{{- $lease := include "slipway.leaseName" . -}}
+{{- $own := include "slipway.leaseRoleName" . -}}
+{{- range splitList " " (include "slipway.leaseRoles" (dict "root" . "lease" $lease)) -}}
+{{- if and . (ne . $own) -}}
+{{- fail (printf "another release in namespace %s, with the Role %s, has the leader election lease %s, so only one of them would work: set leaderElection.id to another name" $.Release.Namespace . $lease) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{/* Fails for values that the schema cannot refuse, because each is valid without the others. */}}
 {{- define "slipway.validate" -}}
+{{- include "slipway.validateLease" . -}}
 {{- $ports := dict "9440" "the health checks" -}}
 {{- $wanted := dict -}}
 {{- if .Values.metrics.enabled -}}{{- $_ := set $wanted "metrics.port" .Values.metrics.port -}}{{- end -}}
@@ -78,7 +129,7 @@ cluster.x-k8s.io/provider: infrastructure-slipway
 {{- if .Values.aws.roleARN -}}{{- fail "aws.roleARN is an annotation of the ServiceAccount, which the release does not have: set the annotation eks.amazonaws.com/role-arn of the existing ServiceAccount, or serviceAccount.create" -}}{{- end -}}
 {{- if .Values.serviceAccount.annotations -}}{{- fail "serviceAccount.annotations needs serviceAccount.create: set the annotations of the existing ServiceAccount instead" -}}{{- end -}}
 {{- end -}}
-{{- $owned := dict "health-addr" "" "leader-elect" "" "leader-elect-namespace" "" "diagnostics-address" "metrics.port" "dashboard-address" "dashboard.port" "namespace" "watchNamespace" "watch-filter" "watchFilter" "webhook-port" "webhook.port" "webhook-cert-dir" "webhook.certificate" "webhook-cert-secret" "webhook.certificate" "webhook-configuration" "webhook.certificate" -}}
+{{- $owned := dict "health-addr" "" "leader-elect" "" "leader-election-id" "leaderElection.id" "leader-elect-namespace" "" "diagnostics-address" "metrics.port" "dashboard-address" "dashboard.port" "namespace" "watchNamespace" "watch-filter" "watchFilter" "webhook-port" "webhook.port" "webhook-cert-dir" "webhook.certificate" "webhook-cert-secret" "webhook.certificate" "webhook-configuration" "webhook.certificate" -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := trimPrefix "--" (index (splitList "=" .) 0) -}}
 {{- if hasKey $owned $flag -}}{{- fail (printf "extraArgs has --%s, which other objects of the chart depend on: %s" $flag (ternary (printf "use the value %s" (get $owned $flag)) "it cannot be changed" (ne (get $owned $flag) ""))) -}}{{- end -}}
