@@ -63,7 +63,7 @@ func setSizes(wanted *nodegroup.Desired, in input) {
 }
 
 // unavailable returns how many nodes the node group may have unavailable, now and as it is desired: EKS
-// refuses a max size below that (AWS: API_NodegroupUpdateConfig).
+// refuses a max size below that (terraform-provider-aws#26535).
 func unavailable(wanted nodegroup.Desired, in input) int32 {
 	most := wanted.Settings.Update.MaxUnavailable
 	if group := in.Seen.Group; group != nil && wanted.Held {

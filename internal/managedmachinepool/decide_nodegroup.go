@@ -1,8 +1,12 @@
 package managedmachinepool
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/nodegroup"
@@ -49,6 +53,7 @@ func ensureNodegroup(in input, plan *reconcile.Plan) bool {
 		clearAway(in, plan)
 	default:
 		updateIfDue(in, plan)
+		showRefusals(in, plan)
 	}
 	return true
 }
@@ -118,16 +123,49 @@ var obstacleReasons = map[nodegroup.Obstacle]string{
 	nodegroup.SizesOutOfBounds: infrav1.ReplicasOutOfBoundsReason, nodegroup.AheadOfControlPlane: infrav1.WaitingForControlPlaneReason,
 }
 
-// showObstacle shows what of the spec an update of the node group cannot bring.
+// showObstacle shows what of the spec an update of the node group cannot bring, the hardest first.
 func showObstacle(in input, step nodegroup.Step) {
-	reason, obstructed := obstacleReasons[step.Obstacle]
-	if !obstructed {
+	reason, messages := "", []string(nil)
+	for _, obstacle := range step.Obstacles {
+		found, shown := obstacleReasons[obstacle.Obstacle]
+		if !shown {
+			continue
+		}
+		message := obstacle.Message
+		if obstacle.Obstacle == nodegroup.TemplateGone {
+			message += ": set spec.templateLossPolicy to Replace to replace the node group, or create a new pool " +
+				"and migrate to it"
+		}
+		reason, messages = cmp.Or(reason, found), append(messages, message)
+	}
+	if reason != "" {
+		reconciling.False(in.Object, infrav1.NodegroupReadyCondition, reason, report.Shortened(strings.Join(messages, ". ")))
+	}
+}
+
+// refusedParts names what EKS refused to change.
+var refusedParts = map[string]string{
+	nodegroup.RefusedSizes: "the sizes", nodegroup.RefusedSettings: "the settings", nodegroup.RefusedConfig: "the configuration",
+}
+
+// showRefusals shows what EKS refused to change of the configuration for as long as it is wanted, and
+// forgets what is not wanted any longer. An obstacle, and an error of this pass, count more.
+func showRefusals(in input, plan *reconcile.Plan) {
+	step := nextStep(in)
+	if len(refusedConfigs(in)) > 0 && (step.Config != nil || step.Version != nil) {
+		plan.LookAgain(lookAgain) // the other changes go on
+	}
+	for _, kind := range nodegroup.ConfigRefusals {
+		if !slices.ContainsFunc(step.Refusals, func(refusal nodegroup.Refusal) bool { return refusal.Type == kind }) {
+			noteAttempt(in, kind, nodegroup.Attempt{})
+		}
+	}
+	if len(step.Refusals) == 0 || !meta.IsStatusConditionTrue(in.Object.Status.Conditions, infrav1.NodegroupReadyCondition) {
 		return
 	}
-	message := step.Message
-	if step.Obstacle == nodegroup.TemplateGone {
-		message += ": set spec.templateLossPolicy to Replace to replace the node group, or create a new pool " +
-			"and migrate to it"
-	}
-	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, reason, message)
+	refusal := step.Refusals[0]
+	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, report.Shortened(fmt.Sprintf(
+		"EKS refused to change %s of node group %s: %s. Slipway goes on with the other changes. Correct the spec of the pool; "+
+			"Slipway also retries after a delay that doubles with each attempt",
+		refusedParts[refusal.Type], in.Seen.Group.Name, strings.TrimSuffix(refusal.Message, "."))))
 }

@@ -26,6 +26,7 @@ const mostAttempts = 1000
 // woken when its Auto Scaling group changes, and is checked again in any case.
 func followUpdate(in input, plan *reconcile.Plan) bool {
 	noteRefusals(in)
+	noteConfigRefusals(in)
 	retry(in)
 	group, record := in.Seen.Group, in.Object.Status.Update
 	if group == nil {
@@ -148,6 +149,25 @@ func noteRefusals(in input) {
 			noteAttempt(in, nodegroup.Rollback, attemptsOf(in)[nodegroup.Rollback].Refused(update.Version.Rollback, aws.UserMessage(done.Err), in.Now))
 		}
 	}
+}
+
+// noteConfigRefusals records that EKS refused in this pass to start a change of the configuration.
+func noteConfigRefusals(in input) {
+	for change, err := range refusedConfigs(in) {
+		kind := change.RefusedType()
+		noteAttempt(in, kind, attemptsOf(in)[kind].Refused(change.For, aws.UserMessage(err), in.Now))
+	}
+}
+
+// refusedConfigs returns the changes of the configuration that EKS refused in this pass, and why.
+func refusedConfigs(in input) map[*nodegroup.ConfigChange]error {
+	refused := map[*nodegroup.ConfigChange]error{}
+	for _, done := range in.Done {
+		if update, is := done.Action.(updateNodegroup); is && update.Config != nil && nodegroup.RefusesConfig(done.Err) {
+			refused[update.Config] = done.Err
+		}
+	}
+	return refused
 }
 
 // refusedRollback reports whether an update failed because EKS does not take the node group back.

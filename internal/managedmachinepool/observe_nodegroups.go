@@ -34,7 +34,7 @@ const (
 // description but that there is nothing to do.
 func (o observer) see(ctx context.Context) error {
 	o.Seen.Nodegroups = o.Memory.nodegroups
-	if o.Seen.GroupErr = o.seeMembers(ctx); o.Seen.GroupErr != nil {
+	if o.Seen.GroupErr = o.seeMembers(ctx, false); o.Seen.GroupErr != nil {
 		return ctx.Err()
 	}
 	if o.Seen.LookDue = o.lookDue(); o.Seen.LookDue > 0 {
@@ -114,7 +114,7 @@ func (o observer) look(ctx context.Context) error {
 		return err
 	}
 	o.Seen.Nodegroups, o.Seen.Fresh = found, true
-	if err := o.seeMembers(ctx); err != nil {
+	if err := o.seeMembers(ctx, o.updateEnded()); err != nil {
 		return err
 	}
 	o.keep()
@@ -125,8 +125,17 @@ func (o observer) look(ctx context.Context) error {
 // keep remembers what the pass knows about the node groups.
 func (o observer) keep() { o.Memory.nodegroups, o.Memory.moved = o.Seen.Nodegroups, o.Seen.Members }
 
-// seeMembers shows the Auto Scaling groups of the node groups that are known, by the sweeps.
-func (o observer) seeMembers(ctx context.Context) error {
+// updateEnded reports whether EKS has finished the update that status names. EKS enlarges the Auto
+// Scaling group while it replaces nodes (AWS: EKS user guide, managed-node-update-behavior). A size
+// that was seen before the end must not be taken for one that an autoscaler chose.
+func (o observer) updateEnded() bool {
+	group, record := o.Seen.Group, o.Object.Status.Update
+	return group != nil && group.Status != nodegroup.StatusUpdating && record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
+}
+
+// seeMembers shows the Auto Scaling groups of the node groups that are known, by the sweeps, or as
+// they are now.
+func (o observer) seeMembers(ctx context.Context, fresh bool) error {
 	seen, sweep := o.Seen, o.Memory.cloud.SeenManagedGroups
 	var names []string
 	for _, group := range []*nodegroup.Nodegroup{seen.Group, seen.Retiring} {
@@ -140,7 +149,7 @@ func (o observer) seeMembers(ctx context.Context) error {
 		seen.InMotion = false
 		return nil
 	}
-	found, err := sweep.Get(ctx, o.key(), names, false)
+	found, err := sweep.Get(ctx, o.key(), names, fresh)
 	if err != nil {
 		return err
 	}

@@ -279,11 +279,17 @@ func named(name string) types.NamespacedName {
 // type, and returns its id.
 func (w *world) template(instanceTypes ...string) string {
 	w.Helper()
+	return w.templateNamed("nodes", instanceTypes...)
+}
+
+// templateNamed does the same as template, with another name for the template.
+func (w *world) templateNamed(name string, instanceTypes ...string) string {
+	w.Helper()
 	data := func(instanceType string) *ec2types.RequestLaunchTemplateData {
 		return &ec2types.RequestLaunchTemplateData{InstanceType: ec2types.InstanceType(instanceType)}
 	}
 	out, err := w.ec2.CreateLaunchTemplate(w.Context(), &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: awssdk.String("nodes"), LaunchTemplateData: data(instanceTypes[0]),
+		LaunchTemplateName: &name, LaunchTemplateData: data(instanceTypes[0]),
 		TagSpecifications: []ec2types.TagSpecification{{
 			ResourceType: ec2types.ResourceTypeLaunchTemplate,
 			Tags:         []ec2types.Tag{{Key: awssdk.String(infrav1.TagLaunchConfig), Value: awssdk.String("team/blue/pool")}},

@@ -1,8 +1,10 @@
 package nodegroup
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +23,8 @@ type ConfigChange struct {
 	// For identifies what the change is for, over time, and Attempt the object that asks and how
 	// often it was tried before.
 	For, Attempt string
+	// Parts are the change of the sizes and the change of the settings, if this one has both.
+	Parts []*ConfigChange
 }
 
 // Scaling are sizes to be. A desired size of nil stays.
@@ -69,6 +73,15 @@ const (
 	Fixed Obstacle = "Fixed"
 )
 
+// Obstruction describes an obstacle to a user.
+type Obstruction struct {
+	Obstacle Obstacle
+	Message  string
+}
+
+// hardest orders the obstacles: first the ones that keep nodes from ever running what is wanted.
+var hardest = []Obstacle{TemplateGone, Fixed, Downgrade, BlockInUse, AheadOfControlPlane, SizesOutOfBounds}
+
 // Step is the next thing to do about a node group that is not busy. At most one of the changes is
 // set: EKS does one update at a time.
 type Step struct {
@@ -79,9 +92,14 @@ type Step struct {
 	Due []string
 	// After is when to try again what failed a while ago; 0 for nothing.
 	After time.Duration
-	// Obstacle and Message say what is in the way of something that is wanted.
-	Obstacle Obstacle
-	Message  string
+	// Obstacles are in the way of something that is wanted, the hardest to overcome first. Obstacle
+	// and Message are the first, empty if there is none.
+	Obstacles []Obstruction
+	Obstacle  Obstacle
+	Message   string
+	// Refusals are the changes of the configuration that EKS refused to start and that are still
+	// wanted.
+	Refusals []Refusal
 }
 
 // Attempts are the last updates of a node group by type, as far as they are remembered. Rollback is
@@ -176,11 +194,8 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 		}
 	}
 	if config := step.configChange(desired, seen); config != nil {
-		wait := last[ConfigUpdate].wait(config.For, now)
-		step.comeBack(wait)
-		if wait == 0 {
-			config.Attempt = last[ConfigUpdate].next(desired.UID, config.For)
-			step.Config = config
+		step.Refusals = refusals(config, last)
+		if step.Config = step.nextConfig(config, desired, last, now); step.Config != nil {
 			return step
 		}
 	}
@@ -203,25 +218,35 @@ func (s *Step) comeBack(after time.Duration) {
 	}
 }
 
+// obstructed adds an obstacle. None hides another: replicas that are out of bounds must not keep a
+// node group from being replaced whose launch template was lost.
 func (s *Step) obstructed(obstacle Obstacle, format string, values ...any) {
-	s.Obstacle, s.Message = obstacle, fmt.Sprintf(format, values...)
+	s.Obstacles = append(s.Obstacles, Obstruction{Obstacle: obstacle, Message: fmt.Sprintf(format, values...)})
+	slices.SortStableFunc(s.Obstacles, func(a, b Obstruction) int {
+		return cmp.Compare(slices.Index(hardest, a.Obstacle), slices.Index(hardest, b.Obstacle))
+	})
+	s.Obstacle, s.Message = s.Obstacles[0].Obstacle, s.Obstacles[0].Message
 }
 
 // configChange returns the differences of sizes and, unless they are held, of settings.
 func (s *Step) configChange(desired Desired, seen Nodegroup) *ConfigChange {
-	change := &ConfigChange{}
-	if sizes, reasons := s.sizes(desired, seen.Sizes); len(reasons) > 0 {
-		change.Sizes, change.Reasons = sizes, reasons
+	var sizes, settings *ConfigChange
+	if wanted, reasons := s.sizes(desired, seen.Sizes); len(reasons) > 0 {
+		sizes = newConfigChange(ConfigChange{Sizes: wanted, Reasons: reasons})
 	}
 	if reasons := settingsDiffer(desired.Settings, seen.Settings); len(reasons) > 0 && !desired.Held {
-		settings := desired.Settings.Sorted()
-		change.Settings, change.Reasons = &settings, append(change.Reasons, reasons...)
+		wanted := desired.Settings.Sorted()
+		settings = newConfigChange(ConfigChange{Settings: &wanted, Reasons: reasons})
 	}
-	if len(change.Reasons) == 0 {
-		return nil
+	switch {
+	case sizes == nil:
+		return settings
+	case settings == nil:
+		return sizes
 	}
-	change.For = digest(32, ConfigUpdate, text(change.Sizes), text(change.Settings))
-	return change
+	return newConfigChange(ConfigChange{
+		Sizes: sizes.Sizes, Settings: settings.Settings, Reasons: slices.Concat(sizes.Reasons, settings.Reasons), Parts: []*ConfigChange{sizes, settings},
+	})
 }
 
 // sizes returns the sizes that the node group should have, and the differences. A size that an

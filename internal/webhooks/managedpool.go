@@ -108,8 +108,8 @@ func familyIsAlive(s managedSubject) string {
 		"and has none for Kubernetes 1.33 and later: use %s", family, successor)
 }
 
-// unavailableNodesExist: more nodes than there may be cannot be replaced at a time (eksctl refuses
-// it; EKS is not known to).
+// unavailableNodesExist: EKS refuses more unavailable nodes than there may be ("max-unavailable must
+// be within the range 1 and max size of the node group", terraform-provider-aws#26535).
 //
 // +slipway:warning=SL26
 func unavailableNodesExist(s managedSubject) string {
@@ -117,8 +117,8 @@ func unavailableNodesExist(s managedSubject) string {
 	if update == nil || update.MaxUnavailable == nil || scaling == nil || scaling.MaxSize == nil || *update.MaxUnavailable <= *scaling.MaxSize {
 		return ""
 	}
-	return fmt.Sprintf("spec.updateConfig.maxUnavailable: %d is more than scaling.maxSize, which is %d, so all "+
-		"nodes may be replaced at once: use a smaller number",
+	return fmt.Sprintf("spec.updateConfig.maxUnavailable: %d is more than scaling.maxSize, which is %d, so EKS "+
+		"rejects it: use a smaller number, or increase scaling.maxSize",
 		*update.MaxUnavailable, *scaling.MaxSize)
 }
 

@@ -251,8 +251,9 @@ type NodegroupUpdateStatus struct {
 
 // FailedNodegroupUpdate describes an update of a node group that failed, or that EKS refused.
 type FailedNodegroupUpdate struct {
-	// Type is EKS's: VersionUpdate or ConfigUpdate; or Rollback, for an update to the previous
-	// Kubernetes version, which EKS refused.
+	// Type is EKS's: VersionUpdate or ConfigUpdate. For an update that EKS refused to start it is
+	// Rollback (to the previous Kubernetes version), RefusedSizes, RefusedSettings, or
+	// RefusedConfigUpdate (sizes and settings together).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

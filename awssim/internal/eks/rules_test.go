@@ -135,7 +135,7 @@ func TestCreationRules(t *testing.T) {
 		{"as many nodes as the quota", scaling(0, 0, 450), "", ""},
 		{"neither number nor percentage", withUpdateConfig(types.NodegroupUpdateConfig{}), parameter, "exactly one"},
 		{"number and percentage", withUpdateConfig(types.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(1), MaxUnavailablePercentage: aws.Int32(1)}), parameter, "exactly one"},
-		{"more unavailable than there can be", withUpdateConfig(types.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(11)}), parameter, "greater than max size"},
+		{"more unavailable than there can be", withUpdateConfig(types.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(11)}), parameter, "max size of the node group"},
 		{"a percentage above 100", withUpdateConfig(types.NodegroupUpdateConfig{MaxUnavailablePercentage: aws.Int32(101)}), parameter, "less than or equal to 100"},
 		{"an unknown strategy", withUpdateConfig(types.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(1), UpdateStrategy: "FAST"}), parameter, "updateStrategy"},
 		{"a label of EKS's own", func(in *create) { in.Labels = map[string]string{"eks.amazonaws.com/x": "1"} }, parameter, "reserved prefixes"},

@@ -66,8 +66,9 @@ func checkUpdating(c *types.NodegroupUpdateConfig, maxSize int32) error {
 			return invalid("maxUnavailable and maxUnavailablePercentage must be between 1 and 100, not %d.", *n)
 		}
 	}
-	if n := val(c.MaxUnavailable); n > maxSize { // eksctl: "maxUnavailable cannot be higher than maxSize"
-		return invalid("maxUnavailable %d can't be greater than max size %d", n, maxSize)
+	// Message seen in terraform-provider-aws#26535.
+	if val(c.MaxUnavailable) > maxSize {
+		return invalid("max-unavailable must be within the range 1 and max size of the node group")
 	}
 	return checkEnum("updateStrategy", c.UpdateStrategy, c.UpdateStrategy.Values())
 }
