@@ -398,10 +398,10 @@ func writeStatus(in Input, wanted launchtemplate.Version, fingerprints launchtem
 	status.History = withUsers(in.Object, seen.Observation, in.Seen.Usages)
 }
 
-// unseenVersions returns the numbers of versions that may have a configuration, and that EC2 does not
-// return yet: those that reads skip and of which status does not know another configuration. An
-// instance that runs such a version is not replaced before it is known what the version has. A pass
-// whose status was not written may have created one, and a group from it.
+// unseenVersions returns the numbers of versions that may have a configuration and that EC2 does not
+// return yet: reads skip them, and status does not record another configuration for them. A pass that
+// could not write its status may have created one. Instances that run it are not replaced before
+// EC2 returns it.
 func unseenVersions(in Input, config string) (numbers []int64) {
 	if !mayLackVersions(in) {
 		return nil
