@@ -85,7 +85,7 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	if step.Version != nil && launchable(in) != nil && !in.Seen.LaunchConfig.Current(plan) {
 		return
 	}
-	if step.Config != nil && step.Config.Sizes != nil && !in.Seen.Sizes.Current(plan) {
+	if step.Resizes() && !in.Seen.Sizes.Current(plan) {
 		return
 	}
 	if needsBlock(in) {

@@ -166,8 +166,11 @@ func (a Attempt) next(object, change string) string {
 
 // Grows reports whether a change of the configuration adds nodes.
 func (s Step) Grows(seen Nodegroup) bool {
-	return s.Config != nil && s.Config.Sizes != nil && s.Config.Sizes.Desired != nil && *s.Config.Sizes.Desired > seen.Sizes.Desired
+	return s.Resizes() && s.Config.Sizes.Desired != nil && *s.Config.Sizes.Desired > seen.Sizes.Desired
 }
+
+// Resizes reports whether a change of the configuration changes a size.
+func (s Step) Resizes() bool { return s.Config != nil && s.Config.Sizes != nil }
 
 // Next decides the single next step. The configuration is first: it takes seconds, replaces no
 // node, and says how nodes are replaced.
