@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
@@ -23,7 +24,19 @@ import (
 )
 
 // wallClock is the clock of commands: a user waits in real time.
-var wallClock clock.PassiveClock = clock.RealClock{}
+var wallClock clock.Clock = clock.RealClock{}
+
+// sleep waits for a duration, and returns the context's error if the context is done before.
+func sleep(ctx context.Context, timers clock.Clock, duration time.Duration) error {
+	timer := timers.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // Main runs the command with the arguments of the process, and returns the exit code. SIGTERM and SIGINT end
 // it in good order.

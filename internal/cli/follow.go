@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -35,7 +36,6 @@ type follower struct {
 	kind       string
 	name       client.ObjectKey
 	out, notes io.Writer
-	screen     terminal.Screen
 
 	// shown is the status that was printed last, at the time readAt, and noted the note about what
 	// it lacks.
@@ -67,11 +67,7 @@ func (f *follower) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		timer := f.from.clock.NewTimer(pause)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
+		if sleep(ctx, f.from.clock, pause) != nil {
 			return nil
 		}
 	}
@@ -114,8 +110,11 @@ func (f *follower) read(ctx context.Context) (view poolview.View, missing, err e
 	return f.view(ctx, f.from, f.kind, f.name)
 }
 
+// screen returns the screen as it is now: a user may resize it.
+func (f *follower) screen() terminal.Screen { return terminal.ScreenOf(f.out, os.Getenv) }
+
 // replaces reports whether a status is shown in place of the one before.
-func (f *follower) replaces() bool { return f.output == "text" && f.screen.Interactive }
+func (f *follower) replaces() bool { return f.output == "text" && f.screen().Interactive }
 
 // clearScreen moves the cursor of a terminal to its corner, and clears what is below.
 const clearScreen = "\x1b[H\x1b[J"
@@ -136,7 +135,7 @@ func (f *follower) print(view *poolview.View, missing error) error {
 		return err
 	}
 	if f.replaces() {
-		text.WriteString(f.screen.Fold(lacks.String()))
+		text.WriteString(f.screen().Fold(lacks.String()))
 	} else if f.noted != lacks.String() {
 		f.noted = lacks.String()
 		fmt.Fprint(f.notes, f.noted)
@@ -171,14 +170,13 @@ func (f *follower) report(away *awayError, next time.Time) error {
 		}
 		return nil
 	}
-	text := &strings.Builder{}
-	fmt.Fprintf(text, "%s%s\n", clearScreen, f.shown)
-	text.WriteString(f.screen.Fold(f.screen.Paint(terminal.Yellow, problem+".") + "\n"))
+	screen, below := f.screen(), &strings.Builder{}
+	fmt.Fprintln(below, screen.Paint(terminal.Yellow, problem+"."))
 	if !f.readAt.IsZero() {
-		text.WriteString(f.screen.Fold("The status above is from " + f.readAt.UTC().Format("15:04:05 UTC") + ".\n"))
+		fmt.Fprintf(below, "The status above is from %s.\n", f.readAt.UTC().Format("15:04:05 UTC"))
 	}
-	text.WriteString(f.screen.Fold("Next attempt at " + at + ". Press Ctrl+C to stop.\n"))
-	if _, err := io.WriteString(f.out, text.String()); err != nil {
+	fmt.Fprintf(below, "Next attempt at %s. Press Ctrl+C to stop.\n", at)
+	if _, err := fmt.Fprintf(f.out, "%s%s\n%s", clearScreen, f.shown, screen.Fold(below.String())); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return nil

@@ -42,7 +42,7 @@ func newMigrateCommand() *cobra.Command {
 }
 
 func newMigrateCAPACommand() *cobra.Command {
-	flags := &migrateFlags{clock: clock.RealClock{}}
+	flags := &migrateFlags{clock: wallClock}
 	command := &cobra.Command{
 		Use:   "capa",
 		Short: "Migrate the pools of a management cluster from Cluster API Provider AWS to Slipway, and back",
@@ -163,14 +163,7 @@ func (f *migrateFlags) wait(ctx context.Context, deadline time.Time) error {
 	if f.clock.Now().Add(pollInterval).After(deadline) {
 		return fmt.Errorf("not complete within --timeout %s. Run the command again to go on", f.timeout)
 	}
-	timer := f.clock.NewTimer(pollInterval)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return sleep(ctx, f.clock, pollInterval)
 }
 
 // outlasting sends requests again while the API server does not answer, until a deadline: a migration
@@ -252,8 +245,8 @@ func printSteps(out io.Writer, report migration.Report) error {
 		if step.State == migration.Blocked {
 			label, text = "To do", step.Remedy
 		}
-		text = fmt.Sprintf("\n%s %s: %s\n  Nodes: %s\n  %s: %s\n", step.Name, step.Target, step.State, printable(step.Nodes), label, printable(text))
-		if _, err := io.WriteString(out, screen.Fold(text)); err != nil {
+		err := screen.Fprintf(out, "\n%s %s: %s\n  Nodes: %s\n  %s: %s\n", step.Name, step.Target, step.State, printable(step.Nodes), label, printable(text))
+		if err != nil {
 			return err
 		}
 	}

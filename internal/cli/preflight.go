@@ -233,8 +233,8 @@ func printTable(out io.Writer, report preflight.Report) error {
 		if finding.Remedy == "" {
 			continue
 		}
-		text := fmt.Sprintf("\n%s: %s\n  Nodes: %s\n  To do: %s\n", finding.Name, finding.Result, printable(finding.Nodes), printable(finding.Remedy))
-		if _, err := io.WriteString(out, screen.Fold(text)); err != nil {
+		err := screen.Fprintf(out, "\n%s: %s\n  Nodes: %s\n  To do: %s\n", finding.Name, finding.Result, printable(finding.Nodes), printable(finding.Remedy))
+		if err != nil {
 			return err
 		}
 	}

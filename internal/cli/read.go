@@ -188,7 +188,7 @@ func connectClusters(f *readFlags) (*source, error) {
 			}
 			return poolread.NewAWS(c, base, f.secretNamespace, buildinfo.Version()), nil
 		},
-		clock: clock.RealClock{},
+		clock: wallClock,
 	}, nil
 }
 

@@ -244,7 +244,7 @@ func showChange(out io.Writer, change rolloutcontrol.Change) {
 	if len(change.Affected) > 0 {
 		fmt.Fprintf(text, "  This also affects %s, which use the same AWSLaunchConfig.\n", printable(strings.Join(change.Affected, ", ")))
 	}
-	fmt.Fprint(out, terminal.ScreenOf(out, os.Getenv).Fold(text.String()))
+	_ = terminal.ScreenOf(out, os.Getenv).Fprintf(out, "%s", text)
 }
 
 // plan prints what edited objects do to nodes, and reports whether the plan has problems.

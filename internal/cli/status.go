@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/internal/poolview"
-	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // statusFlags holds the flags of `slipway status`.
@@ -72,10 +70,8 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 	}
 	name := client.ObjectKeyFromObject(object)
 	if f.watch {
-		out := command.OutOrStdout()
 		follower := &follower{
-			statusFlags: f, from: from, kind: object.GetKind(), name: name, out: out, notes: command.ErrOrStderr(),
-			screen: terminal.ScreenOf(out, os.Getenv), pause: watchPause,
+			statusFlags: f, from: from, kind: object.GetKind(), name: name, out: command.OutOrStdout(), notes: command.ErrOrStderr(), pause: watchPause,
 		}
 		return follower.run(command.Context())
 	}

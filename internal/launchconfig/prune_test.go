@@ -169,7 +169,7 @@ func TestUnseenVersions(t *testing.T) {
 		change func(*Input)
 		want   []int64
 	}{
-		{reason: "nothing is known of version 2", change: func(*Input) {}, want: []int64{2}},
+		{reason: "status does not record version 2", change: func(*Input) {}, want: []int64{2}},
 		{reason: "status knows that it has the configuration", change: func(in *Input) {
 			in.Object.Status.Versions = []infrav1.LaunchTemplateVersionStatus{{Number: 2, ConfigFingerprint: "wanted"}}
 		}, want: []int64{2}},

@@ -25,7 +25,7 @@ import (
 // replace does what is next of that.
 func replace(in input, plan *reconcile.Plan) bool {
 	group, retiring, wanted := in.Seen.Group, in.Seen.Retiring, in.Seen.Successor
-	lost := group != nil && nextStep(in).Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace
+	lost := group != nil && nextStep(in).Hardest().Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace
 	switch {
 	case retiring != nil && (retiring.Status == nodegroup.StatusDeleting || wasDeleted(in, retiring.Name)):
 		showReplacing(in, plan, fmt.Sprintf("node group %s is in service, and EKS is deleting %s", wanted, retiring.Name))

@@ -24,7 +24,7 @@ var never = map[nodegroup.Obstacle]string{
 // reportRollout shows whether all nodes run what is wanted, or what is in the way.
 func reportRollout(in input, _ *reconcile.Plan) bool {
 	group, record, step := in.Seen.Group, in.Object.Status.Update, nextStep(in)
-	due := strings.Join(step.Due, "; ")
+	due, hardest := strings.Join(step.Due, "; "), step.Hardest()
 	show := func(reason, format string, values ...any) bool {
 		reconciling.False(in.Object, infrav1.RolledOutCondition, reason, report.Shortened(fmt.Sprintf(format, values...)))
 		return true
@@ -37,10 +37,10 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 		return true
 	case rollingOut(in):
 		return show(infrav1.RollingOutReason, "%s", withProgress(in, record.Cause))
-	case due == "" && never[step.Obstacle] != "":
-		return show(never[step.Obstacle], "%s", step.Message)
-	case step.Obstacle == nodegroup.BlockInUse:
-		return show(infrav1.CapacityBlockInUseReason, "%s; %s", due, step.Message)
+	case due == "" && never[hardest.Obstacle] != "":
+		return show(never[hardest.Obstacle], "%s", hardest.Message)
+	case hardest.Obstacle == nodegroup.BlockInUse:
+		return show(infrav1.CapacityBlockInUseReason, "%s; %s", due, hardest.Message)
 	case wantedUnknown(in):
 		reportUnknown(in)
 		return true

@@ -82,7 +82,7 @@ func TestVersionsOfAnyForm(t *testing.T) {
 			return true
 		}
 		step := Next(desired(func(d *Desired) { d.KubernetesVersion = version }), seen(nil), nil, now)
-		return step.Version == nil && step.Obstacle == "" && RefusedVersion(version, "1.33", "1.31") == "" && !AheadOf(version, "1.33")
+		return step.Version == nil && step.Hardest().Obstacle == "" && RefusedVersion(version, "1.33", "1.31") == "" && !AheadOf(version, "1.33")
 	}
 	if err := quick.Check(never, nil); err != nil {
 		t.Error(err)
@@ -132,8 +132,8 @@ func TestEveryObstacleHelps(t *testing.T) {
 		{obstacle: Fixed, desired: func(d *Desired) { d.AMIType = "AL2_x86_64" }, says: "Set the fields to the values of the node group, or create a new pool"},
 	} {
 		step := Next(desired(row.desired), seen(row.seen), row.last, now)
-		if step.Obstacle != row.obstacle || !strings.Contains(step.Message, row.says) {
-			t.Errorf("the obstacle is %s: %s; want %s: … %s", step.Obstacle, step.Message, row.obstacle, row.says)
+		if step.Hardest().Obstacle != row.obstacle || !strings.Contains(step.Hardest().Message, row.says) {
+			t.Errorf("the obstacle is %s: %s; want %s: … %s", step.Hardest().Obstacle, step.Hardest().Message, row.obstacle, row.says)
 		}
 	}
 }

@@ -107,8 +107,8 @@ func TestEditsConverge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if step := Next(want, *made, nil, w.clock.Now()); step.Config != nil || step.Version != nil || step.Obstacle != "" {
-			t.Errorf("it was created as %+v, and the next step is %+v, %+v, %s", *made, step.Config, step.Version, step.Message)
+		if step := Next(want, *made, nil, w.clock.Now()); step.Config != nil || step.Version != nil || step.Hardest().Obstacle != "" {
+			t.Errorf("it was created as %+v, and the next step is %+v, %+v, %s", *made, step.Config, step.Version, step.Hardest().Message)
 		}
 		group := w.settled("pool")
 		for _, edit := range edits[1:] {
@@ -128,8 +128,8 @@ func (w *world) converged(want Desired, group Nodegroup) Nodegroup {
 	for range 3 {
 		step := Next(want, group, nil, w.clock.Now())
 		switch {
-		case step.Version != nil || step.Obstacle != "":
-			w.Fatalf("the step is %+v, obstacle %s", step.Version, step.Message)
+		case step.Version != nil || step.Hardest().Obstacle != "":
+			w.Fatalf("the step is %+v, obstacle %s", step.Version, step.Hardest().Message)
 		case step.Config == nil:
 			if diff := cmp.Diff(want.Settings.Sorted().Taints, group.Settings.Taints); diff != "" && len(want.Settings.Taints) > 0 {
 				w.Errorf("taints (-want +got):\n%s", diff)

@@ -21,7 +21,7 @@ func TestRefusedConfig(t *testing.T) {
 		reason string
 		// refuses are texts in the reasons of changes that EKS refuses.
 		refuses []string
-		// started are what EKS starts, in order, and calls the requests that it takes.
+		// started lists the updates that EKS starts, in order, and calls counts the requests that are sent.
 		started  []string
 		calls    int
 		refusals []string
@@ -136,8 +136,8 @@ func TestObstaclesDoNotHideEachOther(t *testing.T) {
 		for _, obstacle := range step.Obstacles {
 			got = append(got, obstacle.Obstacle)
 		}
-		if diff := cmp.Diff(row.want, got); diff != "" || step.Obstacle != row.want[0] || step.Message != step.Obstacles[0].Message {
-			t.Errorf("%s: the first is %s; all are (-want +got)\n%s", row.reason, step.Obstacle, diff)
+		if diff := cmp.Diff(row.want, got); diff != "" || step.Hardest().Obstacle != row.want[0] || step.Hardest().Message != step.Obstacles[0].Message {
+			t.Errorf("%s: the first is %s; all are (-want +got)\n%s", row.reason, step.Hardest().Obstacle, diff)
 		}
 	}
 }

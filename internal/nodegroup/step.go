@@ -92,11 +92,8 @@ type Step struct {
 	Due []string
 	// After is when to try again what failed a while ago; 0 for nothing.
 	After time.Duration
-	// Obstacles are in the way of something that is wanted, the hardest to overcome first. Obstacle
-	// and Message are the first, empty if there is none.
+	// Obstacles are in the way of something that is wanted, the hardest to overcome first.
 	Obstacles []Obstruction
-	Obstacle  Obstacle
-	Message   string
 	// Refusals are the changes of the configuration that EKS refused to start and that are still
 	// wanted.
 	Refusals []Refusal
@@ -228,7 +225,14 @@ func (s *Step) obstructed(obstacle Obstacle, format string, values ...any) {
 	slices.SortStableFunc(s.Obstacles, func(a, b Obstruction) int {
 		return cmp.Compare(slices.Index(hardest, a.Obstacle), slices.Index(hardest, b.Obstacle))
 	})
-	s.Obstacle, s.Message = s.Obstacles[0].Obstacle, s.Obstacles[0].Message
+}
+
+// Hardest returns the obstacle that is the hardest to overcome. It is empty if there is none.
+func (s Step) Hardest() Obstruction {
+	if len(s.Obstacles) == 0 {
+		return Obstruction{}
+	}
+	return s.Obstacles[0]
 }
 
 // configChange returns the differences of sizes and, unless they are held, of settings.

@@ -127,8 +127,8 @@ func TestNext(t *testing.T) {
 				return Attempt{}.Refused(step.Version.Rollback, "it is too late", now.Add(-time.Hour)).Refused(step.Version.Rollback, "it is too late.", now.Add(-time.Minute))
 			},
 			check: func(t *testing.T, step Step) {
-				if step.Version.KubernetesVersion != "1.31" || !strings.Contains(step.Message, "from Kubernetes 1.31 to 1.30: it is too late. EKS rolls back") {
-					t.Errorf("the change is %+v, and it says %q", step.Version, step.Message)
+				if step.Version.KubernetesVersion != "1.31" || !strings.Contains(step.Hardest().Message, "from Kubernetes 1.31 to 1.30: it is too late. EKS rolls back") {
+					t.Errorf("the change is %+v, and it says %q", step.Version, step.Hardest().Message)
 				}
 			}},
 		{reason: "the previous version, which EKS refused long ago", desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.30.1", "1.31" },
@@ -209,8 +209,8 @@ func TestNext(t *testing.T) {
 			if step.Version != nil {
 				version = strings.Join(step.Version.Reasons, "; ")
 			}
-			if config != row.config || version != row.version || step.Obstacle != row.obstacle || step.After != row.after || (len(step.Due) > 0) != row.due {
-				t.Errorf("config %q, version %q, due %q, after %v, obstacle %s (%s)", config, version, step.Due, step.After, step.Obstacle, step.Message)
+			if config != row.config || version != row.version || step.Hardest().Obstacle != row.obstacle || step.After != row.after || (len(step.Due) > 0) != row.due {
+				t.Errorf("config %q, version %q, due %q, after %v, obstacle %s (%s)", config, version, step.Due, step.After, step.Hardest().Obstacle, step.Hardest().Message)
 			}
 			if row.check != nil && !t.Failed() {
 				row.check(t, step)

@@ -39,7 +39,7 @@ type printer struct {
 
 func (p *printer) printf(format string, values ...any) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.out, p.screen.Fold(fmt.Sprintf(format, values...)))
+		p.err = p.screen.Fprintf(p.out, format, values...)
 	}
 }
 

@@ -25,7 +25,9 @@ type Printer struct {
 
 // printf writes text whose lines are folded at the width of a terminal.
 func (p *Printer) printf(format string, values ...any) {
-	p.write(p.Screen.Fold(fmt.Sprintf(format, values...)))
+	if p.err == nil {
+		p.err = p.Screen.Fprintf(p.Out, format, values...)
+	}
 }
 
 // write writes a text as it is.

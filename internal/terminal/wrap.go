@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -56,6 +58,12 @@ func (s Screen) Fold(text string) string {
 		folded.WriteString(line[len(bare):])
 	}
 	return folded.String()
+}
+
+// Fprintf formats a text and writes it to a writer that leads to the screen, as Fold returns it.
+func (s Screen) Fprintf(out io.Writer, format string, values ...any) error {
+	_, err := io.WriteString(out, s.Fold(fmt.Sprintf(format, values...)))
+	return err
 }
 
 // branches are the characters before the text of a line in a tree. The replacer continued turns

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-project/slipway/lab/release"
 )
@@ -42,15 +41,7 @@ func manifests(t *testing.T, base string) map[string]*unstructured.Unstructured 
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]*unstructured.Unstructured{}
-	for document := range strings.SplitSeq(string(built), "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatalf("%s: %v\n%s", base, err, document)
-		}
-		found[object.GetKind()+" "+object.GetName()] = object
-	}
-	return found
+	return parsed(t, base, string(built))
 }
 
 // manifestNames has the names in config/ that charts derive from the name of the Deployment.

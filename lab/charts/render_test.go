@@ -67,14 +67,22 @@ func objects(t *testing.T, name, values string) map[string]*unstructured.Unstruc
 		if !strings.HasSuffix(path, ".yaml") {
 			continue
 		}
-		for document := range strings.SplitSeq(manifest, "\n---\n") {
-			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-				t.Fatalf("%s: %v\n%s", path, err, document)
-			}
-			if len(object.Object) > 0 {
-				found[object.GetKind()+" "+object.GetName()] = object
-			}
+		maps.Copy(found, parsed(t, path, manifest))
+	}
+	return found
+}
+
+// parsed returns the objects of a manifest by kind and name. From says where the manifest is from.
+func parsed(t *testing.T, from, manifest string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	found := map[string]*unstructured.Unstructured{}
+	for document := range strings.SplitSeq(manifest, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatalf("%s: %v\n%s", from, err, document)
+		}
+		if len(object.Object) > 0 {
+			found[object.GetKind()+" "+object.GetName()] = object
 		}
 	}
 	return found

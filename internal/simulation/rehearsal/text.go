@@ -36,8 +36,7 @@ func Print(out io.Writer, result Result) error {
 
 func printPool(out io.Writer, changes []plan.Change, pool Pool) error {
 	screen := terminal.ScreenOf(out, os.Getenv)
-	title := fmt.Sprintf("%s %s/%s: a copy with %d nodes in a simulated AWS\n", pool.Kind, pool.Namespace, pool.Name, pool.Instances)
-	if _, err := io.WriteString(out, screen.Fold(title)); err != nil {
+	if err := screen.Fprintf(out, "%s %s/%s: a copy with %d nodes in a simulated AWS\n", pool.Kind, pool.Namespace, pool.Name, pool.Instances); err != nil {
 		return fmt.Errorf("printing the simulation: %w", err)
 	}
 	table := terminal.NewTable(out, screen, "TIME", "UP", "SOURCE", "EVENT")
@@ -121,7 +120,7 @@ var outcomes = map[Outcome]string{
 }
 
 func printSummary(out io.Writer, screen terminal.Screen, pool Pool) error {
-	_, err := io.WriteString(out, screen.Fold(fmt.Sprintf("\n%s after %s: %s\n", pool.Outcome, pool.Took, outcomes[pool.Outcome])))
+	err := screen.Fprintf(out, "\n%s after %s: %s\n", pool.Outcome, pool.Took, outcomes[pool.Outcome])
 	table := terminal.NewTable(out, screen)
 	fmt.Fprintf(table, "  Versions created\t%d\n", pool.Versions)
 	fmt.Fprintf(table, "  Instances replaced\t%d of %d\n", pool.Replaced, pool.Instances)
