@@ -143,11 +143,6 @@ func showObstacle(in input, step nodegroup.Step) {
 	}
 }
 
-// refusedParts names what EKS refused to change.
-var refusedParts = map[string]string{
-	nodegroup.RefusedSizes: "the sizes", nodegroup.RefusedSettings: "the settings", nodegroup.RefusedConfig: "the configuration",
-}
-
 // showRefusals shows what EKS refused to change of the configuration for as long as it is wanted, and
 // forgets what is not wanted any longer. An obstacle, and an error of this pass, count more.
 func showRefusals(in input, plan *reconcile.Plan) {
@@ -155,7 +150,7 @@ func showRefusals(in input, plan *reconcile.Plan) {
 	if len(refusedConfigs(in)) > 0 && (step.Config != nil || step.Version != nil) {
 		plan.LookAgain(lookAgain) // the other changes go on
 	}
-	for _, kind := range nodegroup.ConfigRefusals {
+	for kind := range nodegroup.ConfigRefusals {
 		if !slices.ContainsFunc(step.Refusals, func(refusal nodegroup.Refusal) bool { return refusal.Type == kind }) {
 			noteAttempt(in, kind, nodegroup.Attempt{})
 		}
@@ -167,5 +162,5 @@ func showRefusals(in input, plan *reconcile.Plan) {
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, report.Shortened(fmt.Sprintf(
 		"EKS refused to change %s of node group %s: %s. Slipway goes on with the other changes. Correct the spec of the pool; "+
 			"Slipway also retries after a delay that doubles with each attempt",
-		refusedParts[refusal.Type], in.Seen.Group.Name, strings.TrimSuffix(refusal.Message, "."))))
+		nodegroup.ConfigRefusals[refusal.Type], in.Seen.Group.Name, strings.TrimSuffix(refusal.Message, "."))))
 }

@@ -9,13 +9,14 @@ import (
 // The types of attempts at a change of the configuration that EKS refused to start, by what the
 // change has.
 const (
-	RefusedConfig   = "RefusedConfigUpdate"
-	RefusedSizes    = "RefusedSizes"
-	RefusedSettings = "RefusedSettings"
+	refusedConfig   = "RefusedConfigUpdate"
+	refusedSizes    = "RefusedSizes"
+	refusedSettings = "RefusedSettings"
 )
 
-// ConfigRefusals are the types of attempts at a change of the configuration that EKS refused.
-var ConfigRefusals = []string{RefusedConfig, RefusedSizes, RefusedSettings}
+// ConfigRefusals are the types of attempts at a change of the configuration that EKS refused. Each has
+// a name for the refused part.
+var ConfigRefusals = map[string]string{refusedSizes: "the sizes", refusedSettings: "the settings", refusedConfig: "the configuration"}
 
 // Refusal is a change of the configuration that EKS refused to start.
 type Refusal struct {
@@ -33,11 +34,11 @@ func RefusesConfig(err error) bool {
 func (c *ConfigChange) RefusedType() string {
 	switch {
 	case c.Settings == nil:
-		return RefusedSizes
+		return refusedSizes
 	case c.Sizes == nil:
-		return RefusedSettings
+		return refusedSettings
 	}
-	return RefusedConfig
+	return refusedConfig
 }
 
 func newConfigChange(change ConfigChange) *ConfigChange {

@@ -27,9 +27,9 @@ func TestRefusedConfig(t *testing.T) {
 		refusals []string
 	}{
 		{reason: "nothing is refused", started: []string{sizes + "; " + settings, roll}, calls: 2},
-		{reason: "the settings", refuses: []string{settings}, started: []string{sizes, roll}, calls: 4, refusals: []string{RefusedSettings}},
-		{reason: "the sizes", refuses: []string{sizes}, started: []string{settings, roll}, calls: 4, refusals: []string{RefusedSizes}},
-		{reason: "both", refuses: []string{sizes, settings}, started: []string{roll}, calls: 4, refusals: []string{RefusedSizes, RefusedSettings, RefusedConfig}},
+		{reason: "the settings", refuses: []string{settings}, started: []string{sizes, roll}, calls: 4, refusals: []string{refusedSettings}},
+		{reason: "the sizes", refuses: []string{sizes}, started: []string{settings, roll}, calls: 4, refusals: []string{refusedSizes}},
+		{reason: "both", refuses: []string{sizes, settings}, started: []string{roll}, calls: 4, refusals: []string{refusedSizes, refusedSettings, refusedConfig}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
