@@ -32,17 +32,26 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 	if group == nil {
 		return true
 	}
-	running := record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
-	switch updating := group.Status == nodegroup.StatusUpdating; {
-	case running && !updating:
+	updating := group.Status == nodegroup.StatusUpdating
+	if recordedRuns(record) && (!updating || in.Seen.Fresh && record.Type == nodegroup.ConfigUpdate) {
+		// A change of the configuration is short. It may have ended, and an update that replaces nodes have begun,
+		// whose record a crash or a conflict lost.
 		concludeUpdate(in, plan)
-	case !running && updating && in.Seen.Fresh:
+		record = in.Object.Status.Update
+	}
+	switch {
+	case updating && in.Seen.Fresh && !recordedRuns(record):
 		findUpdate(in, plan)
 	case record != nil && record.Type == creation && record.Status == nodegroup.UpdateInProgress && group.Works():
 		record.Status, record.EndTime = nodegroup.UpdateSuccessful, ptr.To(metav1.NewTime(in.Now))
 		plan.Tell(reconcile.Eventf(infrav1.NodegroupActiveEvent, "Node group %s is active", group.Name))
 	}
 	return true
+}
+
+// recordedRuns reports whether an update in status is under way, as far as status says.
+func recordedRuns(record *infrav1.NodegroupUpdateStatus) bool {
+	return record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
 }
 
 // retry acts on a request to retry a failed update: failed updates count as no attempts.
@@ -86,7 +95,9 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 		in.Object.Status.Update = nil // what to do follows from the node group
 		return
 	case update.Status == nodegroup.UpdateInProgress:
-		plan.LookAgain(lookAgain) // it is about to finish
+		if in.Seen.Group.Status != nodegroup.StatusUpdating {
+			plan.LookAgain(lookAgain) // it is about to finish
+		}
 		return
 	}
 	if fresh, _ := freshGroup(in, plan); !fresh {

@@ -44,8 +44,9 @@ func replacing(in input) bool {
 }
 
 // launchedVersions returns the version of the pool's launch template that each instance was launched from, by the
-// ID of the instance, as far as that is known. A version that status has stays: an instance runs the same all its
-// life. Instances of one version of EKS's template have one version of the pool's.
+// ID of the instance, as far as that is known. Instances that run what the Auto Scaling group launches have the
+// version of the node group, unless EKS replaces nodes. For the others, a version that status has stays: an instance
+// runs the same all its life. Instances of one version of EKS's template have one version of the pool's.
 func launchedVersions(in input) map[string]string {
 	versions, copied := map[string]string{}, map[int64]string{}
 	for i := range in.Object.Status.Instances {
@@ -54,6 +55,9 @@ func launchedVersions(in input) map[string]string {
 		}
 	}
 	for _, instance := range in.Seen.Members.Instances {
+		if newest(in.Seen.Members, instance) && launchesVersion(in) {
+			versions[instance.ID] = versionText(in.Seen.Group)
+		}
 		if version := versions[instance.ID]; version != "" {
 			copied[instance.Version] = version
 		}
@@ -72,19 +76,22 @@ func launchedVersions(in input) map[string]string {
 // launchedFrom returns the version of the pool's template that an instance was launched from, if status does not have
 // it yet. It is empty if that is not known.
 func launchedFrom(in input, instance autoscalinggroup.Instance) string {
-	isNewest := newest(in.Seen.Members, instance)
 	switch {
 	case rollingOut(in):
-		if isNewest && groupVersionBefore(in) != "" && pointed(in) {
+		if newest(in.Seen.Members, instance) && groupVersionBefore(in) != "" && pointed(in) {
 			return cmp.Or(in.Object.Status.Update.LaunchTemplateVersion, versionText(in.Seen.Group))
 		}
 		return ""
-	case replacing(in), !in.Seen.Fresh && pointed(in):
-		return ""
-	case isNewest, !mixed(&in.Object.Status):
+	case launchesVersion(in) && !mixed(&in.Object.Status):
 		return versionText(in.Seen.Group)
 	}
 	return ""
+}
+
+// launchesVersion reports whether what the Auto Scaling group launches is the version that EKS says the node group
+// has: EKS replaces no nodes, and both were seen at about the same time.
+func launchesVersion(in input) bool {
+	return !rollingOut(in) && !replacing(in) && (in.Seen.Fresh || !pointed(in))
 }
 
 // mixed reports whether instances may be left of an update that replaced only some of them.

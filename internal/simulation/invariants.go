@@ -145,6 +145,7 @@ type reported struct {
 	generation, observed int64
 	conditions           []metav1.Condition
 	replicas             int32
+	upToDate             *int32
 	providerIDs          []string
 }
 
@@ -158,6 +159,15 @@ func (r reported) unsettled(replicas int) error {
 	}
 	if r.replicas != int32(replicas) || len(r.providerIDs) != replicas { //nolint:gosec // a few
 		return fmt.Errorf("%d instances run, status counts %d, and spec.providerIDList %d", replicas, r.replicas, len(r.providerIDs))
+	}
+	return nil
+}
+
+// outdated returns how many instances status does not count as up to date, although all of them run what the spec
+// asks for.
+func (r reported) outdated() error {
+	if upToDate := ptr.Deref(r.upToDate, 0); upToDate != r.replicas {
+		return fmt.Errorf("all %d instances run what the spec asks for, and status counts %d as up to date", r.replicas, upToDate)
 	}
 	return nil
 }

@@ -215,7 +215,7 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	if scaled := o.facts.managed.scaled; scaled != nil && int(*scaled) != replicas {
 		return fmt.Errorf("the autoscaler asked for %d instances, and there are %d", *scaled, replicas)
 	}
-	status := reported{pool.Generation, pool.Status.ObservedGeneration, pool.Status.Conditions, pool.Status.Replicas, pool.Spec.ProviderIDList}
+	status := reported{pool.Generation, pool.Status.ObservedGeneration, pool.Status.Conditions, pool.Status.Replicas, pool.Status.UpToDateReplicas, pool.Spec.ProviderIDList}
 	if err := status.unsettled(replicas); err != nil {
 		return err
 	}
@@ -226,7 +226,19 @@ func unsettledManaged(ctx context.Context, o *observer, object client.Object) er
 	if !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.RolledOutCondition) {
 		return fmt.Errorf("the pool is not rolled out: %+v", meta.FindStatusCondition(pool.Status.Conditions, infrav1.RolledOutCondition))
 	}
-	return errors.Join(otherSettings(pool, group), o.otherVersion(pool, machinePool, group))
+	return errors.Join(otherSettings(pool, group), o.otherVersion(pool, machinePool, group), status.outdated(), misreported(pool, group))
+}
+
+// misreported returns which instance runs another version, as status has it, than the node group, all of whose
+// instances run the same.
+func misreported(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) error {
+	for _, instance := range pool.Status.Instances {
+		if instance.LaunchTemplateVersion != *group.LaunchTemplate.Version {
+			return fmt.Errorf("status says that instance %s runs version %q, and the node group has version %s",
+				instance.InstanceID, instance.LaunchTemplateVersion, *group.LaunchTemplate.Version)
+		}
+	}
+	return nil
 }
 
 // otherSettings returns how the settings of a node group differ from the spec.

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,7 +239,7 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 	if len(running) != replicas || len(groups[0].Instances) != replicas || int(*groups[0].DesiredCapacity) != replicas {
 		return fmt.Errorf("%d replicas are asked for, %d desired, %d in the group, and %d run", replicas, *groups[0].DesiredCapacity, len(groups[0].Instances), len(running))
 	}
-	status := reported{pool.Generation, pool.Status.ObservedGeneration, pool.Status.Conditions, pool.Status.Replicas, pool.Spec.ProviderIDList}
+	status := reported{pool.Generation, pool.Status.ObservedGeneration, pool.Status.Conditions, pool.Status.Replicas, pool.Status.UpToDateReplicas, pool.Spec.ProviderIDList}
 	if err := errors.Join(status.unsettled(replicas), rollouts{o}.unsettledRefresh(ctx, pool.Status.Rollout)); err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func unsettledSelfManaged(ctx context.Context, o *observer, object client.Object
 		return rollouts{o}.unsettledHold(ctx, configurationIn(launches.LaunchTemplateData))
 	}
 	wanted := rollouts{o}.asks(pool)
-	if err := o.facts.otherConfiguration(wanted); err != nil {
+	if err := cmp.Or(o.facts.otherConfiguration(wanted), status.outdated()); err != nil {
 		return err
 	}
 	versions, err := o.ownVersions()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -205,7 +206,8 @@ func (r rollouts) rollsOut(what string) {
 	s.stopped = time.Time{}
 }
 
-// held reports whether something holds back what a pool asks for: a pause, or a missing approval.
+// held reports whether something holds back what a pool asks for: a pause, or a missing approval. The approval of
+// a version that was deleted since says nothing about a later one, whatever its configuration.
 func (r rollouts) held(pool client.Object) bool {
 	s := &r.observer.facts.steering
 	if s.paused && !s.letGo {
@@ -214,8 +216,9 @@ func (r rollouts) held(pool client.Object) bool {
 	if !s.manual || s.letGo || s.pinned != nil {
 		return false
 	}
-	approved, err := r.configurationOfOwn(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation])
-	return err != nil || approved != configurationOf(r.observer.kind.template(pool))
+	number := pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation]
+	approved, err := r.configurationOfOwn(number)
+	return err != nil || !r.exists(number) || approved != configurationOf(r.observer.kind.template(pool))
 }
 
 // pinLost reports whether a pool is pinned to a version that its launch template, which was created
@@ -225,12 +228,15 @@ func (r rollouts) pinLost() bool {
 	if pinned == nil {
 		return false
 	}
-	for _, template := range r.observer.aws.ownedTemplates() {
-		if _, err := r.observer.aws.version(*template.LaunchTemplateId, strconv.FormatInt(*pinned, 10)); err == nil {
-			return false
-		}
-	}
-	return true
+	return !r.exists(strconv.FormatInt(*pinned, 10))
+}
+
+// exists reports whether the pool's launch template has a version.
+func (r rollouts) exists(number string) bool {
+	return slices.ContainsFunc(r.observer.aws.ownedTemplates(), func(template ec2types.LaunchTemplate) bool {
+		_, err := r.observer.aws.version(*template.LaunchTemplateId, number)
+		return err == nil
+	})
 }
 
 // prunedWithin is the time after the last write within which versions that were in use last are deleted.

@@ -101,7 +101,7 @@ func (w *world) managedSettled(replicas int) error {
 		}
 	}
 	if got := ptr.Deref(pool.Status.UpToDateReplicas, -1); int(got) != replicas {
-		return fmt.Errorf("%d instances are up to date", got)
+		return fmt.Errorf("%d instances are up to date of %+v", got, pool.Status.Instances)
 	}
 	if pool.Status.Nodegroup == nil || pool.Status.Nodegroup.Status != "ACTIVE" {
 		return fmt.Errorf("the node group is %+v", pool.Status.Nodegroup)

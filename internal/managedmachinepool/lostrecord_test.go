@@ -1,0 +1,92 @@
+package managedmachinepool
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/nodegroup"
+)
+
+// TestUpdateWhoseRecordIsLost has the write of status fail after an update was started, so that status still names
+// the update before, which has ended. It holds that status says again which version each instance runs, during the
+// update if the one before replaced no nodes, and at the end in any case.
+func TestUpdateWhoseRecordIsLost(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		// before is the type of the update that status names.
+		before string
+		// edit has the update before begin, and then the one whose record is lost.
+		edit func(w *world, template string)
+		// version is the version of the launch template that is wanted last.
+		version string
+	}{
+		{"after a change of labels", nodegroup.ConfigUpdate, func(w *world, template string) {
+			w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+			w.configured("pool", template, 2)
+		}, "2"},
+		{"after a roll-out", nodegroup.VersionUpdate, func(w *world, template string) {
+			w.configured("pool", template, 2)
+			w.passes("pool", "the first roll-out is under way", func() bool { return w.updates(nodegroup.VersionUpdate) })
+			w.configured("pool", template, 3)
+		}, "3"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			template := w.template(oldType, newType, "c5.large")
+			w.create("pool", func(pool *infrav1.AWSManagedMachinePool) {
+				pool.Spec.InstanceType, pool.Spec.AWSLaunchTemplate = nil, &infrav1.AWSLaunchTemplate{InstanceType: oldType}
+			})
+			w.setReplicas("pool", 3)
+			w.reconcile("pool")
+			w.reconcile("pool")
+			w.configured("pool", template, 1)
+			w.passes("pool", "three nodes are up to date", func() bool { return ptr.Deref(w.pool("pool").Status.UpToDateReplicas, 0) == 3 })
+			row.edit(w, template)
+			w.passes("pool", "the update before is under way", func() bool { return w.updates(row.before) })
+
+			before := w.pool("pool").Status
+			w.passes("pool", "the update is started", func() bool {
+				status := w.pool("pool").Status
+				if status.Update.ID != before.Update.ID {
+					return true
+				}
+				before = status
+				return false
+			})
+			pool := w.pool("pool")
+			lost := pool.Status.Update.ID
+			pool.Status = before
+			w.must(w.store.Status().Update(w.Context(), pool))
+			w.restart()
+			w.reconcile("pool")
+			if update := w.pool("pool").Status.Update; row.before == nodegroup.ConfigUpdate && update.ID != lost {
+				t.Errorf("status names update %s of type %s, and %s is under way", update.ID, update.Type, lost)
+			}
+			w.passes("pool", "it is rolled out", func() bool {
+				if row.before == nodegroup.ConfigUpdate {
+					w.expectTrueVersions()
+				}
+				return w.condition("pool", infrav1.RolledOutCondition).Status == "True" && w.pool("pool").Status.Replicas == 3
+			})
+			status := w.pool("pool").Status
+			if upToDate := ptr.Deref(status.UpToDateReplicas, 0); upToDate != 3 {
+				t.Errorf("%d instances are up to date, want 3", upToDate)
+			}
+			for _, instance := range status.Instances {
+				if instance.LaunchTemplateVersion != row.version {
+					t.Errorf("instance %s is said to run version %q, want %s", instance.InstanceID, instance.LaunchTemplateVersion, row.version)
+				}
+			}
+		})
+	}
+}
+
+// updates reports whether status names an update of this type that is under way.
+func (w *world) updates(kind string) bool {
+	update := w.pool("pool").Status.Update
+	return update != nil && update.Type == kind && update.Status == nodegroup.UpdateInProgress
+}
