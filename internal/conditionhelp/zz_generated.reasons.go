@@ -329,7 +329,7 @@ var documented = map[key]Help{
 		Remedy:  "Act on the health issues. The deletion is retried.",
 	},
 	{false, "NodegroupDeleting"}: {
-		Meaning: "Reports that EKS is deleting the node group.",
+		Meaning: "Reports that EKS is deleting the node group, or does so after an update.",
 		Nodes:   "EKS drains and terminates them.",
 		Remedy:  "None.",
 	},

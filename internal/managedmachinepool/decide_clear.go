@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -96,6 +97,10 @@ func deletionOf(in input, group string) (tried bool, err error) {
 	}
 	return tried, err
 }
+
+// inUse reports whether EKS does not delete a node group because it is changing it (AWS: API_DeleteNodegroup,
+// ResourceInUseException).
+func inUse(err error) bool { return aws.Code(err) == "ResourceInUseException" }
 
 // wasDeleted reports whether EKS was asked in this pass to delete a node group.
 func wasDeleted(in input, group string) bool {

@@ -93,6 +93,9 @@ func deleteNodegroups(in input, plan *reconcile.Plan) bool {
 			message = fmt.Sprintf("EKS could not delete node group %s: %s", group.Name, issuesText(group.Issues))
 		}
 		tried, err := deletionOf(in, group.Name)
+		if inUse(err) {
+			message, err = fmt.Sprintf("EKS deletes node group %s after the update that is in progress. Slipway tries again until then", group.Name), nil
+		}
 		if err != nil {
 			pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.NodegroupDeleteFailedReason, err)
 			return false

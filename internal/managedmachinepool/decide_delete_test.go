@@ -81,6 +81,11 @@ func TestDecideDeletion(t *testing.T) {
 		{reason: "there is a node group", given: deleting, then: deleteIt},
 		{reason: "EKS refuses", given: func(in *input) { deleting(in); did(in, deleteNodegroup{Group: "team_pool"}, errRefused) }, then: "nothing", again: refusedAgain,
 			shows: []string{condition + "=False/" + infrav1.NodegroupDeleteFailedReason}},
+		{reason: "EKS is updating it", given: func(in *input) {
+			deleting(in)
+			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusUpdating })
+			did(in, deleteNodegroup{Group: "team_pool"}, errInUse)
+		}, then: "nothing", again: lookBusy, shows: []string{condition + "=True/" + infrav1.NodegroupDeletingReason + ": after the update that is in progress"}},
 		{reason: "it is being deleted", given: func(in *input) { deleting(in); did(in, deleteNodegroup{Group: "team_pool"}, nil) }, then: "nothing", again: lookBusy,
 			shows: []string{condition + "=True/" + infrav1.NodegroupDeletingReason, infrav1.NodegroupReadyCondition + "=False/" + infrav1.NodegroupDeletingReason}},
 		{reason: "EKS could not delete it just now", given: failing(noon), then: "nothing", again: lookBusy, shows: []string{condition + "=True/" + infrav1.NodegroupDeletingReason + ": EKS could not delete"}},

@@ -189,6 +189,7 @@ func did(in *input, action reconcile.Action, err error) {
 // Failures that only a user can resolve, and failures that may pass by themselves.
 var (
 	errRefused      = &smithy.GenericAPIError{Code: "InvalidParameterException", Message: "EKS does not take it"}
+	errInUse        = &smithy.GenericAPIError{Code: "ResourceInUseException", Message: "it is being updated"}
 	errLater        = errors.New("no answer")
 	errEntityExists = &smithy.GenericAPIError{Code: "EntityAlreadyExists", Message: "it exists"}
 )

@@ -111,7 +111,7 @@ const (
 	// Remedy: none.
 	NodegroupUpdatingReason = "NodegroupUpdating"
 
-	// NodegroupDeletingReason reports that EKS is deleting the node group.
+	// NodegroupDeletingReason reports that EKS is deleting the node group, or does so after an update.
 	//
 	// Nodes: EKS drains and terminates them.
 	// Remedy: none.
