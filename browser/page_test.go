@@ -372,3 +372,17 @@ func TestReconnects(t *testing.T) {
 	page.until(shown + `.length === 3`)
 	page.expect() // the browser logs that it cannot connect
 }
+
+// TestOutage holds that the page says that its rows are old while the API server does not answer.
+func TestOutage(t *testing.T) {
+	w := newWorld(t, three()...)
+	page := open(t, w, signedIn(w))
+	page.until(`document.getElementById("live").textContent === "Live"`)
+	w.away.Store(true)
+	page.until(`document.getElementById("live").textContent === "Outdated"`)
+	page.until(`document.querySelector(".notice[role=alert]").textContent.startsWith("The API server has not answered since ")`)
+	page.until(shown + `.length === 3`)
+	w.away.Store(false)
+	page.until(`document.getElementById("live").textContent === "Live" && !document.querySelector(".notice[role=alert]")`)
+	page.expect()
+}

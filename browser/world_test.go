@@ -3,10 +3,12 @@ package browser
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +42,8 @@ type world struct {
 	url, token string
 	// stop stops the server, as the end of the command does.
 	stop func()
+	// away is true while the API server does not answer.
+	away atomic.Bool
 }
 
 // shop is a source of prices in all places. It does not sell one instance type.
@@ -89,7 +93,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}).Build()
 	page := dashboard.New(dashboard.Options{
 		Reader: w.client, Informers: w.informers, Kinds: slices.Concat(dashboard.PoolKinds(), dashboard.ProvisionerKinds()), Title: "production",
-		Clock: clock.RealClock{}, Log: testr.New(t), Budgets: budgets, Prices: prices.NewTable(shop{}, clock.RealClock{}),
+		Clock: clock.RealClock{}, Log: testr.New(t), Probe: w.probe, Budgets: budgets, Prices: prices.NewTable(shop{}, clock.RealClock{}),
 	})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,6 +125,14 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		w.notify(object)
 	}
 	return w
+}
+
+// probe answers as the API server does.
+func (w *world) probe(context.Context) error {
+	if w.away.Load() {
+		return errors.New("connection refused")
+	}
+	return nil
 }
 
 // ready waits until the dashboard watches every kind.

@@ -150,12 +150,16 @@ func (f *dashboardFlags) dashboard(ctx context.Context, config *rest.Config, tit
 	if err := dashboard.IndexEvents(ctx, objects, shown); err != nil {
 		return nil, nil, err
 	}
+	probe, err := dashboard.ProbeOf(config)
+	if err != nil {
+		return nil, nil, err
+	}
 	costs, err := f.prices(ctx, direct)
 	if err != nil {
 		missing = append(missing, "Prices, because "+terminal.Line(err.Error(), longestProblem)+".")
 	}
 	page := dashboard.New(dashboard.Options{
-		Reader: objects, Informers: objects, Kinds: shown, Missing: missing, Title: title, Namespace: f.namespace, Prices: costs,
+		Reader: objects, Informers: objects, Kinds: shown, Missing: missing, Title: title, Namespace: f.namespace, Probe: probe, Prices: costs,
 		Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(ctx)

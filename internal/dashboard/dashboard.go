@@ -58,6 +58,9 @@ type Options struct {
 	// Budgets returns the state of the request budgets of this process. If it is nil, the page does not
 	// show any: a process that does not call AWS as the manager does knows nothing about them.
 	Budgets func() []requestbudget.State
+	// Probe returns an error if the API server does not answer. If it is nil, the page does not say when its rows
+	// are outdated.
+	Probe func(ctx context.Context) error
 	// Prices are the prices of what runs. If it is nil, the page shows no costs.
 	Prices *prices.Table
 	Clock  clock.Clock
@@ -121,10 +124,13 @@ func (d *Dashboard) Start(ctx context.Context) error {
 		}
 	}
 	close(d.watching)
+	var reading sync.WaitGroup
+	defer reading.Wait()
 	if d.options.Prices != nil {
-		var reading sync.WaitGroup
-		defer reading.Wait()
 		reading.Go(func() { d.readPrices(ctx) })
+	}
+	if d.options.Probe != nil {
+		reading.Go(func() { d.probe(ctx) })
 	}
 	aged := d.options.Clock.Now()
 	for {

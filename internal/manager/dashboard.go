@@ -30,10 +30,14 @@ func addDashboard(manager ctrl.Manager, options Options, sessions *aws.Sessions,
 	if err != nil {
 		return fmt.Errorf("adding the authorization of the dashboard: %w", err)
 	}
+	probe, err := dashboard.ProbeOf(manager.GetConfig())
+	if err != nil {
+		return fmt.Errorf("adding the dashboard: %w", err)
+	}
 	log := manager.GetLogger().WithName("dashboard")
 	page := dashboard.New(dashboard.Options{
 		Reader: manager.GetCache(), Informers: manager.GetCache(), Kinds: dashboard.PoolKinds(), Title: "management cluster", Namespace: options.Namespace,
-		Budgets: sessions.Budgets, Prices: prices.NewTable(priceSources{manager.GetClient(), registry}, clock.RealClock{}),
+		Probe: probe, Budgets: sessions.Budgets, Prices: prices.NewTable(priceSources{manager.GetClient(), registry}, clock.RealClock{}),
 		// Pages are updated in real time, whatever clock the controllers go by.
 		Clock: clock.RealClock{}, Log: log,
 	})

@@ -63,12 +63,27 @@ function signIn(status) {
 
 function report(state, status) {
   if (state === 'refused') return signIn(status);
-  setText(live, state === 'live' ? 'Live' : 'Reconnecting');
-  live.className = 'live ' + state;
+  connection = state;
+  showState();
   return null;
 }
 
+// showState shows whether the page is up to date: not while the server is away, and not while the API server is.
+let connection = '';
+const outdated = el('div', { class: 'notice', role: 'alert' });
+function showState() {
+  const outage = connection === 'live' && rows.get('outage');
+  setText(live, outage ? 'Outdated' : connection === 'live' ? 'Live' : 'Reconnecting');
+  live.className = 'live ' + (outage ? 'waiting' : connection);
+  if (!outage) outdated.remove();
+  else {
+    setText(outdated, `The API server has not answered since ${new Date(outage.since).toLocaleTimeString()}. The page shows what it knew then, and will update when the API server answers again.`);
+    if (!outdated.isConnected) main.before(outdated);
+  }
+}
+
 onChange((changed) => {
+  if (connection) showState();
   if (changed && ![...changed].some((key) => key !== 'meta')) return;
   const meta = rows.get('meta');
   setText(document.getElementById('cluster'), meta ? [meta.title, meta.namespace && `namespace ${meta.namespace}`].filter(Boolean).join(' · ') : '');
