@@ -20,18 +20,22 @@ import (
 // endAgain is the time until Slipway retries deleting a node group that EKS could not delete.
 const endAgain = 2 * time.Minute
 
-// clearAway deletes a node group that EKS could not create, or not delete, so that it can be created
-// again: it cannot be updated, and what is wanted now may be good. One that could not be created for
-// what is still wanted is left alone for a while, so that a person can see it.
+// clearAway deletes a node group that EKS could not create, or not delete, or whose launch template was
+// deleted while it replaces another one, so that it can be created again: it cannot be updated, and
+// what is wanted now may be good. One that could not be created for what is still wanted is left alone
+// for a while, so that a person can see it.
 func clearAway(in input, plan *reconcile.Plan) {
 	group := in.Seen.Group
 	reason, message := infrav1.NodegroupDeleteFailedReason, fmt.Sprintf("EKS could not delete node group %s", group.Name)
 	wait := untilDeletedAgain(in)
-	if group.Status == nodegroup.StatusCreateFailed {
+	switch {
+	case successorLost(in):
+		reason, message, wait = infrav1.TemplateLostReason, successorLoss(in), 0
+	case group.Status == nodegroup.StatusCreateFailed:
 		reason, message = infrav1.NodegroupCreateFailedReason, fmt.Sprintf("EKS could not create node group %s", group.Name)
 		wait = recreateAfter(in)
 	}
-	if issues := issuesText(group.Issues); issues != "" {
+	if issues := issuesText(group.Issues); issues != "" && reason != infrav1.TemplateLostReason {
 		message += ": " + issues
 	}
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, reason, message)
@@ -47,6 +51,7 @@ func clearAway(in input, plan *reconcile.Plan) {
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, reason, in.Seen.FreshErr)
 	case !in.Seen.Fresh:
 		plan.Need(needFresh)
+	case successorLost(in) && !in.Seen.LaunchConfig.Current(plan): // an earlier one names another template
 	default:
 		plan.Do(deleteNodegroup{
 			Group: group.Name, Event: reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s to recreate it: "+

@@ -41,6 +41,10 @@ func ensureNodegroup(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(lookAgain)
 		return true
 	}
+	if successorLost(in) {
+		clearAway(in, plan)
+		return true
+	}
 	switch group.Status {
 	case nodegroup.StatusCreating:
 		showCreating(in, plan)
@@ -132,7 +136,7 @@ func showObstacle(in input, step nodegroup.Step) {
 			continue
 		}
 		message := obstacle.Message
-		if obstacle.Obstacle == nodegroup.TemplateGone {
+		if obstacle.Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy != infrav1.TemplateLossReplace {
 			message += ": set spec.templateLossPolicy to Replace to replace the node group, or create a new pool " +
 				"and migrate to it"
 		}

@@ -180,6 +180,38 @@ func TestDecideReplace(t *testing.T) {
 			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": EKS is deleting old"}},
 		{reason: "the old one is gone", given: func(in *input) { in.Seen.Successor, in.Seen.Predecessor = "team_pool", "old"; fresh(in) }, then: "nothing", again: time.Hour, tells: "NodegroupReplaced"},
 	})
+	again := func(in *input) {
+		lost(in)
+		replacing(in)
+		fresh(in)
+	}
+	const clear = "delete node group team_pool, because the launch template of node group team_pool was deleted before the node group replaced old"
+	specify(t, []row{
+		{reason: "the launch template of the new node group is lost too", given: again, then: clear, shows: []string{infrav1.NodegroupReadyCondition + "=False/" + infrav1.TemplateLostReason}},
+		{reason: "the new node group is degraded because of that", given: func(in *input) {
+			again(in)
+			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusDegraded })
+		}, then: clear},
+		{reason: "the new node groups were not described in this pass", given: func(in *input) { again(in); in.Seen.Fresh = false }, then: "needs the node groups as they are now"},
+		{reason: "the launch config may be an earlier one", given: func(in *input) { again(in); in.Seen.LaunchConfig.Checked = false }, then: "needs whether the cache shows the present launch config"},
+		{reason: "the launch config is an earlier one", given: func(in *input) { again(in); in.Seen.LaunchConfig.Behind = true }, then: "nothing", again: lookAgain},
+		{reason: "EKS is updating the new node group", given: func(in *input) {
+			again(in)
+			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusCreating })
+		}, then: "nothing", again: lookBusy},
+		{reason: "EKS refuses to delete the new node group", given: func(in *input) { again(in); did(in, deleteNodegroup{Group: "team_pool"}, errRefused) }, then: "nothing", again: refusedAgain},
+		{reason: "the new node group is being deleted", given: func(in *input) {
+			again(in)
+			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusDeleting })
+		}, then: "nothing", again: lookBusy, shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason +
+			": the launch template of node group team_pool was deleted before the node group replaced old. Slipway recreates it, and node group old keeps its nodes until then"}},
+		{reason: "the template is lost where a user decides", given: func(in *input) {
+			again(in)
+			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusDegraded })
+			in.Object.Spec.TemplateLossPolicy = infrav1.TemplateLossReport
+		},
+			then: "nothing", again: lookBusy, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupReadyCondition + "=False/" + infrav1.TemplateLostReason + ": set spec.templateLossPolicy to Replace"}},
+	})
 	in := atRest(t)
 	lost(in)
 	if plan := Decide(*in); plan.Annotations[ownership.NodegroupsAnnotation] != successorName(*in, "lt-1")+",team_pool" {

@@ -20,15 +20,18 @@ import (
 //  3. when its nodes are in service, delete the old one, whose nodes EKS drains (replace)
 //  4. when that is gone, forget its name (replace)
 //
-// The instances of both are the pool's until then.
+// If the template of the new one is deleted before step 3, the new one is deleted, like one that EKS
+// could not create (clearAway), and step 2 follows again. The record stays as it is. The instances of
+// both are the pool's until step 4.
 
 // replace does what is next of that.
 func replace(in input, plan *reconcile.Plan) bool {
 	group, retiring, wanted := in.Seen.Group, in.Seen.Retiring, in.Seen.Successor
-	lost := group != nil && nextStep(in).Hardest().Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace
 	switch {
 	case retiring != nil && (retiring.Status == nodegroup.StatusDeleting || wasDeleted(in, retiring.Name)):
 		showReplacing(in, plan, fmt.Sprintf("node group %s is in service, and EKS is deleting %s", wanted, retiring.Name))
+	case retiring != nil && replaceable(in):
+		showReplacing(in, plan, fmt.Sprintf("%s. Slipway recreates it, and node group %s keeps its nodes until then", successorLoss(in), retiring.Name))
 	case retiring != nil && tookOver(in):
 		retire(in, plan)
 	case retiring != nil:
@@ -36,7 +39,7 @@ func replace(in input, plan *reconcile.Plan) bool {
 	case in.Seen.Predecessor != "" && in.Seen.Fresh:
 		plan.Tell(reconcile.Eventf(infrav1.NodegroupReplacedEvent, "Node group %s replaced node group %s", wanted, in.Seen.Predecessor))
 		recordNames(in, plan, wanted)
-	case in.Seen.Predecessor == "" && lost:
+	case in.Seen.Predecessor == "" && replaceable(in):
 		successor := successorName(in, launchable(in).Status.LaunchTemplateID)
 		if successor == group.Name {
 			return true // the group of this very template: it was described before it was seen
@@ -49,15 +52,36 @@ func replace(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
+// replaceable reports whether the launch template of the node group was deleted, and the user wants it
+// replaced.
+func replaceable(in input) bool {
+	return in.Seen.Group != nil && nextStep(in).Hardest().Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace
+}
+
+// successorLost reports whether the new node group must be deleted because its launch template was
+// deleted before it took over. EKS deletes no node group while it changes it.
+func successorLost(in input) bool {
+	retiring := in.Seen.Retiring
+	return retiring != nil && retiring.Status != nodegroup.StatusDeleting && replaceable(in) && in.Seen.Group.Works() && !busy(in)
+}
+
+// successorLoss describes that to a user.
+func successorLoss(in input) string {
+	return fmt.Sprintf("the launch template of node group %s was deleted before the node group replaced %s", in.Seen.Group.Name, in.Seen.Retiring.Name)
+}
+
 // tookOver reports whether the new node group has all the nodes that it should have.
 func tookOver(in input) bool {
 	return in.Seen.Group != nil && statusNow(in) == nodegroup.StatusActive && in.Seen.Members != nil && !inMotion(in.Seen.Members, false) && in.Seen.Fresh
 }
 
-// showReplacing shows how far the replacement is.
+// showReplacing shows how far the replacement is. After a failed deletion, the failure says when to
+// retry.
 func showReplacing(in input, plan *reconcile.Plan, message string) {
 	reconciling.False(in.Object, infrav1.RolledOutCondition, infrav1.ReplacingNodegroupReason, message)
-	plan.LookAgain(lookBusy)
+	if _, err := deletionOf(in, in.Seen.Successor); err == nil {
+		plan.LookAgain(lookBusy)
+	}
 }
 
 // retire deletes the old node group.
