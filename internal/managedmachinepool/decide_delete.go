@@ -88,24 +88,18 @@ func deleteNodegroups(in input, plan *reconcile.Plan) bool {
 	noteFailedDeletion(in)
 	var messages []string
 	for _, group := range nodegroupsOf(in) {
-		message, failing := fmt.Sprintf("node group %s is being deleted", group.Name), group.Status == nodegroup.StatusDeleteFailed
-		if failing {
-			message = fmt.Sprintf("EKS could not delete node group %s: %s", group.Name, issuesText(group.Issues))
-		}
 		tried, err := deletionOf(in, group.Name)
-		if inUse(err) {
-			message, err = fmt.Sprintf("EKS deletes node group %s after the update that is in progress. Slipway tries again until then", group.Name), nil
-		}
-		if err != nil {
+		if err != nil && !inUse(err) {
 			pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.NodegroupDeleteFailedReason, err)
 			return false
 		}
+		failing := group.Status == nodegroup.StatusDeleteFailed
 		if !tried && group.Status != nodegroup.StatusDeleting && (!failing || untilDeletedAgain(in) <= 0) {
 			plan.Do(deleteNodegroup{Group: group.Name, Event: reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s and its nodes", group.Name)},
 				"%s is being deleted", in.Object.Name)
 			return true
 		}
-		messages = append(messages, message)
+		messages = append(messages, deletionText(group, inUse(err)))
 	}
 	if len(messages) == 0 {
 		return in.Seen.EKSCluster == "" || confirmGone(in, plan)
@@ -115,6 +109,17 @@ func deleteNodegroups(in input, plan *reconcile.Plan) bool {
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupDeletingReason, message)
 	plan.LookAgain(lookBusy)
 	return false
+}
+
+// deletionText describes to a user how far the deletion of a node group is, which EKS may be updating.
+func deletionText(group *nodegroup.Nodegroup, updating bool) string {
+	switch {
+	case updating:
+		return fmt.Sprintf("EKS deletes node group %s after the update that is in progress. Slipway tries again until then", group.Name)
+	case group.Status == nodegroup.StatusDeleteFailed:
+		return fmt.Sprintf("EKS could not delete node group %s: %s", group.Name, issuesText(group.Issues))
+	}
+	return fmt.Sprintf("node group %s is being deleted", group.Name)
 }
 
 // findStrays has the pool's node groups found that no name leads to, and records the role of one

@@ -195,7 +195,7 @@ func TestDecideReplace(t *testing.T) {
 		{reason: "the new node groups were not described in this pass", given: func(in *input) { again(in); in.Seen.Fresh = false }, then: "needs the node groups as they are now"},
 		{reason: "the launch config may be an earlier one", given: func(in *input) { again(in); in.Seen.LaunchConfig.Checked = false }, then: "needs whether the cache shows the present launch config"},
 		{reason: "the launch config is an earlier one", given: func(in *input) { again(in); in.Seen.LaunchConfig.Behind = true }, then: "nothing", again: lookAgain},
-		{reason: "EKS is updating the new node group", given: func(in *input) {
+		{reason: "EKS is creating the new node group", given: func(in *input) {
 			again(in)
 			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusCreating })
 		}, then: "nothing", again: lookBusy},
