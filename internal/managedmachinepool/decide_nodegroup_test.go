@@ -157,7 +157,7 @@ func TestDecideReplace(t *testing.T) {
 	lost := func(in *input) {
 		in.Object.Spec.TemplateLossPolicy = infrav1.TemplateLossReplace
 		group(in, func(g *nodegroup.Nodegroup) { g.LaunchTemplateID = "lt-0" })
-		in.Seen.LaunchConfig.TemplateID = "lt-1"
+		in.Seen.LaunchConfig.TemplateID, in.Seen.LaunchConfig.Checked = "lt-1", true
 	}
 	replacing := func(in *input) {
 		in.Seen.Successor, in.Seen.Predecessor, in.Seen.InMotion = "team_pool", "old", true
@@ -166,6 +166,9 @@ func TestDecideReplace(t *testing.T) {
 	}
 	specify(t, []row{
 		{reason: "the launch template is lost", given: lost, then: "nothing", again: lookAgain, tells: "NodegroupReplacing"},
+		{reason: "and the launch config may be an earlier one", given: func(in *input) { lost(in); in.Seen.LaunchConfig.Checked = false },
+			then: "needs whether the cache shows the present launch config"},
+		{reason: "the launch config is an earlier one", given: func(in *input) { lost(in); in.Seen.LaunchConfig.Behind = true }, then: "nothing", again: lookAgain},
 		{reason: "the node group is the one of this template", given: func(in *input) {
 			lost(in)
 			name := successorName(*in, "lt-1")

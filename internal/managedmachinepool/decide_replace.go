@@ -44,6 +44,9 @@ func replace(in input, plan *reconcile.Plan) bool {
 		if successor == group.Name {
 			return true // the group of this very template: it was described before it was seen
 		}
+		if !in.Seen.LaunchConfig.Current(plan) {
+			return true // an earlier one names a template that the node group had before
+		}
 		plan.Tell(reconcile.Warningf(infrav1.NodegroupReplacingEvent, "The launch template of node group %s was "+
 			"deleted. Node group %s replaces it", group.Name, successor))
 		recordNames(in, plan, successor+","+group.Name)
