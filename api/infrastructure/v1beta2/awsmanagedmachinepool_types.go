@@ -170,7 +170,7 @@ type AWSManagedMachinePoolSpec struct {
 	// +slipway:rule=EK29
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?/)?[a-zA-Z0-9]([a-zA-Z0-9_.-]*[a-zA-Z0-9])?$') && size(k) <= 63 && self[k].matches('^[a-zA-Z0-9]([a-zA-Z0-9_.-]*[a-zA-Z0-9])?$'))`,message="label keys and values must have 1 to 63 characters, and must begin and end with a letter or a digit"
 	// +slipway:rule=EK29
-	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('eks.amazonaws.com/') && !k.startsWith('kubernetes.io/') && !k.startsWith('k8s.io/'))`,message="labels that begin with eks.amazonaws.com/, kubernetes.io/, or k8s.io/ are reserved for EKS and Kubernetes: remove them"
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('eks.amazonaws.com/') && (!k.matches('^([^/]+[.])?(kubernetes|k8s)[.]io/') || k.matches('^(([^/]+[.])?(node|kubelet)|topology|beta|failure-domain[.]beta)[.]kubernetes[.]io/')))`,message="labels of eks.amazonaws.com, kubernetes.io, and k8s.io are reserved, and nodes with others than EKS and kubelet allow do not join: use labels of a domain of yours, or of node.kubernetes.io"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Taints of the nodes. An edit is applied without replacing nodes.

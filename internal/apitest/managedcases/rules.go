@@ -220,7 +220,15 @@ var groupCases = []Case{
 	},
 	{
 		Rule: "EK29", Reason: "some labels are EKS's", Accept: `{labels: {node.example.com/kind: a}}`,
-		Refuse: `{labels: {eks.amazonaws.com/nodegroup: a}}`, Says: "labels that begin with eks.amazonaws.com/, kubernetes.io/, or k8s.io/ are reserved for EKS and Kubernetes",
+		Refuse: `{labels: {eks.amazonaws.com/nodegroup: a}}`, Says: "labels of eks.amazonaws.com, kubernetes.io, and k8s.io are reserved",
+	},
+	{
+		Rule: "EK29", Reason: "a kubelet does not start with labels of most subdomains of kubernetes.io", Accept: `{labels: {node.kubernetes.io/team: a, kubelet.kubernetes.io/b: c, topology.kubernetes.io/zone: d}}`,
+		Refuse: `{labels: {node-role.kubernetes.io/worker: a}}`, Says: "labels of eks.amazonaws.com, kubernetes.io, and k8s.io are reserved",
+	},
+	{
+		Rule: "EK29", Reason: "nor of k8s.io", Accept: `{labels: {mykubernetes.io/a: b, kubernetes.io.example.com/a: b}}`,
+		Refuse: `{labels: {app.k8s.io/a: b}}`, Says: "labels of eks.amazonaws.com, kubernetes.io, and k8s.io are reserved",
 	},
 	{
 		Rule: "EK29", Reason: "a taint once, for each effect",
