@@ -23,7 +23,7 @@ const (
 // outage is the row of an API server that does not answer: all other rows are as they were before.
 type outage struct {
 	// Since is when the API server last answered, as far as that is known.
-	Since time.Time `json:"since"`
+	Since *time.Time `json:"since"`
 }
 
 // ProbeOf returns a function that asks the API server for its version, and returns an error if the API server does
@@ -52,20 +52,15 @@ func (d *Dashboard) probe(ctx context.Context) {
 			return
 		case <-d.options.Clock.After(probeInterval):
 		}
-		if !d.feed.watched() {
-			answered = d.options.Clock.Now() // nothing is known about the time until a page opens
-			d.feed.set(map[string]json.RawMessage{outageKey: nil})
-			continue
-		}
-		if asked := d.options.Clock.Now(); d.answers(ctx) {
+		var row json.RawMessage // none while the API server answers, and while no page asks
+		if asked := d.options.Clock.Now(); !d.feed.watched() || d.answers(ctx) {
 			answered = asked
-			d.feed.set(map[string]json.RawMessage{outageKey: nil})
-			continue
-		}
-		row, err := json.Marshal(outage{Since: answered.UTC().Truncate(time.Second)})
-		if err != nil {
-			d.options.Log.Error(err, "Encoding an outage of the API server")
-			continue
+		} else {
+			var err error
+			if row, err = json.Marshal(outage{Since: dateOf(answered)}); err != nil {
+				d.options.Log.Error(err, "Encoding an outage of the API server")
+				continue
+			}
 		}
 		d.feed.set(map[string]json.RawMessage{outageKey: row})
 	}

@@ -91,7 +91,7 @@ func launchedFrom(in input, instance autoscalinggroup.Instance) string {
 // launchesVersion reports whether what the Auto Scaling group launches is the version that EKS says the node group
 // has: EKS replaces no nodes, and both were seen at about the same time.
 func launchesVersion(in input) bool {
-	return !rollingOut(in) && !replacing(in) && (in.Seen.Fresh || !pointed(in))
+	return !replacing(in) && (in.Seen.Fresh || !pointed(in))
 }
 
 // mixed reports whether instances may be left of an update that replaced only some of them.

@@ -36,15 +36,7 @@ func TestUpdateWhoseRecordIsLost(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			template := w.template(oldType, newType, "c5.large")
-			w.create("pool", func(pool *infrav1.AWSManagedMachinePool) {
-				pool.Spec.InstanceType, pool.Spec.AWSLaunchTemplate = nil, &infrav1.AWSLaunchTemplate{InstanceType: oldType}
-			})
-			w.setReplicas("pool", 3)
-			w.reconcile("pool")
-			w.reconcile("pool")
-			w.configured("pool", template, 1)
-			w.passes("pool", "three nodes are up to date", func() bool { return ptr.Deref(w.pool("pool").Status.UpToDateReplicas, 0) == 3 })
+			template := w.threeNodes(oldType, newType, "c5.large")
 			row.edit(w, template)
 			w.passes("pool", "the update before is under way", func() bool { return w.updates(row.before) })
 

@@ -196,15 +196,7 @@ func TestVersionsOfAnUpdate(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.forgetful = row.forgetful
-			template := w.template(oldType, newType)
-			w.create("pool", func(pool *infrav1.AWSManagedMachinePool) {
-				pool.Spec.InstanceType, pool.Spec.AWSLaunchTemplate = nil, &infrav1.AWSLaunchTemplate{InstanceType: oldType}
-			})
-			w.setReplicas("pool", 3)
-			w.reconcile("pool")
-			w.reconcile("pool")
-			w.configured("pool", template, 1)
-			w.passes("pool", "three nodes are up to date", func() bool { return ptr.Deref(w.pool("pool").Status.UpToDateReplicas, 0) == 3 })
+			template := w.threeNodes(oldType, newType)
 			w.expectVersions(map[string]int{"1": 3}, 3)
 			w.configured("pool", template, 2)
 			phases := map[string]bool{}
@@ -251,6 +243,22 @@ func TestVersionsOfAnUpdate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// threeNodes has a pool with three nodes of the first version of a launch template, which has a version for each of
+// the instance types. It returns the template.
+func (w *world) threeNodes(instanceTypes ...string) string {
+	w.Helper()
+	template := w.template(instanceTypes...)
+	w.create("pool", func(pool *infrav1.AWSManagedMachinePool) {
+		pool.Spec.InstanceType, pool.Spec.AWSLaunchTemplate = nil, &infrav1.AWSLaunchTemplate{InstanceType: instanceTypes[0]}
+	})
+	w.setReplicas("pool", 3)
+	w.reconcile("pool")
+	w.reconcile("pool")
+	w.configured("pool", template, 1)
+	w.passes("pool", "three nodes are up to date", func() bool { return ptr.Deref(w.pool("pool").Status.UpToDateReplicas, 0) == 3 })
+	return template
 }
 
 // drains sets whether nodes can be drained.
