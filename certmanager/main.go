@@ -16,10 +16,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cert-manager/cert-manager/pkg/api"
+	certmanagerscheme "github.com/cert-manager/cert-manager/pkg/client/clientset/versioned/scheme"
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -40,8 +42,9 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "file with the address of the API server and the credentials for it")
-	flag.Parse()
+	flags := flag.NewFlagSet("certmanager", flag.ExitOnError) // controller-runtime has a --kubeconfig of its own
+	kubeconfig := flags.String("kubeconfig", "", "file with the address of the API server and the credentials for it")
+	_ = flags.Parse(os.Args[1:]) // it exits on errors
 	ctrl.SetLogger(klog.Background())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -67,8 +70,12 @@ func run(ctx context.Context, kubeconfig string) error {
 
 // inject writes the authorities of certificates into the webhook configurations that ask for them.
 func inject(ctx context.Context, config *rest.Config) error {
+	kinds := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(kinds), certmanagerscheme.AddToScheme(kinds)); err != nil {
+		return err
+	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: api.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Scheme: kinds, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 	})
 	if err != nil {
 		return fmt.Errorf("creating the manager of the injector: %w", err)

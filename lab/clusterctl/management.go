@@ -9,7 +9,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,26 +16,12 @@ import (
 	"github.com/slipway-project/slipway/lab/crds"
 )
 
-// InstallCertManager installs the part of cert-manager that clusterctl and the components of
-// providers need: its definitions. No certificates are issued.
+// InstallCertManager installs the definitions of cert-manager, which clusterctl and the components of
+// providers need. The controllers that issue certificates are the program certmanager's.
 func InstallCertManager(ctx context.Context, c client.Client) error {
-	set := &crds.Set{}
-	for kind, plural := range map[string]string{"Issuer": "issuers", "Certificate": "certificates"} {
-		set.Definitions = append(set.Definitions, &apiextensionsv1.CustomResourceDefinition{
-			ObjectMeta: metav1.ObjectMeta{Name: plural + ".cert-manager.io"},
-			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-				Group: "cert-manager.io", Scope: apiextensionsv1.NamespaceScoped,
-				Names: apiextensionsv1.CustomResourceDefinitionNames{
-					Kind: kind, ListKind: kind + "List", Plural: plural, Singular: strings.ToLower(kind),
-				},
-				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-					Name: "v1", Served: true, Storage: true,
-					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-						Type: "object", XPreserveUnknownFields: ptr.To(true),
-					}},
-				}},
-			},
-		})
+	set, err := crds.CertManager()
+	if err != nil {
+		return err
 	}
 	return crds.ApplyDefinitions(ctx, c, set)
 }

@@ -37,6 +37,9 @@ var clusterAPI []byte
 //go:embed cluster-api-provider-aws.json.gz
 var clusterAPIProviderAWS []byte
 
+//go:embed cert-manager.json.gz
+var certManager []byte
+
 // Set is a number of definitions and webhook registrations that belong together.
 type Set struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition
@@ -53,6 +56,9 @@ func ClusterAPI() (*Set, error) { return load("cluster-api", clusterAPI) }
 func ClusterAPIProviderAWS() (*Set, error) {
 	return load("cluster-api-provider-aws", clusterAPIProviderAWS)
 }
+
+// CertManager returns the definitions of cert-manager.
+func CertManager() (*Set, error) { return load("cert-manager", certManager) }
 
 func load(name string, compressed []byte) (*Set, error) {
 	content, err := bundle.Decompress(compressed)

@@ -19,7 +19,7 @@ func TestBundlesAreTheModules(t *testing.T) {
 	}
 	got := map[string][]byte{}
 	for name, compressed := range map[string][]byte{
-		"cluster-api": clusterAPI, "cluster-api-provider-aws": clusterAPIProviderAWS,
+		"cluster-api": clusterAPI, "cluster-api-provider-aws": clusterAPIProviderAWS, "cert-manager": certManager,
 	} {
 		if got[name], err = bundle.Decompress(compressed); err != nil {
 			t.Fatal(err)

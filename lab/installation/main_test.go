@@ -70,7 +70,9 @@ var files struct {
 	// folder has the files of the release, and next the files of the release after it.
 	folder, next string
 	program      string
-	err          error
+	// certManager is the program that runs cert-manager's controllers.
+	certManager string
+	err         error
 }
 
 // prepare writes the release when the first test needs it, to where clusterctl finds it.
@@ -78,6 +80,10 @@ func prepare(t *testing.T) {
 	t.Helper()
 	files.Do(func() {
 		files.folder, files.program = filepath.Join(files.directory, "infrastructure-slipway", clusterctl.SlipwayVersion), filepath.Join(files.directory, "slipway")
+		files.certManager = filepath.Join(files.directory, "certmanager")
+		if files.err = labtest.Build(context.Background(), filepath.Join(root, "certmanager"), ".", files.certManager); files.err != nil {
+			return
+		}
 		if files.repository, files.err = clusterctl.NewRepository(files.directory, root, map[string]string{"AWS_B64ENCODED_CREDENTIALS": "bm9uZQ=="}); files.err != nil {
 			return
 		}
@@ -103,6 +109,8 @@ type world struct {
 	*labtest.Env
 	// pools are the names of the pools, by their kind.
 	pools map[string]string
+	// certManager issues the certificates of webhooks.
+	certManager *pod
 }
 
 // registered reports whether clusterctl knows the laboratory, which the first test registers with
@@ -130,6 +138,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	registered = true
+	w.startCertManager(t)
 	w.Cluster(lab.ClusterOptions{})
 	before := w.webhooks()
 	t.Cleanup(func() { w.removeWebhooks(t, before) })

@@ -22,7 +22,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,7 +34,6 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/lab"
-	"github.com/slipway-project/slipway/lab/controlplane"
 )
 
 // stopTime bounds how long the process may take to exit after the signal: the grace period of the pod.
@@ -143,9 +141,10 @@ func (w *world) freePorts(container *corev1.Container) map[int32]int {
 	return ports
 }
 
-// routeWebhooks has the API server reach the webhooks at this machine's ports, if their Service would
-// lead it to the pod. It returns a function that has it reach them by the Service again. A pod without
-// a port for webhooks has none.
+// routeWebhooks has the API server reach the webhooks at this machine's ports: the Service that would
+// lead it to the pod names this machine instead. So the API server still demands a certificate for the
+// Service's name. It returns a function that changes everything back. A pod without a port for webhooks
+// has none.
 func (w *world) routeWebhooks(template *corev1.PodTemplateSpec, ports map[int32]int) func() {
 	w.Helper()
 	if portNamed(&template.Spec.Containers[0], "webhook") == 0 {
@@ -162,24 +161,39 @@ func (w *world) routeWebhooks(template *corev1.PodTemplateSpec, ports map[int32]
 	if len(configurations.Items) != 1 {
 		w.Fatalf("there are %d webhook configurations for Services in namespace %s, want 1", len(configurations.Items), namespace)
 	}
-	original := &configurations.Items[0]
-	routed := original.DeepCopy()
-	for i := range routed.Webhooks {
-		config := &routed.Webhooks[i].ClientConfig
-		port := ports[w.endpoint(config.Service, template)]
-		config.URL, config.Service = ptr.To(fmt.Sprintf("https://127.0.0.1:%d%s", port, *config.Service.Path)), nil
-	}
-	if err := w.Client.Update(w.Context(), routed); err != nil {
-		w.Fatal(err)
-	}
+	configuration := &configurations.Items[0]
+	reference := configuration.Webhooks[0].ClientConfig.Service
+	port := ports[w.endpoint(reference, template)]
+	service := &corev1.Service{}
+	w.get(service, reference.Namespace, reference.Name)
+	spec := service.Spec
+	w.patch(service, func() {
+		service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: spec.Ports, Selector: spec.Selector}
+	})
+	original := ptr.Deref(reference.Port, 443)
+	w.patch(configuration, func() { reroute(configuration, int32(port)) }) // #nosec G115 -- a port
 	return func() {
-		w.get(routed, "", original.Name)
-		for i := range routed.Webhooks {
-			routed.Webhooks[i].ClientConfig.URL, routed.Webhooks[i].ClientConfig.Service = nil, original.Webhooks[i].ClientConfig.Service
-		}
-		if err := w.Client.Update(w.Context(), routed); err != nil {
-			w.Fatal(err)
-		}
+		w.get(configuration, "", configuration.Name)
+		w.patch(configuration, func() { reroute(configuration, original) })
+		w.get(service, service.Namespace, service.Name)
+		w.patch(service, func() { service.Spec = spec })
+	}
+}
+
+// reroute has the API server reach the webhooks of a configuration at a port of their Service.
+func reroute(configuration *admissionv1.ValidatingWebhookConfiguration, port int32) {
+	for i := range configuration.Webhooks {
+		configuration.Webhooks[i].ClientConfig.Service.Port = ptr.To(port)
+	}
+}
+
+// patch changes an object of the management cluster.
+func (w *world) patch(object client.Object, change func()) {
+	w.Helper()
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	if err := w.Client.Patch(w.Context(), object, client.MergeFrom(before)); err != nil {
+		w.Fatal(err)
 	}
 }
 
@@ -277,47 +291,71 @@ func (w *world) addCredentials() {
 	}
 }
 
-// issueCertificates does what cert-manager does: it creates the Secret of each Certificate, unless it
-// exists, and writes the authority into the webhook configurations that ask for it.
+// issueCertificates waits until cert-manager has issued every Certificate of the installation, and has
+// written its authority into the webhook configurations that ask for it.
 func (w *world) issueCertificates() {
 	w.Helper()
-	var certificates unstructured.UnstructuredList
-	certificates.SetAPIVersion("cert-manager.io/v1")
-	certificates.SetKind("CertificateList")
-	if err := w.Client.List(w.Context(), &certificates, client.InNamespace(namespace)); err != nil {
-		w.Fatal(err)
-	}
-	for _, certificate := range certificates.Items {
-		authority, content, key, err := controlplane.ServingCertificate(certificate.GetName())
-		if err != nil {
-			w.Fatal(err)
+	w.EventuallyWithin(time.Minute, "cert-manager has issued the certificates", func() error {
+		var certificates unstructured.UnstructuredList
+		certificates.SetAPIVersion("cert-manager.io/v1")
+		certificates.SetKind("CertificateList")
+		if err := w.Client.List(w.Context(), &certificates, client.InNamespace(namespace)); err != nil {
+			return err
 		}
-		name, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName")
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.SecretTypeTLS,
-			Data: map[string][]byte{corev1.TLSCertKey: content, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: authority},
-		}
-		if err := w.Client.Create(w.Context(), secret); err != nil && !apierrors.IsAlreadyExists(err) {
-			w.Fatal(err)
-		}
-		w.get(secret, namespace, name)
 		var configurations admissionv1.ValidatingWebhookConfigurationList
 		if err := w.Client.List(w.Context(), &configurations); err != nil {
-			w.Fatal(err)
+			return err
 		}
-		for i := range configurations.Items {
-			configuration := &configurations.Items[i]
-			if configuration.Annotations["cert-manager.io/inject-ca-from"] != namespace+"/"+certificate.GetName() {
-				continue
+		for i := range certificates.Items {
+			if err := w.issued(&certificates.Items[i], configurations.Items); err != nil {
+				return fmt.Errorf("certificate %s: %w; cert-manager says:\n%s", certificates.Items[i].GetName(), err, w.certManager.output)
 			}
-			for j := range configuration.Webhooks {
-				configuration.Webhooks[j].ClientConfig.CABundle = secret.Data[corev1.ServiceAccountRootCAKey]
-			}
-			if err := w.Client.Update(w.Context(), configuration); err != nil {
-				w.Fatal(err)
+		}
+		return w.certManager.running()
+	})
+}
+
+// issued returns nil if a Certificate's Secret has a certificate, and the webhook configurations that
+// ask for its authority have it.
+func (w *world) issued(certificate *unstructured.Unstructured, configurations []admissionv1.ValidatingWebhookConfiguration) error {
+	name, _, err := unstructured.NestedString(certificate.Object, "spec", "secretName")
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{}
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
+		return err
+	}
+	authority := secret.Data[corev1.ServiceAccountRootCAKey]
+	if len(authority) == 0 || len(secret.Data[corev1.TLSCertKey]) == 0 {
+		return fmt.Errorf("secret %s has no authority or no certificate", name)
+	}
+	for i := range configurations {
+		configuration := &configurations[i]
+		if configuration.Annotations["cert-manager.io/inject-ca-from"] != namespace+"/"+certificate.GetName() {
+			continue
+		}
+		for _, webhook := range configuration.Webhooks {
+			if !bytes.Equal(webhook.ClientConfig.CABundle, authority) {
+				return fmt.Errorf("webhook configuration %s does not have the authority yet", configuration.Name)
 			}
 		}
 	}
+	return nil
+}
+
+// startCertManager runs cert-manager until the test ends.
+func (w *world) startCertManager(t *testing.T) {
+	t.Helper()
+	p := &pod{T: t, output: &buffer{}, ended: make(chan error, 1)}
+	p.process = exec.Command(files.certManager, "--kubeconfig", w.Lab.Kubeconfig()) // #nosec G204 -- the program of the test
+	p.process.Stderr = p.output
+	if err := p.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.ended <- p.process.Wait() }()
+	t.Cleanup(func() { _ = p.process.Process.Kill() })
+	w.certManager = p
 }
 
 // running returns an error if the process has exited.

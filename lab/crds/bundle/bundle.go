@@ -1,6 +1,6 @@
 // Package bundle builds the files that package crds embeds: the custom resource definitions and
-// webhook registrations of Cluster API and of Cluster API Provider AWS, as their Go modules carry
-// them. Only the generator and the test that guards its output use it.
+// webhook registrations of Cluster API, of Cluster API Provider AWS, and of cert-manager, as their Go modules
+// carry them. Only the generator and the test that guards its output use it.
 package bundle
 
 import (
@@ -22,6 +22,7 @@ import (
 const (
 	ClusterAPI            = "sigs.k8s.io/cluster-api"
 	ClusterAPIProviderAWS = "sigs.k8s.io/cluster-api-provider-aws/v2"
+	CertManager           = "github.com/cert-manager/cert-manager"
 )
 
 // source is a directory of manifests in a module and what its provider's kustomization adds to them.
@@ -73,6 +74,7 @@ var sources = map[string][]source{
 		},
 		labels: contract("infrastructure-aws", map[string]string{"v1beta1": "v1beta1_v1beta2"}),
 	}},
+	"cert-manager": {{module: CertManager, dir: "deploy/crds"}},
 }
 
 // Build returns every bundle by name: JSON arrays of objects. moduleDir returns where a module's
@@ -174,14 +176,34 @@ func dropDescriptions(value any) {
 	}
 }
 
-// ModuleDir asks the go command where a module of the current one's build list is.
+// ModuleDir downloads a module in the version that the module in the working directory builds with,
+// and returns the directory with its files. The version of cert-manager is the one that the program
+// certmanager builds with.
 func ModuleDir(module string) (string, error) {
-	// #nosec G204 -- constants of this package
-	output, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	if err != nil {
-		return "", fmt.Errorf("asking where module %s is: %w", module, err)
+	directory := "."
+	if module == CertManager {
+		root, err := goCommand(".", "list", "-m", "-f", "{{.Dir}}", "github.com/slipway-project/slipway")
+		if err != nil {
+			return "", fmt.Errorf("asking where Slipway's sources are: %w", err)
+		}
+		directory = filepath.Join(strings.TrimSpace(string(root)), "certmanager")
 	}
-	return strings.TrimSpace(string(output)), nil
+	output, err := goCommand(directory, "mod", "download", "-json", module)
+	if err != nil {
+		return "", fmt.Errorf("downloading module %s: %w", module, err)
+	}
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal(output, &downloaded); err != nil {
+		return "", fmt.Errorf("reading where module %s is: %w", module, err)
+	}
+	return downloaded.Dir, nil
+}
+
+// goCommand runs the go command in a directory, and returns what it prints.
+func goCommand(directory string, arguments ...string) ([]byte, error) {
+	command := exec.Command("go", arguments...) // #nosec G204 -- constants of this package
+	command.Dir = directory
+	return command.Output()
 }
 
 // Compress returns content in gzip's format.
