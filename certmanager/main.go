@@ -19,6 +19,7 @@ import (
 	certmanagerscheme "github.com/cert-manager/cert-manager/pkg/client/clientset/versioned/scheme"
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
+	"github.com/cert-manager/cert-manager/pkg/util"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -74,7 +75,8 @@ func inject(ctx context.Context, config *rest.Config) error {
 	if err := errors.Join(scheme.AddToScheme(kinds), certmanagerscheme.AddToScheme(kinds)); err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{
+	// Its name is the field manager of the authorities.
+	manager, err := ctrl.NewManager(util.RestConfigWithUserAgent(config, "cainjector"), ctrl.Options{
 		Scheme: kinds, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 	})
 	if err != nil {

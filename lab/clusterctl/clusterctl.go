@@ -2,9 +2,9 @@
 // servers of the laboratory. It owns a local repository with releases of Slipway, of Cluster API
 // and of Cluster API Provider AWS, all built from the manifests in their sources.
 //
-// There are no pods in the laboratory. So cert-manager is installed by its definitions alone, and
-// the controllers of Cluster API run in the laboratory's process, where a management cluster that
-// clusterctl initialized has Deployments.
+// There are no pods in the laboratory. So cert-manager is installed by its definitions, its controllers
+// are a process if a test needs certificates, and the controllers of Cluster API run in the
+// laboratory's process, where a management cluster that clusterctl initialized has Deployments.
 package clusterctl
 
 import (
