@@ -18,8 +18,8 @@ const (
 	codeUserShutdown    = "Client.UserInitiatedShutdown"
 )
 
-// instanceLost deletes a node whose instance terminated, and not by Slipway. What EC2 took back for
-// lack of capacity is launched elsewhere next. An instance that ends before its node has started,
+// instanceLost deletes a node whose instance terminated, and not by Slipway. The next launch avoids an
+// offering that EC2 took back for lack of capacity. An instance that ends before its node has started,
 // because EC2 could not launch it or its user data shut it down, counts as a failed start: the next
 // one would end in the same way, and EC2 charges for each.
 func instanceLost(in input, plan *reconcile.Plan) bool {

@@ -107,7 +107,7 @@ func TestInstanceTerminatedByAUser(t *testing.T) {
 	}
 }
 
-// TestInstancesTakenBack holds that what EC2 takes back for lack of capacity, without a notice that
+// TestInstancesTakenBack holds that an instance that EC2 takes back for lack of capacity, without a notice that
 // Slipway hears, is launched elsewhere next, and that the event says so. It was launched again as the
 // same offering.
 func TestInstancesTakenBack(t *testing.T) {
