@@ -22,7 +22,8 @@ import (
 //
 // If the template of the new one is deleted before step 3, the new one is deleted, like one that EKS
 // could not create (clearAway), and step 2 follows again. The record stays as it is. The instances of
-// both are the pool's until step 4.
+// both are the pool's until step 4. A replacement that has begun is completed whatever the policy
+// becomes: no update could bring the old node group what is wanted, and the pool would keep both.
 
 // replace does what is next of that.
 func replace(in input, plan *reconcile.Plan) bool {
@@ -56,9 +57,10 @@ func replace(in input, plan *reconcile.Plan) bool {
 }
 
 // replaceable reports whether the launch template of the node group was deleted, and the user wants it
-// replaced.
+// replaced, or it replaces another one.
 func replaceable(in input) bool {
-	return in.Seen.Group != nil && nextStep(in).Hardest().Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace
+	return in.Seen.Group != nil && nextStep(in).Hardest().Obstacle == nodegroup.TemplateGone &&
+		(in.Seen.Retiring != nil || in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace)
 }
 
 // successorLost reports whether the new node group must be deleted because its launch template was
@@ -90,14 +92,15 @@ func showReplacing(in input, plan *reconcile.Plan, message string) {
 // retire deletes the old node group.
 func retire(in input, plan *reconcile.Plan) {
 	group, retiring := in.Seen.Group, in.Seen.Retiring
-	if _, err := deletionOf(in, retiring.Name); err != nil {
+	event := reconcile.Eventf(infrav1.NodegroupRetiringEvent, "Deleting node group %s, which %s replaced", retiring.Name, group.Name)
+	why := fmt.Sprintf("all nodes of node group %s are in service", group.Name)
+	progress, err := deletion(in, plan, deleteNodegroup{Group: retiring.Name, Event: event}, retiring, why)
+	switch {
+	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupDeleteFailedReason, err)
-		return
+	case progress != "":
+		showReplacing(in, plan, fmt.Sprintf("%s, and %s", why, progress))
 	}
-	plan.Do(deleteNodegroup{
-		Group: retiring.Name, Event: reconcile.Eventf(infrav1.NodegroupRetiringEvent, "Deleting node group %s, which %s "+
-			"replaced", retiring.Name, group.Name),
-	}, "all nodes of node group %s are in service", group.Name)
 }
 
 // recordNames records which node groups the pool has from now on.
