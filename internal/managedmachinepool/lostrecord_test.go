@@ -1,6 +1,7 @@
 package managedmachinepool
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
@@ -10,8 +11,8 @@ import (
 )
 
 // TestUpdateWhoseRecordIsLost has the write of status fail after an update was started, so that status still names
-// the update before, which has ended. It holds that status says again which version each instance runs, during the
-// update if the one before replaced no nodes, and at the end in any case.
+// the update before, which has ended. It holds that status names the update that is under way, and says again which
+// version each instance runs, during the update if the one before replaced no nodes, and at the end in any case.
 func TestUpdateWhoseRecordIsLost(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -55,8 +56,11 @@ func TestUpdateWhoseRecordIsLost(t *testing.T) {
 			w.must(w.store.Status().Update(w.Context(), pool))
 			w.restart()
 			w.reconcile("pool")
-			if update := w.pool("pool").Status.Update; row.before == nodegroup.ConfigUpdate && update.ID != lost {
+			if update := w.pool("pool").Status.Update; update.ID != lost {
 				t.Errorf("status names update %s of type %s, and %s is under way", update.ID, update.Type, lost)
+			}
+			if message := w.condition("pool", infrav1.RolledOutCondition).Message; strings.Contains(message, before.Update.Cause) {
+				t.Errorf("the nodes are said to be replaced because of %q", message)
 			}
 			w.passes("pool", "it is rolled out", func() bool {
 				if row.before == nodegroup.ConfigUpdate {
