@@ -81,6 +81,22 @@ func TestUpdateWhoseRecordIsLost(t *testing.T) {
 	}
 }
 
+// TestGroupVersionWhoseRecordIsLost has the write of status fail after EKS changed the labels of nodes, which gives
+// the Auto Scaling group another version of EKS's template. It holds that status has that version soon, and not only
+// when the node group is described the next time at rest.
+func TestGroupVersionWhoseRecordIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType)
+	before := w.pool("pool").Status.Nodegroup.GroupVersion
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.configured("pool", template, 1)
+	w.passes("pool", "the change has ended", func() bool { return w.pool("pool").Status.Nodegroup.GroupVersion != before })
+	w.passes("pool", "the pool is at rest", func() bool { return w.condition("pool", infrav1.ReadyCondition).Status == "True" })
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Status.Nodegroup.GroupVersion = before })
+	w.passes("pool", "status has the version", func() bool { return w.pool("pool").Status.Nodegroup.GroupVersion != before })
+}
+
 // updates reports whether status names an update of this type that is under way.
 func (w *world) updates(kind string) bool {
 	update := w.pool("pool").Status.Update
