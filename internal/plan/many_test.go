@@ -45,11 +45,33 @@ func (c *countingReader) List(ctx context.Context, list client.ObjectList, optio
 // controllers until their instances are in service. It returns the template.
 func (r *rig) runMany(count int) *infrav1.AWSLaunchConfigTemplate {
 	r.Helper()
-	ctx := log.IntoContext(r.Context(), logr.Discard())
-	r.sim.World().Quotas = map[string]int{simworld.QuotaAutoScalingGroups: 2 * count}
 	template := &infrav1.AWSLaunchConfigTemplate{ObjectMeta: owners.Named("nodes")}
 	template.Spec.Template.Spec.InstanceType = "m5.large"
-	r.do(r.cluster.Create(ctx, template))
+	r.runManyFrom(count, template, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.LaunchConfigTemplateRef = &infrav1.LaunchConfigTemplateReference{Name: template.Name}
+	})
+	return template
+}
+
+// runManyOfConfig does the same with an AWSLaunchConfig that all pools launch from.
+func (r *rig) runManyOfConfig(count int) *infrav1.AWSLaunchConfig {
+	r.Helper()
+	config := &infrav1.AWSLaunchConfig{ObjectMeta: owners.Named("nodes")}
+	config.Spec.ClusterName, config.Spec.InstanceType, config.Spec.KubernetesVersion = "prod", "m5.large", "v1.36.3"
+	config.Spec.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: "bootstrap"}
+	r.runManyFrom(count, config, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: config.Name}
+	})
+	return config
+}
+
+// runManyFrom creates an object and a number of pools that refer to it, each with one instance, and runs the
+// controllers until their instances are in service.
+func (r *rig) runManyFrom(count int, shared client.Object, refer func(*infrav1.AWSMachinePool)) {
+	r.Helper()
+	ctx := log.IntoContext(r.Context(), logr.Discard())
+	r.sim.World().Quotas = map[string]int{simworld.QuotaAutoScalingGroups: 2 * count}
+	r.do(r.cluster.Create(ctx, shared))
 	machinePool := &clusterv1.MachinePool{}
 	r.do(r.cluster.Get(ctx, key, machinePool))
 	one := int32(1)
@@ -62,7 +84,7 @@ func (r *rig) runMany(count int) *infrav1.AWSLaunchConfigTemplate {
 		r.do(r.cluster.Create(ctx, owner))
 		object := pool()
 		object.Name, object.Spec.AWSLaunchTemplate = name, nil
-		object.Spec.LaunchConfigTemplateRef = &infrav1.LaunchConfigTemplateReference{Name: template.Name}
+		refer(object)
 		r.do(r.cluster.Create(ctx, object))
 		r.do((&world{cluster: newCluster(r.cluster, r.server)}).own(ctx, targets[i]))
 	}
@@ -82,7 +104,6 @@ func (r *rig) runMany(count int) *infrav1.AWSLaunchConfigTemplate {
 		}
 	}
 	r.sim.ClearCalls()
-	return template
 }
 
 // TestPlanAtOnce holds that a plan is the same, however many pools are planned at the same time.
@@ -154,31 +175,59 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkPlanMany plans the edit of a template that many pools launch from.
+// BenchmarkPlanMany plans edits that affect many pools: the edit of a template that they launch from, the same with an
+// object for each instance, and the edit of a launch config that they share.
 func BenchmarkPlanMany(b *testing.B) {
-	for _, count := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprintf("pools=%d", count), func(b *testing.B) {
-			r := newRig(b)
-			edited := r.runMany(count)
-			r.do(r.cluster.Get(b.Context(), client.ObjectKeyFromObject(edited), edited))
-			edited.Spec.Template.Spec.InstanceType = "m5.xlarge"
-			reads := &countingReader{Reader: r.cluster}
-			r.planner.Cluster = reads
-			r.planner.AtOnce = runtime.GOMAXPROCS(0)
-			began := processorTime(b)
-			for b.Loop() {
-				made, err := r.planner.Plan(b.Context(), edited)
-				if err != nil || len(made.Pools) != count || made.Failed() {
-					b.Fatalf("Plan: got %d pools and error %v, want %d", len(made.Pools), err, count)
-				}
-			}
-			each := float64(b.N * count)
-			b.ReportMetric(b.Elapsed().Seconds()*1e3/each, "ms/pool")
-			// With what the simulated AWS takes, which runs in this process.
-			b.ReportMetric((processorTime(b)-began).Seconds()*1e3/each, "CPU-ms/pool")
-			b.ReportMetric(float64(len(r.sim.Calls()))/each, "AWS-calls/pool")
-			b.ReportMetric(float64(reads.gets.Load())/each, "gets/pool")
-			b.ReportMetric(float64(reads.lists.Load())/each, "lists/pool")
-		})
+	template := func(r *rig, count int) client.Object {
+		edited := r.runMany(count)
+		r.do(r.cluster.Get(r.Context(), client.ObjectKeyFromObject(edited), edited))
+		edited.Spec.Template.Spec.InstanceType = "m5.xlarge"
+		return edited
 	}
+	for _, shared := range []struct {
+		name   string
+		counts []int
+		edit   func(r *rig, count int) client.Object
+	}{
+		{"template", []int{10, 100, 1000}, template},
+		{"machines", []int{100, 300, 1000}, func(r *rig, count int) client.Object {
+			r.planner.MachinePoolMachines = true
+			return template(r, count)
+		}},
+		{"config", []int{100, 300, 1000}, func(r *rig, count int) client.Object {
+			edited := r.runManyOfConfig(count)
+			r.do(r.cluster.Get(r.Context(), client.ObjectKeyFromObject(edited), edited))
+			edited.Spec.InstanceType = "m5.xlarge"
+			return edited
+		}},
+	} {
+		for _, count := range shared.counts {
+			b.Run(fmt.Sprintf("%s/pools=%d", shared.name, count), func(b *testing.B) {
+				r := newRig(b)
+				r.benchmarkMany(b, count, shared.edit(r, count))
+			})
+		}
+	}
+}
+
+// benchmarkMany plans an edit of something that all pools use.
+func (r *rig) benchmarkMany(b *testing.B, count int, edited ...client.Object) {
+	b.Helper()
+	reads := &countingReader{Reader: r.cluster}
+	r.planner.Cluster = reads
+	r.planner.AtOnce = runtime.GOMAXPROCS(0)
+	began := processorTime(b)
+	for b.Loop() {
+		made, err := r.planner.Plan(b.Context(), edited...)
+		if err != nil || len(made.Pools) != count || made.Failed() {
+			b.Fatalf("Plan: got %d pools and error %v, want %d", len(made.Pools), err, count)
+		}
+	}
+	each := float64(b.N * count)
+	b.ReportMetric(b.Elapsed().Seconds()*1e3/each, "ms/pool")
+	// With what the simulated AWS takes, which runs in this process.
+	b.ReportMetric((processorTime(b)-began).Seconds()*1e3/each, "CPU-ms/pool")
+	b.ReportMetric(float64(len(r.sim.Calls()))/each, "AWS-calls/pool")
+	b.ReportMetric(float64(reads.gets.Load())/each, "gets/pool")
+	b.ReportMetric(float64(reads.lists.Load())/each, "lists/pool")
 }
