@@ -23,7 +23,7 @@ import (
 // of them see the same cluster.
 type snapshot struct {
 	client.Reader
-	// edited are the objects that the snapshot has instead of those of their names, or in addition.
+	// edited are objects that the snapshot has in addition, or instead of objects with their names.
 	edited []client.Object
 
 	objects once.Answers[found]
@@ -37,7 +37,7 @@ type found struct {
 	missing error
 }
 
-// newSnapshot returns a snapshot of which nothing has been read, with objects as an edit leaves them.
+// newSnapshot returns a snapshot that has read nothing yet, with objects as an edit leaves them.
 func newSnapshot(base client.Reader, edited ...client.Object) *snapshot {
 	s := &snapshot{Reader: base, edited: edited}
 	for _, object := range edited {
