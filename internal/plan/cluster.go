@@ -188,7 +188,7 @@ func sharing(wanted client.ListOptions) bool {
 	return ptr.Deref(wanted.UnsafeDisableDeepCopy, false) && len(wanted.FieldSelector.Requirements()) == 1 && wanted.LabelSelector == nil
 }
 
-// share lists objects by an index, as the plan has left them. Those that it did not read before are shared with
+// share lists objects by an index, as the plan has left them. Objects that it did not read before are shared with
 // other worlds, so that a thousand pools of one launch config are not copied for each of them.
 func (c *cluster) share(ctx context.Context, base *snapshot, gvk schema.GroupVersionKind, list client.ObjectList, wanted client.ListOptions) error {
 	by := wanted.FieldSelector.Requirements()[0]
