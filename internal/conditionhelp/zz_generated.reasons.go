@@ -729,7 +729,7 @@ var documented = map[key]Help{
 		Remedy:  "Give the Provisioners different taints or labels, or delete one.",
 	},
 	{true, "StartTimeout"}: {
-		Meaning: "Reports what nodes lacked that did not become initialized in time.",
+		Meaning: "Reports what nodes lacked that did not become initialized in time, or why their instances ended before.",
 		Nodes:   "They were replaced. The next ones are launched after a delay that increases.",
 		Remedy:  "Act on the message: user data, security groups and the cluster endpoint are the usual causes.",
 	},

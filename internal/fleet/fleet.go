@@ -94,7 +94,10 @@ type Instance struct {
 	ImageID string
 	// State as EC2 says it: pending, running, shutting-down, terminated, stopping, stopped.
 	State string
-	Tags  map[string]string
+	// StateCode and StateMessage are EC2's reason for the state, such as Client.InternalError, empty
+	// if EC2 gives none. The message begins with the code.
+	StateCode, StateMessage string
+	Tags                    map[string]string
 }
 
 // Ends reports whether an instance is gone, or on its way out.
@@ -319,6 +322,9 @@ func instanceOf(described *ec2types.Instance) Instance {
 	instance := Instance{ID: awssdk.ToString(described.InstanceId), InstanceType: string(described.InstanceType), ImageID: awssdk.ToString(described.ImageId), Tags: map[string]string{}}
 	if described.State != nil {
 		instance.State = string(described.State.Name)
+	}
+	if reason := described.StateReason; reason != nil {
+		instance.StateCode, instance.StateMessage = awssdk.ToString(reason.Code), awssdk.ToString(reason.Message)
 	}
 	if described.Placement != nil {
 		instance.Zone = awssdk.ToString(described.Placement.AvailabilityZone)

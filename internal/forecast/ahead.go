@@ -35,15 +35,18 @@ func batched(sets [][]string, most int) map[string][]string {
 	var members, batch []string
 	flush := func() {
 		slices.Sort(batch)
+		batch = slices.Compact(batch)
 		for _, member := range members {
-			batches[member] = slices.Compact(batch)
+			batches[member] = batch
 		}
 		members, batch = nil, nil
 	}
+	known := map[string]bool{}
 	for _, set := range sets {
-		if len(set) == 0 {
-			continue // nothing is known, and AWS would describe everything
+		if len(set) == 0 || known[together(set)] {
+			continue // AWS would describe everything, or it is asked for another pool
 		}
+		known[together(set)] = true
 		if len(batch)+len(set) > most {
 			flush()
 		}

@@ -92,6 +92,9 @@ func (r *Reconciler) paused(ctx context.Context, config *infrav1.AWSLaunchConfig
 	if pool.Paused(config, cluster) {
 		return true, nil
 	}
+	if metav1.GetControllerOf(config) == nil {
+		return false, nil // no pool pauses a launch config that pools share
+	}
 	usages, err := usagesOf(ctx, r.options.Client, config)
 	return err == nil && pausedWithPool(config, usages), err
 }

@@ -235,7 +235,7 @@ func usagesOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaun
 
 // pausedWithPool is true for the launch config of a pool that is paused by itself, and shows it.
 func pausedWithPool(config *infrav1.AWSLaunchConfig, usages []usage) bool {
-	if metav1.GetControllerOf(config) == nil || len(usages) != 1 || !usages[0].paused {
+	if len(usages) != 1 || !usages[0].paused {
 		return false
 	}
 	reconciling.True(config, infrav1.PausedCondition, infrav1.PausedReason, fmt.Sprintf("%s %q is paused", usages[0].user.Kind, usages[0].user.Name))

@@ -218,12 +218,27 @@ func showRolling(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refres
 	if reconcile.Succeeded[startRefresh](in.Done) {
 		message, status.PercentageComplete = decision.Reason, nil
 	}
+	if suspended := refreshSuspended(in); suspended != "" {
+		message += fmt.Sprintf("; AWS replaces no instance while these processes of the group are suspended: %s. Resume them", suspended)
+	}
 	if broken(in) {
 		showBroken(in, message)
 	} else {
 		showNotRolledOut(in, infrav1.RollingOutReason, message)
 	}
 	pollAgain(in, plan)
+}
+
+// refreshSuspended returns the suspended processes without which a refresh replaces no instance (Amazon
+// EC2 Auto Scaling User Guide, "How suspended processes affect other processes").
+func refreshSuspended(in input) string {
+	var stops []string
+	for _, process := range in.Seen.Group.Suspended {
+		if process == autoscalinggroup.ProcessLaunch || process == "Terminate" || process == "InstanceRefresh" {
+			stops = append(stops, process)
+		}
+	}
+	return strings.Join(stops, ", ")
 }
 
 // supersede cancels our refresh, if it is still the one under way by what AWS says now: a

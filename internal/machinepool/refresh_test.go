@@ -1,7 +1,11 @@
 package machinepool
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
@@ -75,5 +79,36 @@ func TestUnlistedRefresh(t *testing.T) {
 		if adoptRefresh(object, listed); object.Status.Rollout.StartedID != "" {
 			t.Errorf("%s: refresh %s is taken for Slipway's", row.reason, object.Status.Rollout.StartedID)
 		}
+	}
+}
+
+// TestRefreshOfSuspendedProcesses holds that a refresh that AWS cannot continue, because a process of
+// the group is suspended, says so, and says so no longer once the process is resumed.
+func TestRefreshOfSuspendedProcesses(t *testing.T) {
+	t.Parallel()
+	for _, process := range []string{"Launch", "Terminate", "InstanceRefresh"} {
+		t.Run(process, func(t *testing.T) {
+			t.Parallel()
+			r := newRollouts(t, nil)
+			r.want("m5.large", "")
+			r.settled(1)
+			group := &autoscaling.SuspendProcessesInput{AutoScalingGroupName: ptr.To("pool"), ScalingProcesses: []string{process, "AZRebalance"}}
+			if _, err := r.asg.SuspendProcesses(t.Context(), group); err != nil {
+				t.Fatal(err)
+			}
+			r.want("m5.xlarge", "")
+			says := func() bool {
+				return strings.Contains(r.condition(infrav1.RolledOutCondition).Message, "processes of the group are suspended: "+process+". Resume them")
+			}
+			r.until("the condition names the process", says)
+			resumed := &autoscaling.ResumeProcessesInput{AutoScalingGroupName: group.AutoScalingGroupName, ScalingProcesses: group.ScalingProcesses}
+			if _, err := r.asg.ResumeProcesses(t.Context(), resumed); err != nil {
+				t.Fatal(err)
+			}
+			r.settled(2)
+			if says() {
+				t.Error("the condition still names the process")
+			}
+		})
 	}
 }

@@ -68,6 +68,7 @@ func TestDecideAdopt(t *testing.T) {
 			updating(in)
 			in.Seen.Fresh = true
 			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{ID: "u-1", Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateInProgress, StartedFor: "config-1"}
+			in.Seen.Update = Update{Read: true, Update: &nodegroup.Update{Status: nodegroup.UpdateInProgress}}
 		}, then: adopt},
 		{reason: "its template is among the accepted ones", given: func(in *input) {
 			otherTemplate(in)

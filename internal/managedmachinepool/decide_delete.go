@@ -88,18 +88,16 @@ func deleteNodegroups(in input, plan *reconcile.Plan) bool {
 	noteFailedDeletion(in)
 	var messages []string
 	for _, group := range nodegroupsOf(in) {
-		tried, err := deletionOf(in, group.Name)
-		if err != nil && !inUse(err) {
+		event := reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s and its nodes", group.Name)
+		progress, err := deletion(in, plan, deleteNodegroup{Group: group.Name, Event: event}, group, in.Object.Name+" is being deleted")
+		switch {
+		case err != nil:
 			pool.ShowFailure(in.Object, plan, infrav1.DeletingCondition, infrav1.NodegroupDeleteFailedReason, err)
 			return false
-		}
-		failing := group.Status == nodegroup.StatusDeleteFailed
-		if !tried && group.Status != nodegroup.StatusDeleting && (!failing || untilDeletedAgain(in) <= 0) {
-			plan.Do(deleteNodegroup{Group: group.Name, Event: reconcile.Eventf(infrav1.NodegroupDeletingEvent, "Deleting node group %s and its nodes", group.Name)},
-				"%s is being deleted", in.Object.Name)
+		case progress == "":
 			return true
 		}
-		messages = append(messages, deletionText(group, inUse(err)))
+		messages = append(messages, progress)
 	}
 	if len(messages) == 0 {
 		return in.Seen.EKSCluster == "" || confirmGone(in, plan)
@@ -109,6 +107,22 @@ func deleteNodegroups(in input, plan *reconcile.Plan) bool {
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupDeletingReason, message)
 	plan.LookAgain(lookBusy)
 	return false
+}
+
+// deletion has a node group deleted that works or could not be deleted a while ago, and returns how far the
+// deletion is, empty if it is about to be requested. EKS deletes no node group while it updates it. That is
+// no failure: the deletion is requested again until the update is over.
+func deletion(in input, plan *reconcile.Plan, action deleteNodegroup, group *nodegroup.Nodegroup, why string) (progress string, err error) {
+	tried, err := deletionOf(in, group.Name)
+	if err != nil && !inUse(err) {
+		return "", err
+	}
+	failing := group.Status == nodegroup.StatusDeleteFailed
+	if !tried && group.Status != nodegroup.StatusDeleting && (!failing || untilDeletedAgain(in) <= 0) {
+		plan.Do(action, "%s", why)
+		return "", nil
+	}
+	return deletionText(group, inUse(err)), nil
 }
 
 // deletionText describes to a user how far the deletion of a node group is, which EKS may be updating.

@@ -147,8 +147,8 @@ func showObstacle(in input, step nodegroup.Step) {
 	}
 }
 
-// showRefusals shows what EKS refused to change of the configuration for as long as it is wanted, and
-// forgets what is not wanted any longer. An obstacle, and an error of this pass, count more.
+// showRefusals shows what EKS refused or failed to change of the configuration for as long as it is wanted,
+// and forgets what is no longer wanted. An obstacle, and an error of this pass, count more.
 func showRefusals(in input, plan *reconcile.Plan) {
 	step := nextStep(in)
 	if len(refusedConfigs(in)) > 0 && (step.Config != nil || step.Version != nil) {
@@ -164,7 +164,7 @@ func showRefusals(in input, plan *reconcile.Plan) {
 	}
 	refusal := step.Refusals[0]
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, report.Shortened(fmt.Sprintf(
-		"EKS refused to change %s of node group %s: %s. Slipway goes on with the other changes. Correct the spec of the pool; "+
+		"EKS did not change %s of node group %s: %s. Slipway goes on with the other changes. Correct the spec of the pool; "+
 			"Slipway also retries after a delay that doubles with each attempt",
-		nodegroup.ConfigRefusals[refusal.Type], in.Seen.Group.Name, strings.TrimSuffix(refusal.Message, "."))))
+		nodegroup.ConfigRefusals[refusal.Type], in.Seen.Group.Name, strings.TrimSuffix(cmp.Or(refusal.Message, "no reason is given"), "."))))
 }

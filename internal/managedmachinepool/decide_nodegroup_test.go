@@ -164,6 +164,12 @@ func TestDecideReplace(t *testing.T) {
 		in.Seen.Retiring = &nodegroup.Nodegroup{Name: "old", Status: nodegroup.StatusActive, AutoScalingGroup: "eks-old"}
 		in.Seen.Leaving = &autoscalinggroup.Group{Name: "eks-old"}
 	}
+	undeletable := func(in *input, since time.Time) {
+		replacing(in)
+		fresh(in)
+		in.Seen.Retiring.Status = nodegroup.StatusDeleteFailed
+		in.Object.Status.Deletion = &infrav1.NodegroupDeletionStatus{FailedSince: ptr.To(metav1.NewTime(since))}
+	}
 	specify(t, []row{
 		{reason: "the launch template is lost", given: lost, then: "nothing", again: lookAgain, tells: "NodegroupReplacing"},
 		{reason: "and the launch config may be an earlier one", given: func(in *input) { lost(in); in.Seen.LaunchConfig.Checked = false },
@@ -176,11 +182,17 @@ func TestDecideReplace(t *testing.T) {
 		}, then: "nothing", again: time.Hour},
 		{reason: "the new node group is not known to have its nodes", given: replacing, then: "nothing", again: lookBusy,
 			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": node group team_pool replaces old, whose launch template was deleted"}},
-		{reason: "the new node group has its nodes", given: func(in *input) { replacing(in); fresh(in) }, then: "delete node group old, because all nodes of node group team_pool are in service"},
+		{reason: "the new node group has its nodes", given: func(in *input) { replacing(in); fresh(in) }, then: "delete node group old, because node group team_pool replaced node group old"},
 		{reason: "EKS refuses to delete the old one", given: func(in *input) { replacing(in); fresh(in); did(in, deleteNodegroup{Group: "old"}, errRefused) }, then: "nothing", again: refusedAgain,
 			shows: []string{infrav1.NodegroupReadyCondition + "=False/" + infrav1.NodegroupDeleteFailedReason}},
+		{reason: "EKS is updating the old one", given: func(in *input) { replacing(in); fresh(in); did(in, deleteNodegroup{Group: "old"}, errInUse) }, then: "nothing", again: lookBusy,
+			shows: []string{infrav1.NodegroupReadyCondition + "=True/" + infrav1.ReadyReason, roll + "=False/" + infrav1.ReplacingNodegroupReason + ": EKS deletes node group old after the update that is in progress"}},
+		{reason: "EKS could not delete the old one just now", given: func(in *input) { undeletable(in, noon) }, then: "nothing", again: lookBusy,
+			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": EKS could not delete node group old"}},
+		{reason: "EKS could not delete the old one a while ago", given: func(in *input) { undeletable(in, noon.Add(-endAgain)) },
+			then: "delete node group old, because node group team_pool replaced node group old"},
 		{reason: "the old one is being deleted", given: func(in *input) { replacing(in); fresh(in); did(in, deleteNodegroup{Group: "old"}, nil) }, then: "nothing", again: lookBusy,
-			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": EKS is deleting old"}},
+			shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason + ": node group team_pool replaced node group old: node group old is being deleted"}},
 		{reason: "the old one is gone", given: func(in *input) { in.Seen.Successor, in.Seen.Predecessor = "team_pool", "old"; fresh(in) }, then: "nothing", again: time.Hour, tells: "NodegroupReplaced"},
 	})
 	again := func(in *input) {
@@ -208,12 +220,13 @@ func TestDecideReplace(t *testing.T) {
 			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusDeleting })
 		}, then: "nothing", again: lookBusy, shows: []string{roll + "=False/" + infrav1.ReplacingNodegroupReason +
 			": the launch template of node group team_pool was deleted before the node group replaced old. Slipway recreates it, and node group old keeps its nodes until then"}},
-		{reason: "the template is lost where a user decides", given: func(in *input) {
+		{reason: "EKS could not delete the old one, which may have lost nodes", given: func(in *input) { lost(in); undeletable(in, noon.Add(-endAgain)) },
+			then: "delete node group old, because node group team_pool replaced node group old"},
+		{reason: "the user no longer wants node groups replaced, and the replacement has begun", given: func(in *input) { again(in); in.Object.Spec.TemplateLossPolicy = infrav1.TemplateLossReport }, then: clear},
+		{reason: "the user no longer wants node groups replaced, and EKS is deleting the old one", given: func(in *input) {
 			again(in)
-			group(in, func(g *nodegroup.Nodegroup) { g.Status = nodegroup.StatusDegraded })
-			in.Object.Spec.TemplateLossPolicy = infrav1.TemplateLossReport
-		},
-			then: "nothing", again: lookBusy, tells: "NodegroupUnhealthy", shows: []string{infrav1.NodegroupReadyCondition + "=False/" + infrav1.TemplateLostReason + ": set spec.templateLossPolicy to Replace"}},
+			in.Seen.Retiring.Status, in.Object.Spec.TemplateLossPolicy = nodegroup.StatusDeleting, infrav1.TemplateLossReport
+		}, then: "nothing", again: lookBusy, shows: []string{infrav1.NodegroupReadyCondition + "=False/" + infrav1.TemplateLostReason + ": set spec.templateLossPolicy to Replace"}},
 	})
 	in := atRest(t)
 	lost(in)

@@ -22,14 +22,15 @@ import (
 //
 // If the template of the new one is deleted before step 3, the new one is deleted, like one that EKS
 // could not create (clearAway), and step 2 follows again. The record stays as it is. The instances of
-// both are the pool's until step 4.
+// both are the pool's until step 4. A replacement that has begun is completed whatever the policy
+// becomes: no update could bring the old node group what is wanted, and the pool would keep both.
 
 // replace does what is next of that.
 func replace(in input, plan *reconcile.Plan) bool {
 	group, retiring, wanted := in.Seen.Group, in.Seen.Retiring, in.Seen.Successor
 	switch {
-	case retiring != nil && (retiring.Status == nodegroup.StatusDeleting || wasDeleted(in, retiring.Name)):
-		showReplacing(in, plan, fmt.Sprintf("node group %s is in service, and EKS is deleting %s", wanted, retiring.Name))
+	case retiring != nil && ending(retiring):
+		retire(in, plan)
 	case retiring != nil && replaceable(in):
 		showReplacing(in, plan, fmt.Sprintf("%s. Slipway recreates it, and node group %s keeps its nodes until then", successorLoss(in), retiring.Name))
 	case retiring != nil && tookOver(in):
@@ -55,17 +56,23 @@ func replace(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
+// ending reports whether the deletion of a node group has begun, after which EKS may not finish it.
+func ending(group *nodegroup.Nodegroup) bool {
+	return group.Status == nodegroup.StatusDeleting || group.Status == nodegroup.StatusDeleteFailed
+}
+
 // replaceable reports whether the launch template of the node group was deleted, and the user wants it
-// replaced.
+// replaced, or it replaces another one.
 func replaceable(in input) bool {
-	return in.Seen.Group != nil && nextStep(in).Hardest().Obstacle == nodegroup.TemplateGone && in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace
+	return in.Seen.Group != nil && nextStep(in).Hardest().Obstacle == nodegroup.TemplateGone &&
+		(in.Seen.Retiring != nil || in.Object.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace)
 }
 
 // successorLost reports whether the new node group must be deleted because its launch template was
 // deleted before it took over. EKS deletes no node group while it changes it.
 func successorLost(in input) bool {
 	retiring := in.Seen.Retiring
-	return retiring != nil && retiring.Status != nodegroup.StatusDeleting && replaceable(in) && in.Seen.Group.Works() && !busy(in)
+	return retiring != nil && !ending(retiring) && replaceable(in) && in.Seen.Group.Works() && !busy(in)
 }
 
 // successorLoss describes that to a user.
@@ -87,17 +94,18 @@ func showReplacing(in input, plan *reconcile.Plan, message string) {
 	}
 }
 
-// retire deletes the old node group.
+// retire deletes the old node group. Once that has begun, it goes on whatever becomes of the new one.
 func retire(in input, plan *reconcile.Plan) {
-	group, retiring := in.Seen.Group, in.Seen.Retiring
-	if _, err := deletionOf(in, retiring.Name); err != nil {
+	retiring := in.Seen.Retiring
+	replaced := fmt.Sprintf("node group %s replaced node group %s", in.Seen.Successor, retiring.Name)
+	event := reconcile.Eventf(infrav1.NodegroupRetiringEvent, "Deleting node group %s, which %s replaced", retiring.Name, in.Seen.Successor)
+	progress, err := deletion(in, plan, deleteNodegroup{Group: retiring.Name, Event: event}, retiring, replaced)
+	switch {
+	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupDeleteFailedReason, err)
-		return
+	case progress != "":
+		showReplacing(in, plan, fmt.Sprintf("%s: %s", replaced, progress))
 	}
-	plan.Do(deleteNodegroup{
-		Group: retiring.Name, Event: reconcile.Eventf(infrav1.NodegroupRetiringEvent, "Deleting node group %s, which %s "+
-			"replaced", retiring.Name, group.Name),
-	}, "all nodes of node group %s are in service", group.Name)
 }
 
 // recordNames records which node groups the pool has from now on.

@@ -93,7 +93,7 @@ func rollingOut(in input) bool {
 
 // withProgress adds to a cause how many instances have been replaced.
 func withProgress(in input, cause string) string {
-	cause = cmp.Or(cause, "another program is updating the node group")
+	cause = cmp.Or(cause, "EKS is updating the node group, and no cause of the update is recorded: another program may have started it")
 	members := in.Seen.Members
 	if members == nil || !pointed(in) {
 		return cause

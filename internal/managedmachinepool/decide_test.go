@@ -293,6 +293,16 @@ func TestDecideUpdate(t *testing.T) {
 		step := nextStep(*in)
 		return updateNodegroup{Group: "team_pool", Version: step.Version, Cause: causeOf(step.Version.Reasons)}
 	}
+	labeled := func(in *input) {
+		in.Object.Spec.Labels = map[string]string{"team": "a"}
+		in.Object.Status.WantedConfig, in.Object.Status.WantedSince = desiredNodegroup(*in).Key(), ptr.To(metav1.NewTime(noon.Add(-time.Hour)))
+	}
+	failedConfig := func(in *input) {
+		fresh(in)
+		in.Object.Status.Update = running(nodegroup.ConfigUpdate)
+		in.Object.Status.Update.StartedFor = nextStep(*in).Config.For
+		in.Seen.Update = Update{Read: true, Update: &nodegroup.Update{Status: nodegroup.UpdateFailed, Reason: "ClusterUnreachable"}}
+	}
 	specify(t, []row{
 		{reason: "another version is wanted, and its differences are not read", given: func(in *input) { wantVersion(in, 2); in.Seen.Differences = nil }, then: "needs differences of launch template versions"},
 		{reason: "another version is wanted", given: func(in *input) { wantVersion(in, 2) }, then: "needs the node groups as they are now"},
@@ -355,7 +365,7 @@ func TestDecideUpdate(t *testing.T) {
 			in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3)
 			fresh(in)
 			did(in, updateNodegroup{Group: "team_pool", Config: nextStep(*in).Config, Cause: "more"}, nil)
-			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.ConfigUpdate, StartedFor: nextStep(*in).Config.For, Attempts: 2}}
+			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: "SizesUpdate", StartedFor: nextStep(*in).Config.For, Attempts: 2}}
 			in.Seen.Started, in.Seen.InMotion = &nodegroup.Update{ID: "u-1"}, true
 		}, then: "nothing", again: lookAgain, shows: []string{ready + "=True/NodegroupUpdating: more", roll + "=True/RolledOut"}},
 		{reason: "the size is out of bounds", given: func(in *input) {
@@ -383,8 +393,8 @@ func TestDecideUpdate(t *testing.T) {
 			fresh(in)
 			in.Seen.InMotion = true
 			in.Seen.Running = Update{Read: true, Update: &nodegroup.Update{ID: "u-9", Type: nodegroup.VersionUpdate, Status: nodegroup.UpdateInProgress}}
-		}, then: "nothing", again: time.Hour, shows: []string{ready + "=True/NodegroupUpdating: EKS is changing the node group", roll + "=False/RollingOut: another program is " +
-			"updating the node group"}},
+		}, then: "nothing", again: time.Hour, shows: []string{ready + "=True/NodegroupUpdating: EKS is changing the node group", roll + "=False/RollingOut: no cause of the update " +
+			"is recorded"}},
 		{reason: "another version is wanted while another user changes labels", given: func(in *input) {
 			wantVersion(in, 2)
 			updating(in)
@@ -417,6 +427,26 @@ func TestDecideUpdate(t *testing.T) {
 			in.Object.Status.Update = running(nodegroup.ConfigUpdate)
 			in.Seen.Update = Update{Read: true, Update: &nodegroup.Update{Status: nodegroup.UpdateFailed, Reason: "pods stay"}}
 		}, then: "nothing", again: time.Hour, tells: "NodegroupUpdateFailed"},
+		{reason: "a change of the labels failed", given: func(in *input) { labeled(in); failedConfig(in) }, then: "nothing", again: 5 * time.Minute, tells: "NodegroupUpdateFailed",
+			shows: []string{ready + "=False/EKSNodegroupReconciliationFailed: EKS did not change the settings of node group team_pool: ClusterUnreachable. Slipway goes on", roll + "=True/RolledOut"}},
+		{reason: "a change of the labels failed a while ago, and the size was changed since", given: func(in *input) {
+			labeled(in)
+			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{
+				{Type: "SettingsUpdate", StartedFor: nextStep(*in).Config.For, Attempts: 2, EndTime: ptr.To(metav1.NewTime(noon.Add(-time.Minute))), Refusal: "ClusterUnreachable"},
+			}
+		}, then: "nothing", again: 9 * time.Minute, shows: []string{ready + "=False/EKSNodegroupReconciliationFailed: ClusterUnreachable"}},
+		{reason: "a change of the labels failed long ago", given: func(in *input) {
+			labeled(in)
+			fresh(in)
+			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: "SettingsUpdate", StartedFor: nextStep(*in).Config.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon.Add(-time.Hour)))}}
+		}, then: "update node group team_pool: label team=a added, because label team=a added"},
+		{reason: "a change of the labels and the size failed", given: func(in *input) { labeled(in); in.Seen.MachinePool.Spec.Replicas = ptr.To[int32](3); failedConfig(in) },
+			then: "update node group team_pool: min size 2 → 3; max size 2 → 3; desired size 2 → 3, because min size 2 → 3; max size 2 → 3; desired size 2 → 3"},
+		{reason: "another user's change of the labels failed", given: func(in *input) {
+			labeled(in)
+			failedConfig(in)
+			in.Object.Status.Update.StartedFor = ""
+		}, then: "update node group team_pool: label team=a added, because label team=a added"},
 		{reason: "the node group that was created is active", given: func(in *input) {
 			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: creation, Status: nodegroup.UpdateInProgress}
 		}, then: "nothing", again: time.Hour, tells: "NodegroupActive"},

@@ -33,9 +33,8 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 		return true
 	}
 	updating := group.Status == nodegroup.StatusUpdating
-	if recordedRuns(record) && (!updating || in.Seen.Fresh && record.Type == nodegroup.ConfigUpdate) {
-		// A change of the configuration is short. It may have ended, and an update that replaces nodes have begun,
-		// whose record a crash or a conflict lost.
+	if recordedRuns(record) && (!updating || in.Seen.Fresh) {
+		// EKS may be busy with another update, whose record a crash or a conflict lost.
 		concludeUpdate(in, plan)
 		record = in.Object.Status.Update
 	}
@@ -110,19 +109,21 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 	} else {
 		record.Attempts++
 		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished "+
-			"with status %s, and EKS rolled back to the previous version: %s",
-			record.ID, in.Seen.Group.Name, update.Status, record.Reason))
+			"with status %s%s: %s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], record.Reason))
 	}
-	noteAttempt(in, record.Type, attemptOf(record))
+	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
 }
 
 // updatedEvents are the reasons of the events about updates that succeeded, by the type of the update.
 var updatedEvents = map[string]string{nodegroup.VersionUpdate: infrav1.NodegroupUpdatedEvent, nodegroup.ConfigUpdate: infrav1.NodegroupConfigUpdatedEvent}
 
+// rolledBack says what EKS did after an update that failed, by the type of the update.
+var rolledBack = map[string]string{nodegroup.VersionUpdate: ", and EKS rolled back to the previous version"}
+
 // attemptOf returns what an update in status says about the change that it was started for.
 func attemptOf(record *infrav1.NodegroupUpdateStatus) nodegroup.Attempt {
 	attempt := nodegroup.Attempt{
-		For: record.StartedFor, Attempts: int(record.Attempts),
+		For: record.StartedFor, Attempts: int(record.Attempts), Answer: record.Reason,
 		Failed: record.Status == nodegroup.UpdateFailed || record.Status == nodegroup.UpdateCancelled,
 	}
 	if record.EndTime != nil {
@@ -137,7 +138,7 @@ func noteAttempt(in input, kind string, attempt nodegroup.Attempt) {
 	status.FailedUpdates = slices.DeleteFunc(status.FailedUpdates, func(update infrav1.FailedNodegroupUpdate) bool { return update.Type == kind })
 	if attempt.Failed {
 		status.FailedUpdates = append(status.FailedUpdates, infrav1.FailedNodegroupUpdate{
-			Type: kind, StartedFor: attempt.For, Attempts: attempts32(attempt.Attempts), EndTime: ptr.To(metav1.NewTime(attempt.Ended)), Refusal: report.Shortened(attempt.Refusal),
+			Type: kind, StartedFor: attempt.For, Attempts: attempts32(attempt.Attempts), EndTime: ptr.To(metav1.NewTime(attempt.Ended)), Refusal: report.Shortened(attempt.Answer),
 		})
 	}
 	if len(status.FailedUpdates) == 0 {
@@ -165,7 +166,7 @@ func noteRefusals(in input) {
 // noteConfigRefusals records that EKS refused in this pass to start a change of the configuration.
 func noteConfigRefusals(in input) {
 	for change, err := range refusedConfigs(in) {
-		kind := change.RefusedType()
+		kind := nodegroup.AttemptType(nodegroup.ConfigUpdate, change.For)
 		noteAttempt(in, kind, attemptsOf(in)[kind].Refused(change.For, aws.UserMessage(err), in.Now))
 	}
 }
@@ -191,10 +192,10 @@ func refusedRollback(update updateNodegroup, err error) bool {
 func attemptsOf(in input) nodegroup.Attempts {
 	attempts := nodegroup.Attempts{}
 	if record := in.Object.Status.Update; record != nil && record.EndTime != nil {
-		attempts[record.Type] = attemptOf(record)
+		attempts[nodegroup.AttemptType(record.Type, record.StartedFor)] = attemptOf(record)
 	}
 	for _, update := range in.Object.Status.FailedUpdates {
-		attempt := nodegroup.Attempt{For: update.StartedFor, Failed: true, Attempts: int(update.Attempts), Refusal: update.Refusal}
+		attempt := nodegroup.Attempt{For: update.StartedFor, Failed: true, Attempts: int(update.Attempts), Answer: update.Refusal}
 		if update.EndTime != nil {
 			attempt.Ended = update.EndTime.Time
 		}
@@ -234,7 +235,7 @@ func recordUpdate(in input, update updateNodegroup) {
 		kind, purpose = nodegroup.VersionUpdate, update.Version.For
 	}
 	attempts := int32(0)
-	if last := attemptsOf(in)[kind]; last.For == purpose && last.Failed {
+	if last := attemptsOf(in)[nodegroup.AttemptType(kind, purpose)]; last.For == purpose && last.Failed {
 		attempts = attempts32(last.Attempts)
 	}
 	in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{

@@ -30,10 +30,16 @@ func pointed(in input) bool { return groupVersionBefore(in) != in.Seen.Members.V
 // update that is under way. A change of it counts once EKS was asked what the reason is.
 func groupVersion(in input) string {
 	before := groupVersionBefore(in)
-	if in.Seen.Members == nil || replacing(in) || before != "" && !in.Seen.Fresh {
+	if in.Seen.Members == nil || replacing(in) || unexplained(in) {
 		return before
 	}
 	return in.Seen.Members.Version
+}
+
+// unexplained reports whether the Auto Scaling group launches another version of EKS's template than status has, and
+// EKS was not asked in this pass what the reason is.
+func unexplained(in input) bool {
+	return in.Seen.Group != nil && in.Seen.Members != nil && !in.Seen.Fresh && groupVersionBefore(in) != "" && pointed(in)
 }
 
 // replacing reports whether EKS replaces nodes, or may do so: a program that is not known yet may have begun it.

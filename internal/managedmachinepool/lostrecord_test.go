@@ -1,6 +1,7 @@
 package managedmachinepool
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
@@ -10,8 +11,8 @@ import (
 )
 
 // TestUpdateWhoseRecordIsLost has the write of status fail after an update was started, so that status still names
-// the update before, which has ended. It holds that status says again which version each instance runs, during the
-// update if the one before replaced no nodes, and at the end in any case.
+// the update before, which has ended. It holds that status names the update that is under way, and says again which
+// version each instance runs, during the update if the one before replaced no nodes, and at the end in any case.
 func TestUpdateWhoseRecordIsLost(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -55,8 +56,11 @@ func TestUpdateWhoseRecordIsLost(t *testing.T) {
 			w.must(w.store.Status().Update(w.Context(), pool))
 			w.restart()
 			w.reconcile("pool")
-			if update := w.pool("pool").Status.Update; row.before == nodegroup.ConfigUpdate && update.ID != lost {
+			if update := w.pool("pool").Status.Update; update.ID != lost {
 				t.Errorf("status names update %s of type %s, and %s is under way", update.ID, update.Type, lost)
+			}
+			if message := w.condition("pool", infrav1.RolledOutCondition).Message; strings.Contains(message, before.Update.Cause) {
+				t.Errorf("the nodes are said to be replaced because of %q", message)
 			}
 			w.passes("pool", "it is rolled out", func() bool {
 				if row.before == nodegroup.ConfigUpdate {
@@ -75,6 +79,22 @@ func TestUpdateWhoseRecordIsLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGroupVersionWhoseRecordIsLost has the write of status fail after EKS changed the labels of nodes, which gives
+// the Auto Scaling group another version of EKS's template. It holds that status has that version soon, and not only
+// when the node group is described the next time at rest.
+func TestGroupVersionWhoseRecordIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType)
+	before := w.pool("pool").Status.Nodegroup.GroupVersion
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.configured("pool", template, 1)
+	w.passes("pool", "the change has ended", func() bool { return w.pool("pool").Status.Nodegroup.GroupVersion != before })
+	w.passes("pool", "the pool is at rest", func() bool { return w.condition("pool", infrav1.ReadyCondition).Status == "True" })
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Status.Nodegroup.GroupVersion = before })
+	w.passes("pool", "status has the version", func() bool { return w.pool("pool").Status.Nodegroup.GroupVersion != before })
 }
 
 // updates reports whether status names an update of this type that is under way.

@@ -38,7 +38,7 @@ func TestRefusedConfigKeepsNothingElseBack(t *testing.T) {
 				spec.UpdateConfig, spec.Scaling.MaxSize = &infrav1.UpdateConfig{MaxUnavailable: ptr.To[int32](5)}, ptr.To[int32](3)
 			},
 			correct: func(spec *infrav1.AWSManagedMachinePoolSpec) { spec.UpdateConfig.MaxUnavailable = ptr.To[int32](3) },
-			says:    "EKS refused to change the settings of node group team_pool: ",
+			says:    "EKS did not change the settings of node group team_pool: ",
 			applied: func(group *ekstypes.Nodegroup) bool { return *group.ScalingConfig.DesiredSize == 3 },
 			notDone: func(group *ekstypes.Nodegroup) bool { return *group.UpdateConfig.MaxUnavailable == 1 },
 		},
@@ -48,7 +48,7 @@ func TestRefusedConfigKeepsNothingElseBack(t *testing.T) {
 				spec.Scaling.MaxSize, spec.Labels = ptr.To[int32](1000), map[string]string{"team": "a"}
 			},
 			correct: func(spec *infrav1.AWSManagedMachinePoolSpec) { spec.Scaling.MaxSize = ptr.To[int32](10) },
-			says:    "EKS refused to change the sizes of node group team_pool: ",
+			says:    "EKS did not change the sizes of node group team_pool: ",
 			applied: func(group *ekstypes.Nodegroup) bool { return group.Labels["team"] == "a" },
 			notDone: func(group *ekstypes.Nodegroup) bool { return *group.ScalingConfig.DesiredSize == 1 },
 		},

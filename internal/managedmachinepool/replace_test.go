@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/ownership"
 )
 
@@ -17,11 +18,20 @@ import (
 // before the new one runs the template that exists, and that one node group is left.
 func TestSuccessorLosesItsTemplate(t *testing.T) {
 	t.Parallel()
-	for reason, forgetful := range map[string]bool{"a manager that stays": false, "a manager that is restarted before each pass": true} {
-		t.Run(reason, func(t *testing.T) {
+	for _, row := range []struct {
+		reason    string
+		forgetful bool
+		// policy is what the user sets when the second template is lost.
+		policy infrav1.TemplateLossPolicy
+	}{
+		{reason: "a manager that stays", policy: infrav1.TemplateLossReplace},
+		{reason: "a manager that is restarted before each pass", policy: infrav1.TemplateLossReplace, forgetful: true},
+		{reason: "the user no longer wants node groups replaced", policy: infrav1.TemplateLossReport},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			w := rolling(t)
-			w.forgetful = forgetful
+			w.forgetful = row.forgetful
 			w.passes("pool", "EKS is done", func() bool { return w.condition("pool", infrav1.RolledOutCondition).Status == "True" })
 			w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.TemplateLossPolicy = infrav1.TemplateLossReplace })
 			second := w.templateNamed("second", "m5.large")
@@ -30,6 +40,7 @@ func TestSuccessorLosesItsTemplate(t *testing.T) {
 			if _, err := w.ec2.DeleteLaunchTemplate(w.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &second}); err != nil {
 				t.Fatal(err)
 			}
+			w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.TemplateLossPolicy = row.policy })
 			third := w.templateNamed("third", "m5.large")
 			w.configured("pool", third, 1)
 			w.told()
@@ -62,4 +73,26 @@ func TestSuccessorLosesItsTemplate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReplacedNodegroupIsUpdated holds that a node group which EKS is updating when another one has replaced
+// it is deleted after the update, and that no condition calls the wait a failure.
+func TestReplacedNodegroupIsUpdated(t *testing.T) {
+	t.Parallel()
+	w := rolling(t)
+	behavior := w.sim.Behavior()
+	behavior.Nodes = []awssim.NodeRule{{Nodegroup: "team_pool", NeverDrained: true}}
+	w.sim.SetBehavior(behavior)
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.TemplateLossPolicy = infrav1.TemplateLossReplace })
+	w.configured("pool", w.templateNamed("second", "m5.large"), 1)
+	w.passes("pool", "the old node group waits for the end of its update", func() bool {
+		if ready := w.condition("pool", infrav1.NodegroupReadyCondition); ready.Reason == infrav1.NodegroupDeleteFailedReason {
+			t.Fatalf("EKSNodegroupReady is %+v", ready)
+		}
+		return strings.Contains(w.condition("pool", infrav1.RolledOutCondition).Message, "EKS deletes node group team_pool after the update")
+	})
+	w.drains(true)
+	w.passes("pool", "one node group is left", func() bool {
+		return len(w.nodegroups()) == 1 && w.condition("pool", infrav1.ReadyCondition).Status == "True" && w.condition("pool", infrav1.RolledOutCondition).Status == "True"
+	})
 }

@@ -124,7 +124,7 @@ func TestEveryObstacleHelps(t *testing.T) {
 		{obstacle: TemplateGone, desired: func(d *Desired) { d.Template.ID = "lt-2" }, says: "uses launch template lt-1, not lt-2"},
 		{obstacle: Downgrade, desired: func(d *Desired) { d.KubernetesVersion = "v1.29.0" }, says: "Set the version to 1.31, or create another pool"},
 		{obstacle: Downgrade, desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.30.0", "1.31" },
-			last: Attempts{Rollback: {For: "Kubernetes 1.31 → 1.30", Failed: true, Attempts: 1, Ended: now, Refusal: "Seven days have passed."}},
+			last: Attempts{Rollback: {For: "Kubernetes 1.31 → 1.30", Failed: true, Attempts: 1, Ended: now, Answer: "Seven days have passed."}},
 			says: "from Kubernetes 1.31 to 1.30: Seven days have passed. EKS rolls back"},
 		{obstacle: AheadOfControlPlane, desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.32.0", "1.31" }, says: "Upgrade the control plane, or set the version to 1.31"},
 		{obstacle: SizesOutOfBounds, desired: func(d *Desired) { *d.Capacity = 6 }, says: "6 replicas are requested, but the bounds are 1 and 5"},

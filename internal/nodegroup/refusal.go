@@ -1,24 +1,24 @@
 package nodegroup
 
 import (
+	"strings"
 	"time"
 
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// The types of attempts at a change of the configuration that EKS refused to start, by what the
-// change has.
+// The types of attempts at a change of the configuration, by what the change has. One of both has EKS's
+// type.
 const (
-	refusedConfig   = "RefusedConfigUpdate"
-	refusedSizes    = "RefusedSizes"
-	refusedSettings = "RefusedSettings"
+	sizesUpdate    = "SizesUpdate"
+	settingsUpdate = "SettingsUpdate"
 )
 
-// ConfigRefusals are the types of attempts at a change of the configuration that EKS refused. Each has
-// a name for the refused part.
-var ConfigRefusals = map[string]string{refusedSizes: "the sizes", refusedSettings: "the settings", refusedConfig: "the configuration"}
+// ConfigRefusals are the types of attempts at a change of the configuration. Each has a name for what is
+// changed.
+var ConfigRefusals = map[string]string{sizesUpdate: "the sizes", settingsUpdate: "the settings", ConfigUpdate: "the configuration"}
 
-// Refusal is a change of the configuration that EKS refused to start.
+// Refusal is a change of the configuration that EKS refused to start, or that failed.
 type Refusal struct {
 	// Type is the type of the attempt, and Message EKS's answer.
 	Type, Message string
@@ -30,40 +30,46 @@ func RefusesConfig(err error) bool {
 	return aws.Code(err) == "InvalidParameterException" || aws.IsQuotaExceeded(err)
 }
 
-// RefusedType returns the type of an attempt at the change that EKS refused.
-func (c *ConfigChange) RefusedType() string {
-	switch {
-	case c.Settings == nil:
-		return refusedSizes
-	case c.Sizes == nil:
-		return refusedSettings
+// AttemptType returns the type of the attempts at what an update of a type is for: the purpose of a change
+// of the configuration says which of its parts it has.
+func AttemptType(update, purpose string) string {
+	if part, _, has := strings.Cut(purpose, "/"); has && update == ConfigUpdate {
+		return part
 	}
-	return refusedConfig
+	return update
 }
 
 func newConfigChange(change ConfigChange) *ConfigChange {
-	change.For = digest(32, ConfigUpdate, text(change.Sizes), text(change.Settings))
+	kind := ConfigUpdate
+	switch {
+	case change.Settings == nil:
+		kind = sizesUpdate
+	case change.Sizes == nil:
+		kind = settingsUpdate
+	}
+	change.For = kind + "/" + digest(32, ConfigUpdate, text(change.Sizes), text(change.Settings))
 	return &change
 }
 
+// attempt returns the last attempt at a change of the same parts, and its type.
+func (c *ConfigChange) attempt(last Attempts) (string, Attempt) {
+	kind := AttemptType(ConfigUpdate, c.For)
+	return kind, last[kind]
+}
+
 // nextConfig returns the change of the configuration to start now, nil if all must wait. EKS refuses
-// a request as a whole. So sizes and settings that it refused together are requested one by one: a
-// label that EKS refuses does not keep a node group from growing, and neither one keeps nodes from
-// being replaced.
+// a request as a whole, and its updates fail as a whole. So sizes and settings that it did not change
+// together are requested one by one: a label that EKS does not set does not keep a node group from
+// growing, and neither one keeps nodes from being replaced.
 func (s *Step) nextConfig(change *ConfigChange, desired Desired, last Attempts, now time.Time) *ConfigChange {
-	failed, refused := last[ConfigUpdate], last[change.RefusedType()]
-	wait := max(failed.wait(change.For, now), refused.wait(change.For, now))
+	_, attempt := change.attempt(last)
+	wait := attempt.wait(change.For, now)
 	if wait == 0 {
 		begun := *change
-		if begun.Attempt = failed.next(desired.UID, change.For); refused.Failed && refused.For == change.For {
-			begun.Attempt = refused.next(desired.UID, change.For)
-		}
+		begun.Attempt = attempt.next(desired.UID, change.For)
 		return &begun
 	}
 	s.comeBack(wait)
-	if refused.wait(change.For, now) == 0 {
-		return nil
-	}
 	for _, part := range change.Parts {
 		if next := s.nextConfig(part, desired, last, now); next != nil {
 			return next
@@ -72,14 +78,14 @@ func (s *Step) nextConfig(change *ConfigChange, desired Desired, last Attempts, 
 	return nil
 }
 
-// refusals returns what EKS refused of a change, the parts of it before the whole.
+// refusals returns what EKS refused or failed to change, the parts of it before the whole.
 func refusals(change *ConfigChange, last Attempts) []Refusal {
 	var found []Refusal
 	for _, part := range change.Parts {
 		found = append(found, refusals(part, last)...)
 	}
-	if refused := last[change.RefusedType()]; refused.Failed && refused.For == change.For {
-		found = append(found, Refusal{Type: change.RefusedType(), Message: refused.Refusal})
+	if kind, attempt := change.attempt(last); attempt.Failed && attempt.For == change.For {
+		found = append(found, Refusal{Type: kind, Message: attempt.Answer})
 	}
 	return found
 }

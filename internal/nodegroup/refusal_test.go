@@ -4,16 +4,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 )
 
-// TestRefusedConfig holds that a change of the configuration that EKS refuses as a whole is requested
-// in parts, that what EKS refuses of it delays neither the other part nor the replacement of nodes,
-// and that all of it is retried after a while.
+// TestRefusedConfig holds that a change of the configuration that EKS refuses as a whole, or that fails as
+// a whole, is requested in parts, that what EKS does not change of it delays neither the other part nor the
+// replacement of nodes, and that all of it is retried after a while.
 func TestRefusedConfig(t *testing.T) {
 	t.Parallel()
 	const sizes, settings, roll = "desired size 2 → 3", "label a=b added", "launch template version 3 → 4"
@@ -27,9 +26,9 @@ func TestRefusedConfig(t *testing.T) {
 		refusals []string
 	}{
 		{reason: "nothing is refused", started: []string{sizes + "; " + settings, roll}, calls: 2},
-		{reason: "the settings", refuses: []string{settings}, started: []string{sizes, roll}, calls: 4, refusals: []string{refusedSettings}},
-		{reason: "the sizes", refuses: []string{sizes}, started: []string{settings, roll}, calls: 4, refusals: []string{refusedSizes}},
-		{reason: "both", refuses: []string{sizes, settings}, started: []string{roll}, calls: 4, refusals: []string{refusedSizes, refusedSettings, refusedConfig}},
+		{reason: "the settings", refuses: []string{settings}, started: []string{sizes, roll}, calls: 4, refusals: []string{settingsUpdate}},
+		{reason: "the sizes", refuses: []string{sizes}, started: []string{settings, roll}, calls: 4, refusals: []string{sizesUpdate}},
+		{reason: "both", refuses: []string{sizes, settings}, started: []string{roll}, calls: 4, refusals: []string{sizesUpdate, settingsUpdate, ConfigUpdate}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +53,7 @@ func TestRefusedConfig(t *testing.T) {
 					refused = refused || strings.Contains(change, refuses)
 				}
 				if refused {
-					kind := step.Config.RefusedType()
+					kind := AttemptType(ConfigUpdate, step.Config.For)
 					last[kind] = last[kind].Refused(step.Config.For, "no", now)
 					continue
 				}
@@ -83,15 +82,20 @@ func TestRefusedConfig(t *testing.T) {
 	}
 }
 
-// TestFailedConfigIsNotSplit holds that an update that EKS started, and that failed, waits as a whole:
-// EKS has not said that it does not take what it has.
-func TestFailedConfigIsNotSplit(t *testing.T) {
+// TestAttemptType holds that attempts at a change of the configuration count by what it changes, and all
+// others by EKS's type, with whatever purpose status has them.
+func TestAttemptType(t *testing.T) {
 	t.Parallel()
-	want := desired(func(d *Desired) { d.Capacity, d.Settings.Labels = ptr.To[int32](3), map[string]string{"a": "b"} })
-	change := Next(want, seen(nil), nil, now).Config
-	last := Attempts{ConfigUpdate: {For: change.For, Failed: true, Attempts: 1, Ended: now}}
-	if step := Next(want, seen(nil), last, now); step.Config != nil || step.After != 5*time.Minute || len(step.Refusals) > 0 {
-		t.Errorf("the step is %+v", step)
+	for _, row := range []struct{ update, purpose, want string }{
+		{ConfigUpdate, "SizesUpdate/abc", sizesUpdate},
+		{ConfigUpdate, "ConfigUpdate/abc", ConfigUpdate},
+		{ConfigUpdate, "abc", ConfigUpdate},
+		{ConfigUpdate, "", ConfigUpdate},
+		{VersionUpdate, "abc", VersionUpdate},
+	} {
+		if got := AttemptType(row.update, row.purpose); got != row.want {
+			t.Errorf("an attempt of type %s for %q has type %s, want %s", row.update, row.purpose, got, row.want)
+		}
 	}
 }
 

@@ -94,13 +94,13 @@ type Step struct {
 	After time.Duration
 	// Obstacles are in the way of something that is wanted, the hardest to overcome first.
 	Obstacles []Obstruction
-	// Refusals are the changes of the configuration that EKS refused to start and that are still
-	// wanted.
+	// Refusals are the changes of the configuration that EKS refused to start, or that failed, and that
+	// are still wanted.
 	Refusals []Refusal
 }
 
-// Attempts are the last updates of a node group by type, as far as they are remembered. Rollback is
-// the type of steps back that EKS refused.
+// Attempts are the last updates of a node group by the type of the attempt, as far as they are
+// remembered. Rollback is the type of steps back that EKS refused.
 type Attempts map[string]Attempt
 
 // Attempt is the last update of a type.
@@ -111,17 +111,17 @@ type Attempt struct {
 	// Attempts counts the failures in a row, and Ended is the time of the last one.
 	Attempts int
 	Ended    time.Time
-	// Refusal is EKS's answer to a step back that it did not begin.
-	Refusal string
+	// Answer is EKS's explanation of an update that failed, or that it did not begin.
+	Answer string
 }
 
 // Rollback is the type of attempts to go back to the previous minor version of Kubernetes.
 const Rollback = "Rollback"
 
-// Refused returns the attempt after this one, at a step back that EKS refuses to begin.
-func (a Attempt) Refused(rollback, refusal string, now time.Time) Attempt {
-	refused := Attempt{For: rollback, Failed: true, Attempts: 1, Ended: now, Refusal: refusal}
-	if a.Failed && a.For == rollback {
+// Refused returns the attempt after this one, at a change that EKS refuses to begin.
+func (a Attempt) Refused(change, answer string, now time.Time) Attempt {
+	refused := Attempt{For: change, Failed: true, Attempts: 1, Ended: now, Answer: answer}
+	if a.Failed && a.For == change {
 		refused.Attempts += a.Attempts
 	}
 	return refused
@@ -395,7 +395,7 @@ func (s *Step) rollback(change *VersionChange, desired Desired, seen Nodegroup, 
 			"back a node group by one minor version, within seven days of the upgrade of its cluster. Nodes "+
 			"stay at %s. Set spec.template.spec.version of the MachinePool to %s, or create another pool and "+
 			"migrate to it",
-			seen.Name, seen.KubernetesVersion, previous, strings.TrimSuffix(refused.Refusal, "."), seen.KubernetesVersion, seen.KubernetesVersion)
+			seen.Name, seen.KubernetesVersion, previous, strings.TrimSuffix(refused.Answer, "."), seen.KubernetesVersion, seen.KubernetesVersion)
 		return false
 	}
 	change.KubernetesVersion, change.ReleaseVersion, change.Rollback = previous, "", back

@@ -197,7 +197,7 @@ func TestNext(t *testing.T) {
 			step := Next(want, group, nil, now)
 			if row.last != nil {
 				attempt := row.last(step)
-				step = Next(want, group, Attempts{VersionUpdate: attempt, ConfigUpdate: attempt}, now)
+				step = Next(want, group, Attempts{VersionUpdate: attempt, AttemptType(ConfigUpdate, attempt.For): attempt}, now)
 			}
 			if row.refused != nil {
 				step = Next(want, group, Attempts{Rollback: row.refused(step)}, now)
@@ -278,7 +278,7 @@ func TestTokens(t *testing.T) {
 		return *configInput(*Next(desired(labels(object)), seen(nil), last, later).Config, seen(nil)).ClientRequestToken
 	}
 	purpose := Next(desired(labels("one")), seen(nil), nil, now).Config.For
-	if update("one", nil) == update("one", Attempts{ConfigUpdate: {For: purpose, Failed: true, Attempts: 1, Ended: now}}) {
+	if update("one", nil) == update("one", Attempts{AttemptType(ConfigUpdate, purpose): {For: purpose, Failed: true, Attempts: 1, Ended: now}}) {
 		t.Error("an update that is tried again has the token of the one that failed")
 	}
 	if update("one", nil) == update("two", nil) {

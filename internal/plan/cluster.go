@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/internal/launchconfig"
@@ -27,6 +28,8 @@ type cluster struct {
 	// keep may change an object that was read, and reports whether the cluster has it; nil keeps all
 	// objects as they are.
 	keep func(client.Object) bool
+	// pool is the pool whose controllers read the cluster; the zero target for several.
+	pool target
 
 	mu sync.Mutex
 	// read holds the objects that the server in memory has or had, and listed the lists.
@@ -111,6 +114,9 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	var wanted client.ListOptions
 	wanted.ApplyOptions(options)
 	if wanted.FieldSelector != nil {
+		if base, is := c.base.(*snapshot); is && c.keep == nil && sharing(wanted) {
+			return c.share(ctx, base, gvk, list, wanted)
+		}
 		return listByIndex(ctx, c, gvk.Kind, list, wanted)
 	}
 	key := listKey{kind: gvk.GroupKind(), namespace: wanted.Namespace}
@@ -121,21 +127,98 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	known := c.listed[key]
 	c.mu.Unlock()
 	if !known {
-		if err := c.base.List(ctx, list, options...); err != nil {
+		if err := c.loadAll(ctx, gvk, list, options...); err != nil {
 			return err
-		}
-		err := meta.EachListItem(list, func(item runtime.Object) error {
-			object := item.(client.Object)
-			return c.load(objectKey{kind: gvk.GroupKind(), name: client.ObjectKeyFromObject(object)}, object)
-		})
-		if err != nil {
-			return fmt.Errorf("listing %s: %w", gvk.Kind, err)
 		}
 		c.mu.Lock()
 		c.listed[key] = true
 		c.mu.Unlock()
 	}
 	return c.Client.List(ctx, list, options...)
+}
+
+// loadAll puts the objects of a list into the server in memory. The controllers of a pool leave the machines of
+// other pools alone, so that only its own are loaded.
+func (c *cluster) loadAll(ctx context.Context, gvk schema.GroupVersionKind, list client.ObjectList, options ...client.ListOption) error {
+	if base, is := c.base.(*snapshot); is && c.keep == nil && c.pool.kind != nil && gvk.Kind == "AWSMachinePoolMachine" {
+		var wanted client.ListOptions
+		wanted.ApplyOptions(options)
+		machines, err := base.indexed(ctx, list, wanted.Namespace, index{"owner", ownersOf}, ownerKey(c.pool.kind.name, c.pool.name.Name))
+		if err != nil {
+			return err
+		}
+		for _, machine := range machines {
+			if err := c.load(keyOf(gvk, machine), machine); err != nil {
+				return fmt.Errorf("listing %s: %w", gvk.Kind, err)
+			}
+		}
+		return nil
+	}
+	if err := c.base.List(ctx, list, options...); err != nil {
+		return err
+	}
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		object := item.(client.Object)
+		return c.load(keyOf(gvk, object), object)
+	})
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", gvk.Kind, err)
+	}
+	return nil
+}
+
+func keyOf(gvk schema.GroupVersionKind, object client.Object) objectKey {
+	return objectKey{kind: gvk.GroupKind(), name: client.ObjectKeyFromObject(object)}
+}
+
+// ownerKey is the value of an owner in the index of owners.
+func ownerKey(kind, name string) string { return kind + "/" + name }
+
+// ownersOf returns the owners of an object, for an index.
+func ownersOf(object client.Object) []string {
+	var owners []string
+	for _, owner := range object.GetOwnerReferences() {
+		owners = append(owners, ownerKey(owner.Kind, owner.Name))
+	}
+	return owners
+}
+
+// sharing reports whether a caller that lists objects by one index does not change them.
+func sharing(wanted client.ListOptions) bool {
+	return ptr.Deref(wanted.UnsafeDisableDeepCopy, false) && len(wanted.FieldSelector.Requirements()) == 1 && wanted.LabelSelector == nil
+}
+
+// share lists objects by an index, as the plan has left them. Objects that it did not read before are shared with
+// other worlds, so that a thousand pools of one launch config are not copied for each of them.
+func (c *cluster) share(ctx context.Context, base *snapshot, gvk schema.GroupVersionKind, list client.ObjectList, wanted client.ListOptions) error {
+	by := wanted.FieldSelector.Requirements()[0]
+	values := indexOf(gvk.Kind, by.Field)
+	if values == nil {
+		return fmt.Errorf("listing %s by %s: there is no such index", gvk.Kind, wanted.FieldSelector)
+	}
+	shared, err := base.indexed(ctx, list, wanted.Namespace, index{by.Field, values}, by.Value)
+	if err != nil {
+		return err
+	}
+	if err := c.Client.List(ctx, list, client.InNamespace(wanted.Namespace)); err != nil {
+		return err
+	}
+	own, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("listing %s by %s: %w", gvk.Kind, wanted.FieldSelector, err)
+	}
+	own = slices.DeleteFunc(own, func(item runtime.Object) bool { return !slices.Contains(values(item.(client.Object)), by.Value) })
+	items := make([]runtime.Object, 0, len(shared)+len(own))
+	for _, object := range shared {
+		if !c.has(keyOf(gvk, object)) {
+			items = append(items, object)
+		}
+	}
+	for _, item := range own {
+		at, _ := slices.BinarySearchFunc(items, item.(client.Object), func(a runtime.Object, b client.Object) int { return byName(a.(client.Object), b) })
+		items = slices.Insert(items, at, item)
+	}
+	return meta.SetList(list, items)
 }
 
 // listByIndex lists objects of a kind by indexes from a reader that has none.

@@ -83,7 +83,8 @@ func creates(edits []edit, pool target) bool {
 
 // PlanUnedited returns what is done for the original without the edit.
 func (c *Copy) PlanUnedited(ctx context.Context) (Pool, error) {
-	return c.planner.once().planPool(ctx, c.target, nil, nil)
+	planner := c.planner.once()
+	return planner.planPool(ctx, planner.Cluster, c.target, nil, nil)
 }
 
 // Start gives the copy its surroundings, and new controllers. It must be called first.

@@ -18,6 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
 // edit is an object before and after an edit.
@@ -92,13 +94,15 @@ func (p *Planner) unstructured(object client.Object) (*unstructured.Unstructured
 // targets returns the pools that an edit may affect, in the order of the edit and of their names.
 func (p *Planner) targets(ctx context.Context, edits []edit) ([]target, error) {
 	var found []target
+	known := map[target]bool{}
 	for _, edit := range edits {
 		affected, err := p.affected(ctx, edit.after)
 		if err != nil {
 			return nil, err
 		}
 		for _, one := range affected {
-			if !slices.Contains(found, one) {
+			if !known[one] {
+				known[one] = true
 				found = append(found, one)
 			}
 		}
@@ -149,6 +153,34 @@ func (v view) refersTo(kind string, name client.ObjectKey) bool {
 		return v.config != nil && v.GetNamespace() == name.Namespace && v.config.Name == name.Name
 	}
 	return v.template != nil && cmp.Or(v.template.Namespace, v.GetNamespace()) == name.Namespace && v.template.Name == name.Name
+}
+
+// editedSeed decides the UIDs of the objects that an edit creates. It is not the seed of the worlds, which create
+// other objects.
+const editedSeed = 1
+
+// edited returns a management cluster as edits leave it. They are made once, however many pools are planned.
+func (p *Planner) edited(ctx context.Context, edits []edit) (client.Reader, error) {
+	if len(edits) == 0 {
+		return p.Cluster, nil
+	}
+	w := &world{cluster: newCluster(p.Cluster, apiserver.New(p.Kinds, p.Clock, editedSeed))}
+	if err := w.apply(ctx, edits); err != nil {
+		return nil, err
+	}
+	objects := make([]client.Object, 0, len(edits))
+	for _, edit := range edits {
+		object, err := p.Kinds.Scheme().New(edit.after.GroupVersionKind())
+		if err != nil {
+			return nil, fmt.Errorf("planning an edit of %s %q: %w", edit.after.GetKind(), edit.after.GetName(), err)
+		}
+		edited := object.(client.Object)
+		if err := w.cluster.Client.Get(ctx, client.ObjectKeyFromObject(edit.after), edited); err != nil {
+			return nil, fmt.Errorf("reading the edit of %s %q: %w", edit.after.GetKind(), edit.after.GetName(), err)
+		}
+		objects = append(objects, edited)
+	}
+	return newSnapshot(p.Cluster, objects...), nil
 }
 
 // apply makes the edits in a world.
@@ -218,15 +250,11 @@ func (w *world) own(ctx context.Context, target target) error {
 	if slices.ContainsFunc(pool.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.Kind == "MachinePool" }) {
 		return nil
 	}
-	machinePools := &clusterv1.MachinePoolList{}
-	if err := w.cluster.List(ctx, machinePools, client.InNamespace(target.name.Namespace)); err != nil {
+	machinePools, err := w.cluster.machinePoolsOf(ctx, target)
+	if err != nil {
 		return fmt.Errorf("finding the MachinePool: %w", err)
 	}
-	for i := range machinePools.Items {
-		owner := &machinePools.Items[i]
-		if reference := owner.Spec.Template.Spec.InfrastructureRef; reference.Kind != target.kind.name || reference.Name != target.name.Name {
-			continue
-		}
+	for _, owner := range machinePools {
 		pool.SetOwnerReferences(append(pool.GetOwnerReferences(), metav1.OwnerReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 		}))
@@ -239,6 +267,34 @@ func (w *world) own(ctx context.Context, target target) error {
 		return w.cluster.Update(ctx, pool.Object)
 	}
 	return nil
+}
+
+// machinePoolsOf returns the MachinePools that refer to a pool. They must not be changed.
+func (c *cluster) machinePoolsOf(ctx context.Context, target target) ([]*clusterv1.MachinePool, error) {
+	list := &clusterv1.MachinePoolList{}
+	var found []*clusterv1.MachinePool
+	if base, is := c.base.(*snapshot); is && c.keep == nil {
+		objects, err := base.indexed(ctx, list, target.name.Namespace, index{"infrastructure", infrastructureOf}, ownerKey(target.kind.name, target.name.Name))
+		for _, object := range objects {
+			found = append(found, object.(*clusterv1.MachinePool))
+		}
+		return found, err
+	}
+	if err := c.List(ctx, list, client.InNamespace(target.name.Namespace)); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if slices.Contains(infrastructureOf(&list.Items[i]), ownerKey(target.kind.name, target.name.Name)) {
+			found = append(found, &list.Items[i])
+		}
+	}
+	return found, nil
+}
+
+// infrastructureOf returns the pool of a MachinePool, for an index.
+func infrastructureOf(object client.Object) []string {
+	reference := object.(*clusterv1.MachinePool).Spec.Template.Spec.InfrastructureRef
+	return []string{ownerKey(reference.Kind, reference.Name)}
 }
 
 // fields returns the leaves that an edit changes.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"reflect"
 	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // unedited holds what is done for pools without a change. It is planned for a pool when it is first asked for:
@@ -14,6 +16,8 @@ type unedited struct {
 	// pins are the edits that are made in any case.
 	pins  []edit
 	plans map[int]Pool
+	// pinned is the management cluster with these edits, nil until a pool is planned.
+	pinned client.Reader
 }
 
 // plan returns what is done for a pool.
@@ -21,7 +25,14 @@ func (u *unedited) plan(ctx context.Context, number int) (Pool, error) {
 	if known, is := u.plans[number]; is {
 		return known, nil
 	}
-	planned, err := u.planner.planPool(ctx, u.targets[number], u.pins, nil)
+	if u.pinned == nil {
+		pinned, err := u.planner.edited(ctx, u.pins)
+		if err != nil {
+			return Pool{}, err
+		}
+		u.pinned = pinned
+	}
+	planned, err := u.planner.planPool(ctx, u.pinned, u.targets[number], u.pins, nil)
 	if err == nil {
 		if u.plans == nil {
 			u.plans = map[int]Pool{}

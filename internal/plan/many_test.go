@@ -45,24 +45,41 @@ func (c *countingReader) List(ctx context.Context, list client.ObjectList, optio
 // controllers until their instances are in service. It returns the template.
 func (r *rig) runMany(count int) *infrav1.AWSLaunchConfigTemplate {
 	r.Helper()
-	ctx := log.IntoContext(r.Context(), logr.Discard())
-	r.sim.World().Quotas = map[string]int{simworld.QuotaAutoScalingGroups: 2 * count}
 	template := &infrav1.AWSLaunchConfigTemplate{ObjectMeta: owners.Named("nodes")}
 	template.Spec.Template.Spec.InstanceType = "m5.large"
-	r.do(r.cluster.Create(ctx, template))
-	machinePool := &clusterv1.MachinePool{}
-	r.do(r.cluster.Get(ctx, key, machinePool))
-	one := int32(1)
+	r.runManyFrom(count, template, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.LaunchConfigTemplateRef = &infrav1.LaunchConfigTemplateReference{Name: template.Name}
+	})
+	return template
+}
+
+// runManyOfConfig does the same with an AWSLaunchConfig that all pools launch from.
+func (r *rig) runManyOfConfig(count int) *infrav1.AWSLaunchConfig {
+	r.Helper()
+	config := &infrav1.AWSLaunchConfig{ObjectMeta: owners.Named("nodes")}
+	config.Spec.ClusterName, config.Spec.InstanceType, config.Spec.KubernetesVersion = "prod", "m5.large", "v1.36.3"
+	config.Spec.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: "bootstrap"}
+	r.runManyFrom(count, config, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: config.Name}
+	})
+	return config
+}
+
+// runManyFrom creates an object and a number of pools that refer to it, each with one instance, and runs the
+// controllers until their instances are in service.
+func (r *rig) runManyFrom(count int, shared client.Object, refer func(*infrav1.AWSMachinePool)) {
+	r.Helper()
+	ctx := log.IntoContext(r.Context(), logr.Discard())
+	r.sim.World().Quotas = map[string]int{simworld.QuotaAutoScalingGroups: 2 * count}
+	r.do(r.cluster.Create(ctx, shared))
 	targets := make([]target, count)
 	for i := range targets {
 		name := fmt.Sprintf("pool-%d", i)
 		targets[i] = target{&selfManaged, client.ObjectKey{Namespace: key.Namespace, Name: name}}
-		owner := &clusterv1.MachinePool{ObjectMeta: owners.Named(name), Spec: *machinePool.Spec.DeepCopy()}
-		owner.Spec.Replicas, owner.Spec.Template.Spec.InfrastructureRef.Name = &one, name
-		r.do(r.cluster.Create(ctx, owner))
+		r.do(r.cluster.Create(ctx, r.manyPool(name)))
 		object := pool()
 		object.Name, object.Spec.AWSLaunchTemplate = name, nil
-		object.Spec.LaunchConfigTemplateRef = &infrav1.LaunchConfigTemplateReference{Name: template.Name}
+		refer(object)
 		r.do(r.cluster.Create(ctx, object))
 		r.do((&world{cluster: newCluster(r.cluster, r.server)}).own(ctx, targets[i]))
 	}
@@ -82,7 +99,6 @@ func (r *rig) runMany(count int) *infrav1.AWSLaunchConfigTemplate {
 		}
 	}
 	r.sim.ClearCalls()
-	return template
 }
 
 // TestPlanAtOnce holds that a plan is the same, however many pools are planned at the same time.
@@ -144,6 +160,109 @@ func TestPlanReadsOnce(t *testing.T) {
 	}
 }
 
+// planAlone plans one pool as if it were the only one: in a world of its own that reads the management cluster, with
+// all objects that its controllers list, and in which the edits are made.
+func (r *rig) planAlone(target target, edits []edit) Pool {
+	r.Helper()
+	planner := r.planner.once()
+	planner.Cluster = r.cluster // shares nothing
+	w, ctx := planner.newWorld(r.Context(), r.cluster)
+	r.do(w.apply(ctx, edits))
+	r.do(w.own(ctx, target))
+	planned, after, err := w.planned(ctx, target)
+	r.do(err)
+	if len(planned.Steps) > 0 {
+		r.do(planner.detail(ctx, w, target, after, &planned, &details{}))
+	}
+	return planned
+}
+
+// TestPlanManyAlone holds that the plan of a pool among many is the plan of it alone, byte for byte, and that all
+// pools of the edit are in the plan.
+func TestPlanManyAlone(t *testing.T) {
+	const count = 12
+	for name, edit := range map[string]func(*rig) []client.Object{
+		"Template": func(r *rig) []client.Object { return []client.Object{r.editedTemplate(count)} },
+		"Machines": func(r *rig) []client.Object {
+			r.planner.MachinePoolMachines = true
+			return []client.Object{r.editedTemplate(count)}
+		},
+		"Config": func(r *rig) []client.Object { return []client.Object{r.editedConfig(count)} },
+		"ConfigAndPools": func(r *rig) []client.Object {
+			objects := []client.Object{r.editedConfig(count)}
+			for i := range count {
+				stored := &infrav1.AWSMachinePool{}
+				r.do(r.cluster.Get(r.Context(), client.ObjectKey{Namespace: key.Namespace, Name: fmt.Sprintf("pool-%d", i)}, stored))
+				stored.Spec.MaxSize = 7
+				objects = append(objects, stored)
+			}
+			return objects
+		},
+		"NewPools": func(r *rig) []client.Object {
+			objects := []client.Object{r.editedConfig(count)}
+			for i := range count {
+				name := fmt.Sprintf("new-%d", i)
+				owner, object := r.manyPool(name), pool()
+				object.Name, object.Spec.AWSLaunchTemplate = name, nil
+				object.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "nodes"}
+				objects = append(objects, owner, object)
+			}
+			return objects
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			edited := edit(r)
+			r.planner.AtOnce = 4
+			made := r.plan(edited...)
+			if len(made.Pools) < count || made.Failed() {
+				t.Fatalf("Plan: got %d pools, want at least %d that reach their spec: %+v", len(made.Pools), count, made.Pools)
+			}
+			edits, err := r.planner.compare(t.Context(), edited)
+			r.do(err)
+			for _, planned := range made.Pools {
+				alone := r.planAlone(target{kindNamed(planned.Kind), client.ObjectKey{Namespace: planned.Namespace, Name: planned.Name}}, edits)
+				want, err := json.MarshalIndent(alone, "", " ")
+				r.do(err)
+				got, err := json.MarshalIndent(planned, "", " ")
+				r.do(err)
+				if diff := cmp.Diff(string(want), string(got)); diff != "" {
+					t.Errorf("plan of %s among many: -alone +got:\n%s", planned.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// manyPool returns the MachinePool of a pool of a name, with one replica.
+func (r *rig) manyPool(name string) *clusterv1.MachinePool {
+	r.Helper()
+	present := &clusterv1.MachinePool{}
+	r.do(r.cluster.Get(r.Context(), key, present))
+	one := int32(1)
+	owner := &clusterv1.MachinePool{ObjectMeta: owners.Named(name), Spec: *present.Spec.DeepCopy()}
+	owner.Spec.Replicas, owner.Spec.Template.Spec.InfrastructureRef.Name = &one, name
+	return owner
+}
+
+// editedTemplate runs pools that launch from a template, and returns the template with another instance type.
+func (r *rig) editedTemplate(count int) client.Object {
+	r.Helper()
+	edited := r.runMany(count)
+	r.do(r.cluster.Get(r.Context(), client.ObjectKeyFromObject(edited), edited))
+	edited.Spec.Template.Spec.InstanceType = "m5.xlarge"
+	return edited
+}
+
+// editedConfig runs pools that launch from a launch config, and returns the config with another instance type.
+func (r *rig) editedConfig(count int) client.Object {
+	r.Helper()
+	edited := r.runManyOfConfig(count)
+	r.do(r.cluster.Get(r.Context(), client.ObjectKeyFromObject(edited), edited))
+	edited.Spec.InstanceType = "m5.xlarge"
+	return edited
+}
+
 // processorTime returns the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
@@ -154,31 +273,48 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkPlanMany plans the edit of a template that many pools launch from.
+// BenchmarkPlanMany plans edits that affect many pools: the edit of a template that they launch from, the same with an
+// object for each instance, and the edit of a launch config that they share.
 func BenchmarkPlanMany(b *testing.B) {
-	for _, count := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprintf("pools=%d", count), func(b *testing.B) {
-			r := newRig(b)
-			edited := r.runMany(count)
-			r.do(r.cluster.Get(b.Context(), client.ObjectKeyFromObject(edited), edited))
-			edited.Spec.Template.Spec.InstanceType = "m5.xlarge"
-			reads := &countingReader{Reader: r.cluster}
-			r.planner.Cluster = reads
-			r.planner.AtOnce = runtime.GOMAXPROCS(0)
-			began := processorTime(b)
-			for b.Loop() {
-				made, err := r.planner.Plan(b.Context(), edited)
-				if err != nil || len(made.Pools) != count || made.Failed() {
-					b.Fatalf("Plan: got %d pools and error %v, want %d", len(made.Pools), err, count)
-				}
-			}
-			each := float64(b.N * count)
-			b.ReportMetric(b.Elapsed().Seconds()*1e3/each, "ms/pool")
-			// With what the simulated AWS takes, which runs in this process.
-			b.ReportMetric((processorTime(b)-began).Seconds()*1e3/each, "CPU-ms/pool")
-			b.ReportMetric(float64(len(r.sim.Calls()))/each, "AWS-calls/pool")
-			b.ReportMetric(float64(reads.gets.Load())/each, "gets/pool")
-			b.ReportMetric(float64(reads.lists.Load())/each, "lists/pool")
-		})
+	for _, shared := range []struct {
+		name   string
+		counts []int
+		edit   func(r *rig, count int) client.Object
+	}{
+		{"template", []int{10, 100, 1000}, (*rig).editedTemplate},
+		{"machines", []int{100, 300, 1000}, func(r *rig, count int) client.Object {
+			r.planner.MachinePoolMachines = true
+			return r.editedTemplate(count)
+		}},
+		{"config", []int{100, 300, 1000}, (*rig).editedConfig},
+	} {
+		for _, count := range shared.counts {
+			b.Run(fmt.Sprintf("%s/pools=%d", shared.name, count), func(b *testing.B) {
+				r := newRig(b)
+				r.benchmarkMany(b, count, shared.edit(r, count))
+			})
+		}
 	}
+}
+
+// benchmarkMany plans an edit of something that all pools use.
+func (r *rig) benchmarkMany(b *testing.B, count int, edited ...client.Object) {
+	b.Helper()
+	reads := &countingReader{Reader: r.cluster}
+	r.planner.Cluster = reads
+	r.planner.AtOnce = runtime.GOMAXPROCS(0)
+	began := processorTime(b)
+	for b.Loop() {
+		made, err := r.planner.Plan(b.Context(), edited...)
+		if err != nil || len(made.Pools) != count || made.Failed() {
+			b.Fatalf("Plan: got %d pools and error %v, want %d", len(made.Pools), err, count)
+		}
+	}
+	each := float64(b.N * count)
+	b.ReportMetric(b.Elapsed().Seconds()*1e3/each, "ms/pool")
+	// With what the simulated AWS takes, which runs in this process.
+	b.ReportMetric((processorTime(b)-began).Seconds()*1e3/each, "CPU-ms/pool")
+	b.ReportMetric(float64(len(r.sim.Calls()))/each, "AWS-calls/pool")
+	b.ReportMetric(float64(reads.gets.Load())/each, "gets/pool")
+	b.ReportMetric(float64(reads.lists.Load())/each, "lists/pool")
 }

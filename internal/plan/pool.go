@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/once"
@@ -18,13 +19,11 @@ import (
 // details holds the permissions that were checked for the pools of a plan, by what they were checked for.
 type details struct{ permissions once.Answers[*Permissions] }
 
-// planPool plans one pool. It adds the price, what holds drains, and missing permissions, unless known is
-// nil.
-func (p *Planner) planPool(ctx context.Context, target target, edits []edit, known *details) (Pool, error) {
-	w, ctx := p.newWorld(ctx)
-	if err := w.apply(ctx, edits); err != nil {
-		return Pool{}, err
-	}
+// planPool plans one pool of a management cluster as edits leave it. It adds the price, what holds drains, and
+// missing permissions, unless known is nil.
+func (p *Planner) planPool(ctx context.Context, edited client.Reader, target target, edits []edit, known *details) (Pool, error) {
+	w, ctx := p.newWorld(ctx, edited)
+	w.cluster.pool = target
 	if err := w.own(ctx, target); err != nil {
 		return Pool{}, err
 	}
@@ -180,6 +179,10 @@ func changesOf(edits []edit) (changes []Change, alone []edit) {
 
 // planPools plans all targets of an edit. The error is the one of the first target that has one.
 func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit, known *details) ([]Pool, error) {
+	edited, err := p.edited(ctx, edits)
+	if err != nil {
+		return nil, err
+	}
 	pools, errs := make([]Pool, len(targets)), make([]error, len(targets))
 	var group errgroup.Group
 	group.SetLimit(max(p.AtOnce, 1))
@@ -189,7 +192,7 @@ func (p *Planner) planPools(ctx context.Context, targets []target, edits []edit,
 			break
 		}
 		group.Go(func() error {
-			pools[i], errs[i] = p.planPool(ctx, target, edits, known)
+			pools[i], errs[i] = p.planPool(ctx, edited, target, edits, known)
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("planning %s %s: %w", target.kind.name, target.name, errs[i])
 				failed.Store(true)

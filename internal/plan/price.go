@@ -60,7 +60,7 @@ func (p *Planner) price(ctx context.Context, w *world, target target) (*Price, e
 	case reflect.DeepEqual(had, buys):
 		return nil, nil
 	}
-	present, ctx := p.newWorld(ctx) // whose clock is not ahead
+	present, ctx := p.newWorld(ctx, p.Cluster) // whose clock is not ahead
 	return present.compare(ctx, after, had, buys), ctx.Err()
 }
 

@@ -83,7 +83,8 @@ func (p *Planner) Takeovers(ctx context.Context, limit time.Duration, pools ...P
 
 // takeover returns what Slipway does with one pool.
 func (p *Planner) takeover(ctx context.Context, target target) (Takeover, error) {
-	w, ctx := p.newWorld(ctx)
+	w, ctx := p.newWorld(ctx, p.Cluster)
+	w.cluster.pool = target
 	if err := w.handOver(ctx, target); err != nil {
 		return Takeover{}, err
 	}

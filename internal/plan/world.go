@@ -48,11 +48,12 @@ type world struct {
 // errPlan is the answer to a write that would reach AWS. The forecast answers all of them before.
 var errPlan = errors.New("a plan changes nothing in AWS")
 
-// newWorld returns a world in which nothing has been written, and the context of its calls.
-func (p *Planner) newWorld(ctx context.Context) (*world, context.Context) {
+// newWorld returns a world of a management cluster in which nothing has been written, and the context of its
+// calls.
+func (p *Planner) newWorld(ctx context.Context, reader client.Reader) (*world, context.Context) {
 	clk := &aheadClock{WithTicker: p.Clock}
 	w := &world{clock: clk, aws: forecast.New(clk), settle: p.SettleWindow}
-	w.cluster = newCluster(p.Cluster, apiserver.New(p.Kinds, clk, 0))
+	w.cluster = newCluster(reader, apiserver.New(p.Kinds, clk, 0))
 	w.controllers = p.newControllers(w.cluster, p.sessions, clk, noWorkloads{})
 	return w, forecast.With(ctx, w.aws)
 }

@@ -44,6 +44,9 @@ var managedMutants = []mutant{
 	{"update the node group from an earlier launch config", "decisions are made from the present launch config", []edit{{
 		"internal/managedmachinepool/decide_nodegroup.go", "if step.Version != nil && launchable(in) != nil && !in.Seen.LaunchConfig.Current(plan) {", "if step.Version != nil && launchable(in) == nil && !in.Seen.LaunchConfig.Current(plan) {",
 	}}},
+	{"scale a node group to the size that an earlier MachinePool asked for", "decisions are made from the present MachinePool", []edit{{
+		"internal/managedmachinepool/decide_nodegroup.go", "if step.Resizes() && !in.Seen.Sizes.Current(plan) {", "if step.Resizes() && step.Config == nil && !in.Seen.Sizes.Current(plan) {",
+	}}},
 	{"overwrite the size that an autoscaler chose", "an external autoscaler decides the size where the MachinePool says so", []edit{{
 		"internal/managedmachinepool/decide_desired.go", "if pool.Autoscaled(in.Seen.MachinePool) {", "if pool.Autoscaled(in.Seen.MachinePool) && in.Seen.Group == nil {",
 	}}},

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -206,13 +207,18 @@ func replacementsOfConfig(ctx context.Context, reader client.Reader, before, aft
 			said = append(said, text)
 		}
 	}
-	return limited(said, "AWSLaunchConfig", after.Name), nil
+	return limited(said, 0, "AWSLaunchConfig", after.Name), nil
 }
 
-// limited returns the first warnings for the pools of an object, and how many more there are.
-func limited(said []string, kind, name string) []string {
+// limited returns the first warnings for the pools of an object, how many more there are, and how many were not
+// checked in time.
+func limited(said []string, unchecked int, kind, name string) []string {
 	if more := len(said) - mostPools; more > 0 {
 		said = append(said[:mostPools], fmt.Sprintf("and nodes of %d more %s of %s/%s", more, plural(more, "pool", "pools"), kind, shown(name)))
+	}
+	if unchecked > 0 {
+		said = append(said, fmt.Sprintf("Nodes of up to %d more %s of %s/%s may be replaced. There was no time to check them: `kubectl slipway plan` does",
+			unchecked, plural(unchecked, "pool", "pools"), kind, shown(name)))
 	}
 	return said
 }
@@ -220,22 +226,26 @@ func limited(said []string, kind, name string) []string {
 // poolsOf returns the pools with nodes that refer to a launch config, by name.
 func poolsOf(ctx context.Context, reader client.Reader, config *infrav1.AWSLaunchConfig) ([]view, error) {
 	selfManaged, managed := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}
-	err := errors.Join(reader.List(ctx, selfManaged, client.InNamespace(config.Namespace)), reader.List(ctx, managed, client.InNamespace(config.Namespace)))
+	err := errors.Join(
+		reader.List(ctx, selfManaged, client.InNamespace(config.Namespace), client.UnsafeDisableDeepCopy),
+		reader.List(ctx, managed, client.InNamespace(config.Namespace), client.UnsafeDisableDeepCopy),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("listing the pools of AWSLaunchConfig %q: %w", config.Name, err)
 	}
 	var found []view
-	add := func(object client.Object) {
-		if seen := viewOf(object); seen.config != nil && seen.config.Name == config.Name && seen.replicas > 0 {
-			found = append(found, seen)
+	add := func(object client.Object, reference *infrav1.LaunchConfigReference, replicas int32) {
+		if reference != nil && reference.Name == config.Name && replicas > 0 {
+			found = append(found, viewOf(object))
 		}
 	}
 	for i := range selfManaged.Items {
-		add(&selfManaged.Items[i])
+		add(&selfManaged.Items[i], selfManaged.Items[i].Spec.LaunchConfigRef, selfManaged.Items[i].Status.Replicas)
 	}
 	for i := range managed.Items {
-		add(&managed.Items[i])
+		add(&managed.Items[i], managed.Items[i].Spec.LaunchConfigRef, managed.Items[i].Status.Replicas)
 	}
+	slices.SortFunc(found, func(a, b view) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.GetName(), b.GetName())) })
 	return found, nil
 }
 

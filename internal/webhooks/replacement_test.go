@@ -57,7 +57,7 @@ func launched(name string, spec infrav1.AWSLaunchConfigSpec) *infrav1.AWSLaunchC
 }
 
 // newFleet returns a fleet in which every pool has twelve nodes.
-func newFleet(t *testing.T) *fleet {
+func newFleet(t testing.TB) *fleet {
 	t.Helper()
 	f := &fleet{cluster: &clusterv1.Cluster{ObjectMeta: named("prod")}, controlPlane: &eksv1.AWSManagedControlPlane{ObjectMeta: named("prod")}, machinePools: map[string]*clusterv1.MachinePool{}}
 	f.controlPlane.Spec.EKSClusterName, f.controlPlane.Spec.NetworkSpec.VPC.ID, f.controlPlane.Spec.Version = "prod", "vpc-1", ptr.To("v1.35")
@@ -95,7 +95,7 @@ func (f *fleet) groupOf(name string) *infrav1.AWSMachinePool {
 }
 
 // asked returns the launch config of a pool as the pool asks for it.
-func (f *fleet) asked(t *testing.T, object client.Object, template pool.ReferredTemplate) *infrav1.AWSLaunchConfig {
+func (f *fleet) asked(t testing.TB, object client.Object, template pool.ReferredTemplate) *infrav1.AWSLaunchConfig {
 	t.Helper()
 	facts, _, err := factsOf(t.Context(), f.reader(t), "blue", "prod")
 	if err != nil {
@@ -107,7 +107,7 @@ func (f *fleet) asked(t *testing.T, object client.Object, template pool.Referred
 }
 
 // reader returns a reader of the fleet.
-func (f *fleet) reader(t *testing.T) client.Reader {
+func (f *fleet) reader(t testing.TB) client.Reader {
 	t.Helper()
 	scheme := reconciletest.Scheme(t, infrav1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme)
 	objects := append([]client.Object{f.cluster, f.controlPlane}, f.others...)

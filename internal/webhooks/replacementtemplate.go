@@ -1,8 +1,10 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,23 +36,27 @@ func replacementsOfTemplate(ctx context.Context, reader client.Reader, before, a
 		return nil, nil
 	}
 	configs := &infrav1.AWSLaunchConfigList{}
-	if err := reader.List(ctx, configs, client.MatchingLabels(pool.TemplateLabels(client.ObjectKeyFromObject(after)))); err != nil {
+	labels := client.MatchingLabels(pool.TemplateLabels(client.ObjectKeyFromObject(after)))
+	if err := reader.List(ctx, configs, labels, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the launch configs of AWSLaunchConfigTemplate %q: %w", after.Name, err)
 	}
+	slices.SortFunc(configs.Items, func(a, b infrav1.AWSLaunchConfig) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	var said []string
 	for i := range configs.Items {
 		text, err := replacementOfFollower(ctx, reader, &configs.Items[i], before, after)
+		if ctx.Err() != nil { // reads of caches do not stop at the deadline
+			return limited(said, len(configs.Items)-i, "AWSLaunchConfigTemplate", after.Name), nil
+		}
 		if err != nil {
 			return nil, err
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err() // reads of caches do not stop at the deadline
 		}
 		if text != "" {
 			said = append(said, text)
 		}
 	}
-	return limited(said, "AWSLaunchConfigTemplate", after.Name), nil
+	return limited(said, 0, "AWSLaunchConfigTemplate", after.Name), nil
 }
 
 // replacementOfFollower returns the warning for the pool that a launch config belongs to, empty if no node is

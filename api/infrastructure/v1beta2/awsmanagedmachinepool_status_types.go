@@ -251,9 +251,8 @@ type NodegroupUpdateStatus struct {
 
 // FailedNodegroupUpdate describes an update of a node group that failed, or that EKS refused.
 type FailedNodegroupUpdate struct {
-	// Type is EKS's: VersionUpdate or ConfigUpdate. For an update that EKS refused to start it is
-	// Rollback (to the previous Kubernetes version), RefusedSizes, RefusedSettings, or
-	// RefusedConfigUpdate (sizes and settings together).
+	// Type is VersionUpdate; Rollback, for a rollback to the previous Kubernetes version that EKS refused
+	// to start; or SizesUpdate, SettingsUpdate, or ConfigUpdate (sizes and settings together).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -272,7 +271,7 @@ type FailedNodegroupUpdate struct {
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 
-	// Refusal is EKS's explanation of an update that it did not start.
+	// Refusal is EKS's explanation of an update that failed, or that it did not start.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Refusal string `json:"refusal,omitempty"`

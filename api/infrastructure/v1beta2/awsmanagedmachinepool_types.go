@@ -269,8 +269,8 @@ type AWSManagedMachinePoolSpec struct {
 
 	// TemplateLossPolicy is the action after the deletion, outside Slipway, of the launch template of the
 	// node group. EKS cannot give a node group another one. Report, the default, says so in a
-	// condition and leaves the nodes alone; Replace makes a second node group, moves the pool to
-	// it, and removes the first.
+	// condition and leaves the nodes alone; Replace creates a second node group, moves the pool to
+	// it, and deletes the first. A replacement that has started is completed even if the policy changes.
 	// +optional
 	TemplateLossPolicy TemplateLossPolicy `json:"templateLossPolicy,omitempty"`
 

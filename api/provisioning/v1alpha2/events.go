@@ -3,10 +3,13 @@ package v1alpha2
 // Events of Provisioners. The conditions of ProvisionedNodes have further reasons, which are
 // reasons of events on their Provisioner too.
 const (
-	// InstanceGoneEvent reports that an instance was terminated by another user or program than
-	// Slipway.
+	// InstanceGoneEvent reports that an instance was terminated, but not by Slipway, and why if EC2 says
+	// so: EC2 interrupted a Spot Instance, could not launch the instance, or its operating system shut
+	// it down.
 	//
-	// Remedy: none: its pods get another node. CloudTrail shows who terminated the instance.
+	// Remedy: act on EC2's reason. Client.InternalError usually means that EC2 may not use the KMS key
+	// of a volume. Without a reason, another user or program terminated the instance, and CloudTrail
+	// shows who.
 	InstanceGoneEvent = "InstanceGone"
 
 	// LaunchTemplateLostEvent reports that a default launch template was deleted outside Slipway,

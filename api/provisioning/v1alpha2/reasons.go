@@ -121,7 +121,8 @@ const (
 	// Remedy: none. If it lasts, check the daemon that removes the taint or registers the resource.
 	InitializingReason = "Initializing"
 
-	// StartTimeoutReason reports what nodes lacked that did not become initialized in time.
+	// StartTimeoutReason reports what nodes lacked that did not become initialized in time, or why
+	// their instances ended before.
 	//
 	// Nodes: they were replaced. The next ones are launched after a delay that increases.
 	// Remedy: act on the message: user data, security groups and the cluster endpoint are the usual

@@ -1,8 +1,11 @@
 package ec2
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -120,6 +123,34 @@ var (
 	hibernated    = ending{"Client.UserInitiatedHibernate", "Client.UserInitiatedHibernate: User initiated hibernate", "User initiated"}
 	interrupted   = ending{"Server.SpotInstanceTermination", "Server.SpotInstanceTermination: Spot instance termination", "Server.SpotInstanceTermination"}
 )
+
+// endings are the reasons for which an instance ends by itself, by their codes. Most are failures to
+// launch, with the codes and messages of EC2 (EC2 API Reference, StateReason; User Guide, "Instance
+// terminates immediately").
+var endings = map[string]string{
+	"Client.InstanceInitiatedShutdown":    "Instance initiated shutdown",
+	"Client.InternalError":                "Client error on launch",
+	"Client.InvalidSnapshot.NotFound":     "The specified snapshot was not found",
+	"Client.VolumeLimitExceeded":          "Volume limit exceeded",
+	"Server.InsufficientInstanceCapacity": "Insufficient capacity to satisfy instance request",
+	"Server.InternalError":                "Internal error on launch",
+}
+
+// EndInstance terminates an instance for one of the reasons in endings. It fails if there is no such
+// instance that is pending or running, or the reason is another.
+func EndInstance(r *sim.Region, id, code string) error {
+	s := stateOf(r)
+	message, known := endings[code]
+	if !known {
+		return fmt.Errorf("%q is none of the reasons %s", code, strings.Join(slices.Sorted(maps.Keys(endings)), ", "))
+	}
+	i, ok := s.instances.Get(id)
+	if !ok || !i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
+		return errors.New("there is no such instance that is pending or running")
+	}
+	s.instances.terminate(i, ending{code, code + ": " + message, code})
+	return nil
+}
 
 // explain says why the instance was stopped or terminated.
 func (is *instances) explain(i instance, why ending) instance {

@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -202,15 +203,35 @@ func (c *Cluster) daemons() []*corev1.Pod {
 
 func (c *Cluster) limits(provisioner string) packing.Limits {
 	for i := range c.Provisioners {
-		if limits := c.Provisioners[i].Spec.Limits; c.Provisioners[i].Name == provisioner && limits != nil {
-			bound := packing.Limits{CPU: limits.CPU, Memory: limits.Memory}
-			if limits.Nodes != nil {
-				bound.Nodes = ptr.To(int64(*limits.Nodes))
-			}
-			return bound
+		if c.Provisioners[i].Name == provisioner {
+			return limitsOf(&c.Provisioners[i])
 		}
 	}
 	return packing.Limits{}
+}
+
+func limitsOf(provisioner *provisioningv1.Provisioner) packing.Limits {
+	limits := provisioner.Spec.Limits
+	if limits == nil {
+		return packing.Limits{}
+	}
+	bound := packing.Limits{CPU: limits.CPU, Memory: limits.Memory}
+	if limits.Nodes != nil {
+		bound.Nodes = ptr.To(int64(*limits.Nodes))
+	}
+	return bound
+}
+
+// BeyondLimits returns the limits of a Provisioner if its nodes have more together, and "" otherwise:
+// a limit was lowered since they were chosen.
+func BeyondLimits(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode) string {
+	limits := limitsOf(provisioner)
+	used := (&Cluster{Provisioned: nodes}).Used(provisioner.Name)
+	more := func(used, limit *resource.Quantity) bool { return limit != nil && used.Cmp(*limit) > 0 }
+	if more(used.CPU, limits.CPU) || more(used.Memory, limits.Memory) || limits.Nodes != nil && *used.Nodes > *limits.Nodes {
+		return limits.String()
+	}
+	return ""
 }
 
 // Used returns what all nodes of a provisioner have together, including nodes that are being

@@ -126,6 +126,11 @@ func (d drainMember) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	return nil, err
 }
 
+func (v avoidOffering) do(_ context.Context, a actor) ([]reconcile.Event, error) {
+	a.Shortages.Mark(v.Offering)
+	return nil, nil
+}
+
 func (t terminateInstance) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	if err := a.Fleets.Terminate(ctx, t.Instance, a.claim(a.Object)); err != nil {
 		return nil, err

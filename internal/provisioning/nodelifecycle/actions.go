@@ -6,6 +6,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
@@ -15,6 +16,8 @@ type (
 	// its nodes sends the call. The call is identified by its name: after a crash it is repeated,
 	// and answered with the same instances.
 	launchInstances struct{ Launch string }
+	// avoidOffering keeps launches from an offering for a while, because EC2 took an instance of it back.
+	avoidOffering struct{ Offering catalog.Offering }
 	// terminateInstance terminates an instance whose tags prove that it was launched for the node.
 	terminateInstance struct{ Instance fleet.Instance }
 )
@@ -73,12 +76,15 @@ type (
 
 func (l launchInstances) String() string   { return "launch the instances of launch " + l.Launch }
 func (t terminateInstance) String() string { return "terminate instance " + t.Instance.ID }
-func (r registerMember) String() string    { return "register Node " + r.Node }
-func (d drainMember) String() string       { return "drain Node " + d.Node }
-func (r releaseMember) String() string     { return "release Node " + r.Node }
-func (deleteNode) String() string          { return "delete the ProvisionedNode" }
-func (r replaceFailed) String() string     { return "replace the failed node in zone " + r.Zone }
-func (releaseNode) String() string         { return "remove the finalizer" }
+func (v avoidOffering) String() string {
+	return fmt.Sprintf("avoid %s %s in %s", v.Offering.CapacityType, v.Offering.InstanceType, v.Offering.Zone)
+}
+func (r registerMember) String() string { return "register Node " + r.Node }
+func (d drainMember) String() string    { return "drain Node " + d.Node }
+func (r releaseMember) String() string  { return "release Node " + r.Node }
+func (deleteNode) String() string       { return "delete the ProvisionedNode" }
+func (r replaceFailed) String() string  { return "replace the failed node in zone " + r.Zone }
+func (releaseNode) String() string      { return "remove the finalizer" }
 func (r recordStarts) String() string {
 	return fmt.Sprintf("record %d failed starts in Provisioner %s", len(r.FailedStarts), r.Provisioner)
 }

@@ -42,9 +42,6 @@ const (
 	visibility = 2 * time.Minute
 )
 
-// instanceGone is the reason for deleting a node whose instance terminated, and not by Slipway.
-const instanceGone = "InstanceGone"
-
 // checkInstance checks that the instance still exists, and deletes the node if it does not.
 func checkInstance(in input, plan *reconcile.Plan) bool {
 	status, seen := &in.Object.Status, in.Seen.Instance
@@ -69,8 +66,7 @@ func checkInstance(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(lookAtLaunch)
 		return false
 	case seen.Found == nil || seen.Found.Ends():
-		gone := reconcile.Warningf(instanceGone, "Instance %s of ProvisionedNode %s was terminated outside Slipway.", seen.ID, in.Object.Name)
-		return end(in, plan, instanceGone, "its instance is terminated", gone)
+		return instanceLost(in, plan)
 	}
 	return true
 }

@@ -73,18 +73,25 @@ func awaitStart(in input, plan *reconcile.Plan, resource, missing string) bool {
 		return false
 	}
 	why := fmt.Sprintf("it was not initialized within %s: %s", duration.HumanDuration(timeout), missing)
-	if in.Seen.Provisioner != nil {
-		tried, err := reconcile.Attempted[recordStarts](in.Done)
-		if err != nil {
-			plan.Fail(err)
-			return false
-		}
-		if !tried && !planRecord(in, plan, resource, missing, why) {
-			return false
-		}
+	if !recordStart(in, plan, resource, missing, why) {
+		return false
 	}
 	return end(in, plan, notInitialized, why, reconcile.Warningf(notInitialized,
 		"Terminating instance %s of ProvisionedNode %s: %s.", in.Object.Status.InstanceID, in.Object.Name, why))
+}
+
+// recordStart records a failed start in the Provisioner's status, if there is one. It reports whether
+// the decision may go on.
+func recordStart(in input, plan *reconcile.Plan, resource, missing, why string) bool {
+	if in.Seen.Provisioner == nil {
+		return true
+	}
+	tried, err := reconcile.Attempted[recordStarts](in.Done)
+	if err != nil {
+		plan.Fail(err)
+		return false
+	}
+	return tried || planRecord(in, plan, resource, missing, why)
 }
 
 // planRecord plans to record a failed start, and reports whether there is nothing to record.

@@ -11,6 +11,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/provisioning/launcher"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -50,7 +51,7 @@ func ensureLaunched(in input, plan *reconcile.Plan) bool {
 	if err := nameTaken(in.Seen.ClusterName); err != nil {
 		return launchFailed(in, plan, err)
 	}
-	if !known(in.Seen.Siblings, plan, needSiblings) || !gathered(in, plan) {
+	if !known(in.Seen.Siblings, plan, needSiblings) || !gathered(in, plan) || !withinLimits(in, plan) {
 		return false
 	}
 	switch tried, err := reconcile.Attempted[launchInstances](in.Done); {
@@ -83,6 +84,28 @@ func gathered(in input, plan *reconcile.Plan) bool {
 	}
 	plan.LookAgain(left)
 	return false
+}
+
+// beyondLimits is the reason for deleting a node that was not launched before a limit was lowered.
+const beyondLimits = "LimitsExceeded"
+
+// withinLimits reports whether the launch may be sent. A launch that waits for EC2 may have been
+// chosen before the Provisioner's limits were lowered: its nodes are deleted, and their pods are
+// packed anew within the limits. If EC2 has launched them, their instances are terminated.
+func withinLimits(in input, plan *reconcile.Plan) bool {
+	provisioner := in.Seen.Provisioner
+	if sent, _ := reconcile.Attempted[launchInstances](in.Done); sent || in.Seen.Answer != nil || provisioner == nil || provisioner.Spec.Limits == nil {
+		return true
+	}
+	if !known(in.Seen.OfProvisioner, plan, needOfProvisioner) {
+		return false
+	}
+	limits := clusterstate.BeyondLimits(provisioner, in.Seen.OfProvisioner.Value)
+	if limits == "" {
+		return true
+	}
+	return end(in, plan, beyondLimits, "the limits of its Provisioner were lowered before it was launched", reconcile.Warningf(provisioningv1.LaunchFailedReason,
+		"ProvisionedNode %s was not launched: it would exceed the limits of the Provisioner, which were lowered: %s.", in.Object.Name, limits))
 }
 
 // takeInstance records the node's instance.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
@@ -38,6 +39,12 @@ func live(in input, plan *reconcile.Plan) bool {
 		node.Status.EmptySince = nil
 	case node.Status.EmptySince == nil:
 		node.Status.EmptySince = timeOf(in.Now)
+	}
+	if left := settling - in.Now.Sub(ptr.Deref(node.Status.ReadyTime, metav1.Time{}).Time); empty && in.Seen.Promised && left > 0 {
+		// Its first pods are bound to it within seconds. They would otherwise never run where a node is
+		// older than its maximum age once it has started.
+		plan.LookAgain(left)
+		return true
 	}
 	verdict := lifeOf(&node.Status, &in.Seen.Provisioner.Spec, in.Now)
 	if reason, why := disruptedFor(node, verdict); reason != "" {

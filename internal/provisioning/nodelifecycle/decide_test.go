@@ -1,6 +1,8 @@
 package nodelifecycle
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,14 @@ func TestDecideInstance(t *testing.T) {
 			want: "delete the ProvisionedNode, because its instance is terminated; count InstanceGone"},
 		{reason: "the deletion of the lost node fails", given: []edit{ended, done(deleteNode{Reason: instanceGone}, errServer)}, want: "fail: the API server does not respond"},
 		{reason: "the lost node is deleted", given: []edit{ended, done(deleteNode{Reason: instanceGone}, nil)}, want: "leave the status"},
+		{reason: "a user terminated the instance", given: []edit{ended, endedFor("Client.UserInitiatedShutdown: User initiated shutdown")},
+			want: `delete the ProvisionedNode, because its instance is terminated; count InstanceGone; tell InstanceGone "Instance i-1 of ProvisionedNode node was terminated outside Slipway."`},
+		{reason: "EC2 interrupted the instance", given: []edit{ended, endedFor("Server.SpotInstanceTermination: Spot instance termination")},
+			want: `avoid spot m5.large in us-east-1a, because EC2 took instance i-1 back`},
+		{reason: "a node that had started ends by itself", given: []edit{ended, endedFor("Client.InstanceInitiatedShutdown: Instance initiated shutdown")},
+			want: `delete the ProvisionedNode, because its instance is terminated; count InstanceGone; tell InstanceGone "Instance i-1 of ProvisionedNode node was terminated: Client.InstanceInitiatedShutdown: Instance initiated shutdown."`},
+		{reason: "the Provisioner of an instance that ends while it starts is gone", given: []edit{ended, endedFor("Client.InternalError: Client error on launch"), orphaned, status(func(s *provisioningv1.ProvisionedNodeStatus) { s.ReadyTime = nil })},
+			want: "delete the ProvisionedNode, because its instance is terminated; count InstanceGone"},
 		{reason: "the instance is another cluster's", given: []edit{foreign},
 			want: `tell InstanceNotOwned "ProvisionedNode node: instance i-1 was launched by another cluster. Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted. Delete the ProvisionedNode if it should not manage this instance."`,
 			shows: "Launched False InstanceNotOwned: instance i-1 was launched by another cluster. Slipway " +
@@ -38,6 +48,14 @@ func TestDecideInstance(t *testing.T) {
 				"deleted. Delete the ProvisionedNode if it should not manage this instance"},
 		{reason: "that the instance is another cluster's is reported once", given: []edit{foreign, condition(provisioningv1.LaunchedCondition, provisioningv1.InstanceNotOwnedReason, false)}},
 	})
+}
+
+// endedFor has EC2 explain the end of the instance.
+func endedFor(message string) edit {
+	return func(in *input) {
+		code, _, _ := strings.Cut(message, ":")
+		in.Seen.Instance.Found.StateCode, in.Seen.Instance.Found.StateMessage = code, message
+	}
 }
 
 // answered has EC2 have answered the launch.
@@ -53,6 +71,17 @@ func unlaunched(in *input) {
 	in.Object.Status = provisioningv1.ProvisionedNodeStatus{}
 	in.Seen.Instance, in.Seen.Member, in.Seen.Pods = Instance{}, nil, Fact[[]corev1.Pod]{}
 	in.Seen.ClusterName, in.Seen.Siblings = is(""), is([]provisioningv1.ProvisionedNode{*in.Object})
+}
+
+// limited has the Provisioner have a limit and a number of nodes, which are not observed if there are none.
+func limited(limit int32, nodes int) edit {
+	return func(in *input) {
+		in.Seen.Provisioner = in.Seen.Provisioner.DeepCopy()
+		in.Seen.Provisioner.Spec.Limits = &provisioningv1.Limits{Nodes: &limit}
+		if in.Seen.OfProvisioner = (Fact[[]provisioningv1.ProvisionedNode]{}); nodes > 0 {
+			in.Seen.OfProvisioner = is(slices.Repeat([]provisioningv1.ProvisionedNode{*in.Object}, nodes))
+		}
+	}
 }
 
 // askedAgo has the launch be asked for some time ago.
@@ -76,6 +105,11 @@ func TestDecideLaunch(t *testing.T) {
 		{reason: "its siblings are asked for", given: []edit{unlaunched, func(in *input) { in.Seen.Siblings = Fact[[]provisioningv1.ProvisionedNode]{} }}, want: "observe nodes of the launch"},
 		{reason: "a node is launched", given: []edit{unlaunched},
 			want: "launch the instances of launch launch, because ProvisionedNode node has no instance", then: func(s *provisioningv1.ProvisionedNodeStatus) bool { return s.RequestTime.Time.Equal(noon) }},
+		{reason: "whether limits were lowered is asked first", given: []edit{unlaunched, limited(1, 0)}, want: "observe nodes of the Provisioner"},
+		{reason: "a node within limits is launched", given: []edit{unlaunched, limited(1, 1)},
+			want: "launch the instances of launch launch, because ProvisionedNode node has no instance"},
+		{reason: "the limits were lowered before the launch", given: []edit{unlaunched, limited(1, 2)},
+			want: `delete the ProvisionedNode, because the limits of its Provisioner were lowered before it was launched; count LimitsExceeded; tell LaunchFailed "ProvisionedNode node was not launched: it would exceed the limits of the Provisioner, which were lowered: limits.nodes is 1."`},
 		{reason: "a node of an earlier release has no mark of its cluster", given: []edit{unlaunched, func(in *input) { in.Object.Spec.Launch.ClusterUID = "" }},
 			want: "launch the instances of launch launch, because ProvisionedNode node has no instance"},
 		{reason: "a node was copied from another cluster", given: []edit{unlaunched, func(in *input) { in.Object.Spec.Launch.ClusterUID = "other" }},

@@ -75,12 +75,19 @@ func (o observer) observeInstance(ctx context.Context, id string) error {
 		return nil
 	}
 	instance, is := found[id]
+	_, over := o.over.Get(o.key())
+	if over && is && !instance.Ends() && o.Object.DeletionTimestamp == nil {
+		// The description is older than the event. A new one says why the instance ended.
+		if found, err = o.Instances.Get(ctx, o.key(), []string{id}, true); err == nil {
+			instance, is = found[id]
+		}
+	}
 	if is {
 		if seen.Foreign = o.claim(o.Object).Check(instance); seen.Foreign != nil {
 			return nil
 		}
 	}
-	if _, over := o.over.Get(o.key()); over {
+	if over {
 		instance, is = instance.Ended(), true
 	}
 	if is {
