@@ -1,5 +1,5 @@
 // Command certmanager runs cert-manager's own controllers, from its Go module, for the tests of the
-// installation: those that issue self-signed certificates, and its injector of authorities.
+// installation: the ones that issue self-signed certificates, and its injector of authorities.
 // cert-manager's webhook does not run. It defaults and validates the objects of cert-manager alone.
 //
 // The command is a module of its own, because cert-manager needs other versions of libraries than the

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -109,9 +111,16 @@ func (w *world) newSide(name, sources string, arguments ...string) side {
 	return s
 }
 
-// install applies the components of a release over what is installed.
+// install applies the components of a release over what is installed. A release may have fewer webhooks
+// than the one before, so the configuration is deleted first, as the upgrade guide says.
 func (w *world) install(s side, first bool) {
 	w.Helper()
+	if !first {
+		webhooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slipway-validating-webhook"}}
+		if err := w.Client.Delete(w.Context(), webhooks); err != nil {
+			w.Fatal(err)
+		}
+	}
 	if _, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), s.components, "--server-side", "--force-conflicts"); err != nil {
 		w.Fatal(err)
 	}
