@@ -12,8 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	certmanagerscheme "github.com/cert-manager/cert-manager/pkg/client/clientset/versioned/scheme"
@@ -47,9 +45,7 @@ func main() {
 	kubeconfig := flags.String("kubeconfig", "", "file with the address of the API server and the credentials for it")
 	_ = flags.Parse(os.Args[1:]) // it exits on errors
 	ctrl.SetLogger(klog.Background())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *kubeconfig); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), *kubeconfig); err != nil {
 		klog.ErrorS(err, "cert-manager has failed")
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}
