@@ -254,19 +254,20 @@ func (w *world) own(ctx context.Context, target target) error {
 	if err != nil {
 		return fmt.Errorf("finding the MachinePool: %w", err)
 	}
-	for _, owner := range machinePools {
-		pool.SetOwnerReferences(append(pool.GetOwnerReferences(), metav1.OwnerReference{
-			APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-		}))
-		labels := maps.Clone(pool.GetLabels())
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[clusterv1.ClusterNameLabel] = owner.Spec.ClusterName
-		pool.SetLabels(labels)
-		return w.cluster.Update(ctx, pool.Object)
+	if len(machinePools) == 0 {
+		return nil
 	}
-	return nil
+	owner := machinePools[0]
+	pool.SetOwnerReferences(append(pool.GetOwnerReferences(), metav1.OwnerReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}))
+	labels := maps.Clone(pool.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel] = owner.Spec.ClusterName
+	pool.SetLabels(labels)
+	return w.cluster.Update(ctx, pool.Object)
 }
 
 // machinePoolsOf returns the MachinePools that refer to a pool. They must not be changed.

@@ -34,12 +34,7 @@ func live(in input, plan *reconcile.Plan) bool {
 		return false
 	}
 	empty := runs && !used(in.Seen.Pods.Value)
-	switch {
-	case !empty, in.Seen.Promised:
-		node.Status.EmptySince = nil
-	case node.Status.EmptySince == nil:
-		node.Status.EmptySince = timeOf(in.Now)
-	}
+	noteUse(in, empty)
 	if left := settling - in.Now.Sub(ptr.Deref(node.Status.ReadyTime, metav1.Time{}).Time); empty && in.Seen.Promised && left > 0 {
 		// Its first pods are bound to it within seconds. They would otherwise never run where a node is
 		// older than its maximum age once it has started.
@@ -59,6 +54,17 @@ func live(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(verdict.next)
 	}
 	return true
+}
+
+// noteUse records since when the node has been empty and no pod is to run on it.
+func noteUse(in input, empty bool) {
+	status := &in.Object.Status
+	switch {
+	case !empty, in.Seen.Promised:
+		status.EmptySince = nil
+	case status.EmptySince == nil:
+		status.EmptySince = timeOf(in.Now)
+	}
 }
 
 // life says whether it is time to delete or to replace a node; else when it may be.
