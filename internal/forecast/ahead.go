@@ -43,14 +43,15 @@ func batched(sets [][]string, most int) map[string][]string {
 	}
 	known := map[string]bool{}
 	for _, set := range sets {
-		if len(set) == 0 || known[together(set)] {
+		member := together(set)
+		if len(set) == 0 || known[member] {
 			continue // AWS would describe everything, or it is asked for another pool
 		}
-		known[together(set)] = true
+		known[member] = true
 		if len(batch)+len(set) > most {
 			flush()
 		}
-		members, batch = append(members, together(set)), append(batch, set...)
+		members, batch = append(members, member), append(batch, set...)
 	}
 	flush()
 	return batches

@@ -21,7 +21,7 @@ func TestSuccessorLosesItsTemplate(t *testing.T) {
 	for _, row := range []struct {
 		reason    string
 		forgetful bool
-		// policy is what the user sets when the second template is lost.
+		// policy is the TemplateLossPolicy that the user sets once the second template is lost.
 		policy infrav1.TemplateLossPolicy
 	}{
 		{reason: "a manager that stays", policy: infrav1.TemplateLossReplace},

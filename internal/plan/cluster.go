@@ -114,7 +114,7 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	var wanted client.ListOptions
 	wanted.ApplyOptions(options)
 	if wanted.FieldSelector != nil {
-		if base, is := c.base.(*snapshot); is && c.keep == nil && sharing(wanted) {
+		if base := c.unfiltered(); base != nil && sharing(wanted) {
 			return c.share(ctx, base, gvk, list, wanted)
 		}
 		return listByIndex(ctx, c, gvk.Kind, list, wanted)
@@ -127,7 +127,7 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	known := c.listed[key]
 	c.mu.Unlock()
 	if !known {
-		if err := c.loadAll(ctx, gvk, list, options...); err != nil {
+		if err := c.loadAll(ctx, gvk, list, wanted); err != nil {
 			return err
 		}
 		c.mu.Lock()
@@ -137,34 +137,43 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	return c.Client.List(ctx, list, options...)
 }
 
-// loadAll puts the objects of a list into the server in memory. The controllers of a pool leave the machines of
-// other pools alone, so that only its own are loaded.
-func (c *cluster) loadAll(ctx context.Context, gvk schema.GroupVersionKind, list client.ObjectList, options ...client.ListOption) error {
-	if base, is := c.base.(*snapshot); is && c.keep == nil && c.pool.kind != nil && gvk.Kind == "AWSMachinePoolMachine" {
-		var wanted client.ListOptions
-		wanted.ApplyOptions(options)
-		machines, err := base.indexed(ctx, list, wanted.Namespace, index{"owner", ownersOf}, ownerKey(c.pool.kind.name, c.pool.name.Name))
-		if err != nil {
-			return err
-		}
-		for _, machine := range machines {
-			if err := c.load(keyOf(gvk, machine), machine); err != nil {
-				return fmt.Errorf("listing %s: %w", gvk.Kind, err)
-			}
-		}
-		return nil
-	}
-	if err := c.base.List(ctx, list, options...); err != nil {
-		return err
-	}
-	err := meta.EachListItem(list, func(item runtime.Object) error {
-		object := item.(client.Object)
-		return c.load(keyOf(gvk, object), object)
-	})
-	if err != nil {
-		return fmt.Errorf("listing %s: %w", gvk.Kind, err)
+// unfiltered returns the snapshot that the cluster reads if it keeps all of its objects as they are, else nil.
+func (c *cluster) unfiltered() *snapshot {
+	if base, is := c.base.(*snapshot); is && c.keep == nil {
+		return base
 	}
 	return nil
+}
+
+// loadAll puts the objects of a list into the server in memory.
+func (c *cluster) loadAll(ctx context.Context, gvk schema.GroupVersionKind, list client.ObjectList, wanted client.ListOptions) error {
+	objects, err := c.relevant(ctx, gvk, list, wanted)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := c.load(keyOf(gvk, object), object); err != nil {
+			return fmt.Errorf("listing %s: %w", gvk.Kind, err)
+		}
+	}
+	return nil
+}
+
+// relevant reads the objects of a list. The controllers of a pool leave the machines of other pools alone, so that
+// only its own are returned.
+func (c *cluster) relevant(ctx context.Context, gvk schema.GroupVersionKind, list client.ObjectList, wanted client.ListOptions) ([]client.Object, error) {
+	if base := c.unfiltered(); base != nil && c.pool.kind != nil && gvk.Kind == "AWSMachinePoolMachine" {
+		return base.indexed(ctx, list, wanted.Namespace, index{"owner", ownersOf}, ownerKey(c.pool.kind.name, c.pool.name.Name))
+	}
+	if err := c.base.List(ctx, list, &wanted); err != nil {
+		return nil, err
+	}
+	var objects []client.Object
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		objects = append(objects, item.(client.Object))
+		return nil
+	})
+	return objects, err
 }
 
 func keyOf(gvk schema.GroupVersionKind, object client.Object) objectKey {
@@ -191,23 +200,18 @@ func sharing(wanted client.ListOptions) bool {
 // share lists objects by an index, as the plan has left them. Objects that it did not read before are shared with
 // other worlds, so that a thousand pools of one launch config are not copied for each of them.
 func (c *cluster) share(ctx context.Context, base *snapshot, gvk schema.GroupVersionKind, list client.ObjectList, wanted client.ListOptions) error {
-	by := wanted.FieldSelector.Requirements()[0]
-	values := indexOf(gvk.Kind, by.Field)
-	if values == nil {
-		return fmt.Errorf("listing %s by %s: there is no such index", gvk.Kind, wanted.FieldSelector)
-	}
-	shared, err := base.indexed(ctx, list, wanted.Namespace, index{by.Field, values}, by.Value)
-	if err != nil {
-		return err
-	}
-	if err := c.Client.List(ctx, list, client.InNamespace(wanted.Namespace)); err != nil {
+	if err := listByIndex(ctx, c.Client, gvk.Kind, list, wanted); err != nil {
 		return err
 	}
 	own, err := meta.ExtractList(list)
 	if err != nil {
 		return fmt.Errorf("listing %s by %s: %w", gvk.Kind, wanted.FieldSelector, err)
 	}
-	own = slices.DeleteFunc(own, func(item runtime.Object) bool { return !slices.Contains(values(item.(client.Object)), by.Value) })
+	by := wanted.FieldSelector.Requirements()[0]
+	shared, err := base.indexed(ctx, list, wanted.Namespace, index{by.Field, indexOf(gvk.Kind, by.Field)}, by.Value)
+	if err != nil {
+		return err
+	}
 	items := make([]runtime.Object, 0, len(shared)+len(own))
 	for _, object := range shared {
 		if !c.has(keyOf(gvk, object)) {

@@ -274,7 +274,7 @@ func (w *world) own(ctx context.Context, target target) error {
 func (c *cluster) machinePoolsOf(ctx context.Context, target target) ([]*clusterv1.MachinePool, error) {
 	list := &clusterv1.MachinePoolList{}
 	var found []*clusterv1.MachinePool
-	if base, is := c.base.(*snapshot); is && c.keep == nil {
+	if base := c.unfiltered(); base != nil {
 		objects, err := base.indexed(ctx, list, target.name.Namespace, index{"infrastructure", infrastructureOf}, ownerKey(target.kind.name, target.name.Name))
 		for _, object := range objects {
 			found = append(found, object.(*clusterv1.MachinePool))

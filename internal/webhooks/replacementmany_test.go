@@ -27,7 +27,7 @@ import (
 type cached struct {
 	objects map[reflect.Type]map[client.ObjectKey]client.Object
 	indexed map[string][]client.Object
-	// delay is how long each read takes.
+	// delay is the duration of each read.
 	delay time.Duration
 }
 

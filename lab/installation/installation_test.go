@@ -59,7 +59,7 @@ func TestInstallation(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.addCredentials()
-			w.issueCertificates()
+			w.awaitCertificates()
 			manager := w.startPod(t, files.program, loopback)
 			w.ApplyFile(example)
 			w.Eventually("the pool has its nodes", func() error { return errors.Join(w.settled(2), manager.running()) })
@@ -91,7 +91,7 @@ func (w *world) change(t *testing.T, change func(*world) error, image string, co
 	if got := w.managerImage(); got != image {
 		t.Errorf("the manager's image is %s, want %s", got, image)
 	}
-	w.issueCertificates()
+	w.awaitCertificates()
 	manager := w.startPod(t, files.program, loopback)
 	w.scale(count)
 	w.Eventually(fmt.Sprintf("the pool has %d nodes", count), func() error { return errors.Join(w.settled(count), manager.running()) })

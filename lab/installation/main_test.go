@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -138,7 +139,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	registered = true
-	w.startCertManager(t)
+	w.certManager = start(t, exec.Command(files.certManager, "--kubeconfig", w.Lab.Kubeconfig())) // #nosec G204 -- the program of the test
 	w.Cluster(lab.ClusterOptions{})
 	before := w.webhooks()
 	t.Cleanup(func() { w.removeWebhooks(t, before) })

@@ -197,7 +197,7 @@ func TestMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.addCredentials()
-	w.issueCertificates()
+	w.awaitCertificates()
 	manager := w.startPod(t, files.program, loopback)
 	m.completes(1) // the cluster
 	w.Eventually("Slipway has the pool", func() error { return errors.Join(w.settled(2), manager.running()) })

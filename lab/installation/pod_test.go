@@ -93,7 +93,7 @@ func (w *world) startPodOf(t *testing.T, name, program string, more ...string) *
 	template := &deployment.Spec.Template
 	container := &template.Spec.Containers[0]
 	ports := w.freePorts(container)
-	p := &pod{T: t, output: &buffer{}, ended: make(chan error, 1), unroute: w.routeWebhooks(template, ports)}
+	unroute := w.routeWebhooks(template, ports)
 	arguments := append(slices.Clone(container.Args), laboratoryArguments...)
 	for i := range arguments {
 		for number, local := range ports {
@@ -105,17 +105,26 @@ func (w *world) startPodOf(t *testing.T, name, program string, more ...string) *
 			}
 		}
 	}
-	p.process = exec.Command(program, append(arguments, more...)...) // #nosec G204 -- the program of the test
-	p.process.Env = append([]string{"HOME=" + t.TempDir(), "AWS_EC2_METADATA_DISABLED=true", "KUBECONFIG=" + w.kubeconfigOf(t, template.Spec.ServiceAccountName)}, w.environment(container)...)
-	p.process.Stderr = p.output
-	if err := p.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.ended <- p.process.Wait() }()
-	t.Cleanup(func() { _ = p.process.Process.Kill() }) // it has exited if all went well
+	process := exec.Command(program, append(arguments, more...)...) // #nosec G204 -- the program of the test
+	process.Env = append([]string{"HOME=" + t.TempDir(), "AWS_EC2_METADATA_DISABLED=true", "KUBECONFIG=" + w.kubeconfigOf(t, template.Spec.ServiceAccountName)}, w.environment(container)...)
+	p := start(t, process)
+	p.unroute = unroute
 	probe := container.ReadinessProbe.HTTPGet
 	url := fmt.Sprintf("http://127.0.0.1:%d%s", ports[portNamed(container, probe.Port.StrVal)], probe.Path)
 	w.Eventually("the manager is ready", func() error { return errors.Join(ask(t.Context(), url), p.running()) })
+	return p
+}
+
+// start starts a process, which is killed when the test ends if it still runs.
+func start(t *testing.T, process *exec.Cmd) *pod {
+	t.Helper()
+	p := &pod{T: t, process: process, output: &buffer{}, ended: make(chan error, 1)}
+	process.Stderr = p.output
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.ended <- process.Wait() }()
+	t.Cleanup(func() { _ = process.Process.Kill() })
 	return p
 }
 
@@ -162,28 +171,31 @@ func (w *world) routeWebhooks(template *corev1.PodTemplateSpec, ports map[int32]
 		w.Fatalf("there are %d webhook configurations for Services in namespace %s, want 1", len(configurations.Items), namespace)
 	}
 	configuration := &configurations.Items[0]
-	reference := configuration.Webhooks[0].ClientConfig.Service
-	port := ports[w.endpoint(reference, template)]
+	original := configuration.DeepCopy()
+	routed := configuration.DeepCopy()
+	for i := range routed.Webhooks {
+		reference := routed.Webhooks[i].ClientConfig.Service
+		reference.Port = ptr.To(int32(ports[w.endpoint(reference, template)])) // #nosec G115 -- a port
+	}
 	service := &corev1.Service{}
-	w.get(service, reference.Namespace, reference.Name)
+	w.get(service, namespace, routed.Webhooks[0].ClientConfig.Service.Name)
 	spec := service.Spec
 	w.patch(service, func() {
 		service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: spec.Ports, Selector: spec.Selector}
 	})
-	original := ptr.Deref(reference.Port, 443)
-	w.patch(configuration, func() { reroute(configuration, int32(port)) }) // #nosec G115 -- a port
+	w.patch(configuration, func() { setServices(configuration, routed) })
 	return func() {
 		w.get(configuration, "", configuration.Name)
-		w.patch(configuration, func() { reroute(configuration, original) })
+		w.patch(configuration, func() { setServices(configuration, original) })
 		w.get(service, service.Namespace, service.Name)
 		w.patch(service, func() { service.Spec = spec })
 	}
 }
 
-// reroute has the API server reach the webhooks of a configuration at a port of their Service.
-func reroute(configuration *admissionv1.ValidatingWebhookConfiguration, port int32) {
+// setServices has the API server reach the webhooks of a configuration by the Services of another one.
+func setServices(configuration, other *admissionv1.ValidatingWebhookConfiguration) {
 	for i := range configuration.Webhooks {
-		configuration.Webhooks[i].ClientConfig.Service.Port = ptr.To(port)
+		configuration.Webhooks[i].ClientConfig.Service = other.Webhooks[i].ClientConfig.Service
 	}
 }
 
@@ -291,9 +303,9 @@ func (w *world) addCredentials() {
 	}
 }
 
-// issueCertificates waits until cert-manager has issued every Certificate of the installation, and has
+// awaitCertificates waits until cert-manager has issued every Certificate of the installation, and has
 // written its authority into the webhook configurations that ask for it.
-func (w *world) issueCertificates() {
+func (w *world) awaitCertificates() {
 	w.Helper()
 	w.EventuallyWithin(time.Minute, "cert-manager has issued the certificates", func() error {
 		var certificates unstructured.UnstructuredList
@@ -342,20 +354,6 @@ func (w *world) issued(certificate *unstructured.Unstructured, configurations []
 		}
 	}
 	return nil
-}
-
-// startCertManager runs cert-manager until the test ends.
-func (w *world) startCertManager(t *testing.T) {
-	t.Helper()
-	p := &pod{T: t, output: &buffer{}, ended: make(chan error, 1)}
-	p.process = exec.Command(files.certManager, "--kubeconfig", w.Lab.Kubeconfig()) // #nosec G204 -- the program of the test
-	p.process.Stderr = p.output
-	if err := p.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.ended <- p.process.Wait() }()
-	t.Cleanup(func() { _ = p.process.Process.Kill() })
-	w.certManager = p
 }
 
 // running returns an error if the process has exited.

@@ -59,6 +59,9 @@ func TestReleasesInTurns(t *testing.T) {
 	for turn, count := range []int{2, 3, 4, 5} {
 		side, last := sides[turn%len(sides)], turn == 3
 		name := fmt.Sprintf("turn %d, of %s", turn+1, side.name)
+		if turn == 2 { // back to the previous release
+			w.deleteWebhooks()
+		}
 		w.install(side, turn == 0)
 		w.Cloud.AWS.ClearCalls()
 		manager := w.startPod(t, side.program, side.arguments...)
@@ -111,23 +114,26 @@ func (w *world) newSide(name, sources string, arguments ...string) side {
 	return s
 }
 
-// install applies the components of a release over what is installed. A release may have fewer webhooks
-// than the one before, so the configuration is deleted first, as the upgrade guide says.
+// deleteWebhooks deletes the webhook configuration, as the upgrade guide says before an earlier release,
+// which may have fewer webhooks, is installed.
+func (w *world) deleteWebhooks() {
+	w.Helper()
+	webhooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slipway-validating-webhook"}}
+	if err := w.Client.Delete(w.Context(), webhooks); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// install applies the components of a release over what is installed.
 func (w *world) install(s side, first bool) {
 	w.Helper()
-	if !first {
-		webhooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slipway-validating-webhook"}}
-		if err := w.Client.Delete(w.Context(), webhooks); err != nil {
-			w.Fatal(err)
-		}
-	}
 	if _, err := kubectl.Apply(w.Context(), w.Lab.Kubeconfig(), s.components, "--server-side", "--force-conflicts"); err != nil {
 		w.Fatal(err)
 	}
 	if first {
 		w.addCredentials()
 	}
-	w.issueCertificates()
+	w.awaitCertificates()
 }
 
 // scale sets the number of nodes of each pool.

@@ -54,7 +54,7 @@ const (
 
 	// RebalanceRecommendedEvent reports that EC2 may interrupt a Spot Instance soon.
 	//
-	// Remedy: none: Slipway stops launching its kind for now.
+	// Remedy: none: Slipway avoids its instance type in its zone for a while.
 	RebalanceRecommendedEvent = "RebalanceRecommended"
 
 	// SpotInterruptionEvent reports that EC2 interrupts a Spot Instance within two minutes.

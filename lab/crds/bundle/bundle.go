@@ -1,6 +1,6 @@
 // Package bundle builds the files that package crds embeds: the custom resource definitions and
-// webhook registrations of Cluster API, of Cluster API Provider AWS, and of cert-manager, as their Go modules
-// carry them. Only the generator and the test that guards its output use it.
+// webhook registrations of Cluster API, of Cluster API Provider AWS, and of cert-manager, as their Go
+// modules carry them. Only the generator and the test that guards its output use it.
 package bundle
 
 import (

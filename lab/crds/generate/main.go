@@ -1,6 +1,6 @@
 // Command generate writes the bundles that package crds embeds. Run it with
 // `go generate ./crds` after the version of Cluster API or of Cluster API
-// Provider AWS changed in go.mod.
+// Provider AWS changed in go.mod, or the version of cert-manager in certmanager/go.mod.
 package main
 
 import (
