@@ -3,16 +3,20 @@ package autoscalinggroup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
 // Given lists what a pool gave its group earlier. Entries of these lists that are no longer desired
-// are removed; what others gave the group stays.
+// are removed, whether or not the group is seen to have them: AWS may not show recent changes yet.
+// Processes and attachments of others stay.
 type Given struct {
 	// Processes are suspended, TargetGroups are ARNs, and TrafficSources are identifiers.
 	Processes, TargetGroups, TrafficSources []string
@@ -45,6 +49,9 @@ type Change struct {
 	Names []string
 	// Sources are the traffic sources that the call is about.
 	Sources []TrafficSource
+	// Unseen is true if the group is not seen to have what the call detaches. It is no error then if
+	// the group does not have it.
+	Unseen bool
 }
 
 // Changes returns the calls that bring a group to the desired state, hooks and tags apart, in
@@ -77,7 +84,7 @@ func processChanges(desired Desired, given Given, group Group) []Change {
 	if missing := without(desired.Suspended, group.Suspended); len(missing) > 0 {
 		changes = append(changes, Change{Operation: Suspend, Names: missing, Effects: []string{"suspended " + strings.Join(missing, ", ")}})
 	}
-	if ended := both(without(given.Processes, desired.Suspended), group.Suspended); len(ended) > 0 {
+	if ended := without(given.Processes, desired.Suspended); len(ended) > 0 {
 		changes = append(changes, Change{Operation: Resume, Names: ended, Effects: []string{"resumed " + strings.Join(ended, ", ")}})
 	}
 	return changes
@@ -104,8 +111,12 @@ func targetGroupChanges(desired Desired, given Given, group Group) []Change {
 	for batch := range slices.Chunk(without(desired.TargetGroupARNs, attached), targetGroupBatch) {
 		changes = append(changes, Change{Operation: AttachTargetGroups, Names: batch, Effects: []string{"attached " + strings.Join(batch, ", ")}})
 	}
-	for batch := range slices.Chunk(both(without(given.TargetGroups, desired.TargetGroupARNs), group.TargetGroupARNs), targetGroupBatch) {
+	retired := without(given.TargetGroups, desired.TargetGroupARNs)
+	for batch := range slices.Chunk(both(retired, group.TargetGroupARNs), targetGroupBatch) {
 		changes = append(changes, Change{Operation: DetachTargetGroups, Names: batch, Effects: []string{"detached " + strings.Join(batch, ", ")}})
+	}
+	for _, arn := range without(retired, group.TargetGroupARNs) {
+		changes = append(changes, Change{Operation: DetachTargetGroups, Names: []string{arn}, Unseen: true, Effects: []string{"detached " + arn}})
 	}
 	return changes
 }
@@ -122,7 +133,24 @@ func trafficSourceChanges(desired Desired, given Given, group Group) []Change {
 	for batch := range slices.Chunk(surplus, targetGroupBatch) {
 		changes = append(changes, Change{Operation: DetachTrafficSources, Sources: batch, Effects: []string{"detached " + strings.Join(Identifiers(batch), ", ")}})
 	}
+	for _, identifier := range without(retired, Identifiers(group.TrafficSources)) {
+		unseen := TrafficSource{Identifier: identifier, Type: sourceType(identifier)}
+		changes = append(changes, Change{Operation: DetachTrafficSources, Sources: []TrafficSource{unseen}, Unseen: true, Effects: []string{"detached " + identifier}})
+	}
 	return changes
+}
+
+// sourceType returns the type of a traffic source by its identifier: target groups have ARNs, and
+// Classic Load Balancers have names.
+func sourceType(identifier string) string {
+	switch parsed, err := arn.Parse(identifier); {
+	case err != nil:
+		return "elb"
+	case parsed.Service == "vpc-lattice":
+		return "vpc-lattice"
+	default:
+		return "elbv2"
+	}
 }
 
 // warmPoolChanges returns no change while an earlier warm pool is being deleted, which must be gone first.
@@ -191,10 +219,18 @@ func (g *Groups) make(ctx context.Context, desired Desired, change Change, group
 	case SetWarmPool:
 		_, err = g.api.PutWarmPool(ctx, warmPoolInput(group.Name, *desired.WarmPool))
 	}
-	if err != nil {
+	if err != nil && (!change.Unseen || !notAttached(err)) {
 		return fmt.Errorf("%s for Auto Scaling group %q: %w", change.doing(), group.Name, err)
 	}
 	return nil
+}
+
+// notAttached reports whether Auto Scaling refused to detach what is not attached. It answers a
+// ValidationError, for target groups that "are not part of the group"; its words for traffic sources
+// are not documented. A ValidationError for too many changes at once is another matter (Terraform's
+// AWS provider, internal/service/autoscaling/attachment.go).
+func notAttached(err error) bool {
+	return aws.Code(err) == "ValidationError" && !strings.Contains(err.Error(), "too many")
 }
 
 // doing describes a change that failed.
@@ -226,16 +262,10 @@ func (c Change) doing() string {
 // TagChanges returns the keys of the tags that must be set or removed for a group's tags to be as
 // desired, sorted.
 func TagChanges(desired Desired, group Group) []string {
-	return keysOf(tagdiff.Stale(desired.Tags, group.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, group.Tags))
+	return changedKeys(tagdiff.Stale(desired.Tags, group.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags))
 }
 
-func keysOf(maps ...map[string]string) []string {
-	var keys []string
-	for _, tags := range maps {
-		for key := range tags {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+// changedKeys returns the keys of the tags that are set or removed, sorted.
+func changedKeys(stale map[string]string, retired []string) []string {
+	return sorted(slices.Concat(slices.Collect(maps.Keys(stale)), retired))
 }

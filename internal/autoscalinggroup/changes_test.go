@@ -45,6 +45,14 @@ func TestChanges(t *testing.T) {
 			d.TrafficSources = []TrafficSource{{Identifier: "tg", Type: "elbv2"}}
 			g.TargetGroupARNs, given.TargetGroups = []string{"tg"}, []string{"tg"}
 		}, []string{"DetachLoadBalancerTargetGroups: detached tg", "AttachTrafficSources: attached tg"}},
+		{"what was given is taken, though it is not seen", func(_ *Desired, given *Given, _ *Group) {
+			given.Processes, given.TargetGroups = []string{"Launch"}, []string{"arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/a/1", "arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/b/2"}
+			given.TrafficSources = []string{"arn:aws:vpc-lattice:us-east-1:1:targetgroup/tg-1", "classic"}
+		}, []string{
+			"ResumeProcesses: resumed Launch", "DetachLoadBalancerTargetGroups: detached arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/a/1",
+			"DetachLoadBalancerTargetGroups: detached arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/b/2",
+			"DetachTrafficSources: detached arn:aws:vpc-lattice:us-east-1:1:targetgroup/tg-1", "DetachTrafficSources: detached classic",
+		}},
 		{"what others attached stays", func(_ *Desired, _ *Given, g *Group) {
 			g.TargetGroupARNs, g.TrafficSources = []string{"theirs"}, []TrafficSource{{Identifier: "lattice", Type: "vpc-lattice"}}
 		}, nil},
@@ -73,7 +81,7 @@ func TestTagChanges(t *testing.T) {
 	t.Parallel()
 	desired := Desired{Tags: map[string]string{"team": "blue", "same": "x"}, RetiredTags: []string{"old", "never"}}
 	got := TagChanges(desired, Group{Tags: map[string]string{"team": "red", "same": "x", "old": "1", "theirs": "y"}})
-	if difference := cmp.Diff([]string{"old", "team"}, got); difference != "" {
+	if difference := cmp.Diff([]string{"never", "old", "team"}, got); difference != "" {
 		t.Errorf("tags (-want +got):\n%s", difference)
 	}
 }

@@ -91,7 +91,7 @@ func TestEnsureHooks(t *testing.T) {
 		{"one more", []lifecyclehook.Hook{hook("ours"), told}, []string{"ours"}, []string{"PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
 		{"as it is", []lifecyclehook.Hook{hook("ours"), told}, []string{"ours", "told"}, nil, []string{"ours", "theirs", "told"}},
 		{"metadata cannot be taken away", []lifecyclehook.Hook{hook("ours"), untold}, []string{"ours", "told"}, []string{"DeleteLifecycleHook", "PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
-		{"one goes", []lifecyclehook.Hook{untold}, []string{"ours", "told", "never put"}, []string{"DeleteLifecycleHook"}, []string{"theirs", "told"}},
+		{"one goes", []lifecyclehook.Hook{untold}, []string{"ours", "told", "gone", "no name of a hook"}, []string{"DeleteLifecycleHook", "DeleteLifecycleHook", "DeleteLifecycleHook"}, []string{"theirs", "told"}},
 		{"all go", nil, []string{"told"}, []string{"DeleteLifecycleHook"}, []string{"theirs"}},
 	} {
 		r.sim.ClearCalls()
@@ -203,7 +203,8 @@ func TestEnsureTargetGroups(t *testing.T) {
 	}{
 		{"made with the group", targetGroups[:1], targetGroups[:1], nil},
 		{"ten at once are attached", many, targetGroups[:1], []string{"AttachLoadBalancerTargetGroups", "AttachLoadBalancerTargetGroups", "DetachLoadBalancerTargetGroups"}},
-		{"ten at once are detached", nil, append(slices.Clone(many), targetGroups...), []string{"DetachLoadBalancerTargetGroups", "DetachLoadBalancerTargetGroups"}},
+		{"ten at once are detached", nil, many, []string{"DetachLoadBalancerTargetGroups", "DetachLoadBalancerTargetGroups"}},
+		{"one that is not seen, and not attached", nil, targetGroups[:1], []string{"DetachLoadBalancerTargetGroups"}},
 	} {
 		r.sim.ClearCalls()
 		group := r.see("pool")

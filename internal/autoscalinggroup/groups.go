@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -204,7 +202,7 @@ func (g *Groups) EnsureInheritedTags(ctx context.Context, tags map[string]string
 }
 
 func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retiredKeys []string, group Group, inherited bool) ([]string, error) {
-	stale, retired := tagdiff.Stale(tags, group.Tags), tagdiff.Retired(retiredKeys, tags, group.Tags)
+	stale, retired := tagdiff.Stale(tags, group.Tags), tagdiff.Retired(retiredKeys, tags)
 	if len(stale) > 0 {
 		wanted := groupTags(stale, group.Name)
 		for i := range wanted {
@@ -215,11 +213,11 @@ func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retired
 		}
 	}
 	if len(retired) > 0 {
-		if _, err := g.api.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: groupTags(retired, group.Name)}); err != nil {
-			return nil, fmt.Errorf("removing tags %q of Auto Scaling group %q: %w", slices.Sorted(maps.Keys(retired)), group.Name, err)
+		if _, err := g.api.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: tagsByKey(retired, group.Name)}); err != nil {
+			return nil, fmt.Errorf("removing tags %q of Auto Scaling group %q: %w", retired, group.Name, err)
 		}
 	}
-	return keysOf(stale, retired), nil
+	return changedKeys(stale, retired), nil
 }
 
 // Unprotect sets the deletion protection of a group, which is too strict for what a pool asks for.

@@ -12,7 +12,6 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup/lifecyclehook"
-	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
 // plain is a group with a launch template alone, mixed one with a mixed instances policy.
@@ -162,18 +161,6 @@ func TestNoReasonsAfterApply(t *testing.T) {
 			t.Errorf("left to update: %q", left)
 		}
 	})
-}
-
-func TestTagsOfGroups(t *testing.T) {
-	t.Parallel()
-	desired := Desired{Tags: map[string]string{"a": "1", "b": "2", "empty": ""}, RetiredTags: []string{"b", "old", "gone"}}
-	group := Group{Tags: map[string]string{"a": "1", "b": "other", "old": "x", "foreign": "y"}}
-	if difference := cmp.Diff(map[string]string{"b": "2", "empty": ""}, tagdiff.Stale(desired.Tags, group.Tags)); difference != "" {
-		t.Errorf("tags to set:\n%s", difference)
-	}
-	if difference := cmp.Diff(map[string]string{"old": "x"}, tagdiff.Retired(desired.RetiredTags, desired.Tags, group.Tags)); difference != "" {
-		t.Errorf("tags to remove:\n%s", difference)
-	}
 }
 
 func TestChoose(t *testing.T) {

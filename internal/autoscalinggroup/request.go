@@ -166,3 +166,12 @@ func groupTags(tags map[string]string, name string) []asgtypes.Tag {
 	slices.SortFunc(list, func(a, b asgtypes.Tag) int { return strings.Compare(*a.Key, *b.Key) })
 	return list
 }
+
+// tagsByKey returns tags of a group without values, by which they are deleted whatever their values.
+func tagsByKey(keys []string, name string) []asgtypes.Tag {
+	list := make([]asgtypes.Tag, 0, len(keys))
+	for _, key := range keys {
+		list = append(list, asgtypes.Tag{Key: awssdk.String(key), ResourceId: awssdk.String(name), ResourceType: awssdk.String("auto-scaling-group")})
+	}
+	return list
+}

@@ -167,6 +167,8 @@ func (r *rig) bring(desired, before Desired, group *Group) error {
 		if err := r.groups.Make(ctx, desired, changes[0], group); err != nil {
 			return err
 		}
+		given.Processes, given.TargetGroups = without(given.Processes, changes[0].Names), without(given.TargetGroups, changes[0].Names)
+		given.TrafficSources = without(given.TrafficSources, Identifiers(changes[0].Sources))
 		if changes[0].Operation == EndWarmPool {
 			r.settle()
 			*group = r.see(group.Name)

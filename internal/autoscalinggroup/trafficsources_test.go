@@ -35,7 +35,8 @@ func TestTrafficSourceChanges(t *testing.T) {
 		calls   []string
 	}{
 		{"made with the group", trafficSources, Identifiers(trafficSources), nil},
-		{"one that another client attached is not ours to detach", trafficSources, []string{"absent"}, nil},
+		{"one that another client attached is not ours to detach", trafficSources, nil, nil},
+		{"one that is not seen, and not attached", trafficSources, []string{"absent"}, []string{"DetachTrafficSources"}},
 		{"ten at once are attached", many, Identifiers(trafficSources), []string{"AttachTrafficSources", "AttachTrafficSources", "DetachTrafficSources"}},
 		{"ten at once are detached", nil, Identifiers(many), []string{"DetachTrafficSources", "DetachTrafficSources"}},
 	} {

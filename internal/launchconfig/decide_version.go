@@ -35,7 +35,7 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	}
 	wanted := launchtemplate.Wanted{
 		Owner: owner(in.Object), UID: string(in.Object.UID), Names: freeNames(in), Input: input, Lost: in.Object.Status.LastLostTemplateID, Adopt: seen.Adopt,
-		Tags: templateTags(in, asked, accepted), RetiredTags: ownership.RetiredTags(in.Object, tags),
+		Tags: templateTags(in, asked, accepted), RetiredTags: retiredTags(in, tags),
 	}
 	err := operationFailure(in)
 	var operations []launchtemplate.Operation
@@ -79,6 +79,15 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	}
 	annotateTags(in, plan, func(config *infrav1.AWSLaunchConfig) { ownership.ConfirmTags(config, tags) })
 	return present, true
+}
+
+// retiredTags returns the keys of the tags that the template was given and that the spec no longer
+// requests, none if they were removed in this pass.
+func retiredTags(in Input, tags map[string]string) []string {
+	if reconcile.Succeeded[removeTags](in.Done) {
+		return nil
+	}
+	return ownership.RetiredTags(in.Object, tags)
 }
 
 // planOperation adds an operation on the template, with the reason for it. Given is true if the

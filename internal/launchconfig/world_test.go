@@ -196,7 +196,7 @@ func (w *world) act(action reconcile.Action) error {
 		maps.Copy(template.Tags, action.Tags)
 		seen.Template = &template
 	case removeTags:
-		maps.DeleteFunc(template.Tags, func(key, _ string) bool { _, gone := action.Tags[key]; return gone })
+		maps.DeleteFunc(template.Tags, func(key, _ string) bool { return slices.Contains(action.Keys, key) })
 		seen.Template = &template
 	case storeBootstrap:
 		w.seen.Stored = storedItem{Location: action.Item.Location, Digest: action.Item.Digest(), Seen: w.now}

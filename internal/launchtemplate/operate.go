@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -117,11 +118,15 @@ func (o RemoveTags) run(ctx context.Context, t *Templates, seen Observation) (An
 	if err := ownedBy(o.Owner, *seen.Template); err != nil {
 		return Answer{}, Observation{}, err
 	}
-	if _, err := t.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{o.TemplateID}, Tags: tagList(o.Tags)}); err != nil {
+	keys := make([]ec2types.Tag, 0, len(o.Keys))
+	for _, key := range o.Keys {
+		keys = append(keys, ec2types.Tag{Key: &key})
+	}
+	if _, err := t.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{o.TemplateID}, Tags: keys}); err != nil {
 		return Answer{}, Observation{}, fmt.Errorf("removing tags of launch template %q: %w", o.TemplateID, err)
 	}
 	tags := maps.Clone(seen.Template.Tags)
-	maps.DeleteFunc(tags, func(key, _ string) bool { _, gone := o.Tags[key]; return gone })
+	maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(o.Keys, key) })
 	return Answer{}, seen.withTags(tags), nil
 }
 
@@ -171,6 +176,9 @@ func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation)
 			return Version{}, Observation{}, change, err
 		}
 		change.add(plan[0], answer, existed, after)
+		if _, removed := plan[0].(RemoveTags); removed {
+			wanted.RetiredTags = nil
+		}
 		seen = after
 	}
 	return Version{}, Observation{}, change, fmt.Errorf("making launch template %q as it is wanted: no end after %d operations", seen.Template.ID, mostOperations)

@@ -64,10 +64,11 @@ type SetTags struct {
 	Adopt             bool
 }
 
-// RemoveTags removes tags of a template, if they have the values.
+// RemoveTags removes tags of a template by their keys, whatever their values. It is no error if the
+// template does not have them.
 type RemoveTags struct {
 	Owner, TemplateID string
-	Tags              map[string]string
+	Keys              []string
 }
 
 func (o CreateTemplate) String() string { return "create launch template " + o.Name }
@@ -85,7 +86,7 @@ func (o SetTags) String() string {
 }
 
 func (o RemoveTags) String() string {
-	return fmt.Sprintf("remove tags %s of launch template %s", strings.Join(slices.Sorted(maps.Keys(o.Tags)), ", "), o.TemplateID)
+	return fmt.Sprintf("remove tags %s of launch template %s", strings.Join(o.Keys, ", "), o.TemplateID)
 }
 
 // Plan returns the operations that create the wanted template and version and set the default
@@ -141,8 +142,8 @@ func (w Wanted) tagOperations(template Template) []Operation {
 	if stale := tagdiff.Stale(w.Tags, template.Tags); len(stale) > 0 {
 		operations = append(operations, SetTags{Owner: w.Owner, TemplateID: template.ID, Tags: stale, Adopt: !template.OwnedBy(w.Owner)})
 	}
-	if retired := tagdiff.Retired(w.RetiredTags, w.Tags, template.Tags); len(retired) > 0 {
-		operations = append(operations, RemoveTags{Owner: w.Owner, TemplateID: template.ID, Tags: retired})
+	if retired := tagdiff.Retired(w.RetiredTags, w.Tags); len(retired) > 0 {
+		operations = append(operations, RemoveTags{Owner: w.Owner, TemplateID: template.ID, Keys: retired})
 	}
 	return operations
 }

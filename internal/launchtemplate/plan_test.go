@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
 // anyVersions draws the versions of a template, of few configs, in any order, one of them the default.
@@ -235,18 +234,6 @@ func TestImageFor(t *testing.T) {
 		if image != row.want || known != (row.want != "") {
 			t.Errorf("%s: image %q (%t), want %q", row.reason, image, known, row.want)
 		}
-	}
-}
-
-func TestTags(t *testing.T) {
-	t.Parallel()
-	wanted := Wanted{Tags: map[string]string{"a": "1", "b": "2", "c": "3", "empty": ""}, RetiredTags: []string{"b", "old", "gone"}}
-	seen := map[string]string{"a": "1", "b": "other", "old": "x", "foreign": "y"}
-	if difference := cmp.Diff(map[string]string{"b": "2", "c": "3", "empty": ""}, tagdiff.Stale(wanted.Tags, seen)); difference != "" {
-		t.Errorf("tags to set:\n%s", difference)
-	}
-	if difference := cmp.Diff(map[string]string{"old": "x"}, tagdiff.Retired(wanted.RetiredTags, wanted.Tags, seen)); difference != "" {
-		t.Errorf("tags to remove:\n%s", difference)
 	}
 }
 

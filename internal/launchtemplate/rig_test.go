@@ -117,6 +117,7 @@ func (r *rig) ensure(wanted launchtemplate.Wanted) (launchtemplate.Version, laun
 		r.Errorf("version %d is wanted, and the default is %d", version.Number, seen.Template.DefaultVersion)
 	}
 	r.sim.ClearCalls()
+	wanted.RetiredTags = nil
 	again, _, unchanged, err := r.templates.Ensure(r.Context(), wanted, seen)
 	if err != nil || !cmp.Equal(again, version) || unchanged != (launchtemplate.Change{}) {
 		r.Errorf("another time: version %+v, change %+v, error %v", again, unchanged, err)

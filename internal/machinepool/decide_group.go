@@ -175,7 +175,9 @@ func launchedGroup(in input) autoscalinggroup.Desired {
 		Suspended:            autoscalinggroup.SuspendedOf(spec.SuspendProcesses),
 		WarmPool:             autoscalinggroup.WarmPoolOf(spec.WarmPool),
 		Tags:                 in.Seen.Access.Facts.OwnedTags(in.Object.Name, asked),
-		RetiredTags:          ownership.RetiredTags(in.Object, asked),
+	}
+	if !reconcile.Succeeded[tagGroup](in.Done) && !reconcile.Succeeded[createGroup](in.Done) {
+		desired.RetiredTags = ownership.RetiredTags(in.Object, asked)
 	}
 	desired.Tags[infrav1.TagMachinePool] = ownerTag(in)
 	desired.Tags[infrav1.TagLaunchConfig] = configTag(in)
@@ -308,7 +310,7 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 // and otherwise goOn says whether more is decided about the pool.
 func updateIfDifferent(in input, plan *reconcile.Plan, desired autoscalinggroup.Desired) (same, goOn bool) {
 	group := *in.Seen.Group
-	given := givenTo(in.Object)
+	given := givenTo(in)
 	changes := autoscalinggroup.Changes(desired, given, group)
 	tried, err := reconcile.Attempted[updateGroup](in.Done)
 	switch {
@@ -335,9 +337,13 @@ func changedSince(in input, desired autoscalinggroup.Desired, given autoscalingg
 	return in.Seen.Earlier != nil && len(autoscalinggroup.Changes(desired, given, *in.Seen.Earlier)) == 0
 }
 
-// givenTo returns what the pool gave its group earlier.
-func givenTo(object *infrav1.AWSMachinePool) autoscalinggroup.Given {
-	applied := ownership.AppliedOf(object)
+// givenTo returns what the pool gave its group earlier. After an update in this pass, the group has
+// nothing of the pool's but what is desired.
+func givenTo(in input) autoscalinggroup.Given {
+	if reconcile.Succeeded[updateGroup](in.Done) || reconcile.Succeeded[createGroup](in.Done) {
+		return autoscalinggroup.Given{}
+	}
+	applied := ownership.AppliedOf(in.Object)
 	return autoscalinggroup.Given{Processes: applied.Processes, TargetGroups: applied.TargetGroups, TrafficSources: applied.TrafficSources}
 }
 
@@ -348,7 +354,7 @@ func isAsDesired(in input) bool {
 		return false
 	}
 	desired := desiredGroup(in)
-	return len(autoscalinggroup.Changes(desired, givenTo(in.Object), *in.Seen.Group)) == 0 && len(autoscalinggroup.TagChanges(desired, *in.Seen.Group)) == 0
+	return len(autoscalinggroup.Changes(desired, givenTo(in), *in.Seen.Group)) == 0 && len(autoscalinggroup.TagChanges(desired, *in.Seen.Group)) == 0
 }
 
 // announce records what the group is about to be given, together with what it was given before.

@@ -86,12 +86,16 @@ func checkHooks(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// hookChanges returns how the described hooks differ from the wanted hooks.
+// hookChanges returns how the described hooks differ from the wanted hooks, and which are retired.
 func hookChanges(in input) []lifecyclehook.Change {
 	if !in.Seen.Hooks.Read {
 		return nil
 	}
-	return lifecyclehook.Changes(wantedHooks(in), ownership.AppliedOf(in.Object).Hooks, in.Seen.Hooks.List)
+	var given []string
+	if !reconcile.Succeeded[changeHooks](in.Done) {
+		given = ownership.AppliedOf(in.Object).Hooks
+	}
+	return lifecyclehook.Changes(wantedHooks(in), given, in.Seen.Hooks.List)
 }
 
 // hasHooks reports whether the group should have hooks of the pool, or was given some.

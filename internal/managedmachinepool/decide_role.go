@@ -115,6 +115,7 @@ func confirmRole(in input, plan *reconcile.Plan, desired noderole.Desired) {
 // announceRole records what the role is about to be given in addition to what it was given before.
 func announceRole(in input, plan *reconcile.Plan, desired noderole.Desired) {
 	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) {
+		ownership.AnnounceTags(pool, askedTags(in))
 		applied := ownership.AppliedOf(pool)
 		applied.RoleDigest, applied.Policies = "", ownership.Union(applied.Policies, desired.Policies)
 		applied.Record(pool)

@@ -2,8 +2,6 @@ package managedmachinepool
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +47,9 @@ func ensureTags(in input, plan *reconcile.Plan) bool {
 		plan.Do(tagGroup{Group: members.Name, Tags: stale, Retired: retired}, "tags %s differ from the spec of the pool", keysOf(stale, retired))
 		return true
 	}
-	annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { ownership.ConfirmTags(pool, asked) })
+	if in.Seen.Role.Err == nil && reconcile.LastFailure[changeRole](in.Done) == nil { // the role may still have retired tags otherwise
+		annotate(in, plan, func(pool *infrav1.AWSManagedMachinePool) { ownership.ConfirmTags(pool, asked) })
+	}
 	return true
 }
 
@@ -68,7 +68,7 @@ func failedTags(in input) error {
 
 // tagChanges returns the tags to set, and the keys of the tags to remove, sorted.
 func tagChanges(wanted map[string]string, retired []string, seen map[string]string) (stale map[string]string, removed []string) {
-	return tagdiff.Stale(wanted, seen), slices.Sorted(maps.Keys(tagdiff.Retired(retired, wanted, seen)))
+	return tagdiff.Stale(wanted, seen), tagdiff.Retired(retired, wanted)
 }
 
 // ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group when they change, and

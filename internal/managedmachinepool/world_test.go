@@ -7,6 +7,7 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -56,6 +57,7 @@ type world struct {
 	store      client.Client
 	ec2        *ec2.Client
 	eks        *eks.Client
+	asg        *autoscaling.Client
 	iam        *iam.Client
 	recorder   *events.FakeRecorder
 	sessions   *aws.Sessions
@@ -80,7 +82,7 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 	sessions := aws.NewSessions(base, aws.WithClock(simulated), aws.WithLimits(nil))
 	store := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).WithObjects(clusterObjects()...).Build()
 	w := &world{
-		T: t, sim: sim, clock: simulated, store: store, ec2: ec2.NewFromConfig(base), eks: eks.NewFromConfig(base), iam: iam.NewFromConfig(base),
+		T: t, sim: sim, clock: simulated, store: store, ec2: ec2.NewFromConfig(base), eks: eks.NewFromConfig(base), asg: autoscaling.NewFromConfig(base), iam: iam.NewFromConfig(base),
 		recorder: events.NewFakeRecorder(1000),
 	}
 	w.sessions = sessions

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -164,16 +163,15 @@ func (n *Nodegroups) Running(ctx context.Context, seen Nodegroup) (*Update, erro
 // EnsureTags sets the tags that differ and removes the retired ones. It reports whether there was
 // anything to do.
 func (n *Nodegroups) EnsureTags(ctx context.Context, desired Desired, seen Nodegroup) (bool, error) {
-	stale, retired := tagdiff.Stale(desired.Tags, seen.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, seen.Tags)
+	stale, retired := tagdiff.Stale(desired.Tags, seen.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags)
 	if len(stale) > 0 {
 		if _, err := n.api.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &seen.ARN, Tags: stale}); err != nil {
 			return false, fmt.Errorf("tagging node group %q: %w", seen.Name, err)
 		}
 	}
 	if len(retired) > 0 {
-		keys := slices.Sorted(maps.Keys(retired))
-		if _, err := n.api.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &seen.ARN, TagKeys: keys}); err != nil {
-			return false, fmt.Errorf("removing tags %q of node group %q: %w", keys, seen.Name, err)
+		if _, err := n.api.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &seen.ARN, TagKeys: retired}); err != nil {
+			return false, fmt.Errorf("removing tags %q of node group %q: %w", retired, seen.Name, err)
 		}
 	}
 	return len(stale)+len(retired) > 0, nil

@@ -275,7 +275,7 @@ func TestTags(t *testing.T) {
 		{"a value changes", map[string]string{"team": "b"}, nil, []string{"TagResource"}, map[string]string{"team": "b", "retired": "1", "cost-center": "7"}},
 		{"a tag that the pool set earlier goes", map[string]string{"team": "b"}, []string{"retired"}, []string{"UntagResource"}, map[string]string{"team": "b", "cost-center": "7"}},
 		{"a retired tag that is wanted again stays", map[string]string{"team": "b"}, []string{"team"}, nil, map[string]string{"team": "b", "cost-center": "7"}},
-		{"a retired tag that is gone already", map[string]string{"team": "b"}, []string{"retired"}, nil, map[string]string{"team": "b", "cost-center": "7"}},
+		{"a retired tag that is gone already", map[string]string{"team": "b"}, []string{"retired"}, []string{"UntagResource"}, map[string]string{"team": "b", "cost-center": "7"}},
 		{"one comes and one goes", map[string]string{"new": "1"}, []string{"team"}, []string{"TagResource", "UntagResource"}, map[string]string{"new": "1", "cost-center": "7"}},
 	} {
 		w.writes()

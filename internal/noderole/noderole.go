@@ -227,9 +227,6 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 		done = append(done, policyAttached(policy))
 	}
 	for _, policy := range desired.detached() {
-		if !slices.Contains(seen.Policies, policy) {
-			continue
-		}
 		if err := r.detach(ctx, seen.Name, policy); err != nil {
 			return done, err
 		}
@@ -272,10 +269,9 @@ func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]s
 		}
 		done = append(done, tagsSet)
 	}
-	if retired := tagdiff.Retired(desired.RetiredTags, desired.Tags, seen.Tags); len(retired) > 0 {
-		keys := slices.Sorted(maps.Keys(retired))
-		if _, err := r.api.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &seen.Name, TagKeys: keys}); err != nil {
-			return done, fmt.Errorf("removing tags %q of IAM role %q: %w", keys, seen.Name, err)
+	if retired := tagdiff.Retired(desired.RetiredTags, desired.Tags); len(retired) > 0 {
+		if _, err := r.api.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &seen.Name, TagKeys: retired}); err != nil {
+			return done, fmt.Errorf("removing tags %q of IAM role %q: %w", retired, seen.Name, err)
 		}
 		done = append(done, tagsRemoved)
 	}
@@ -289,7 +285,7 @@ func (d Desired) Changes(seen Role) []string {
 	if len(tagdiff.Stale(d.Tags, seen.Tags)) > 0 {
 		changes = append(changes, tagsSet)
 	}
-	if len(tagdiff.Retired(d.RetiredTags, d.Tags, seen.Tags)) > 0 {
+	if len(tagdiff.Retired(d.RetiredTags, d.Tags)) > 0 {
 		changes = append(changes, tagsRemoved)
 	}
 	if d.Boundary != seen.Boundary {
@@ -301,9 +297,7 @@ func (d Desired) Changes(seen Role) []string {
 		}
 	}
 	for _, policy := range d.detached() {
-		if slices.Contains(seen.Policies, policy) {
-			changes = append(changes, policyDetached(policy))
-		}
+		changes = append(changes, policyDetached(policy))
 	}
 	return changes
 }
@@ -336,7 +330,7 @@ func (d Desired) Applied(seen Role) Role {
 	return seen
 }
 
-// detached returns the policies that are detached if they are attached.
+// detached returns the policies to detach, listed or not: IAM may not list recent attachments yet.
 func (d Desired) detached() []string {
 	wanted := d.policies()
 	return slices.DeleteFunc(slices.Clone(d.RetiredPolicies), func(policy string) bool { return slices.Contains(wanted, policy) })

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,16 +17,24 @@ import (
 // set. CAPA uses the same annotation in the same format.
 const LastAppliedTagsAnnotation = "sigs.k8s.io/cluster-api-provider-aws-last-applied-tags"
 
-// RetiredTags are the keys that were applied earlier and are no longer asked for.
+// RetiredTags returns the keys that were applied earlier and are no longer asked for, sorted. It
+// leaves out invalid keys, which AWS would refuse to delete: anybody can write the annotation.
 func RetiredTags(object client.Object, wanted map[string]string) []string {
 	var retired []string
 	for key := range lastApplied(object) {
-		if _, kept := wanted[key]; !kept {
+		if _, kept := wanted[key]; !kept && isTagKey(key) {
 			retired = append(retired, key)
 		}
 	}
 	slices.Sort(retired)
 	return retired
+}
+
+// isTagKey reports whether a key is valid for a user's tag: 1 to 128 characters, and no prefix aws:
+// (AWS: Tagging AWS resources).
+func isTagKey(key string) bool {
+	length := utf8.RuneCountInString(key)
+	return length >= 1 && length <= 128 && !strings.HasPrefix(strings.ToLower(key), "aws:")
 }
 
 // TagsApplied is true if exactly these tags were asked for when tags were last set.

@@ -2,6 +2,8 @@
 // is pure, and knows no service: tags are the same everywhere in AWS, only the calls differ.
 package tagdiff
 
+import "slices"
+
 // Stale returns the tags to set, because they are missing or have another value.
 func Stale(wanted, seen map[string]string) map[string]string {
 	stale := map[string]string{}
@@ -13,15 +15,14 @@ func Stale(wanted, seen map[string]string) map[string]string {
 	return stale
 }
 
-// Retired returns the tags to remove: the keys that were set earlier, are no longer wanted, and are
-// still there. Foreign tags stay.
-func Retired(keys []string, wanted, seen map[string]string) map[string]string {
-	retired := map[string]string{}
-	for _, key := range keys {
+// Retired returns the keys of the tags to remove, sorted: keys that were set earlier and are no
+// longer wanted. Foreign tags stay. Whether the resource is seen to have a tag does not count,
+// because AWS may not show recent tags yet.
+func Retired(keys []string, wanted map[string]string) []string {
+	retired := slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
 		_, kept := wanted[key]
-		if value, there := seen[key]; there && !kept {
-			retired[key] = value
-		}
-	}
+		return kept
+	})
+	slices.Sort(retired)
 	return retired
 }

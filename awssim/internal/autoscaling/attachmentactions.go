@@ -37,6 +37,20 @@ func without(all, names []string) []string {
 	return list.Filter(all, func(n string) bool { return !slices.Contains(names, n) })
 }
 
+// detachNames takes names from a list of attachments. Auto Scaling refuses the call if one of them is
+// not attached (Terraform's AWS provider, internal/service/autoscaling/attachment.go; deployment
+// tools look for the same message with Target Groups).
+func (api *attachmentActions) detachNames(c *sim.Call, group *string, kind string, names []string, of func(*attachments) *[]string) error {
+	g, err := api.groups.change(c, group)
+	if err != nil {
+		return err
+	}
+	if attached := *of(&g.attached); len(without(names, attached)) > 0 {
+		return invalid("Trying to remove %s that are not part of the group", kind)
+	}
+	return api.change(c, group, func(a *attachments) { *of(a) = without(*of(a), names) })
+}
+
 // change changes what a group is attached to.
 func (api *attachmentActions) change(c *sim.Call, group *string, change func(*attachments)) error {
 	g, err := api.groups.change(c, group)
@@ -59,7 +73,7 @@ func (api *attachmentActions) attachLoadBalancers(c *sim.Call, in *autoscaling.A
 }
 
 func (api *attachmentActions) detachLoadBalancers(c *sim.Call, in *autoscaling.DetachLoadBalancersInput) (*autoscaling.DetachLoadBalancersOutput, error) {
-	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = without(a.loadBalancers, in.LoadBalancerNames) })
+	err := api.detachNames(c, in.AutoScalingGroupName, "Load Balancers", in.LoadBalancerNames, func(a *attachments) *[]string { return &a.loadBalancers })
 	return &autoscaling.DetachLoadBalancersOutput{}, err
 }
 
@@ -77,7 +91,7 @@ func (api *attachmentActions) detachTargetGroups(c *sim.Call,
 	if err := fewTargetGroups(in.TargetGroupARNs); err != nil {
 		return nil, err
 	}
-	err := api.change(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = without(a.targetGroups, in.TargetGroupARNs) })
+	err := api.detachNames(c, in.AutoScalingGroupName, "Target Groups", in.TargetGroupARNs, func(a *attachments) *[]string { return &a.targetGroups })
 	return &autoscaling.DetachLoadBalancerTargetGroupsOutput{}, err
 }
 
@@ -120,6 +134,8 @@ func fewTrafficSources(sources []types.TrafficSourceIdentifier) error {
 	return nil
 }
 
+// detachTrafficSources takes what is not attached for detached: what Auto Scaling answers to that is
+// not documented.
 func (api *attachmentActions) detachTrafficSources(c *sim.Call, in *autoscaling.DetachTrafficSourcesInput) (*autoscaling.DetachTrafficSourcesOutput, error) {
 	if err := fewTrafficSources(in.TrafficSources); err != nil {
 		return nil, err

@@ -142,7 +142,8 @@ func (c *Client) List(ctx context.Context, group string) ([]Hook, error) {
 // Change puts a hook, or deletes it.
 type Change struct {
 	Hook Hook
-	// Present is the hook of this name that the group has, or the zero Hook.
+	// Present is the hook of this name that the group has, with nothing but a name if the group is not
+	// seen to have one.
 	Present Hook
 	Delete  bool
 }
@@ -155,9 +156,9 @@ func (c Change) Effect() string {
 	return "put lifecycle hook " + c.Hook.Name
 }
 
-// Changes returns the changes that bring a group's hooks to the wanted state: retired hooks
-// that the group still has are deleted, and hooks that the group lacks, or has otherwise, are put.
-// Hooks that others added stay.
+// Changes returns the changes that bring a group's hooks to the wanted state: retired hooks are
+// deleted, whether or not they are described, because a description may be older than a hook; and
+// hooks that the group lacks, or has otherwise, are put. Hooks that others added stay.
 func Changes(wanted []Hook, retired []string, present []Hook) []Change {
 	seen := make(map[string]Hook, len(present))
 	for _, hook := range present {
@@ -165,9 +166,10 @@ func Changes(wanted []Hook, retired []string, present []Hook) []Change {
 	}
 	var changes []Change
 	for _, name := range retired {
-		hook, exists := seen[name]
-		if exists && !slices.ContainsFunc(wanted, func(hook Hook) bool { return hook.Name == name }) {
-			changes = append(changes, Change{Hook: hook, Present: hook, Delete: true})
+		if !slices.ContainsFunc(wanted, func(hook Hook) bool { return hook.Name == name }) {
+			present := seen[name]
+			present.Name = name
+			changes = append(changes, Change{Hook: present, Present: present, Delete: true})
 		}
 	}
 	for _, hook := range wanted {
@@ -184,7 +186,7 @@ func (c *Client) Apply(ctx context.Context, group string, changes []Change) ([]s
 	for _, change := range changes {
 		var err error
 		if change.Delete {
-			err = c.delete(ctx, group, change.Hook.Name)
+			err = c.delete(ctx, group, change.Present)
 		} else {
 			err = c.put(ctx, group, change.Hook, change.Present)
 		}
@@ -211,7 +213,7 @@ func (c *Client) Ensure(ctx context.Context, group string, wanted []Hook, retire
 // recreated.
 func (c *Client) put(ctx context.Context, group string, hook, present Hook) error {
 	if present.Metadata != "" && hook.Metadata == "" {
-		if err := c.delete(ctx, group, hook.Name); err != nil {
+		if err := c.delete(ctx, group, present); err != nil {
 			return err
 		}
 		present = Hook{}
@@ -237,18 +239,20 @@ func hookInput(group string, hook, present Hook) *autoscaling.PutLifecycleHookIn
 	return input
 }
 
-func (c *Client) delete(ctx context.Context, group, name string) error {
-	_, err := c.api.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name})
-	if err != nil && !hookNotFound(err) {
-		return fmt.Errorf("deleting lifecycle hook %q of Auto Scaling group %q: %w", name, group, err)
+func (c *Client) delete(ctx context.Context, group string, hook Hook) error {
+	_, err := c.api.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &hook.Name})
+	if err != nil && !hook.notFound(err) {
+		return fmt.Errorf("deleting lifecycle hook %q of Auto Scaling group %q: %w", hook.Name, group, err)
 	}
 	return nil
 }
 
-// hookNotFound reports whether a hook does not exist: it was deleted, or a description was old. AWS
-// has no code of its own for it.
-func hookNotFound(err error) bool {
-	return aws.IsNotFound(err) || aws.Code(err) == "ValidationError" && strings.Contains(err.Error(), "No Lifecycle Hook found")
+// notFound reports whether a hook does not exist: it was deleted, or a description was old. AWS has
+// no code of its own for it. A hook that was not described has only a name here, and the name may be
+// invalid.
+func (h Hook) notFound(err error) bool {
+	invalid := aws.Code(err) == "ValidationError"
+	return aws.IsNotFound(err) || invalid && (h.Transition == "" || strings.Contains(err.Error(), "No Lifecycle Hook found"))
 }
 
 // hookOf converts AWS's description of a hook. A role without a target is left over, and has no

@@ -38,7 +38,7 @@ func TestChanges(t *testing.T) {
 		{"as wanted", []Hook{ours}, []string{"ours"}, []Hook{ours, theirs}, nil},
 		{"missing", []Hook{ours}, []string{"ours"}, []Hook{theirs}, []string{"put lifecycle hook ours"}},
 		{"changed outside", []Hook{ours}, []string{"ours"}, []Hook{other}, []string{"put lifecycle hook ours"}},
-		{"retired", nil, []string{"ours", "gone"}, []Hook{ours, theirs}, []string{"deleted lifecycle hook ours"}},
+		{"retired", nil, []string{"ours", "gone"}, []Hook{ours, theirs}, []string{"deleted lifecycle hook ours", "deleted lifecycle hook gone"}},
 	} {
 		var got []string
 		for _, change := range Changes(row.wanted, row.retired, row.present) {
