@@ -100,6 +100,7 @@ func TestDecidePruningFailures(t *testing.T) {
 		{reason: "the next launch is compared with it", given: func(w *world) {
 			w.config.Status.History = []infrav1.LaunchConfigHistoryEntry{{ConfigFingerprint: w.seen.Template.Versions[0].Fingerprints.Config}}
 		}, shows: "True Ready", again: 8 * time.Minute},
+		{reason: "a pool has not seen the versions after it, and is about to launch it", given: func(w *world) { w.seen.Usages = []usage{{wanted: 1}} }, shows: "True Ready", again: 8 * time.Minute},
 		{reason: "the pool may want it back", given: func(w *world) {
 			w.answers[needUse] = func(seen *Observed) { seen.Use = &use{InUse: map[int64]bool{}, LastGood: 1} }
 		}, shows: "True Ready", again: 8 * time.Minute},

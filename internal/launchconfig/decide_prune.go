@@ -203,6 +203,9 @@ func versionsInUse(in Input) map[int64]bool {
 	if version, exists := rollbackVersion(in); exists {
 		inUse[version.Number] = true
 	}
+	for _, used := range in.Seen.Usages {
+		inUse[used.wanted] = true // a pool that has not seen the versions after it is about to launch it
+	}
 	return inUse
 }
 

@@ -41,6 +41,8 @@ type usage struct {
 	deletingSince time.Time
 	// named is the name that the pool's awsLaunchTemplate asks for, "" for none.
 	named string
+	// wanted is the version that the status of the pool wants, 0 for none.
+	wanted int64
 	// running counts instances by template and version.
 	running map[versionOfTemplate]int32
 }
@@ -80,12 +82,14 @@ func usageOf(pool client.Object) usage {
 	case *infrav1.AWSMachinePool:
 		found.user.Kind, inline = kindSelfManaged, pool.Spec.AWSLaunchTemplate
 		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.ASGDeletionInProgressReason)
+		found.wanted = pool.Status.WantedVersion
 		for _, running := range pool.Status.RunningVersions {
 			found.running[versionOfTemplate{running.LaunchTemplateID, running.Version}] += running.Instances
 		}
 	case *infrav1.AWSManagedMachinePool:
 		found.user.Kind, inline = kindManaged, pool.Spec.AWSLaunchTemplate
 		found.groupEnded = endsGroup(pool, pool.Status.Conditions, infrav1.NodegroupDeletingReason)
+		found.wanted = pool.Status.WantedVersion
 		if deleting := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition); deleting != nil {
 			found.deletingSince = deleting.LastTransitionTime.Time
 		}
