@@ -305,15 +305,16 @@ func (o observer) observeCandidate(ctx context.Context, group *autoscalinggroup.
 func (o observer) listMachines(ctx context.Context) error {
 	seen := o.Seen
 	list := &infrav1.AWSMachinePoolMachineList{}
-	if err := o.Client.List(ctx, list, client.InNamespace(o.Object.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: seen.ClusterName}); err != nil {
+	// The cache would copy the objects of all pools of the cluster.
+	if err := o.Client.List(ctx, list, client.InNamespace(o.Object.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: seen.ClusterName}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing AWSMachinePoolMachines: %w", err)
 	}
 	seen.Machines = map[string]Machine{}
 	for i := range list.Items {
-		infra := &list.Items[i]
-		if !ownedBy(infra, o.Object) {
+		if !ownedBy(&list.Items[i], o.Object) {
 			continue
 		}
+		infra := list.Items[i].DeepCopy()
 		machine := newMachine()
 		err := o.Client.Get(ctx, client.ObjectKeyFromObject(infra), machine)
 		if apierrors.IsNotFound(err) {
