@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -105,5 +106,28 @@ func TestPlanOfHalf(t *testing.T) {
 				t.Errorf("%s got %v replaced, and %+v stays; want %d to stay, and %s replaced", tc.reason, made.Replaced(), made.Rollout.Stay, tc.stay, before[2])
 			}
 		})
+	}
+}
+
+// TestPlanDuringRollout holds that the plan of an edit which supersedes a roll-out has the roll-out that
+// follows: the instance refresh in progress is canceled, and another one replaces the nodes.
+func TestPlanDuringRollout(t *testing.T) {
+	r := newRig(t)
+	r.running()
+	before := r.stored()
+	before.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+	r.do(r.cluster.Update(t.Context(), before))
+	r.settle()
+	r.sim.ClearCalls()
+	edited := r.stored()
+	edited.Spec.AWSLaunchTemplate.InstanceType = "m5.2xlarge"
+	made := r.plan(edited)
+	text := r.printed(made)
+	for _, want := range []string{
+		"spec.awsLaunchTemplate.instanceType  m5.xlarge → m5.2xlarge  replaces nodes", "cancel instance refresh", "start an instance refresh", "Replaces 3 of 3 instances",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("Print(plan): no %q in\n%s", want, text)
+		}
 	}
 }
