@@ -106,11 +106,12 @@ func New(others ...*cobra.Command) *cobra.Command {
 		Args:          NoArgs,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.SetFlagErrorFunc(seeHelp)
+	command.SetFlagErrorFunc(flagError)
 	command.AddCommand(newIAMCommand(), newPlanCommand(prepareInCluster), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
 	command.AddCommand(newReadCommands(connectClusters)...)
 	command.AddCommand(others...)
+	completeDefaults(command)
 	// kubectl runs a program of this name as its plugin.
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
 		showAsPlugin(command)

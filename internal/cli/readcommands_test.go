@@ -43,8 +43,13 @@ func TestReadCommandsRefuse(t *testing.T) {
 		"NoInstance":     {reason: "An instance may have left its pool.", args: []string{"trace", "i-0123456789abcdef0"}, want: "no pool of namespace blue has"},
 		"NoCluster":      {reason: "A tree needs a Cluster.", args: []string{"tree", "green"}, want: `has no Cluster "green"`},
 		"NothingNamed":   {reason: "A name may be of three kinds of objects.", args: []string{"explain", "nobody"}, want: "has no pool or pod"},
-		"NoSuchKind":     {reason: "A kind that is none of pools is refused.", args: []string{"explain", "deployment/web"}, want: "no kind of pools"},
-		"NoSuchPodNamed": {reason: "A kind limits the search.", args: []string{"explain", "pod/workers"}, want: "has no pool or pod"},
+		"NoSuchKind":     {reason: "A kind that is none of pools is refused.", args: []string{"explain", "deployment/web"}, want: "use pool/NAME, node/NAME, or pod/NAME"},
+		"NoSuchPodNamed": {reason: "A kind limits the search.", args: []string{"explain", "pod/workers"}, want: `namespace blue has no pod "workers"`},
+		"NoSuchPool":     {reason: "The error is about the kind that was named.", args: []string{"explain", "pool/nobody"}, want: `namespace blue has no pool "nobody"`},
+		"NoSuchNode":     {reason: "The error is about the kind that was named.", args: []string{"explain", "node/nobody"}, want: `have no node or instance "nobody"`},
+		"NoNameOfKind":   {reason: "A variable of a script may be empty.", args: []string{"explain", "pool/"}, want: "has no name after the slash"},
+		"NoNameOfPool":   {reason: "A variable of a script may be empty.", args: []string{"status", "awsmachinepool/"}, want: "the name of the pool is empty"},
+		"ImpossibleName": {reason: "A name that no object can have is a name that no pool has.", args: []string{"status", ".."}, want: `has no AWSMachinePool or AWSManagedMachinePool ".."`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -239,7 +239,7 @@ func TestCancel(t *testing.T) {
 		{reason: "none is in progress", fails: "in progress"},
 		{reason: "the pool goes back already", given: func(w world) { w.rolls(infrav1.RolledBackReason) }, fails: "goes back already"},
 		{reason: "a pinned version is rolled out", given: func(w world) { rolling(w); pinned(2)(w) }, fails: "pinned version 2"},
-		{reason: "no instance runs another version of the launch template", given: func(w world) { rolling(w); w.config.Status.History[1].RunBy = nil }, fails: "not caused by the launch template"},
+		{reason: "no instance runs another version of the launch template", given: func(w world) { rolling(w); w.config.Status.History[1].RunBy = nil }, fails: "run the launch template version that its spec asks for, so no earlier one can be kept: "},
 	} {
 		row.check(t, Cancel)
 	}

@@ -8,6 +8,7 @@ package rolloutcontrol
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,9 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 			return Subject{}, fmt.Errorf("%.64q is not a kind that has roll-outs: use awsmachinepool, awsmanagedmachinepool, machinepool, or awslaunchconfig", kind)
 		}
 		kinds, name = [][]string{{known}}, rest
+	}
+	if name == "" {
+		return Subject{}, errors.New("the name of the pool is empty")
 	}
 	for _, group := range kinds {
 		var found []client.Object
