@@ -20,8 +20,10 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/buildinfo"
 )
@@ -82,7 +84,11 @@ func explained(err error) string {
 		return text
 	}
 	var request *url.Error
+	var known *noKindError
+	var unserved *meta.NoKindMatchError
 	switch {
+	case errors.As(err, &unserved) && unserved.GroupKind.Group == infrav1.GroupVersion.Group && !errors.As(err, &known):
+		return (&noKindError{kind: infrav1.GroupVersion.WithKind(unserved.GroupKind.Kind)}).Error()
 	case apierrors.IsUnauthorized(err):
 		return err.Error() + ". Check the credentials in the kubeconfig"
 	case errors.As(err, &request) && temporary(err):

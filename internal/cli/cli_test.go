@@ -11,6 +11,9 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 var update = flag.Bool("update", false, "write the printed output into docs/reference/cli.md instead of comparing it")
@@ -74,6 +77,10 @@ func TestExplained(t *testing.T) {
 	denied := apierrors.NewUnauthorized("the server has asked for the client to provide credentials")
 	if got, want := errorText(fmt.Errorf("reading: %w", denied)), "reading: the server has asked for the client to provide credentials. Check the credentials in the kubeconfig"; got != want {
 		t.Errorf("credentials that are not accepted: got %q, want %q", got, want)
+	}
+	unserved := &meta.NoKindMatchError{GroupKind: infrav1.GroupVersion.WithKind("AWSMachinePool").GroupKind(), SearchedVersions: []string{"v1beta2"}}
+	if got, want := errorText(fmt.Errorf("listing: %w", unserved)), "this cluster has no CustomResourceDefinition of AWSMachinePool: install Slipway, or choose the management cluster with --context"; got != want {
+		t.Errorf("a cluster without Slipway: got %q, want %q", got, want)
 	}
 	call := fmt.Errorf("describing versions: %w", &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeLaunchTemplateVersions", Err: unanswered})
 	if got, want := errorText(call), "describing versions: DescribeLaunchTemplateVersions: AWS could not be reached or gave no answer"; got != want {

@@ -25,7 +25,7 @@ func (e *noKindError) Error() string {
 	case e.kind.Version == "":
 		return "it has no apiVersion"
 	case e.kind.GroupVersion() == infrav1.GroupVersion:
-		return "this cluster has no CustomResourceDefinition of the kind: install Slipway, or choose the management cluster with --context"
+		return fmt.Sprintf("this cluster has no CustomResourceDefinition of %s: install Slipway, or choose the management cluster with --context", e.kind.Kind)
 	}
 	return fmt.Sprintf("the management cluster has no kind %s of apiVersion %s: correct the apiVersion, or install the CustomResourceDefinition of the kind", e.kind.Kind, e.kind.GroupVersion())
 }

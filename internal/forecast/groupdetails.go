@@ -16,7 +16,8 @@ var detailWrites = map[string]writer{
 	"autoscaling:DeleteLifecycleHook": changing(groupsOf, &autoscaling.DeleteLifecycleHookOutput{}, (*groups).deleteHook),
 	"autoscaling:CancelInstanceRefresh": changing(groupsOf, &autoscaling.CancelInstanceRefreshOutput{},
 		func(g *groups, input *autoscaling.CancelInstanceRefreshInput) {
-			g.of(awssdk.ToString(input.AutoScalingGroupName)).canceled = g.clock.Now()
+			own := g.of(awssdk.ToString(input.AutoScalingGroupName))
+			own.canceled, own.before = g.clock.Now(), len(own.started)
 		}),
 }
 
@@ -110,9 +111,8 @@ func (g *group) shownRefreshes(now time.Time, described []asgtypes.InstanceRefre
 	if g.canceled.IsZero() {
 		return shown
 	}
-	for i := range shown {
-		begun := awssdk.ToTime(shown[i].StartTime)
-		if begun.After(g.canceled) || !slices.Contains(cancelable, shown[i].Status) {
+	for i := len(g.started) - g.before; i < len(shown); i++ {
+		if !slices.Contains(cancelable, shown[i].Status) {
 			continue
 		}
 		shown[i].Status = asgtypes.InstanceRefreshStatusCancelling

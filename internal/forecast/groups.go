@@ -70,10 +70,12 @@ type group struct {
 	hooks   []hookChange
 	// shown is the group as it was described last.
 	shown asgtypes.AutoScalingGroup
-	// started are refreshes, the newest first. Canceled is when the one under way was canceled, zero
-	// if it was not.
-	started  []asgtypes.InstanceRefresh
+	// started are refreshes, the newest first.
+	started []asgtypes.InstanceRefresh
+	// canceled is when the refresh under way was canceled, zero if it was not, and before is how many
+	// had been started until then. A start time does not tell: AWS has another clock.
 	canceled time.Time
+	before   int
 }
 
 // of returns the entry of a group by its name. It adds an empty one if there is none.
