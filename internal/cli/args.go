@@ -70,9 +70,9 @@ func counted(number int) string {
 
 // notEmpty refuses empty arguments, which a variable of a script that is not set leaves.
 func notEmpty(command *cobra.Command, args, words []string) error {
-	for i, arg := range args {
-		if strings.TrimSpace(arg) == "" {
-			return seeHelp(command, fmt.Errorf("%s is empty", words[i]))
+	for i, word := range words {
+		if i < len(args) && strings.TrimSpace(args[i]) == "" {
+			return seeHelp(command, fmt.Errorf("%s is empty", word))
 		}
 	}
 	return nil

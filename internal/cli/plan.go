@@ -16,7 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -262,8 +262,8 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 	return cluster.applyAll(ctx, notes, objects)
 }
 
-// strict returns a client whose writes are refused if they have a field that does not exist, as those of
-// `kubectl apply` are. Such a field is a typo, and a plan without it would mislead.
+// strict returns a client whose writes are refused if they have a field that does not exist, like the
+// writes of `kubectl apply`. Such a field is a typo, and a plan without it would mislead.
 func (c planCluster) strict() client.Client {
 	return client.WithFieldValidation(c.Client, metav1.FieldValidationStrict)
 }
@@ -352,7 +352,7 @@ func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstr
 	switch {
 	case name == "":
 		return nil, errors.New("the name of the pool is empty")
-	case len(path.IsValidPathSegmentName(name)) > 0: // no object can have the name
+	case len(content.IsPathSegmentName(name)) > 0: // no object can have the name
 		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
 	}
 	var found []*unstructured.Unstructured

@@ -16,7 +16,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// extensions are the ends of the names of the files that are read from a directory, as kubectl does.
+// extensions lists the extensions of the files that are read from a directory, as in kubectl.
 var extensions = []string{".json", ".yaml", ".yml"}
 
 // readObjects reads the objects of a file, or of the files in a directory.
@@ -102,7 +102,7 @@ func decodeObjects(in io.Reader, name string) ([]*unstructured.Unstructured, err
 	}
 }
 
-// objectsOf returns the objects of a document: one, or those of a list.
+// objectsOf returns the objects of a document: one, or the items of a list.
 func objectsOf(document any) ([]*unstructured.Unstructured, error) {
 	fields, is := document.(map[string]any)
 	if !is {

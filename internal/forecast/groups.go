@@ -72,8 +72,8 @@ type group struct {
 	shown asgtypes.AutoScalingGroup
 	// started are refreshes, the newest first.
 	started []asgtypes.InstanceRefresh
-	// canceled is when the refresh under way was canceled, zero if it was not, and before is how many
-	// had been started until then. A start time does not tell: AWS has another clock.
+	// canceled is the time at which the refresh under way was canceled, zero if it was not, and before
+	// the number of refreshes started until then. Start times cannot be compared: AWS has another clock.
 	canceled time.Time
 	before   int
 }

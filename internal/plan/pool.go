@@ -89,7 +89,7 @@ func (w *world) planned(ctx context.Context, target target) (Pool, view, error) 
 
 // failureText describes the failure of the controllers: each call to AWS that failed once, and what is wrong with it.
 func failureText(failure error) string {
-	joined, is := failure.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost layer joins what failed
+	joined, is := failure.(interface{ Unwrap() []error })
 	if !is {
 		return aws.UserMessage(failure)
 	}

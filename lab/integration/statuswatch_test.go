@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/internal/cli"
 )
 
-// shownText is what a command has printed so far.
+// shownText holds the text that a command has printed so far.
 type shownText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
