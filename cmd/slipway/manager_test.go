@@ -41,7 +41,7 @@ func TestCommandLine(t *testing.T) {
 		{"an unknown command", "nonsense", "", "unknown command \"nonsense\""},
 		{"an unknown flag", "manager --nonsense", "", "unknown flag: --nonsense"},
 		{"an argument that the manager does not take", "manager nonsense", "", "takes none"},
-		{"a value that is no duration", "manager --sync-period=soon", "", "invalid argument"},
+		{"a value that is no duration", "manager --sync-period=soon", "", "must be a duration"},
 		{"a negative rate of requests to the API server", "manager --kube-api-qps=-1", "", "--kube-api-qps is -1, and must be a number that is not negative"},
 		{"a rate that is no number", "provisioner --kube-api-qps=NaN", "", "--kube-api-qps is NaN"},
 		{"no burst", "manager --kube-api-qps=10 --kube-api-burst=0", "", "--kube-api-burst is 0, and must be positive"},

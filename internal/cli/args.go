@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // newGroupCommand returns a command that only has subcommands. It refuses the name of a subcommand that
@@ -43,9 +45,79 @@ const nearNames = 2
 // namedArgs requires one argument for each word in capitals of the command's usage.
 func namedArgs(command *cobra.Command, args []string) error {
 	_, names, _ := strings.Cut(command.Use, " ")
-	if len(args) == len(strings.Fields(names)) {
-		return nil
+	if words := strings.Fields(names); len(args) == len(words) {
+		return notEmpty(command, args, words)
 	}
 	usage := command.CommandPath() + " " + names
-	return fmt.Errorf("%d arguments given: use %q, and see %q", len(args), usage, command.CommandPath()+" --help")
+	return fmt.Errorf("%s given: use %q, and see %q", counted(len(args)), usage, command.CommandPath()+" --help")
+}
+
+// atMostOne allows one argument, which is the name of a pool.
+func atMostOne(command *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return seeHelp(command, fmt.Errorf("%s given, and %q takes at most one, the name of a pool", counted(len(args)), command.CommandPath()))
+	}
+	return notEmpty(command, args, []string{"POOL"})
+}
+
+// counted returns a number of arguments as text.
+func counted(number int) string {
+	if number == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", number)
+}
+
+// notEmpty refuses empty arguments, which a variable of a script that is not set leaves.
+func notEmpty(command *cobra.Command, args, words []string) error {
+	for i, word := range words {
+		if i < len(args) && strings.TrimSpace(args[i]) == "" {
+			return seeHelp(command, fmt.Errorf("%s is empty", word))
+		}
+	}
+	return nil
+}
+
+// expected are the values of flags by their types.
+var expected = map[string]string{
+	"bool": "true or false", "duration": "a duration, such as 10m", "int": "a number", "int32": "a number", "int64": "a number",
+}
+
+// flagError returns an error about the flags of a command. An error of a value has the wanted value rather than the
+// function that did not read it.
+func flagError(command *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		flag := invalid.GetFlag()
+		if want := expected[flag.Value.Type()]; want != "" {
+			err = fmt.Errorf("--%s is %.64q, and must be %s", flag.Name, invalid.GetValue(), want)
+		}
+	}
+	return seeHelp(command, err)
+}
+
+// completeDefaults has the commands that cobra adds refuse what they do not know.
+func completeDefaults(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, command := range root.Commands() {
+		switch command.Name() {
+		case "completion":
+			command.Args = NoArgs
+			command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+		case "help":
+			command.Run = nil
+			command.RunE = func(command *cobra.Command, args []string) error {
+				about, rest, err := command.Root().Find(args)
+				if err != nil {
+					return err
+				}
+				if len(rest) > 0 && about.HasSubCommands() {
+					return NoArgs(about, rest)
+				}
+				about.InitDefaultHelpFlag()
+				return about.Help()
+			}
+		}
+	}
 }

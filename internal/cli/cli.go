@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,8 +19,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/buildinfo"
 )
 
@@ -59,7 +64,7 @@ const mostErrorLines = 20
 
 // errorText returns the text of an error without characters that a terminal interprets: servers wrote parts of it.
 func errorText(err error) string {
-	lines := strings.Split(err.Error(), "\n")
+	lines := strings.Split(explained(err), "\n")
 	if more := len(lines) - mostErrorLines; more > 0 {
 		lines = append(lines[:mostErrorLines], fmt.Sprintf("and %d more lines", more))
 	}
@@ -67,6 +72,29 @@ func errorText(err error) string {
 		lines[i] = printable(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// explained returns the text of an error. An API server that cannot be reached, and a call to AWS that failed, are
+// described without what Go's packages add.
+func explained(err error) string {
+	if aws.AnswerMessage(err) != "" {
+		return aws.UserMessage(err)
+	}
+	if text := workloadText(err); text != err.Error() {
+		return text
+	}
+	var request *url.Error
+	var known *noKindError
+	var unserved *meta.NoKindMatchError
+	switch {
+	case errors.As(err, &unserved) && unserved.GroupKind.Group == infrav1.GroupVersion.Group && !errors.As(err, &known):
+		return (&noKindError{kind: infrav1.GroupVersion.WithKind(unserved.GroupKind.Kind)}).Error()
+	case apierrors.IsUnauthorized(err):
+		return err.Error() + ". Check the credentials in the kubeconfig"
+	case errors.As(err, &request) && temporary(err):
+		return unansweredText(err) + ". Check the kubeconfig, its context, and the network"
+	}
+	return err.Error()
 }
 
 // exitError is an error with an exit code. Without an error, it is a result that is no failure.
@@ -106,11 +134,12 @@ func New(others ...*cobra.Command) *cobra.Command {
 		Args:          NoArgs,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.SetFlagErrorFunc(seeHelp)
+	command.SetFlagErrorFunc(flagError)
 	command.AddCommand(newIAMCommand(), newPlanCommand(prepareInCluster), newPreflightCommand(), newMigrateCommand(), newVersionCommand())
 	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
 	command.AddCommand(newReadCommands(connectClusters)...)
 	command.AddCommand(others...)
+	completeDefaults(command)
 	// kubectl runs a program of this name as its plugin.
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {
 		showAsPlugin(command)

@@ -3,11 +3,17 @@ package cli
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 var update = flag.Bool("update", false, "write the printed output into docs/reference/cli.md instead of comparing it")
@@ -58,5 +64,26 @@ func TestPluginNamesItself(t *testing.T) {
 				t.Errorf("the help of %s lacks %q:\n%s", name, part, out)
 			}
 		}
+	}
+}
+
+// TestExplained holds that an error is printed with what a user can act on, and without what Go's packages add.
+func TestExplained(t *testing.T) {
+	unanswered := refused(t)
+	got := errorText(fmt.Errorf("reading AWSMachinePool %q: failed to get server groups: %w", "workers", unanswered))
+	if !strings.HasPrefix(got, "The API server at 127.0.0.1:") || !strings.HasSuffix(got, " refuses connections. Check the kubeconfig, its context, and the network") {
+		t.Errorf("an API server that does not answer: got %q", got)
+	}
+	denied := apierrors.NewUnauthorized("the server has asked for the client to provide credentials")
+	if got, want := errorText(fmt.Errorf("reading: %w", denied)), "reading: the server has asked for the client to provide credentials. Check the credentials in the kubeconfig"; got != want {
+		t.Errorf("credentials that are not accepted: got %q, want %q", got, want)
+	}
+	unserved := &meta.NoKindMatchError{GroupKind: infrav1.GroupVersion.WithKind("AWSMachinePool").GroupKind(), SearchedVersions: []string{"v1beta2"}}
+	if got, want := errorText(fmt.Errorf("listing: %w", unserved)), "this cluster has no CustomResourceDefinition of AWSMachinePool: install Slipway, or choose the management cluster with --context"; got != want {
+		t.Errorf("a cluster without Slipway: got %q, want %q", got, want)
+	}
+	call := fmt.Errorf("describing versions: %w", &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeLaunchTemplateVersions", Err: unanswered})
+	if got, want := errorText(call), "describing versions: DescribeLaunchTemplateVersions: AWS could not be reached or gave no answer"; got != want {
+		t.Errorf("AWS that does not answer: got %q, want %q", got, want)
 	}
 }

@@ -63,15 +63,22 @@ var errOther = errors.New("not found")
 func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*poolview.Explanation, error) {
 	type explainer func(context.Context, io.Writer, string) (*poolview.Explanation, error)
 	explainers := []explainer{s.explainPool, s.explainNode, s.explainPod}
-	switch kind, rest, qualified := strings.Cut(name, "/"); {
+	absent := fmt.Sprintf("namespace %s has no pool or pod %.253q, and no node or instance of its pools has the name", s.namespace, name)
+	kind, rest, qualified := strings.Cut(name, "/")
+	if qualified && strings.TrimSpace(rest) == "" {
+		return nil, fmt.Errorf("%.64q has no name after the slash", name)
+	}
+	switch {
 	case qualified && kind == "pool":
-		name, explainers = rest, explainers[:1]
+		name, explainers, absent = rest, explainers[:1], fmt.Sprintf("namespace %s has no pool %.253q", s.namespace, rest)
 	case qualified && kind == "node":
-		name, explainers = rest, explainers[1:2]
+		name, explainers, absent = rest, explainers[1:2], fmt.Sprintf("this cluster and the pools of namespace %s have no node or instance %.253q", s.namespace, rest)
 	case qualified && kind == "pod":
-		name, explainers = rest, explainers[2:]
+		name, explainers, absent = rest, explainers[2:], fmt.Sprintf("namespace %s has no pod %.253q", s.namespace, rest)
+	case qualified && !isPoolKind(kind):
+		return nil, fmt.Errorf("%.64q is no kind that can be explained: use pool/NAME, node/NAME, or pod/NAME", kind)
 	case qualified:
-		explainers = explainers[:1]
+		explainers, absent = explainers[:1], fmt.Sprintf("namespace %s has no %.64s %.253q", s.namespace, kind, rest)
 	case strings.HasPrefix(name, "i-"):
 		explainers = explainers[1:2]
 	}
@@ -81,7 +88,7 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 			return explanation, err
 		}
 	}
-	return nil, fmt.Errorf("namespace %s has no pool or pod %.253q, and no node or instance of its pools has the name", s.namespace, name)
+	return nil, errors.New(absent)
 }
 
 // explainPool explains a pool of the management cluster.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,8 +39,9 @@ type follower struct {
 	out, notes io.Writer
 
 	// shown is the status that was printed last, at the time readAt, and noted the note about what
-	// it lacks.
+	// it lacks. Facts are what the status describes, without how long ago something happened.
 	shown  []byte
+	facts  string
 	readAt time.Time
 	noted  string
 	// away is true while the API server does not answer, and pause is the time until the next
@@ -140,9 +142,15 @@ func (f *follower) print(view *poolview.View, missing error) error {
 		f.noted = lacks.String()
 		fmt.Fprint(f.notes, f.noted)
 	}
-	if bytes.Equal(text.Bytes(), f.shown) && !returned {
+	facts, err := factsOf(*view)
+	if err != nil {
+		return err
+	}
+	same := bytes.Equal(text.Bytes(), f.shown) || facts == f.facts && f.output == "text" && !f.replaces()
+	if same && !returned {
 		return nil
 	}
+	f.facts = facts
 	f.shown = bytes.Clone(text.Bytes())
 	before := ""
 	switch {
@@ -155,6 +163,20 @@ func (f *follower) print(view *poolview.View, missing error) error {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return nil
+}
+
+// factsOf returns what a status describes, without what follows from the time at which it was read.
+func factsOf(view poolview.View) (string, error) {
+	if view.Rollout != nil {
+		rollout := *view.Rollout
+		rollout.ETA = nil
+		view.Rollout = &rollout
+	}
+	facts, err := json.Marshal(view)
+	if err != nil {
+		return "", fmt.Errorf("encoding the status: %w", err)
+	}
+	return string(facts), nil
 }
 
 // report writes that the API server did not answer, and when the next attempt is. A terminal shows

@@ -298,6 +298,34 @@ func TestStatusWatchNotesOnce(t *testing.T) {
 	}
 }
 
+// TestStatusWatchIgnoresAges holds that a file gets no status that differs from the one before only in how long ago
+// something happened.
+func TestStatusWatchIgnoresAges(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t)
+	clock := clocktesting.NewFakeClock(shownAt)
+	w.source.clock = clock
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, _, ended := w.follow(ctx, nil)
+	out.next(t, ended)
+	clock.Step(10 * time.Minute)
+	w.setUpToDate(2) // as it is
+	select {
+	case text := <-out.texts:
+		t.Errorf("slipway status -w printed a status again in which nothing changed:\n%s", text)
+	case <-time.After(500 * time.Millisecond):
+	}
+	w.setUpToDate(3)
+	if text := out.next(t, ended); !strings.Contains(text, "3 of 4 with the wanted") {
+		t.Errorf("slipway status -w: got\n%s\nwant the change", text)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("slipway status -w: got error %v", err)
+	}
+}
+
 // setUpToDate changes how many instances of the pool run what they should.
 func (w *readWorld) setUpToDate(instances int32) {
 	w.Helper()

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -22,15 +25,36 @@ func (f *kubeconfigFlags) bind(set *pflag.FlagSet) {
 // config returns how to connect to the management cluster.
 func (f *kubeconfigFlags) config() (*rest.Config, error) {
 	config, err := f.loader().ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
+	switch {
+	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("finding the management cluster: there is no kubeconfig at %s: name one with --kubeconfig or KUBECONFIG", f.paths())
-	}
-	if err != nil {
+	case f.kubeconfig != "" && errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("finding the management cluster: there is no kubeconfig at %s", printable(f.kubeconfig))
+	case err != nil && f.lacksContext():
+		return nil, fmt.Errorf("finding the management cluster: the kubeconfig has no context %.253q: \"kubectl config get-contexts\" lists the contexts", f.kubeContext)
+	case err != nil:
 		return nil, fmt.Errorf("finding the management cluster (by --kubeconfig, KUBECONFIG, the pod's service account or ~/.kube/config): %w", err)
 	}
 	config.Timeout, config.UserAgent, config.WarningHandler = requestTimeout, "slipway/"+buildinfo.Version(), rest.NoWarnings{}
 	config.QPS = -1 // one run sends few requests, and the API server limits them fairly
 	return config, nil
+}
+
+// lacksContext reports whether the kubeconfig has no context of the name in the flags.
+func (f *kubeconfigFlags) lacksContext() bool {
+	raw, err := f.loader().RawConfig()
+	return err == nil && f.kubeContext != "" && raw.Contexts[f.kubeContext] == nil
+}
+
+// namespaceOr returns the namespace of a flag, or the one of the context if that is empty.
+func (f *kubeconfigFlags) namespaceOr(named string) (string, error) {
+	if named == "" {
+		return f.contextNamespace()
+	}
+	if len(validation.IsDNS1123Label(named)) > 0 {
+		return "", fmt.Errorf("--namespace is %.64q, and no namespace can have this name: it has lowercase letters, digits, and hyphens", named)
+	}
+	return named, nil
 }
 
 // contextNamespace returns the namespace of the context.

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,13 +16,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -81,7 +78,7 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
   slipway plan -f pool.yaml
   slipway plan -k overlays/production
   helm template pools | slipway plan -f - -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args, prepare) },
 	}
 	flags.bind(command.Flags())
@@ -201,11 +198,9 @@ func (f *planFlags) connect(warnings io.Writer) (planCluster, error) {
 	if err != nil {
 		return planCluster{}, fmt.Errorf("connecting to the management cluster: %w", err)
 	}
-	namespace := f.namespace
-	if namespace == "" {
-		if namespace, err = f.contextNamespace(); err != nil {
-			return planCluster{}, err
-		}
+	namespace, err := f.namespaceOr(f.namespace)
+	if err != nil {
+		return planCluster{}, err
 	}
 	return planCluster{Client: c, namespace: namespace}, nil
 }
@@ -255,10 +250,8 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 		if err != nil {
 			return nil, err
 		}
-		// A field that does not exist is a typo, and a plan without it would mislead.
-		strict := client.WithFieldValidation(cluster.Client, metav1.FieldValidationStrict)
-		if err := strict.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
-			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
+		if err := cluster.strict().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), refusal(object.GetKind(), err))
 		}
 		return []client.Object{object}, nil
 	}
@@ -266,20 +259,41 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 	if err != nil {
 		return nil, err
 	}
+	return cluster.applyAll(ctx, notes, objects)
+}
+
+// strict returns a client whose writes are refused if they have a field that does not exist, like the
+// writes of `kubectl apply`. Such a field is a typo, and a plan without it would mislead.
+func (c planCluster) strict() client.Client {
+	return client.WithFieldValidation(c.Client, metav1.FieldValidationStrict)
+}
+
+// applyAll tries the objects of files that can be planned, and notes the others.
+func (c planCluster) applyAll(ctx context.Context, notes io.Writer, objects []*unstructured.Unstructured) ([]client.Object, error) {
 	var edited []client.Object
+	known := map[string]bool{}
 	for _, object := range objects {
-		if !plan.CanPlan(object.GetKind()) {
-			fmt.Fprintf(notes, "%s %s is not part of the plan\n", printable(object.GetKind()), printable(object.GetName()))
+		kind, name := object.GetKind(), object.GetName()
+		if !plan.CanPlan(kind) {
+			fmt.Fprintf(notes, "%s %s is not part of the plan\n", printable(kind), printable(name))
 			continue
 		}
-		applied, err := cluster.apply(ctx, object)
-		if err != nil {
-			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), err)
+		if name == "" {
+			return nil, fmt.Errorf("the files have an object of kind %s without metadata.name, or with a name that is not text", kind)
 		}
+		applied, err := c.apply(ctx, object)
+		if err != nil {
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", kind, name, refusal(kind, err))
+		}
+		identity := fmt.Sprintf("%s %s", kind, client.ObjectKeyFromObject(applied))
+		if known[identity] {
+			return nil, fmt.Errorf("the files have %s more than once: leave the edit that you do not want to plan out", identity)
+		}
+		known[identity] = true
 		edited = append(edited, applied)
 	}
 	if len(edited) == 0 {
-		return nil, errors.New("the files have no object that can be planned")
+		return nil, fmt.Errorf("the files have no object that can be planned, which is one of the kinds %s", plan.KindsPlanned())
 	}
 	return edited, nil
 }
@@ -311,18 +325,35 @@ func (e *noPoolError) Error() string {
 	return fmt.Sprintf("namespace %s has no %s %q", e.namespace, strings.Join(e.kinds, " or "), e.name)
 }
 
+// poolKinds are the kinds of pools.
+var poolKinds = []string{"AWSMachinePool", "AWSManagedMachinePool"}
+
+// isPoolKind reports whether a word names a kind of pools.
+func isPoolKind(word string) bool {
+	return slices.ContainsFunc(poolKinds, func(kind string) bool { return names(word, kind) })
+}
+
+// names reports whether a word names a kind, in the singular or the plural.
+func names(word, kind string) bool {
+	singular := strings.ToLower(kind)
+	return strings.ToLower(word) == singular || strings.ToLower(word) == singular+"s"
+}
+
 // pool returns the pool of a name, which may have its kind before it and a slash, such as
 // awsmanagedmachinepool/workers.
 func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	kinds := []string{"AWSMachinePool", "AWSManagedMachinePool"}
+	kinds := slices.Clone(poolKinds)
 	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
-		kinds = slices.DeleteFunc(kinds, func(known string) bool {
-			singular := strings.ToLower(known)
-			return strings.ToLower(kind) != singular && strings.ToLower(kind) != singular+"s"
-		})
+		kinds = slices.DeleteFunc(kinds, func(known string) bool { return !names(kind, known) })
 		if name = rest; len(kinds) == 0 {
 			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME or awsmanagedmachinepool/NAME", kind)
 		}
+	}
+	switch {
+	case name == "":
+		return nil, errors.New("the name of the pool is empty")
+	case len(content.IsPathSegmentName(name)) > 0: // no object can have the name
+		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
 	}
 	var found []*unstructured.Unstructured
 	for _, kind := range kinds {
@@ -352,62 +383,19 @@ func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstr
 func patchOf(settings []string) ([]byte, error) {
 	patch := map[string]any{}
 	for _, setting := range settings {
-		path, text, found := strings.Cut(setting, "=")
-		if !found || path == "" {
+		field, text, found := strings.Cut(setting, "=")
+		if !found || field == "" {
 			return nil, fmt.Errorf("--set is %.100q, and must be a path and a value, such as spec.maxSize=5", setting)
 		}
 		var value any
 		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-			return nil, fmt.Errorf("--set %s: reading the value: %w", path, err)
+			return nil, fmt.Errorf("--set %s: reading the value: %w", field, err)
 		}
-		if err := unstructured.SetNestedField(patch, value, strings.Split(path, ".")...); err != nil {
-			return nil, fmt.Errorf("--set %s: %w", path, err)
+		if unstructured.SetNestedField(patch, value, strings.Split(field, ".")...) != nil {
+			return nil, fmt.Errorf("--set %s: another --set gives a field that this one is part of a value that has no fields", field)
 		}
 	}
 	return json.Marshal(patch)
-}
-
-// readObjects reads the objects of a file.
-func readObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
-	var data []byte
-	var err error
-	if name == "-" {
-		data, err = io.ReadAll(in)
-	} else {
-		data, err = os.ReadFile(name) //nolint:gosec // the user names the file
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	return decodeObjects(bytes.NewReader(data), name)
-}
-
-// decodeObjects decodes the objects of a file of a name. Lists are taken apart.
-func decodeObjects(in io.Reader, name string) ([]*unstructured.Unstructured, error) {
-	decoder := utilyaml.NewYAMLOrJSONDecoder(in, 4096)
-	var objects []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		switch {
-		case errors.Is(err, io.EOF):
-			return objects, nil
-		case err != nil:
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		case len(object.Object) == 0:
-			continue
-		case !object.IsList():
-			objects = append(objects, object)
-			continue
-		}
-		err = object.EachListItem(func(item runtime.Object) error {
-			objects = append(objects, item.(*unstructured.Unstructured))
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		}
-	}
 }
 
 // apply tries an object as `kubectl apply` does, and returns it as the API server would store it.
@@ -420,7 +408,7 @@ func (c planCluster) apply(ctx context.Context, object *unstructured.Unstructure
 	case err != nil:
 		return nil, err
 	case current == nil:
-		err = c.Create(ctx, object, client.DryRunAll)
+		err = c.strict().Create(ctx, object, client.DryRunAll)
 	default:
 		err = c.patch(ctx, current, object)
 	}
@@ -452,7 +440,7 @@ func (c planCluster) present(ctx context.Context, kind schema.GroupVersionKind, 
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the management cluster has no such kind: %w", err)
+		return nil, &noKindError{kind: kind, err: err}
 	case err != nil:
 		return nil, err
 	}
@@ -486,7 +474,7 @@ func (c planCluster) patch(ctx context.Context, current, object *unstructured.Un
 	if err != nil {
 		return fmt.Errorf("computing the patch: %w", err)
 	}
-	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+	return c.strict().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
 }
 
 func printPlan(out io.Writer, made plan.Plan, format string) error {

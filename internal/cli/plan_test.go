@@ -31,7 +31,7 @@ func TestPatchOf(t *testing.T) {
 		"Remove":   {reason: "An empty value removes the field.", settings: []string{"spec.pinnedVersion="}, want: `{"spec":{"pinnedVersion":null}}`},
 		"NoValue":  {reason: "A field needs a value.", settings: []string{"spec.maxSize"}, err: "must be a path and a value"},
 		"BadValue": {reason: "The value must be YAML.", settings: []string{"spec.maxSize={"}, err: "reading the value"},
-		"Conflict": {reason: "A field cannot be in another's value.", settings: []string{"spec=5", "spec.maxSize=5"}, err: "spec.maxSize"},
+		"Conflict": {reason: "A field cannot be in another's value.", settings: []string{"spec=5", "spec.maxSize=5"}, err: "--set spec.maxSize: another --set gives"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +125,7 @@ func TestPlanFlags(t *testing.T) {
 		"SetOf":      {reason: "Fields belong to a pool.", args: []string{"-k", ".", "--set", "spec.maxSize=5"}, want: "--set needs"},
 		"Format":     {reason: "The format is checked before anything is read.", args: []string{"workers", "-o", "table"}, want: "--output"},
 		"Role":       {reason: "A session is no role.", args: []string{"workers", "--role-arn", "arn:aws:sts::111122223333:assumed-role/manager/me"}, want: "--role-arn"},
-		"ManyNames":  {reason: "One pool is planned at a time.", args: []string{"a", "b"}, want: "at most 1"},
+		"ManyNames":  {reason: "One pool is planned at a time.", args: []string{"a", "b"}, want: "at most one"},
 		"Kubeconfig": {reason: "The management cluster must be found.", args: []string{"workers", "--kubeconfig", "/does/not/exist"}, want: "management cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,8 +48,9 @@ type preflightFlags struct {
 func newPreflightCommand() *cobra.Command {
 	flags := &preflightFlags{}
 	command := &cobra.Command{
-		Use:   "preflight",
-		Short: "Check what Slipway needs from a management cluster and from AWS, and print what to do",
+		Use:        "preflight",
+		SuggestFor: []string{"doctor", "check", "verify"},
+		Short:      "Check what Slipway needs from a management cluster and from AWS, and print what to do",
 		Long: `Check what Slipway needs from a management cluster and from AWS, before or after the installation, and print what to do.
 
 The command changes nothing. It uses your kubeconfig and your AWS credentials. The permissions that it needs itself in AWS are

@@ -171,11 +171,9 @@ func connectClusters(f *readFlags) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	namespace := f.namespace
-	if namespace == "" {
-		if namespace, err = f.contextNamespace(); err != nil {
-			return nil, err
-		}
+	namespace, err := f.namespaceOr(f.namespace)
+	if err != nil {
+		return nil, err
 	}
 	workloads := workload.New(c, clock.RealClock{})
 	workloads.Loopback = true // the clusters of a developer run on the machine of this command

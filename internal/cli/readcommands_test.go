@@ -32,19 +32,25 @@ func TestReadCommandsRefuse(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Format":         {reason: "The format is checked before anything is read.", args: []string{"status", "workers", "-o", "table"}, want: "--output"},
-		"NoPool":         {reason: "The namespace is named, because it is the usual mistake.", args: []string{"status", "nobody"}, want: "namespace blue has no"},
-		"WatchAll":       {reason: "A watch shows one pool.", args: []string{"status", "-w"}, want: "--watch needs"},
-		"WatchYAML":      {reason: "Documents of YAML that follow one another need separators.", args: []string{"status", "workers", "-w", "-o", "yaml"}, want: "text or json"},
-		"AllAndOne":      {reason: "A name is of one namespace.", args: []string{"status", "workers", "-A"}, want: "--all-namespaces"},
-		"NoVersion":      {reason: "A version that was deleted is named with those that exist.", args: []string{"diff", "workers", "1", "9"}, want: "no version 9: its versions are from 1 to 2"},
-		"BadVersion":     {reason: "A version is a number.", args: []string{"diff", "workers", "1", "latest"}, want: `"latest" is no version`},
-		"NoTemplate":     {reason: "A pool without a launch template has no versions.", args: []string{"diff", "system", "1", "2"}, want: "no launch template yet"},
-		"NoInstance":     {reason: "An instance may have left its pool.", args: []string{"trace", "i-0123456789abcdef0"}, want: "no pool of namespace blue has"},
-		"NoCluster":      {reason: "A tree needs a Cluster.", args: []string{"tree", "green"}, want: `has no Cluster "green"`},
-		"NothingNamed":   {reason: "A name may be of three kinds of objects.", args: []string{"explain", "nobody"}, want: "has no pool or pod"},
-		"NoSuchKind":     {reason: "A kind that is none of pools is refused.", args: []string{"explain", "deployment/web"}, want: "no kind of pools"},
-		"NoSuchPodNamed": {reason: "A kind limits the search.", args: []string{"explain", "pod/workers"}, want: "has no pool or pod"},
+		"Format":          {reason: "The format is checked before anything is read.", args: []string{"status", "workers", "-o", "table"}, want: "--output"},
+		"NoPool":          {reason: "The namespace is named, because it is the usual mistake.", args: []string{"status", "nobody"}, want: "namespace blue has no"},
+		"WatchAll":        {reason: "A watch shows one pool.", args: []string{"status", "-w"}, want: "--watch needs"},
+		"WatchYAML":       {reason: "Documents of YAML that follow one another need separators.", args: []string{"status", "workers", "-w", "-o", "yaml"}, want: "text or json"},
+		"AllAndOne":       {reason: "A name is of one namespace.", args: []string{"status", "workers", "-A"}, want: "--all-namespaces"},
+		"NoVersion":       {reason: "A version that was deleted is named with those that exist.", args: []string{"diff", "workers", "1", "9"}, want: "no version 9: its versions are from 1 to 2"},
+		"BadVersion":      {reason: "A version is a number.", args: []string{"diff", "workers", "1", "latest"}, want: `"latest" is no version`},
+		"NoTemplate":      {reason: "A pool without a launch template has no versions.", args: []string{"diff", "system", "1", "2"}, want: "no launch template yet"},
+		"NoInstance":      {reason: "An instance may have left its pool.", args: []string{"trace", "i-0123456789abcdef0"}, want: "no pool in namespace blue has"},
+		"NoInstanceAtAll": {reason: "The error says where it was looked for.", args: []string{"trace", "i-0123456789abcdef0", "-A"}, want: "no pool in any namespace has"},
+		"NoCluster":       {reason: "A tree needs a Cluster.", args: []string{"tree", "green"}, want: `has no Cluster "green"`},
+		"NothingNamed":    {reason: "A name may be of three kinds of objects.", args: []string{"explain", "nobody"}, want: "has no pool or pod"},
+		"NoSuchKind":      {reason: "A kind that is none of pools is refused.", args: []string{"explain", "deployment/web"}, want: "use pool/NAME, node/NAME, or pod/NAME"},
+		"NoSuchPodNamed":  {reason: "A kind limits the search.", args: []string{"explain", "pod/workers"}, want: `namespace blue has no pod "workers"`},
+		"NoSuchPool":      {reason: "The error is about the kind that was named.", args: []string{"explain", "pool/nobody"}, want: `namespace blue has no pool "nobody"`},
+		"NoSuchNode":      {reason: "The error is about the kind that was named.", args: []string{"explain", "node/nobody"}, want: `have no node or instance "nobody"`},
+		"NoNameOfKind":    {reason: "A variable of a script may be empty.", args: []string{"explain", "pool/"}, want: "has no name after the slash"},
+		"NoNameOfPool":    {reason: "A variable of a script may be empty.", args: []string{"status", "awsmachinepool/"}, want: "the name of the pool is empty"},
+		"ImpossibleName":  {reason: "A name that no object can have is a name that no pool has.", args: []string{"status", ".."}, want: `has no AWSMachinePool or AWSManagedMachinePool ".."`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -308,7 +308,7 @@ func (c planCluster) patchAll(ctx context.Context, change rolloutcontrol.Change,
 		case apierrors.IsConflict(err):
 			return nil, fmt.Errorf("%q was changed by another user since it was read. Run the command again: %w", object.GetName(), err)
 		case err != nil:
-			return nil, fmt.Errorf("changing %q: %w", object.GetName(), err)
+			return nil, fmt.Errorf("changing %q: %w", object.GetName(), refusal("", err))
 		}
 		patched = append(patched, object)
 	}

@@ -316,7 +316,7 @@ func TestControlCommands(t *testing.T) {
 		{"the pool is needed", []string{"undo"}, "0 arguments given"},
 		{"a dry run is validated by the server or there is none", []string{"rollout", "pause", "workers", "--dry-run", "client"}, "must be server or none"},
 		{"the management cluster must be found", []string{"unpin", "workers", "--kubeconfig", "/does/not/exist"}, "management cluster"},
-		{"a version is a number", []string{"rollout", "approve", "workers", "--version", "latest"}, "invalid argument"},
+		{"a version is a number", []string{"rollout", "approve", "workers", "--version", "latest"}, "must be a number"},
 	} {
 		command := New()
 		command.SetArgs(row.args)

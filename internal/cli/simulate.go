@@ -51,7 +51,7 @@ edit is refused, or the pool does not come to rest with nodes that work.`,
 		Example: `  slipway simulate workers -n blue --set spec.awsLaunchTemplate.instanceType=m7i.large
   slipway simulate system -n blue --set spec.amiVersion=1.34.2-20260115 --fail-at 30%
   slipway simulate -f pool.yaml --node-start 3m --drain-time 10m -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args, prepare) },
 	}
 	set := command.Flags()

@@ -38,7 +38,7 @@ replaced.
   slipway status workers -n blue   # one pool
   slipway status workers -w        # follow a roll-out
   slipway status -A -o json        # all pools, for a script`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: flags.run,
 	}
 	flags.bind(command, poolNames)

@@ -39,7 +39,7 @@ of the namespace.`,
 			case err != nil:
 				return err
 			case !found:
-				return fmt.Errorf("no pool of %s has instance or node %.253q. If it left its pool, CloudTrail and slipway events still show it", scopeOf(namespace), args[0])
+				return fmt.Errorf("no pool in %s has instance or node %.253q. If it left its pool, CloudTrail and slipway events still show it", scopeOf(namespace), args[0])
 			}
 			return show(flags, command.OutOrStdout(), &trace, from.printer(command.OutOrStdout()).Trace)
 		},
@@ -51,7 +51,7 @@ of the namespace.`,
 
 func scopeOf(namespace string) string {
 	if namespace == "" {
-		return "all namespaces"
+		return "any namespace"
 	}
 	return "namespace " + namespace
 }

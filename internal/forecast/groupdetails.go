@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"slices"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -15,7 +16,8 @@ var detailWrites = map[string]writer{
 	"autoscaling:DeleteLifecycleHook": changing(groupsOf, &autoscaling.DeleteLifecycleHookOutput{}, (*groups).deleteHook),
 	"autoscaling:CancelInstanceRefresh": changing(groupsOf, &autoscaling.CancelInstanceRefreshOutput{},
 		func(g *groups, input *autoscaling.CancelInstanceRefreshInput) {
-			g.of(awssdk.ToString(input.AutoScalingGroupName)).canceled = true
+			own := g.of(awssdk.ToString(input.AutoScalingGroupName))
+			own.canceled, own.before = g.clock.Now(), len(own.started)
 		}),
 }
 
@@ -33,12 +35,12 @@ var detailReads = map[string]reader{
 	"autoscaling:DescribeInstanceRefreshes": reading(groupsOf,
 		func(g *groups, input *autoscaling.DescribeInstanceRefreshesInput) *autoscaling.DescribeInstanceRefreshesOutput {
 			if own := g.own(input.AutoScalingGroupName); own != nil {
-				return &autoscaling.DescribeInstanceRefreshesOutput{InstanceRefreshes: own.shownRefreshes(nil)}
+				return &autoscaling.DescribeInstanceRefreshesOutput{InstanceRefreshes: own.shownRefreshes(g.clock.Now(), nil)}
 			}
 			return nil
 		},
 		func(g *groups, input *autoscaling.DescribeInstanceRefreshesInput, output *autoscaling.DescribeInstanceRefreshesOutput) {
-			output.InstanceRefreshes = g.of(awssdk.ToString(input.AutoScalingGroupName)).shownRefreshes(output.InstanceRefreshes)
+			output.InstanceRefreshes = g.of(awssdk.ToString(input.AutoScalingGroupName)).shownRefreshes(g.clock.Now(), output.InstanceRefreshes)
 		}),
 	"autoscaling:DescribeScalingActivities": reading(groupsOf,
 		func(g *groups, input *autoscaling.DescribeScalingActivitiesInput) *autoscaling.DescribeScalingActivitiesOutput {
@@ -102,13 +104,26 @@ func (g *group) shownHooks(described []asgtypes.LifecycleHook) []asgtypes.Lifecy
 	return shown
 }
 
-// shownRefreshes returns refreshes as the writes leave them, the newest first.
-func (g *group) shownRefreshes(described []asgtypes.InstanceRefresh) []asgtypes.InstanceRefresh {
+// shownRefreshes returns refreshes as the writes leave them, the newest first. The cancellation of a
+// refresh is complete once time has passed.
+func (g *group) shownRefreshes(now time.Time, described []asgtypes.InstanceRefresh) []asgtypes.InstanceRefresh {
 	shown := slices.Concat(g.started, described)
-	for i := range shown {
-		if g.canceled && (shown[i].Status == asgtypes.InstanceRefreshStatusPending || shown[i].Status == asgtypes.InstanceRefreshStatusInProgress) {
-			shown[i].Status = asgtypes.InstanceRefreshStatusCancelling
+	if g.canceled.IsZero() {
+		return shown
+	}
+	for i := len(g.started) - g.before; i < len(shown); i++ {
+		if !slices.Contains(cancelable, shown[i].Status) {
+			continue
+		}
+		shown[i].Status = asgtypes.InstanceRefreshStatusCancelling
+		if now.After(g.canceled) {
+			shown[i].Status, shown[i].EndTime = asgtypes.InstanceRefreshStatusCancelled, awssdk.Time(now)
 		}
 	}
 	return shown
+}
+
+// cancelable are the statuses of refreshes that a request cancels, and of one that is being canceled.
+var cancelable = []asgtypes.InstanceRefreshStatus{
+	asgtypes.InstanceRefreshStatusPending, asgtypes.InstanceRefreshStatusInProgress, asgtypes.InstanceRefreshStatusCancelling,
 }

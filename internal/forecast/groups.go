@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -69,9 +70,12 @@ type group struct {
 	hooks   []hookChange
 	// shown is the group as it was described last.
 	shown asgtypes.AutoScalingGroup
-	// started are refreshes, the newest first. Canceled is true if the one under way is canceled.
-	started  []asgtypes.InstanceRefresh
-	canceled bool
+	// started are refreshes, the newest first.
+	started []asgtypes.InstanceRefresh
+	// canceled is the time at which the refresh under way was canceled, zero if it was not, and before
+	// the number of refreshes started until then. Start times cannot be compared: AWS has another clock.
+	canceled time.Time
+	before   int
 }
 
 // of returns the entry of a group by its name. It adds an empty one if there is none.

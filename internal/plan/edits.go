@@ -126,7 +126,7 @@ func (p *Planner) affected(ctx context.Context, object *unstructured.Unstructure
 		return []target{{kind, client.ObjectKey{Namespace: key.Namespace, Name: reference["name"]}}}, nil
 	case "AWSLaunchConfig", "AWSLaunchConfigTemplate":
 	default:
-		return nil, fmt.Errorf("%s %q cannot be planned: plan edits of %s", object.GetKind(), key.Name, plannedKinds())
+		return nil, fmt.Errorf("%s %q cannot be planned: plan edits of %s", object.GetKind(), key.Name, KindsPlanned())
 	}
 	var found []target
 	for _, kind := range kindsOfPools {

@@ -63,7 +63,7 @@ func UpgradeMachinePool(present, edited *unstructured.Unstructured) (*unstructur
 	}, "spec", "template", "spec", "infrastructureRef")
 }
 
-// plannedKinds lists the kinds for a message.
-func plannedKinds() string {
+// KindsPlanned lists the kinds whose edits can be planned, for a message.
+func KindsPlanned() string {
 	return strings.Join(kindsPlanned[:len(kindsPlanned)-1], ", ") + ", and " + kindsPlanned[len(kindsPlanned)-1]
 }

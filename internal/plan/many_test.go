@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -317,4 +318,20 @@ func (r *rig) benchmarkMany(b *testing.B, count int, edited ...client.Object) {
 	b.ReportMetric(float64(len(r.sim.Calls()))/each, "AWS-calls/pool")
 	b.ReportMetric(float64(reads.gets.Load())/each, "gets/pool")
 	b.ReportMetric(float64(reads.lists.Load())/each, "lists/pool")
+}
+
+// TestPrintBegins holds that the text of a plan without changes of fields begins with a pool, and not with an empty line.
+func TestPrintBegins(t *testing.T) {
+	t.Parallel()
+	text := &strings.Builder{}
+	waiting := Plan{Pools: []Pool{{
+		Kind: "AWSMachinePool", Namespace: "blue", Name: "workers",
+		Problems: []Problem{{Condition: infrav1.RolloutApprovedCondition, Reason: infrav1.WaitingForApprovalReason, Message: "version 3 waits"}},
+	}}}
+	if err := Print(text, waiting); err != nil {
+		t.Fatal(err)
+	}
+	if want := "AWSMachinePool blue/workers\n  WaitingForApproval: version 3 waits\n"; text.String() != want {
+		t.Errorf("Print: got %q, want %q", text, want)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/once"
 )
 
@@ -78,12 +79,27 @@ func (w *world) planned(ctx context.Context, target target) (Pool, view, error) 
 		planned.Steps = []Step{}
 	}
 	if failure != nil && len(planned.Problems) == 0 {
-		planned.Problems = []Problem{{Object: object, Reason: "Error", Message: failure.Error()}}
+		planned.Problems = []Problem{{Object: object, Reason: "Error", Message: failureText(failure)}}
 	}
 	if replaced := planned.Replaced(); len(replaced) > 0 {
 		planned.Rollout = target.kind.pace(w, after, replaced)
 	}
 	return planned, after, nil
+}
+
+// failureText describes the failure of the controllers: each call to AWS that failed once, and what is wrong with it.
+func failureText(failure error) string {
+	joined, is := failure.(interface{ Unwrap() []error })
+	if !is {
+		return aws.UserMessage(failure)
+	}
+	var texts []string
+	for _, one := range joined.Unwrap() {
+		if text := failureText(one); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
 }
 
 // decisive are the conditions without which no node of the edited spec is launched.

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	gocmp "github.com/google/go-cmp/cmp"
@@ -103,6 +105,38 @@ func TestPlanOfHalf(t *testing.T) {
 			}
 			if len(stay) != tc.stay || len(made.Replaced()) != 3-tc.stay || !slices.Contains(made.Replaced(), before[2]) {
 				t.Errorf("%s got %v replaced, and %+v stays; want %d to stay, and %s replaced", tc.reason, made.Replaced(), made.Rollout.Stay, tc.stay, before[2])
+			}
+		})
+	}
+}
+
+// TestPlanDuringRollout holds that the plan of an edit which supersedes a roll-out has the roll-out that
+// follows: the instance refresh in progress is canceled, and another one replaces the nodes.
+func TestPlanDuringRollout(t *testing.T) {
+	for name, behind := range map[string]time.Duration{"SameTime": 0, "BehindAWS": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.running()
+			before := r.stored()
+			before.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+			r.do(r.cluster.Update(t.Context(), before))
+			r.settle()
+			r.sim.ClearCalls()
+			own := &aheadClock{WithTicker: r.clock}
+			own.advance(-behind)
+			r.planner.Clock = own
+			edited := r.stored()
+			edited.Spec.AWSLaunchTemplate.InstanceType = "m5.2xlarge"
+			text := r.printed(r.plan(edited))
+			for _, want := range []string{
+				"spec.awsLaunchTemplate.instanceType  m5.xlarge → m5.2xlarge  replaces nodes", "start an instance refresh", "Replaces 3 of 3 instances",
+			} {
+				if !strings.Contains(text, want) {
+					t.Errorf("Print(plan): no %q in\n%s", want, text)
+				}
+			}
+			if got := strings.Count(text, "cancel instance refresh"); got != 1 {
+				t.Errorf("Print(plan): the refresh is canceled %d times in\n%s", got, text)
 			}
 		})
 	}

@@ -35,9 +35,12 @@ type printer struct {
 	out    io.Writer
 	screen terminal.Screen
 	err    error
+	// begun is true once something was printed.
+	begun bool
 }
 
 func (p *printer) printf(format string, values ...any) {
+	p.begun = true
 	if p.err == nil {
 		p.err = p.screen.Fprintf(p.out, format, values...)
 	}
@@ -48,6 +51,7 @@ func (p *printer) changes(changes []Change) {
 	if len(changes) == 0 {
 		return
 	}
+	p.begun = true
 	table := terminal.NewTable(p.out, p.screen)
 	object := ""
 	for _, change := range changes {
@@ -75,7 +79,10 @@ func transition(before, after string) string {
 
 // pool prints what is done for a pool.
 func (p *printer) pool(pool Pool) {
-	p.printf("\n%s %s/%s\n", pool.Kind, pool.Namespace, pool.Name)
+	if p.begun {
+		p.printf("\n")
+	}
+	p.printf("%s %s/%s\n", pool.Kind, pool.Namespace, pool.Name)
 	for number, step := range pool.Steps {
 		p.printf("  %d. %s\n", number+1, printable(step.Action))
 		if step.Reason != "" && !strings.Contains(step.Action, step.Reason) {

@@ -172,7 +172,7 @@ func Cancel(s Subject) (Change, error) {
 	case pinned != nil:
 		return Change{}, fmt.Errorf("the roll-out of %s brings the pinned version %d. Remove the pin with unpin, or pin another version with undo --to", describe(s.Pool), *pinned)
 	case !s.runsOther():
-		return Change{}, fmt.Errorf("the roll-out of %s is not caused by the launch template: %s. Undo the edit that caused it", describe(s.Pool), rolledOut.Message)
+		return Change{}, fmt.Errorf("all instances of %s run the launch template version that its spec asks for, so no earlier one can be kept: %s. To go back to an earlier version, use undo. If another edit caused the roll-out, take it back", describe(s.Pool), strings.TrimSuffix(rolledOut.Message, "."))
 	}
 	return goBack(s, s.Config.Status.ConfigFingerprint, s.paused())
 }

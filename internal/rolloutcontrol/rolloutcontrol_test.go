@@ -1,15 +1,18 @@
 package rolloutcontrol
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/reconcile/reconciletest"
@@ -239,7 +242,7 @@ func TestCancel(t *testing.T) {
 		{reason: "none is in progress", fails: "in progress"},
 		{reason: "the pool goes back already", given: func(w world) { w.rolls(infrav1.RolledBackReason) }, fails: "goes back already"},
 		{reason: "a pinned version is rolled out", given: func(w world) { rolling(w); pinned(2)(w) }, fails: "pinned version 2"},
-		{reason: "no instance runs another version of the launch template", given: func(w world) { rolling(w); w.config.Status.History[1].RunBy = nil }, fails: "not caused by the launch template"},
+		{reason: "no instance runs another version of the launch template", given: func(w world) { rolling(w); w.config.Status.History[1].RunBy = nil }, fails: "run the launch template version that its spec asks for, so no earlier one can be kept: "},
 	} {
 		row.check(t, Cancel)
 	}
@@ -359,6 +362,22 @@ func TestRead(t *testing.T) {
 		}
 		if err == nil && (pool != row.pool || config != row.config) {
 			t.Errorf("%s: pool %q with launch config %q, want %q with %q", row.reason, pool, config, row.pool, row.config)
+		}
+	}
+}
+
+// TestReadUnserved holds that a cluster without Slipway is not reported as a name that nothing has.
+func TestReadUnserved(t *testing.T) {
+	t.Parallel()
+	kind := infrav1.GroupVersion.WithKind(KindSelfManaged)
+	reader := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+		},
+	})
+	for _, name := range []string{"workers", "awsmachinepool/workers"} {
+		if _, err := Read(t.Context(), reader, "blue", name); !meta.IsNoMatchError(err) {
+			t.Errorf("Read(%q): got error %v, want that the kind is not served", name, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ package rolloutcontrol
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,11 +51,18 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 		}
 		kinds, name = [][]string{{known}}, rest
 	}
+	if name == "" {
+		return Subject{}, errors.New("the name of the pool is empty")
+	}
+	var unserved error
 	for _, group := range kinds {
 		var found []client.Object
 		for _, kind := range group {
 			object, err := read(ctx, reader, kind, client.ObjectKey{Namespace: namespace, Name: name})
-			if err != nil {
+			switch {
+			case meta.IsNoMatchError(err) && kind != KindMachinePool:
+				unserved = err
+			case err != nil && !meta.IsNoMatchError(err):
 				return Subject{}, err
 			}
 			if object != nil {
@@ -68,6 +76,9 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 		default:
 			return Subject{}, fmt.Errorf("namespace %s has pools of two kinds with the name %q: use awsmachinepool/%[2]s or awsmanagedmachinepool/%[2]s", namespace, name)
 		}
+	}
+	if unserved != nil {
+		return Subject{}, unserved
 	}
 	return Subject{}, fmt.Errorf("namespace %s has no %s %q", namespace, strings.Join(slices.Concat(kinds...), " or "), name)
 }
@@ -90,7 +101,7 @@ func read(ctx context.Context, reader client.Reader, kind string, key client.Obj
 	}[kind]
 	err := reader.Get(ctx, key, object)
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading %s %q: %w", kind, key.Name, err)

@@ -125,7 +125,7 @@ func (r *run) conclude(pool plan.State) {
 // problem describes what a pool lacks, by its first condition that is False.
 func problem(pool plan.State) string {
 	for _, condition := range pool.Conditions {
-		if condition.Status == metav1.ConditionFalse {
+		if condition.Status == metav1.ConditionFalse && !slices.Contains(unreported, condition.Type) {
 			return fmt.Sprintf("%s is False, %s: %s", condition.Type, condition.Reason, condition.Message)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
@@ -71,7 +72,8 @@ func (f *facts) install(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SlipwayFacts", note), middleware.After)
 }
 
-// Get implements client.Reader. It notes the network of a cluster.
+// Get implements client.Reader. It notes the network of a cluster, and the names in the spec of a launch
+// template: a plan that creates no version does not read them from AWS.
 func (f *facts) Get(ctx context.Context, name client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if err := f.Reader.Get(ctx, name, object, options...); err != nil {
 		return err
@@ -84,8 +86,30 @@ func (f *facts) Get(ctx context.Context, name client.ObjectKey, object client.Ob
 	case *eksv1.AWSManagedControlPlane:
 		f.network(object.Spec.NetworkSpec, object.Status.Network)
 		f.cluster(object.Spec.EKSClusterName, cmp.Or(awssdk.ToString(object.Status.Version), awssdk.ToString(object.Spec.Version)))
+	case *infrav1.AWSLaunchConfig:
+		f.specified(&object.Spec.AWSLaunchTemplate)
+	case *infrav1.AWSMachinePool:
+		f.specified(object.Spec.AWSLaunchTemplate)
+	case *infrav1.AWSManagedMachinePool:
+		f.specified(object.Spec.AWSLaunchTemplate)
 	}
 	return nil
+}
+
+// specified notes the names in the spec of a launch template.
+func (f *facts) specified(template *infrav1.AWSLaunchTemplate) {
+	if template == nil {
+		return
+	}
+	if name := awssdk.ToString(template.SSHKeyName); name != "" {
+		f.keys[name] = true
+	}
+	if profile := template.IamInstanceProfile; profile != "" {
+		f.profiles[profileName(nil, &profile)] = true
+	}
+	for _, group := range template.AdditionalSecurityGroups {
+		f.group(awssdk.ToString(group.ID), "")
+	}
 }
 
 // network notes the network of a cluster.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -111,6 +112,15 @@ func TestOutcomes(t *testing.T) {
 			edit: func(pool *infrav1.AWSMachinePool) { pool.Spec.MaxSize = 9 },
 			want: Pool{Outcome: RolledOut, FewestUp: 3}, last: infrav1.RolledOutReason,
 		},
+		"InPlaceOfNamed": {
+			reason: "A plan that creates no version knows the key pair that the nodes have.", options: usual,
+			created: func(pool *infrav1.AWSMachinePool) {
+				warmUp(pool)
+				pool.Spec.AWSLaunchTemplate.SSHKeyName = ptr.To("default")
+			},
+			edit: func(pool *infrav1.AWSMachinePool) { pool.Spec.MaxSize = 9 },
+			want: Pool{Outcome: RolledOut, FewestUp: 3}, last: infrav1.RolledOutReason,
+		},
 		"RolledBack": {
 			reason: "With rollback, the pool goes back to the configuration that works.", options: failingAt(30), edit: otherType,
 			created: func(pool *infrav1.AWSMachinePool) { warmUp(pool); pool.Spec.RefreshPreferences.Rollback = true },
@@ -207,5 +217,28 @@ func TestNotSimulated(t *testing.T) {
 	unused := &infrav1.AWSLaunchConfig{ObjectMeta: owners.Named("unused")}
 	if _, err := Run(t.Context(), w.Planner, usual, unused); !errors.Is(err, plan.ErrNoCopy) {
 		t.Errorf("Run of an AWSLaunchConfig without pools: got error %v, want %v", err, plan.ErrNoCopy)
+	}
+}
+
+// TestWithinSecond holds that a simulation which starts within a second counts the versions that it creates: AWS reports
+// times in whole seconds.
+func TestWithinSecond(t *testing.T) {
+	t.Parallel()
+	w := plantest.New(t, 1, warmUp)
+	w.Clock.Step(700 * time.Millisecond)
+	if pool := simulated(t, w, usual, otherType).Pools[0]; pool.Versions != 1 {
+		t.Errorf("the simulation created %d versions, want 1", pool.Versions)
+	}
+}
+
+// TestProblem holds that a copy that does not reach its spec is explained by a condition that should not be False.
+func TestProblem(t *testing.T) {
+	t.Parallel()
+	got := problem(plan.State{Conditions: []metav1.Condition{
+		{Type: infrav1.PausedCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotPausedReason},
+		{Type: infrav1.LaunchTemplateReadyCondition, Status: metav1.ConditionFalse, Reason: "LaunchTemplateDataInvalid", Message: "no key pair"},
+	}})
+	if want := "LaunchTemplateReady is False, LaunchTemplateDataInvalid: no key pair"; got != want {
+		t.Errorf("problem: got %q, want %q", got, want)
 	}
 }

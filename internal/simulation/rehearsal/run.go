@@ -70,7 +70,7 @@ func simulate(ctx context.Context, one *plan.Copy, facts *facts, now time.Time, 
 	if err != nil {
 		return Pool{}, err
 	}
-	clk := simclock.New(now, 0)
+	clk := simclock.New(now.Truncate(time.Second), 0) // AWS reports times in whole seconds
 	defer clk.Close()
 	r := &run{options: options, copy: one, clock: clk, versions: map[string]int64{}, shown: map[string]metav1.Condition{}}
 	r.report = Pool{Kind: one.Kind, Namespace: one.Name.Namespace, Name: one.Name.Name, Events: []Event{}}
