@@ -14,8 +14,12 @@ import (
 // EKS's template, and which version of the pool's it runs follows from when it was launched.
 
 // groupVersionBefore returns the version of EKS's template that the Auto Scaling group launched when EKS replaced no
-// nodes, empty if that is not known.
+// nodes, empty if that is not known. In the pass that starts an update, the Auto Scaling group was described before the
+// update began, and status may not have the version that an earlier update gave it.
 func groupVersionBefore(in input) string {
+	if in.Seen.Started != nil && in.Seen.Members != nil {
+		return in.Seen.Members.Version
+	}
 	if record := in.Object.Status.Nodegroup; record != nil && record.ARN == in.Seen.Group.ARN {
 		return record.GroupVersion
 	}

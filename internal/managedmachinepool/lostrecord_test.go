@@ -3,6 +3,7 @@ package managedmachinepool
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -95,6 +96,28 @@ func TestGroupVersionWhoseRecordIsLost(t *testing.T) {
 	w.passes("pool", "the pool is at rest", func() bool { return w.condition("pool", infrav1.ReadyCondition).Status == "True" })
 	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Status.Nodegroup.GroupVersion = before })
 	w.passes("pool", "status has the version", func() bool { return w.pool("pool").Status.Nodegroup.GroupVersion != before })
+}
+
+// TestRollOutRightAfterLabels has EKS replace nodes from the pass on that sees the end of a change of labels and size,
+// which gives the Auto Scaling group another version of EKS's template, and an instance of it. It holds that no
+// instance is said to run what is rolled out, or counts as up to date, before it is replaced.
+func TestRollOutRightAfterLabels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType)
+	w.setReplicas("pool", 4)
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.configured("pool", template, 2)
+	w.passes("pool", "labels are changed", func() bool { return w.updates(nodegroup.ConfigUpdate) })
+	w.clock.Step(time.Minute)
+	w.passes("pool", "nodes are replaced", func() bool { w.expectTrueVersions(); return w.updates(nodegroup.VersionUpdate) })
+	if instances := len(w.pool("pool").Status.Instances); instances != 4 {
+		t.Errorf("the pass that starts the update sees %d instances, want 4", instances)
+	}
+	w.passes("pool", "it is rolled out", func() bool {
+		w.expectTrueVersions()
+		return w.condition("pool", infrav1.RolledOutCondition).Status == "True"
+	})
 }
 
 // updates reports whether status names an update of this type that is under way.

@@ -23,6 +23,7 @@ import (
 const (
 	NoUpdateInVain = "a node group replaces its nodes only for another configuration than it has"
 	NameRecorded   = "a node group is created only with a name that its pool has recorded"
+	VersionsTrue   = "no instance has another launch template version in status than it was launched from"
 )
 
 // leaves is the time after an update within which the last nodes that it replaces terminate.
@@ -239,6 +240,21 @@ func misreported(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) er
 		}
 	}
 	return nil
+}
+
+// versionsAreTrue checks that each instance has the instance type of the launch template version that status has of
+// it. A template that was deleted has no versions to compare with.
+func (o *observer) versionsAreTrue(status *infrav1.AWSManagedMachinePoolStatus) {
+	if len(o.facts.managed.lost) > 0 {
+		return
+	}
+	for _, instance := range status.Instances {
+		launches, err := o.configurationOfVersion(status.LaunchTemplateID, instance.LaunchTemplateVersion)
+		if err == nil && launches.instanceType != instance.InstanceType {
+			o.violate(VersionsTrue, "status says that instance %s of type %s runs version %s, which launches %s",
+				instance.InstanceID, instance.InstanceType, instance.LaunchTemplateVersion, launches.instanceType)
+		}
+	}
 }
 
 // otherSettings returns how the settings of a node group differ from the spec.
