@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -118,6 +119,46 @@ func TestRollOutRightAfterLabels(t *testing.T) {
 		w.expectTrueVersions()
 		return w.condition("pool", infrav1.RolledOutCondition).Status == "True"
 	})
+}
+
+// TestUpdateMissed has EKS replace nodes while every write of status fails, and has the Auto Scaling group described last
+// while it has other nodes in addition. It holds that the pass that sees the end shows which version each instance
+// runs, and does not take the additional nodes for a size that an external autoscaler chose.
+func TestUpdateMissed(t *testing.T) {
+	t.Parallel()
+	for reason, drained := range map[string]bool{"an update that succeeds": true, "an update that fails": false} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			template := w.threeNodes(oldType, newType)
+			w.autoscaled("pool", true)
+			w.drains(drained)
+			w.configured("pool", template, 2)
+			before := w.pool("pool").Status
+			w.passes("pool", "the update is started", func() bool {
+				if w.updates(nodegroup.VersionUpdate) {
+					return true
+				}
+				before = w.pool("pool").Status
+				return false
+			})
+			w.clock.Step(30 * time.Second)
+			w.reconcile("pool")
+			pool := w.pool("pool")
+			pool.Status = before
+			w.must(w.store.Status().Update(w.Context(), pool))
+			for w.nodegroup("team_pool").Status == ekstypes.NodegroupStatusUpdating {
+				w.clock.Step(30 * time.Second)
+			}
+			w.reconcile("pool")
+			if running := w.expectTrueVersions(); running[oldType]+running[newType] != 3 {
+				t.Errorf("status has the instances %v, want 3", running)
+			}
+			if replicas := *w.machinePool("pool").Spec.Replicas; replicas != 3 {
+				t.Errorf("the MachinePool has %d replicas, want 3", replicas)
+			}
+		})
+	}
 }
 
 // updates reports whether status names an update of this type that is under way.
