@@ -3,6 +3,7 @@ package managedmachinepool
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -20,6 +21,9 @@ const creation = "Create"
 
 // mostAttempts limits the count of failed attempts.
 const mostAttempts = 1000
+
+// updateVisibleAfter is the time after which EKS certainly describes an update that it has started.
+const updateVisibleAfter = time.Minute
 
 // followUpdate finds out what became of the update that status says is under way, and of one that
 // status does not have: another user's, or one whose answer was lost. It never waits: the pool is
@@ -90,6 +94,9 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 	case !in.Seen.Update.Read:
 		plan.Need(needUpdate)
 		return
+	case update == nil && in.Now.Sub(startOf(record)) < updateVisibleAfter:
+		plan.LookAgain(lookAgain) // EKS does not describe it yet
+		return
 	case update == nil:
 		in.Object.Status.Update = nil // what to do follows from the node group
 		return
@@ -112,6 +119,14 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 			"with status %s%s: %s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], record.Reason))
 	}
 	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
+}
+
+// startOf returns when an update was started, the zero time if that is not recorded.
+func startOf(record *infrav1.NodegroupUpdateStatus) time.Time {
+	if record.StartTime == nil {
+		return time.Time{}
+	}
+	return record.StartTime.Time
 }
 
 // updatedEvents are the reasons of the events about updates that succeeded, by the type of the update.

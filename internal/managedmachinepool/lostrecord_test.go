@@ -166,3 +166,33 @@ func (w *world) updates(kind string) bool {
 	update := w.pool("pool").Status.Update
 	return update != nil && update.Type == kind && update.Status == nodegroup.UpdateInProgress
 }
+
+// TestUpdateThatEKSDoesNotShowYet has EKS describe an update only some time after it was started, and the user pause
+// roll-outs meanwhile, so that it is not requested again. It holds that status names the update at every pass until it
+// has failed, and counts the failure.
+func TestUpdateThatEKSDoesNotShowYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType)
+	w.drains(false)
+	behavior := w.sim.Behavior()
+	behavior.ReadLag = 8 * time.Second
+	w.sim.SetBehavior(behavior)
+	w.configured("pool", template, 2)
+	w.passes("pool", "the update is started", func() bool { return w.updates(nodegroup.VersionUpdate) })
+	started := w.pool("pool").Status.Update.ID
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) {
+		pool.Annotations[infrav1.RolloutPausedAnnotation] = "true"
+	})
+	w.passes("pool", "the update has failed", func() bool {
+		update := w.pool("pool").Status.Update
+		if update == nil || update.ID != started {
+			t.Fatalf("status names the update %+v, want %s", update, started)
+		}
+		w.expectTrueVersions()
+		return update.Status == nodegroup.UpdateFailed
+	})
+	if failed := w.pool("pool").Status.FailedUpdates; len(failed) != 1 || failed[0].Attempts != 1 {
+		t.Errorf("the failed updates are %+v, want one attempt", failed)
+	}
+}
