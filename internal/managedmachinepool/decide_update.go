@@ -36,7 +36,7 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 	if group == nil {
 		return true
 	}
-	updating := group.Status == nodegroup.StatusUpdating
+	updating, configuring := group.Status == nodegroup.StatusUpdating, recordedRuns(record) && record.Type == nodegroup.ConfigUpdate
 	if recordedRuns(record) && (!updating || in.Seen.Fresh) {
 		// EKS may be busy with another update, whose record a crash or a conflict lost.
 		concludeUpdate(in, plan)
@@ -45,6 +45,9 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 	switch {
 	case updating && in.Seen.Fresh && !recordedRuns(record):
 		findUpdate(in, plan)
+		if configuring {
+			forgetGroupVersion(in)
+		}
 	case record != nil && record.Type == creation && record.Status == nodegroup.UpdateInProgress && group.Works():
 		record.Status, record.EndTime = nodegroup.UpdateSuccessful, ptr.To(metav1.NewTime(in.Now))
 		plan.Tell(reconcile.Eventf(infrav1.NodegroupActiveEvent, "Node group %s is active", group.Name))

@@ -7,6 +7,7 @@ import (
 
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/nodegroup"
@@ -114,6 +115,42 @@ func TestRollOutRightAfterLabels(t *testing.T) {
 	w.passes("pool", "nodes are replaced", func() bool { w.expectTrueVersions(); return w.updates(nodegroup.VersionUpdate) })
 	if instances := len(w.pool("pool").Status.Instances); instances != 4 {
 		t.Errorf("the pass that starts the update sees %d instances, want 4", instances)
+	}
+	w.passes("pool", "it is rolled out", func() bool {
+		w.expectTrueVersions()
+		return w.condition("pool", infrav1.RolledOutCondition).Status == "True"
+	})
+}
+
+// TestRollOutWhoseRecordIsLostRightAfterLabels has the write of status fail in the pass that sees the end of a change of
+// labels and size, and starts a roll-out. It holds that the pass after it, which EKS has not begun to replace nodes for
+// yet, does not say that the instance of the change runs what is rolled out.
+func TestRollOutWhoseRecordIsLostRightAfterLabels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType)
+	w.setReplicas("pool", 4)
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.configured("pool", template, 2)
+	w.passes("pool", "labels are changed", func() bool { return w.updates(nodegroup.ConfigUpdate) })
+	before := w.pool("pool").Status
+	w.clock.Step(time.Minute)
+	pass := func() {
+		_, err := w.controller.Reconcile(w.Context(), ctrl.Request{NamespacedName: named("pool")})
+		w.must(err)
+	}
+	pass()
+	if !w.updates(nodegroup.VersionUpdate) {
+		t.Fatalf("status names update %+v, want a roll-out", w.pool("pool").Status.Update)
+	}
+	pool := w.pool("pool")
+	pool.Status = before
+	w.must(w.store.Status().Update(w.Context(), pool))
+
+	pass()
+	w.expectTrueVersions()
+	if !w.updates(nodegroup.VersionUpdate) {
+		t.Errorf("status names update %+v, want the roll-out", w.pool("pool").Status.Update)
 	}
 	w.passes("pool", "it is rolled out", func() bool {
 		w.expectTrueVersions()

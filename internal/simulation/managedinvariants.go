@@ -242,17 +242,18 @@ func misreported(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) er
 	return nil
 }
 
-// versionsAreTrue checks that each instance has the instance type of the launch template version that status has of
-// it. A template that was deleted has no versions to compare with.
+// versionsAreTrue checks that each instance was launched with the configuration of the launch template version that
+// status has of it. A template that was deleted has no versions to compare with.
 func (o *observer) versionsAreTrue(status *infrav1.AWSManagedMachinePoolStatus) {
 	if len(o.facts.managed.lost) > 0 {
 		return
 	}
-	for _, instance := range status.Instances {
-		launches, err := o.configurationOfVersion(status.LaunchTemplateID, instance.LaunchTemplateVersion)
-		if err == nil && launches.instanceType != instance.InstanceType {
-			o.violate(VersionsTrue, "status says that instance %s of type %s runs version %s, which launches %s",
-				instance.InstanceID, instance.InstanceType, instance.LaunchTemplateVersion, launches.instanceType)
+	for _, shown := range status.Instances {
+		one := o.facts.instances[shown.InstanceID]
+		launches, err := o.configurationOfVersion(status.LaunchTemplateID, shown.LaunchTemplateVersion)
+		if one != nil && err == nil && launches != one.configuration {
+			o.violate(VersionsTrue, "status says that instance %s, which has %s, %d GB, runs version %s, which launches %s, %d GB",
+				shown.InstanceID, one.instanceType, one.volumeSize, shown.LaunchTemplateVersion, launches.instanceType, launches.volumeSize)
 		}
 	}
 }
