@@ -120,7 +120,7 @@ func TestFailedConfigKeepsNothingElseBack(t *testing.T) {
 	if labels := w.nodegroup("team_pool").Labels; len(labels) > 0 {
 		t.Errorf("the node group has labels %v", labels)
 	}
-	// One of both, one of the sizes, and those of the labels: at once, and after 5, 10, 20, and 40 minutes.
+	// EKS is asked for both, then for the sizes, and for the labels at once, and after 5, 10, 20, and 40 minutes.
 	if count := w.made("UpdateNodegroupConfig"); count < 5 || count > 7 {
 		t.Errorf("EKS was called %d times", count)
 	}
