@@ -413,6 +413,10 @@ func TestDecideUpdate(t *testing.T) {
 		{reason: "EKS does not know the update any longer", given: func(in *input) {
 			in.Object.Status.Update, in.Seen.Update = running(nodegroup.VersionUpdate), Update{Read: true}
 		}, then: "nothing", again: time.Hour},
+		{reason: "EKS does not know the update yet", given: func(in *input) {
+			in.Object.Status.Update, in.Seen.Update = running(nodegroup.VersionUpdate), Update{Read: true}
+			in.Object.Status.Update.StartTime = ptr.To(metav1.NewTime(noon.Add(-59 * time.Second)))
+		}, then: "nothing", again: lookAgain},
 		{reason: "the update ended after EKS was asked about the node group", given: func(in *input) {
 			in.Object.Status.Update = running(nodegroup.VersionUpdate)
 			in.Seen.Update = Update{Read: true, Update: &nodegroup.Update{Status: nodegroup.UpdateSuccessful}}

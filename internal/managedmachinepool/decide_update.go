@@ -3,6 +3,7 @@ package managedmachinepool
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,6 +22,9 @@ const creation = "Create"
 // mostAttempts limits the count of failed attempts.
 const mostAttempts = 1000
 
+// updateVisibleAfter is the time after which EKS certainly describes an update that it has started.
+const updateVisibleAfter = time.Minute
+
 // followUpdate finds out what became of the update that status says is under way, and of one that
 // status does not have: another user's, or one whose answer was lost. It never waits: the pool is
 // woken when its Auto Scaling group changes, and is checked again in any case.
@@ -32,7 +36,7 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 	if group == nil {
 		return true
 	}
-	updating := group.Status == nodegroup.StatusUpdating
+	updating, configuring := group.Status == nodegroup.StatusUpdating, recordedRuns(record) && record.Type == nodegroup.ConfigUpdate
 	if recordedRuns(record) && (!updating || in.Seen.Fresh) {
 		// EKS may be busy with another update, whose record a crash or a conflict lost.
 		concludeUpdate(in, plan)
@@ -41,6 +45,9 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 	switch {
 	case updating && in.Seen.Fresh && !recordedRuns(record):
 		findUpdate(in, plan)
+		if configuring {
+			forgetGroupVersion(in)
+		}
 	case record != nil && record.Type == creation && record.Status == nodegroup.UpdateInProgress && group.Works():
 		record.Status, record.EndTime = nodegroup.UpdateSuccessful, ptr.To(metav1.NewTime(in.Now))
 		plan.Tell(reconcile.Eventf(infrav1.NodegroupActiveEvent, "Node group %s is active", group.Name))
@@ -90,6 +97,9 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 	case !in.Seen.Update.Read:
 		plan.Need(needUpdate)
 		return
+	case update == nil && in.Now.Sub(startOf(record)) < updateVisibleAfter:
+		plan.LookAgain(lookAgain) // EKS does not describe it yet
+		return
 	case update == nil:
 		in.Object.Status.Update = nil // what to do follows from the node group
 		return
@@ -112,6 +122,14 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 			"with status %s%s: %s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], record.Reason))
 	}
 	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
+}
+
+// startOf returns when an update was started, the zero time if that is not recorded.
+func startOf(record *infrav1.NodegroupUpdateStatus) time.Time {
+	if record.StartTime == nil {
+		return time.Time{}
+	}
+	return record.StartTime.Time
 }
 
 // updatedEvents are the reasons of the events about updates that succeeded, by the type of the update.

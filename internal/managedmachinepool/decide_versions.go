@@ -14,17 +14,32 @@ import (
 // EKS's template, and which version of the pool's it runs follows from when it was launched.
 
 // groupVersionBefore returns the version of EKS's template that the Auto Scaling group launched when EKS replaced no
-// nodes, empty if that is not known.
+// nodes, empty if that is not known. In the pass that starts an update, the Auto Scaling group was described before the
+// update began, and status may not have the version that an earlier update gave it.
 func groupVersionBefore(in input) string {
+	if in.Seen.Started != nil && in.Seen.Members != nil {
+		return in.Seen.Members.Version
+	}
 	if record := in.Object.Status.Nodegroup; record != nil && record.ARN == in.Seen.Group.ARN {
 		return record.GroupVersion
 	}
 	return ""
 }
 
-// pointed reports whether the Auto Scaling group launches what EKS rolls out. EKS points it there a while after an
-// update has begun. Until then, all instances look like new ones.
-func pointed(in input) bool { return groupVersionBefore(in) != in.Seen.Members.Version }
+// forgetGroupVersion has status not say which version the Auto Scaling group launched: a change of the configuration,
+// which may have given it another one, has ended, and EKS performs another update already.
+func forgetGroupVersion(in input) {
+	if record := in.Object.Status.Nodegroup; record != nil {
+		record.GroupVersion = ""
+	}
+}
+
+// pointed reports whether the Auto Scaling group launches what EKS rolls out, as far as that is known. EKS points it
+// there a while after an update has begun. Until then, all instances look like new ones.
+func pointed(in input) bool {
+	before := groupVersionBefore(in)
+	return before != "" && before != in.Seen.Members.Version
+}
 
 // groupVersion returns the version of EKS's template that the Auto Scaling group launches, or launched before an
 // update that is under way. A change of it counts once EKS was asked what the reason is.
@@ -39,7 +54,7 @@ func groupVersion(in input) string {
 // unexplained reports whether the Auto Scaling group launches another version of EKS's template than status has, and
 // EKS was not asked in this pass what the reason is.
 func unexplained(in input) bool {
-	return in.Seen.Group != nil && in.Seen.Members != nil && !in.Seen.Fresh && groupVersionBefore(in) != "" && pointed(in)
+	return in.Seen.Group != nil && in.Seen.Members != nil && !in.Seen.Fresh && pointed(in)
 }
 
 // replacing reports whether EKS replaces nodes, or may do so: a program that is not known yet may have begun it.
@@ -84,7 +99,7 @@ func launchedVersions(in input) map[string]string {
 func launchedFrom(in input, instance autoscalinggroup.Instance) string {
 	switch {
 	case rollingOut(in):
-		if newest(in.Seen.Members, instance) && groupVersionBefore(in) != "" && pointed(in) {
+		if newest(in.Seen.Members, instance) && pointed(in) {
 			return cmp.Or(in.Object.Status.Update.LaunchTemplateVersion, versionText(in.Seen.Group))
 		}
 		return ""
@@ -97,7 +112,7 @@ func launchedFrom(in input, instance autoscalinggroup.Instance) string {
 // launchesVersion reports whether what the Auto Scaling group launches is the version that EKS says the node group
 // has: EKS replaces no nodes, and both were seen at about the same time.
 func launchesVersion(in input) bool {
-	return !replacing(in) && (in.Seen.Fresh || !pointed(in))
+	return !replacing(in) && (in.Seen.Fresh || groupVersionBefore(in) == in.Seen.Members.Version)
 }
 
 // mixed reports whether instances may be left of an update that replaced only some of them.

@@ -3,8 +3,11 @@ package managedmachinepool
 import (
 	"strings"
 	"testing"
+	"time"
 
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/nodegroup"
@@ -97,8 +100,136 @@ func TestGroupVersionWhoseRecordIsLost(t *testing.T) {
 	w.passes("pool", "status has the version", func() bool { return w.pool("pool").Status.Nodegroup.GroupVersion != before })
 }
 
+// TestRollOutRightAfterLabels has EKS replace nodes from the pass on that sees the end of a change of labels and size,
+// which gives the Auto Scaling group another version of EKS's template, and an instance of it. It holds that no
+// instance is said to run what is rolled out, or counts as up to date, before it is replaced.
+func TestRollOutRightAfterLabels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType)
+	w.setReplicas("pool", 4)
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.configured("pool", template, 2)
+	w.passes("pool", "labels are changed", func() bool { return w.updates(nodegroup.ConfigUpdate) })
+	w.clock.Step(time.Minute)
+	w.passes("pool", "nodes are replaced", func() bool { w.expectTrueVersions(); return w.updates(nodegroup.VersionUpdate) })
+	if instances := len(w.pool("pool").Status.Instances); instances != 4 {
+		t.Errorf("the pass that starts the update sees %d instances, want 4", instances)
+	}
+	w.passes("pool", "it is rolled out", func() bool {
+		w.expectTrueVersions()
+		return w.condition("pool", infrav1.RolledOutCondition).Status == "True"
+	})
+}
+
+// TestRollOutWhoseRecordIsLostRightAfterLabels has the write of status fail in the pass that sees the end of a change of
+// labels and size, and starts a roll-out. It holds that the pass after it, which EKS has not begun to replace nodes for
+// yet, does not say that the instance of the change runs what is rolled out.
+func TestRollOutWhoseRecordIsLostRightAfterLabels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType)
+	w.setReplicas("pool", 4)
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.configured("pool", template, 2)
+	w.passes("pool", "labels are changed", func() bool { return w.updates(nodegroup.ConfigUpdate) })
+	before := w.pool("pool").Status
+	w.clock.Step(time.Minute)
+	pass := func() {
+		_, err := w.controller.Reconcile(w.Context(), ctrl.Request{NamespacedName: named("pool")})
+		w.must(err)
+	}
+	pass()
+	if !w.updates(nodegroup.VersionUpdate) {
+		t.Fatalf("status names update %+v, want a roll-out", w.pool("pool").Status.Update)
+	}
+	pool := w.pool("pool")
+	pool.Status = before
+	w.must(w.store.Status().Update(w.Context(), pool))
+
+	pass()
+	w.expectTrueVersions()
+	if !w.updates(nodegroup.VersionUpdate) {
+		t.Errorf("status names update %+v, want the roll-out", w.pool("pool").Status.Update)
+	}
+	w.passes("pool", "it is rolled out", func() bool {
+		w.expectTrueVersions()
+		return w.condition("pool", infrav1.RolledOutCondition).Status == "True"
+	})
+}
+
+// TestUpdateMissed has EKS replace nodes while every write of status fails, and has the Auto Scaling group described last
+// while it has other nodes in addition. It holds that the pass that sees the end shows which version each instance
+// runs, and does not take the additional nodes for a size that an external autoscaler chose.
+func TestUpdateMissed(t *testing.T) {
+	t.Parallel()
+	for reason, drained := range map[string]bool{"an update that succeeds": true, "an update that fails": false} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			template := w.threeNodes(oldType, newType)
+			w.autoscaled("pool", true)
+			w.drains(drained)
+			w.configured("pool", template, 2)
+			before := w.pool("pool").Status
+			w.passes("pool", "the update is started", func() bool {
+				if w.updates(nodegroup.VersionUpdate) {
+					return true
+				}
+				before = w.pool("pool").Status
+				return false
+			})
+			w.clock.Step(30 * time.Second)
+			w.reconcile("pool")
+			pool := w.pool("pool")
+			pool.Status = before
+			w.must(w.store.Status().Update(w.Context(), pool))
+			for w.nodegroup("team_pool").Status == ekstypes.NodegroupStatusUpdating {
+				w.clock.Step(30 * time.Second)
+			}
+			w.reconcile("pool")
+			if running := w.expectTrueVersions(); running[oldType]+running[newType] != 3 {
+				t.Errorf("status has the instances %v, want 3", running)
+			}
+			if replicas := *w.machinePool("pool").Spec.Replicas; replicas != 3 {
+				t.Errorf("the MachinePool has %d replicas, want 3", replicas)
+			}
+		})
+	}
+}
+
 // updates reports whether status names an update of this type that is under way.
 func (w *world) updates(kind string) bool {
 	update := w.pool("pool").Status.Update
 	return update != nil && update.Type == kind && update.Status == nodegroup.UpdateInProgress
+}
+
+// TestUpdateThatEKSDoesNotShowYet has EKS describe an update only some time after it was started, and the user pause
+// roll-outs meanwhile, so that it is not requested again. It holds that status names the update at every pass until it
+// has failed, and counts the failure.
+func TestUpdateThatEKSDoesNotShowYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType)
+	w.drains(false)
+	behavior := w.sim.Behavior()
+	behavior.ReadLag = 8 * time.Second
+	w.sim.SetBehavior(behavior)
+	w.configured("pool", template, 2)
+	w.passes("pool", "the update is started", func() bool { return w.updates(nodegroup.VersionUpdate) })
+	started := w.pool("pool").Status.Update.ID
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) {
+		pool.Annotations[infrav1.RolloutPausedAnnotation] = "true"
+	})
+	w.passes("pool", "the update has failed", func() bool {
+		update := w.pool("pool").Status.Update
+		if update == nil || update.ID != started {
+			t.Fatalf("status names the update %+v, want %s", update, started)
+		}
+		w.expectTrueVersions()
+		return update.Status == nodegroup.UpdateFailed
+	})
+	if failed := w.pool("pool").Status.FailedUpdates; len(failed) != 1 || failed[0].Attempts != 1 {
+		t.Errorf("the failed updates are %+v, want one attempt", failed)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -114,7 +115,7 @@ func (o observer) look(ctx context.Context) error {
 		return err
 	}
 	o.Seen.Nodegroups, o.Seen.Fresh = found, true
-	if err := o.seeMembers(ctx, o.updateEnded()); err != nil {
+	if err := o.seeMembers(ctx, o.updateEnded() || o.updateMissed()); err != nil {
 		return err
 	}
 	o.keep()
@@ -131,6 +132,20 @@ func (o observer) keep() { o.Memory.nodegroups, o.Memory.moved = o.Seen.Nodegrou
 func (o observer) updateEnded() bool {
 	group, record := o.Seen.Group, o.Object.Status.Update
 	return group != nil && group.Status != nodegroup.StatusUpdating && record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
+}
+
+// updateMissed reports whether EKS has updated the node group without status naming the update: its record was lost, or
+// another user started it. The node group runs another version than status has, or it does not, because EKS rolled
+// back, but its Auto Scaling group launched another version when it was described last.
+func (o observer) updateMissed() bool {
+	group, status := o.Seen.Group, &o.Object.Status
+	known := status.Nodegroup
+	if group == nil || group.Status == nodegroup.StatusUpdating || known == nil || known.ARN != group.ARN {
+		return false
+	}
+	return ptr.Deref(status.LaunchTemplateVersion, "") != versionText(group) ||
+		known.ReleaseVersion != group.ReleaseVersion || known.KubernetesVersion != group.KubernetesVersion ||
+		o.Seen.Members != nil && known.GroupVersion != o.Seen.Members.Version
 }
 
 // seeMembers shows the Auto Scaling groups of the node groups that are known, by the sweeps, or as

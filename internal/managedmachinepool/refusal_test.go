@@ -3,7 +3,9 @@ package managedmachinepool
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"k8s.io/utils/ptr"
 
@@ -92,6 +94,54 @@ func TestRefusedConfigKeepsNothingElseBack(t *testing.T) {
 					w.condition("pool", infrav1.ReadyCondition).Status == "True" && w.pool("pool").Status.FailedUpdates == nil
 			})
 		})
+	}
+}
+
+// TestFailedConfigKeepsNothingElseBack has EKS accept a change of labels and sizes, and fail to create the version of its
+// own launch template that the labels need. It holds that the pool shows the failure, that the sizes change without the
+// labels, and that the labels are tried again after growing delays.
+func TestFailedConfigKeepsNothingElseBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.threeNodes(oldType)
+	w.deleteTemplateOfEKS()
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"team": "a"} })
+	w.setReplicas("pool", 2)
+	w.passes("pool", "the sizes are changed", func() bool { return *w.nodegroup("team_pool").ScalingConfig.DesiredSize == 2 })
+	const says = "EKS did not change the settings of node group team_pool: AsgInstanceLaunchFailures: The specified launch template"
+	w.passes("pool", "the failure is shown", func() bool {
+		ready := w.condition("pool", infrav1.NodegroupReadyCondition)
+		return ready.Status == "False" && strings.Contains(ready.Message, says)
+	})
+	begun := w.clock.Now()
+	for w.clock.Since(begun) < time.Hour {
+		w.reconcile("pool")
+	}
+	if labels := w.nodegroup("team_pool").Labels; len(labels) > 0 {
+		t.Errorf("the node group has labels %v", labels)
+	}
+	// EKS is asked for both, then for the sizes, and for the labels at once, and after 5, 10, 20, and 40 minutes.
+	if count := w.made("UpdateNodegroupConfig"); count < 5 || count > 7 {
+		t.Errorf("EKS was called %d times", count)
+	}
+	failed := w.pool("pool").Status.FailedUpdates
+	if len(failed) == 0 || failed[0].Refusal == "" {
+		t.Errorf("the failed updates are %+v", failed)
+	}
+}
+
+// deleteTemplateOfEKS deletes the launch template that EKS has created for a node group.
+func (w *world) deleteTemplateOfEKS() {
+	w.Helper()
+	out, err := w.ec2.DescribeLaunchTemplates(w.Context(), &ec2.DescribeLaunchTemplatesInput{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, template := range out.LaunchTemplates {
+		if strings.HasPrefix(*template.LaunchTemplateName, "eks-") {
+			_, err := w.ec2.DeleteLaunchTemplate(w.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: template.LaunchTemplateId})
+			w.must(err)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 const (
 	NoUpdateInVain = "a node group replaces its nodes only for another configuration than it has"
 	NameRecorded   = "a node group is created only with a name that its pool has recorded"
+	VersionsTrue   = "no instance has another launch template version in status than it was launched from"
 )
 
 // leaves is the time after an update within which the last nodes that it replaces terminate.
@@ -239,6 +240,22 @@ func misreported(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) er
 		}
 	}
 	return nil
+}
+
+// versionsAreTrue checks that each instance was launched with the configuration of the launch template version that
+// status has of it. A template that was deleted has no versions to compare with.
+func (o *observer) versionsAreTrue(status *infrav1.AWSManagedMachinePoolStatus) {
+	if len(o.facts.managed.lost) > 0 {
+		return
+	}
+	for _, shown := range status.Instances {
+		one := o.facts.instances[shown.InstanceID]
+		launches, err := o.configurationOfVersion(status.LaunchTemplateID, shown.LaunchTemplateVersion)
+		if one != nil && err == nil && launches != one.configuration {
+			o.violate(VersionsTrue, "status says that instance %s, which has %s, %d GB, runs version %s, which launches %s, %d GB",
+				shown.InstanceID, one.instanceType, one.volumeSize, shown.LaunchTemplateVersion, launches.instanceType, launches.volumeSize)
+		}
+	}
 }
 
 // otherSettings returns how the settings of a node group differ from the spec.

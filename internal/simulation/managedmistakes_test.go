@@ -71,6 +71,12 @@ var managedMutants = []mutant{
 	{"forget the node group that is being replaced", "what is created in AWS is recorded before it could be forgotten", []edit{{
 		"internal/managedmachinepool/decide_replace.go", "recordNames(in, plan, successor+\",\"+group.Name)", "recordNames(in, plan, successor)",
 	}}},
+	{"take the update in status for the one that is under way", "what status names is compared with what EKS does", []edit{{
+		"internal/managedmachinepool/decide_update.go", "if recordedRuns(record) && (!updating || in.Seen.Fresh) {", "if recordedRuns(record) && !updating {",
+	}}},
+	{"describe no Auto Scaling group again after an update that status missed", "decisions are made from descriptions of one time", []edit{{
+		"internal/managedmachinepool/observe_nodegroups.go", "o.updateEnded() || o.updateMissed()", "o.updateEnded() || false && o.updateMissed()",
+	}}},
 	{"record no name before a node group is created", "what is created in AWS is recorded before it could be forgotten", []edit{{
 		"internal/managedmachinepool/decide_create.go", "if ownership.RecordedNodegroup(in.Object) != in.Seen.FreeName {", "if ownership.RecordedNodegroup(in.Object) != in.Seen.FreeName && in.Seen.FreeName == \"\" {",
 	}}},
