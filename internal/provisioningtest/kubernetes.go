@@ -37,7 +37,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
 )
 
-// newClient returns an empty API server, which gives objects UIDs and creation times.
+// newClient returns an empty API server, which gives objects UIDs and times on the world's clock.
 func (w *World) newClient() client.WithWatch {
 	w.Helper()
 	scheme := runtime.NewScheme()
@@ -45,7 +45,7 @@ func (w *World) newClient() client.WithWatch {
 	if err := errors.Join(corev1.AddToScheme(scheme), policyv1.AddToScheme(scheme), storagev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), provisioningv1.AddToScheme(scheme), infrav1.AddToScheme(scheme), capav1.AddToScheme(scheme)); err != nil {
 		w.Fatal(err)
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(newTracker(scheme, w.Clock)).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
 	for _, index := range nodelifecycle.Indexes() {
 		builder = builder.WithIndex(index.Object, index.Name, index.Values)
 	}
