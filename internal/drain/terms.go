@@ -15,9 +15,14 @@ type Terms struct {
 	// Deadline is when the instance is terminated whatever is left; zero for never. Before it pods
 	// are deleted, so that each has its own grace period.
 	Deadline time.Time
-	// Now is the time.
+	// Now is the time. Without it, a pod that ends is waited for however long it takes.
 	Now time.Time
 }
+
+// overdueAfter is the time after the end of its grace period when a pod is no longer waited for: its
+// containers have been killed, and something else keeps its object, such as a finalizer or a volume
+// that cannot be unmounted (Karpenter waits for as long).
+const overdueAfter = time.Minute
 
 // defaultGracePeriod is the grace period of a pod that names none (Kubernetes:
 // corev1.DefaultTerminationGracePeriodSeconds).
@@ -30,6 +35,11 @@ func (t Terms) over() bool { return !t.Deadline.IsZero() && !t.Now.Before(t.Dead
 func (t Terms) due(pod *corev1.Pod) bool {
 	grace := time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGracePeriod)) * time.Second
 	return !t.Deadline.IsZero() && !t.Now.Before(t.Deadline.Add(-grace))
+}
+
+// overdue reports whether a pod that ends should have ended long ago.
+func (t Terms) overdue(pod *corev1.Pod) bool {
+	return !t.Now.IsZero() && t.Now.Sub(pod.DeletionTimestamp.Time) > overdueAfter
 }
 
 // gracePeriod returns how many seconds a pod has: its own grace period, or what is left until the
