@@ -126,11 +126,15 @@ func TestReadWriteOncePod(t *testing.T) {
 	}{
 		{"another pod uses it", corev1.ReadWriteOncePod, pod("user", on("n"), running, claims("data")), true},
 		{"another pod has finished", corev1.ReadWriteOncePod, pod("user", on("n"), finished, claims("data")), false},
+		{"the Node of another pod is gone", corev1.ReadWriteOncePod, pod("user", on("gone"), running, claims("data")), false},
 		{"another pod waits too", corev1.ReadWriteOncePod, pod("user", claims("data")), false},
 		{"another pod uses another one", corev1.ReadWriteOncePod, pod("user", on("n"), running, claims("other")), false},
 		{"another pod of its node may use it", corev1.ReadWriteOnce, pod("user", on("n"), running, claims("data")), false},
 	} {
-		cluster := clusterstate.Cluster{Pods: []*corev1.Pod{pod("p", claims("data")), row.other}, Volumes: []corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "disk"}}}}
+		cluster := clusterstate.Cluster{
+			Pods: []*corev1.Pod{pod("p", claims("data")), row.other}, Volumes: []corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "disk"}}},
+			Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}},
+		}
 		for _, name := range []string{"data", "other"} {
 			cluster.Claims = append(cluster.Claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
 				VolumeName: "disk", AccessModes: []corev1.PersistentVolumeAccessMode{row.mode},

@@ -60,13 +60,13 @@ func indexVolumes(c *Cluster) *volumes {
 			v.attached[spec.NodeName] = append(v.attached[spec.NodeName], attached{spec.Attacher, volume.Spec.CSI.VolumeHandle})
 		}
 	}
-	v.users = v.usersOf(c.Pods)
+	v.users = v.usersOf(c)
 	return v
 }
 
 // usersOf returns the pods on Nodes that use claims which only one pod may use, nil if there is no
-// such claim.
-func (v *volumes) usersOf(pods []*corev1.Pod) map[types.NamespacedName]*corev1.Pod {
+// such claim. The scheduler does not heed pods whose Node is gone.
+func (v *volumes) usersOf(c *Cluster) map[types.NamespacedName]*corev1.Pod {
 	exclusive := map[types.NamespacedName]bool{}
 	for name, claim := range v.claims {
 		if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
@@ -76,9 +76,13 @@ func (v *volumes) usersOf(pods []*corev1.Pod) map[types.NamespacedName]*corev1.P
 	if len(exclusive) == 0 {
 		return nil
 	}
+	there := map[string]bool{}
+	for i := range c.Nodes {
+		there[c.Nodes[i].Name] = true
+	}
 	users := map[types.NamespacedName]*corev1.Pod{}
-	for _, pod := range pods {
-		if pod.Spec.NodeName == "" || done(pod) {
+	for _, pod := range c.Pods {
+		if !there[pod.Spec.NodeName] || done(pod) {
 			continue
 		}
 		for _, name := range claimsOf(pod) {

@@ -2,10 +2,13 @@ package nodelifecycle_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,6 +115,55 @@ func TestProvisionerDeletedDuringALaunch(t *testing.T) {
 			}
 			if len(w.Instances())+len(w.Provisioned())+len(left.Items) != 0 {
 				t.Errorf("%d instances, %d nodes, and %d Provisioners are left: %q", len(w.Instances()), len(w.Provisioned()), len(left.Items), w.Events())
+			}
+		})
+	}
+}
+
+// TestDrainsAndBudgets holds which PodDisruptionBudgets a drain waits for, and what the node says.
+func TestDrainsAndBudgets(t *testing.T) {
+	t.Parallel()
+	unready := func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse }
+	for _, row := range []struct {
+		reason  string
+		pod     func(*corev1.Pod)
+		budgets []func(*policyv1.PodDisruptionBudget)
+		says    string // empty if the drain ends
+	}{
+		{"one that allows no eviction", nil, []func(*policyv1.PodDisruptionBudget){func(*policyv1.PodDisruptionBudget) {}}, "1 pod held by PodDisruptionBudget"},
+		{"one that allows an eviction", nil, []func(*policyv1.PodDisruptionBudget){func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }}, ""},
+		{"several, whatever they allow", nil, []func(*policyv1.PodDisruptionBudget){
+			func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }, func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 },
+		}, "1 pod not evicted: Internal error occurred: This pod has more than one PodDisruptionBudget"},
+		{"one of a pod that is not ready", unready, []func(*policyv1.PodDisruptionBudget){func(b *policyv1.PodDisruptionBudget) { b.Status.DesiredHealthy = 1 }}, "1 pod held by PodDisruptionBudget"},
+		{"one with enough healthy pods", unready, []func(*policyv1.PodDisruptionBudget){func(b *policyv1.PodDisruptionBudget) { b.Status.DesiredHealthy, b.Status.CurrentHealthy = 1, 1 }}, ""},
+		{"one that always allows to evict unhealthy pods", unready, []func(*policyv1.PodDisruptionBudget){func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.UnhealthyPodEvictionPolicy, b.Status.DesiredHealthy = ptr.To(policyv1.AlwaysAllow), 1
+		}}, ""},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w, pod, _ := withNode(t, provisioningtest.Options{})
+			if row.pod != nil {
+				w.UpdateStatus(pod, func() { row.pod(pod) })
+			}
+			for i, edit := range row.budgets {
+				budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("budget-%d", i)}}
+				budget.Spec.Selector = &metav1.LabelSelector{}
+				edit(budget)
+				w.Create(budget)
+			}
+			first := w.Provisioned()[0]
+			w.Delete(&w.Members()[0])
+			w.Advance(2 * time.Minute)
+			said := ""
+			for _, node := range w.Provisioned() {
+				if condition := meta.FindStatusCondition(node.Status.Conditions, provisioningv1.EndingCondition); condition != nil && node.Name == first.Name {
+					said = condition.Message
+				}
+			}
+			if running(w)[first.Status.InstanceID] != (row.says != "") || !strings.HasPrefix(said, row.says) {
+				t.Errorf("the node says %q, want %q", said, row.says)
 			}
 		})
 	}
