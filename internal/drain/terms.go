@@ -19,10 +19,10 @@ type Terms struct {
 	Now time.Time
 }
 
-// overdueAfter is the time after the end of its grace period when a pod is no longer waited for: its
+// OverdueAfter is the time after the end of its grace period when a pod is no longer waited for: its
 // containers have been killed, and something else keeps its object, such as a finalizer or a volume
 // that cannot be unmounted (Karpenter waits for as long).
-const overdueAfter = time.Minute
+const OverdueAfter = time.Minute
 
 // defaultGracePeriod is the grace period of a pod that names none (Kubernetes:
 // corev1.DefaultTerminationGracePeriodSeconds).
@@ -37,9 +37,12 @@ func (t Terms) due(pod *corev1.Pod) bool {
 	return !t.Deadline.IsZero() && !t.Now.Before(t.Deadline.Add(-grace))
 }
 
-// overdue reports whether a pod that ends should have ended long ago.
-func (t Terms) overdue(pod *corev1.Pod) bool {
-	return !t.Now.IsZero() && t.Now.Sub(pod.DeletionTimestamp.Time) > overdueAfter
+// overdue reports whether a pod should have ended long ago, if there is a time.
+func (t Terms) overdue(pod *corev1.Pod) bool { return !t.Now.IsZero() && Overdue(pod, t.Now) }
+
+// Overdue reports whether a pod is being deleted and should have ended long ago.
+func Overdue(pod *corev1.Pod, now time.Time) bool {
+	return pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > OverdueAfter
 }
 
 // gracePeriod returns how many seconds a pod has: its own grace period, or what is left until the

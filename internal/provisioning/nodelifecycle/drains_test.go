@@ -82,6 +82,26 @@ func TestPodThatDoesNotEnd(t *testing.T) {
 	}
 }
 
+// TestEmptyNodeOfAPodThatDoesNotEnd holds that a pod whose grace period is over and whose object something
+// else keeps does not keep an empty node.
+func TestEmptyNodeOfAPodThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	w, pod, _ := withNode(t, provisioningtest.Options{})
+	provisioner := w.Provisioner("default")
+	w.Update(provisioner, func() { provisioner.Spec.TTLSeconds = ptr.To[int64](60) })
+	w.Update(pod, func() { pod.Finalizers = []string{"example.com/keep"} })
+	w.Delete(pod)
+	w.Settle()
+	w.Advance(2 * time.Minute) // its grace period is 30 seconds
+	if len(w.Instances()) != 1 {
+		t.Fatalf("the node goes before the pod had the time to end: %q", w.Events())
+	}
+	w.Advance(2 * time.Minute)
+	if len(w.Instances()) != 0 {
+		t.Errorf("the node stays: %+v", w.Provisioned()[0].Status)
+	}
+}
+
 // TestProvisionerDeletedDuringALaunch holds that nothing is left of a launch whose Provisioner is deleted
 // while EC2 is asked for it, and nothing is launched for it any longer.
 func TestProvisionerDeletedDuringALaunch(t *testing.T) {
