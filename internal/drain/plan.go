@@ -100,7 +100,7 @@ func planFor(node *corev1.Node, pods []corev1.Pod, terms Terms) plan {
 		pod := &pods[i]
 		fate := fateOf(pod, gone)
 		switch {
-		case fate == stays, fate == ends && terms.overdue(pod):
+		case fate == stays, fate == ends && terms.overdue(pod, node):
 		case fate == ends:
 			made.ending = append(made.ending, pod)
 		case terms.due(pod):
