@@ -149,7 +149,7 @@ func cordonTaint(node *corev1.Node) *corev1.Taint {
 
 // returned reports whether a pod came to a Node that was already cordoned, because it tolerates that.
 // If it were evicted, its successor could come to the Node too, which has more room than others, and
-// the drain would never end. The node lifecycle controller records when it adds the taint (Kubernetes:
+// the drain would never finish. The node lifecycle controller records when it adds the taint (Kubernetes:
 // controller/util/node, SwapNodeControllerTaint).
 func returned(pod *corev1.Pod, cordoned *corev1.Taint) bool {
 	return cordoned != nil && cordoned.TimeAdded != nil && pod.CreationTimestamp.After(cordoned.TimeAdded.Time) &&

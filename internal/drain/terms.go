@@ -16,12 +16,12 @@ type Terms struct {
 	// Deadline is when the instance is terminated whatever is left; zero for never. Before it pods
 	// are deleted, so that each has its own grace period.
 	Deadline time.Time
-	// Now is the time. Without it, a pod that ends is waited for however long it takes.
+	// Now is the time. Without it, a drain waits for a terminating pod however long that takes.
 	Now time.Time
 }
 
-// OverdueAfter is the time after the end of its grace period when a pod is no longer waited for: its
-// containers have been killed, and something else keeps its object, such as a finalizer or a volume
+// OverdueAfter is the time after its grace period when a drain no longer waits for a pod: its containers
+// have been killed, and something else keeps its object, such as a finalizer or a volume
 // that cannot be unmounted (Karpenter waits for as long).
 const OverdueAfter = time.Minute
 
@@ -29,7 +29,7 @@ const OverdueAfter = time.Minute
 // corev1.DefaultTerminationGracePeriodSeconds).
 const defaultGracePeriod = int64(corev1.DefaultTerminationGracePeriodSeconds)
 
-// gracePeriodOf returns how long a pod may take to end.
+// gracePeriodOf returns how long a pod may take to terminate.
 func gracePeriodOf(pod *corev1.Pod) time.Duration {
 	return time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGracePeriod)) * time.Second
 }
@@ -43,7 +43,7 @@ func (t Terms) due(pod *corev1.Pod) bool {
 	return !t.Deadline.IsZero() && !t.Now.Before(t.Deadline.Add(-grace))
 }
 
-// overdue reports whether a pod should have ended long ago. The kubelet must have been ready for all of
+// overdue reports whether a pod should have terminated long ago. The kubelet must have been ready for all of
 // that time: one that returns begins to stop pods only then, and one that is not ready may be unable to.
 func (t Terms) overdue(pod *corev1.Pod, node *corev1.Node) bool {
 	if t.Now.IsZero() || !Overdue(pod, t.Now) {
@@ -55,7 +55,7 @@ func (t Terms) overdue(pod *corev1.Pod, node *corev1.Node) bool {
 	})
 }
 
-// Overdue reports whether a pod is being deleted and should have ended long ago.
+// Overdue reports whether a pod is being deleted and should have terminated long ago.
 func Overdue(pod *corev1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > OverdueAfter
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// endedAt has the grace period of a pod that ends be over at some time.
+// endedAt has the grace period of a terminating pod be over at some time.
 func endedAt(at time.Time) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: at} }
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // tracker holds the objects of the API server. The fake client stamps deletions with the time of
-// the machine, so that waits that are counted from them would never end; tracker has them on the
+// the machine, so that waits that are counted from them would never expire; tracker has them on the
 // clock of the world, and gives the pods of Nodes their grace period.
 type tracker struct {
 	clienttesting.ObjectTracker
@@ -55,7 +55,7 @@ func (t *tracker) Update(resource schema.GroupVersionResource, object runtime.Ob
 	return t.ObjectTracker.Update(resource, object, namespace, options...)
 }
 
-// gracePeriod returns how long an object may take to end: zero unless it is a pod of a Node
+// gracePeriod returns how long an object may take to terminate: zero unless it is a pod of a Node
 // (Kubernetes: registry/core/pod, strategy.go).
 func gracePeriod(object runtime.Object) time.Duration {
 	pod, is := object.(*corev1.Pod)

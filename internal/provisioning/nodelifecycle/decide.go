@@ -172,8 +172,8 @@ func used(pods []corev1.Pod, now time.Time) bool {
 }
 
 // uses reports whether a node is needed for a pod: it is not a pod of a daemon set or of the
-// kubelet, and it has not finished. A pod that should have ended long ago has finished: something
-// else keeps its object.
+// kubelet, and it has not finished. A pod that should have terminated long ago has finished:
+// something else keeps its object.
 func uses(pod *corev1.Pod, now time.Time) bool {
 	if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return false

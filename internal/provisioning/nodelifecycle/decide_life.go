@@ -36,9 +36,7 @@ func live(in input, plan *reconcile.Plan) bool {
 	}
 	empty := runs && !used(in.Seen.Pods.Value, in.Now)
 	noteUse(in, empty)
-	if runs && !empty {
-		awaitOverdue(in, plan)
-	}
+	awaitOverdue(in, plan)
 	if left := settling - in.Now.Sub(ptr.Deref(node.Status.ReadyTime, metav1.Time{}).Time); empty && in.Seen.Promised && left > 0 {
 		// Its first pods are bound to it within seconds. They would otherwise never run where a node is
 		// older than its maximum age once it has started.

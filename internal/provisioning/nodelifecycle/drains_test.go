@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// TestPodsThatComeBack holds that the drain of a Node ends although a pod's controller creates
+// TestPodsThatComeBack holds that the drain of a Node finishes although a pod's controller creates
 // successors that tolerate the cordon and come to the Node, which has more room than others. Each was
 // evicted for the next one, and the instance was never terminated.
 func TestPodsThatComeBack(t *testing.T) {
@@ -148,7 +148,7 @@ func TestDrainsAndBudgets(t *testing.T) {
 		reason  string
 		pod     func(*corev1.Pod)
 		budgets []func(*policyv1.PodDisruptionBudget)
-		says    string // empty if the drain ends
+		says    string // empty if the drain finishes
 	}{
 		{"one that allows no eviction", nil, []func(*policyv1.PodDisruptionBudget){func(*policyv1.PodDisruptionBudget) {}}, "1 pod held by PodDisruptionBudget"},
 		{"one that allows an eviction", nil, []func(*policyv1.PodDisruptionBudget){func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }}, ""},
