@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	scheduling "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -92,13 +94,13 @@ func ofDaemonSet(pod *corev1.Pod) bool {
 
 // planFor sorts the pods of a node.
 func planFor(node *corev1.Node, pods []corev1.Pod, terms Terms) plan {
-	gone := unreachable(node)
+	gone, cordoned := unreachable(node), cordonTaint(node)
 	var made plan
 	for i := range pods {
 		pod := &pods[i]
 		fate := fateOf(pod, gone)
 		switch {
-		case fate == stays:
+		case fate == stays, fate == ends && terms.overdue(pod, node):
 		case fate == ends:
 			made.ending = append(made.ending, pod)
 		case terms.due(pod):
@@ -107,6 +109,7 @@ func planFor(node *corev1.Node, pods []corev1.Pod, terms Terms) plan {
 			made.completing = append(made.completing, pod)
 		case terms.Protects != nil && !gone && terms.Protects(pod):
 			made.protected = append(made.protected, pod)
+		case returned(pod, cordoned):
 		case critical(pod):
 			made.later = append(made.later, pod)
 		default:
@@ -133,4 +136,22 @@ func unreachable(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
 		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown
 	})
+}
+
+// cordonTaint returns the taint of a Node that is cordoned, nil if it has none yet.
+func cordonTaint(node *corev1.Node) *corev1.Taint {
+	at := slices.IndexFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeUnschedulable })
+	if at < 0 {
+		return nil
+	}
+	return &node.Spec.Taints[at]
+}
+
+// returned reports whether a pod came to a Node that was already cordoned, because it tolerates that.
+// If it were evicted, its successor could come to the Node too, which has more room than others, and
+// the drain would never finish. The node lifecycle controller records when it adds the taint (Kubernetes:
+// controller/util/node, SwapNodeControllerTaint).
+func returned(pod *corev1.Pod, cordoned *corev1.Taint) bool {
+	return cordoned != nil && cordoned.TimeAdded != nil && pod.CreationTimestamp.After(cordoned.TimeAdded.Time) &&
+		scheduling.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, cordoned, false)
 }

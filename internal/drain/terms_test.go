@@ -5,10 +5,64 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 )
+
+// endedAt has the grace period of a terminating pod be over at some time.
+func endedAt(at time.Time) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: at} }
+}
+
+// TestReturned holds that only a pod that came to a cordoned Node because it tolerates the cordon is left
+// there.
+func TestReturned(t *testing.T) {
+	t.Parallel()
+	cordoned := time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC)
+	exists := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	taint := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: cordoned}}
+	for _, row := range []struct {
+		reason      string
+		taint       *corev1.Taint
+		created     time.Time
+		tolerations []corev1.Toleration
+		want        bool
+	}{
+		{"it tolerates everything and came later", taint, cordoned.Add(time.Second), exists, true},
+		{"it tolerates the cordon and came later", taint, cordoned.Add(time.Second), []corev1.Toleration{{Key: taint.Key, Operator: corev1.TolerationOpExists, Effect: taint.Effect}}, true},
+		{"it was there before", taint, cordoned.Add(-time.Second), exists, false},
+		{"it tolerates another taint", taint, cordoned.Add(time.Second), []corev1.Toleration{{Key: "other", Operator: corev1.TolerationOpExists}}, false},
+		{"it is unknown when the Node was cordoned", &corev1.Taint{Key: taint.Key, Effect: taint.Effect}, cordoned, exists, false},
+		{"the Node has no taint yet", nil, cordoned, exists, false},
+	} {
+		one := pod("a", func(pod *corev1.Pod) {
+			pod.CreationTimestamp, pod.Spec.Tolerations = metav1.Time{Time: row.created}, row.tolerations
+		})
+		if got := returned(one, row.taint); got != row.want {
+			t.Errorf("%s: got %t", row.reason, got)
+		}
+	}
+}
+
+// TestOverdue holds that a kubelet which returns has the time to stop pods that were deleted while it was away.
+func TestOverdue(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		ready time.Duration // ago
+		grace int64
+		want  bool
+	}{{time.Hour, 30, true}, {89 * time.Second, 30, false}, {91 * time.Second, 30, true}, {30 * time.Minute, 3600, false}} {
+		ready := node(corev1.ConditionTrue)
+		ready.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-row.ready))
+		ends := pod("a", endedAt(now.Add(-2*time.Hour)), func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &row.grace })
+		if got := (Terms{Now: now}).overdue(ends, ready); got != row.want {
+			t.Errorf("ready for %s, with a grace period of %d seconds: %t", row.ready, row.grace, got)
+		}
+	}
+}
 
 // TestTerms holds for one node what becomes of its pods as the deadline of the drain comes.
 func TestTerms(t *testing.T) {
@@ -39,6 +93,9 @@ func TestTerms(t *testing.T) {
 		{reason: "pods that would complete too", pods: []*corev1.Pod{pod("a", labelled("wait-completed"))}, left: time.Second, deleted: map[string]int64{"a": 1}, progress: "1 pod ending"},
 		{reason: "and system pods", pods: []*corev1.Pod{pod("a", systemPod)}, left: 10 * time.Second, deleted: map[string]int64{"a": 10}, progress: "1 pod ending"},
 		{reason: "pods that stay are left alone", pods: []*corev1.Pod{pod("a", owned("DaemonSet"))}, left: time.Second, progress: "no pods left", empty: true},
+		{reason: "a pod that should have ended long ago is waited for no longer", node: corev1.ConditionTrue, pods: []*corev1.Pod{pod("a", endingPod, endedAt(deadline.Add(-2*time.Hour)))}, left: time.Hour, progress: "no pods left", empty: true},
+		{reason: "by a kubelet that may be unable to stop it, it is", node: corev1.ConditionFalse, pods: []*corev1.Pod{pod("a", endingPod, endedAt(deadline.Add(-2*time.Hour)))}, left: time.Hour, progress: "1 pod ending"},
+		{reason: "one that has just had its grace period is", node: corev1.ConditionTrue, pods: []*corev1.Pod{pod("a", endingPod, endedAt(deadline.Add(-time.Hour)))}, left: time.Hour, progress: "1 pod ending"},
 		{reason: "at the deadline the node counts as empty", pods: []*corev1.Pod{pod("a", protected), pod("b", endingPod)}, left: -1, deleted: map[string]int64{"a": 1}, progress: "2 pods ending", empty: true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

@@ -37,7 +37,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/nodelifecycle"
 )
 
-// newClient returns an empty API server, which gives objects UIDs and creation times.
+// newClient returns an empty API server, which gives objects UIDs and times on the world's clock.
 func (w *World) newClient() client.WithWatch {
 	w.Helper()
 	scheme := runtime.NewScheme()
@@ -45,7 +45,7 @@ func (w *World) newClient() client.WithWatch {
 	if err := errors.Join(corev1.AddToScheme(scheme), policyv1.AddToScheme(scheme), storagev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), provisioningv1.AddToScheme(scheme), infrav1.AddToScheme(scheme), capav1.AddToScheme(scheme)); err != nil {
 		w.Fatal(err)
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(newTracker(scheme, w.Clock)).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
 	for _, index := range nodelifecycle.Indexes() {
 		builder = builder.WithIndex(index.Object, index.Name, index.Values)
 	}
@@ -106,7 +106,7 @@ func clientset(ctx context.Context, c client.Client) kubernetes.Interface {
 	return set
 }
 
-// evict deletes a pod unless a PodDisruptionBudget is in the way.
+// evict deletes a pod unless a PodDisruptionBudget is in the way, or several select the pod.
 func evict(ctx context.Context, c client.Client, namespace, name string) error {
 	pod := &corev1.Pod{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
@@ -116,21 +116,29 @@ func evict(ctx context.Context, c client.Client, namespace, name string) error {
 	if err := c.List(ctx, &budgets, client.InNamespace(namespace)); err != nil {
 		return err
 	}
-	for i := range budgets.Items {
-		if refuses(&budgets.Items[i], pod) {
-			return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
-		}
+	covering := slices.DeleteFunc(budgets.Items, func(budget policyv1.PodDisruptionBudget) bool { return !covers(&budget, pod) })
+	switch {
+	case len(covering) > 1:
+		return apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")) //nolint:staticcheck // the server's own message
+	case len(covering) == 1 && refuses(&covering[0], pod):
+		return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
 	}
 	return c.Delete(ctx, pod)
 }
 
-// refuses reports whether the API server evicts a pod only if a PodDisruptionBudget allows a
-// disruption, and it allows none. Budgets count for running pods, and for pods that are not ready
-// while the budget has too few healthy pods, unless its policy is AlwaysAllow (Kubernetes:
-// registry/core/pod/storage, eviction.go).
-func refuses(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+// covers reports whether a PodDisruptionBudget counts for a pod: it selects the pod, and the pod runs and
+// is not being deleted.
+func covers(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-	if err != nil || !selector.Matches(labels.Set(pod.Labels)) || pod.Status.Phase != corev1.PodRunning || budget.Status.DisruptionsAllowed > 0 {
+	return err == nil && selector.Matches(labels.Set(pod.Labels)) && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
+}
+
+// refuses reports whether the API server evicts a pod only if its PodDisruptionBudget allows a
+// disruption, and the budget allows none. A budget also counts for a pod that is not ready while there
+// are too few healthy pods, unless its policy is AlwaysAllow (Kubernetes: registry/core/pod/storage,
+// eviction.go).
+func refuses(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	if budget.Status.DisruptionsAllowed > 0 {
 		return false
 	}
 	ready := slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {

@@ -55,6 +55,9 @@ func (v *volumes) obstacleOf(pod *corev1.Pod, of *corev1.Volume, name string) st
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which does not exist: create it, or correct the name where the pod is created", name)
 	case claim.DeletionTimestamp != nil && pod.Spec.NodeName == "": // the claim of a running pod may be created again for its successor
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which is being deleted: create the claim again once it is gone", name)
+	case pod.Spec.NodeName == "" && v.users[namespaced(pod, name)] != nil: // the successor of a running pod comes when it is gone
+		return fmt.Sprintf("waits for PersistentVolumeClaim %s, which only one pod may use at a time (ReadWriteOncePod) and pod %s uses: "+
+			"delete that pod, or use another claim or access mode", name, v.users[namespaced(pod, name)].Name)
 	case claim.Spec.VolumeName != "" && v.volumes[claim.Spec.VolumeName] == nil:
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s, whose volume %s no longer exists: delete the "+
 			"claim and the pod to run the pod without the data", name, claim.Spec.VolumeName)

@@ -110,3 +110,39 @@ func TestImmovable(t *testing.T) {
 		t.Errorf("%d pods are packed", len(packed))
 	}
 }
+
+// TestReadWriteOncePod holds that no node is launched for a pod whose claim only one pod may use while
+// another one uses it: the scheduler would refuse the pod on the new node too (Kubernetes:
+// plugins/volumerestrictions).
+func TestReadWriteOncePod(t *testing.T) {
+	t.Parallel()
+	running := func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
+	finished := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+	for _, row := range []struct {
+		reason string
+		mode   corev1.PersistentVolumeAccessMode
+		other  *corev1.Pod
+		stuck  bool
+	}{
+		{"another pod uses it", corev1.ReadWriteOncePod, pod("user", on("n"), running, claims("data")), true},
+		{"another pod has finished", corev1.ReadWriteOncePod, pod("user", on("n"), finished, claims("data")), false},
+		{"the Node of another pod is gone", corev1.ReadWriteOncePod, pod("user", on("gone"), running, claims("data")), false},
+		{"another pod waits too", corev1.ReadWriteOncePod, pod("user", claims("data")), false},
+		{"another pod uses another one", corev1.ReadWriteOncePod, pod("user", on("n"), running, claims("other")), false},
+		{"another pod of its node may use it", corev1.ReadWriteOnce, pod("user", on("n"), running, claims("data")), false},
+	} {
+		cluster := clusterstate.Cluster{
+			Pods: []*corev1.Pod{pod("p", claims("data")), row.other}, Volumes: []corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "disk"}}},
+			Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}},
+		}
+		for _, name := range []string{"data", "other"} {
+			cluster.Claims = append(cluster.Claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+				VolumeName: "disk", AccessModes: []corev1.PersistentVolumeAccessMode{row.mode},
+			}})
+		}
+		stuck := cluster.Stuck()
+		if len(stuck) == 1 != row.stuck || row.stuck && (stuck[0].Pod.Name != "p" || !strings.Contains(stuck[0].Reason, "(ReadWriteOncePod) and pod user uses")) {
+			t.Errorf("%s: stuck are %+v", row.reason, stuck)
+		}
+	}
+}

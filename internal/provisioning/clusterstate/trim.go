@@ -74,7 +74,7 @@ func commonOf(pod *corev1.Pod) *corev1.Pod {
 	common.Spec = corev1.PodSpec{
 		Containers: asking(spec.Containers), InitContainers: asking(spec.InitContainers), Overhead: spec.Overhead,
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations, TopologySpreadConstraints: spec.TopologySpreadConstraints,
-		Priority: spec.Priority,
+		Priority: spec.Priority, OS: spec.OS,
 	}
 	if len(spec.ResourceClaims) > 0 { // that there are some is all that counts
 		common.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1)

@@ -56,7 +56,7 @@ func full(from *corev1.Pod) *corev1.Pod {
 	spec := &pod.Spec
 	spec.NodeName, spec.NodeSelector, spec.Affinity, spec.Tolerations = from.Spec.NodeName, from.Spec.NodeSelector, from.Spec.Affinity, from.Spec.Tolerations
 	spec.TopologySpreadConstraints, spec.Priority, spec.Overhead, spec.Resources = from.Spec.TopologySpreadConstraints, from.Spec.Priority, from.Spec.Overhead, from.Spec.Resources
-	spec.ResourceClaims = from.Spec.ResourceClaims
+	spec.OS, spec.ResourceClaims = from.Spec.OS, from.Spec.ResourceClaims
 	spec.Containers, spec.InitContainers = fullContainers(from.Spec.Containers), fullContainers(from.Spec.InitContainers)
 	spec.Volumes[0].PersistentVolumeClaim, spec.Volumes[0].Ephemeral = nil, nil
 	spec.Volumes = append(spec.Volumes, from.Spec.Volumes...)
@@ -105,6 +105,9 @@ func TestTrimmedPodsArePackedAlike(t *testing.T) {
 			}
 			if rapid.IntRange(0, 9).Draw(rt, "claim") == 0 {
 				problem.Pods[i].Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("first")}, {Name: "nic"}}
+			}
+			if rapid.IntRange(0, 9).Draw(rt, "for Windows") == 0 {
+				problem.Pods[i].Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 			}
 			problem.Pods[i].Pod = full(problem.Pods[i].Pod)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -20,6 +21,8 @@ type volumes struct {
 	volumes map[string]*corev1.PersistentVolume
 	classes map[string]*storagev1.StorageClass
 	nodes   map[string]*storagev1.CSINode
+	// users are the pods on Nodes that use claims which only one pod may use, by the claim.
+	users map[types.NamespacedName]*corev1.Pod
 	// attached are volumes by Node, those without a pod among them: one that is being detached, or
 	// whose pod is gone.
 	attached map[string][]attached
@@ -57,7 +60,38 @@ func indexVolumes(c *Cluster) *volumes {
 			v.attached[spec.NodeName] = append(v.attached[spec.NodeName], attached{spec.Attacher, volume.Spec.CSI.VolumeHandle})
 		}
 	}
+	v.users = v.usersOf(c)
 	return v
+}
+
+// usersOf returns the pods on Nodes that use claims which only one pod may use, nil if there is no
+// such claim. The scheduler does not heed pods whose Node is gone.
+func (v *volumes) usersOf(c *Cluster) map[types.NamespacedName]*corev1.Pod {
+	exclusive := map[types.NamespacedName]bool{}
+	for name, claim := range v.claims {
+		if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+			exclusive[name] = true
+		}
+	}
+	if len(exclusive) == 0 {
+		return nil
+	}
+	there := map[string]bool{}
+	for i := range c.Nodes {
+		there[c.Nodes[i].Name] = true
+	}
+	users := map[types.NamespacedName]*corev1.Pod{}
+	for _, pod := range c.Pods {
+		if !there[pod.Spec.NodeName] || done(pod) {
+			continue
+		}
+		for _, name := range claimsOf(pod) {
+			if exclusive[name] {
+				users[name] = pod
+			}
+		}
+	}
+	return users
 }
 
 // Claims reports whether a pod has a PersistentVolumeClaim.
@@ -137,8 +171,27 @@ func (v *volumes) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.Storag
 	return v.classes[*claim.Spec.StorageClassName]
 }
 
-// zonesOfVolume returns the zones in any term of its node affinity.
+// zonesOfVolume returns the zones that the node affinity and the labels of a volume admit, nil for any.
+// The scheduler heeds both (Kubernetes: plugins/volumezone); a label may name several zones.
 func zonesOfVolume(volume *corev1.PersistentVolume) []string {
+	zones := zonesOfAffinity(volume)
+	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone} {
+		label, has := volume.Labels[key]
+		if !has {
+			continue
+		}
+		labeled := strings.Split(label, "__")
+		if zones == nil {
+			zones = labeled
+			continue
+		}
+		zones = slices.DeleteFunc(slices.Clone(zones), func(zone string) bool { return !slices.Contains(labeled, zone) })
+	}
+	return zones
+}
+
+// zonesOfAffinity returns the zones in any term of a volume's node affinity.
+func zonesOfAffinity(volume *corev1.PersistentVolume) []string {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return nil
 	}

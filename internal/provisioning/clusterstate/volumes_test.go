@@ -113,11 +113,21 @@ func TestVolumeZones(t *testing.T) {
 		}
 		return c
 	}
+	labeled := func(volume corev1.PersistentVolume, key, zones string) corev1.PersistentVolume {
+		volume.Labels = map[string]string{key: zones}
+		return volume
+	}
 	cluster := clusterstate.Cluster{
 		Claims: []corev1.PersistentVolumeClaim{
+			claim("labeled", "pv-labeled", ""), claim("labeled-long-ago", "pv-labeled-long-ago", ""), claim("labeled-too", "pv-labeled-too", ""),
 			claim("in-a", "pv-a", ""), claim("in-a-or-b", "pv-ab", ""), claim("later", "", "wait"), claim("some-zones", "", "zones"), claim("at-once", "", "immediate"),
 		},
-		Volumes: []corev1.PersistentVolume{volume("pv-a", zone("topology.ebs.csi.aws.com/zone", "a")), volume("pv-ab", zone(corev1.LabelTopologyZone, "a", "b"))},
+		Volumes: []corev1.PersistentVolume{
+			volume("pv-a", zone("topology.ebs.csi.aws.com/zone", "a")), volume("pv-ab", zone(corev1.LabelTopologyZone, "a", "b")),
+			labeled(corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-labeled"}}, corev1.LabelTopologyZone, "b"),
+			labeled(corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-labeled-long-ago"}}, corev1.LabelFailureDomainBetaZone, "b__c"),
+			labeled(volume("pv-labeled-too", zone(corev1.LabelTopologyZone, "a", "b")), corev1.LabelTopologyZone, "b"),
+		},
 		Classes: []storagev1.StorageClass{
 			{ObjectMeta: metav1.ObjectMeta{Name: "wait"}, VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)},
 			{ObjectMeta: metav1.ObjectMeta{Name: "zones"}, VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer), AllowedTopologies: []corev1.TopologySelectorTerm{
@@ -133,6 +143,9 @@ func TestVolumeZones(t *testing.T) {
 	}{
 		{"no volume", nil, "[]"},
 		{"bound, by the label of the driver", []string{"in-a"}, "[a]"},
+		{"bound, by a label of the volume", []string{"labeled"}, "[b]"},
+		{"by a former label with several zones", []string{"labeled-long-ago"}, "[b c]"},
+		{"by a label and by node affinity", []string{"labeled-too"}, "[b]"},
 		{"bound to either of two", []string{"in-a-or-b"}, "[a b]"},
 		{"both", []string{"in-a-or-b", "in-a"}, "[a]"},
 		{"made where the pod comes to be", []string{"later"}, "[]"},

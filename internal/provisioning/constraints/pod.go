@@ -15,7 +15,9 @@ const maxAlternatives = 64
 // PodRequirements returns the ways in which a pod's node selector and node affinity can be met, the
 // preferred one first: every term of the required affinity, with all preferences; then with the
 // lightest preferences given up one by one. If there are none, the reason says why, with the pod as
-// its subject. A pod that exceeds a limit (Excess) has none.
+// its subject. A pod that exceeds a limit (Excess) has none. A pod for an operating system needs a Node
+// that runs it: the scheduler ignores spec.os, and the kubelet of any other Node rejects the pod
+// (Kubernetes: kubelet/lifecycle, predicate.go).
 //
 // There are at most maxAlternatives ways with preferences, so that a pod with very many of them
 // gives up several at once in the end. Of more preferences than that, the lightest do not count.
@@ -26,6 +28,12 @@ func PodRequirements(pod *corev1.PodSpec) ([]Requirements, string) {
 	selected := Requirements{}
 	for key, value := range pod.NodeSelector {
 		selected[key] = In(value)
+	}
+	if pod.OS != nil {
+		selected.Narrow(corev1.LabelOSStable, In(string(pod.OS.Name)))
+		if _, empty := selected.Empty(); empty {
+			return nil, fmt.Sprintf("is for %s (spec.os.name), but its node selector requires %s: %s", pod.OS.Name, corev1.LabelOSStable, pod.NodeSelector[corev1.LabelOSStable])
+		}
 	}
 	required, reason := requiredTerms(pod, selected)
 	if len(required) == 0 {

@@ -283,6 +283,9 @@ func TestLayers(t *testing.T) {
 				"arch": "arm64", "zone": "us-east-1b",
 			},
 		},
+		{reason: "a pod is for Linux, which all nodes run", provisioner: `{}`, pod: `{os: {name: linux}}`, want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64"}},
+		{reason: "a pod is for Windows, which the scheduler does not heed, and the kubelet does", provisioner: `{}`, pod: `{os: {name: windows}}`, says: "requires kubernetes.io/os: windows, but the node would have linux"},
+		{reason: "a pod for Windows that asks for Linux", provisioner: `{}`, pod: `{os: {name: windows}, nodeSelector: {kubernetes.io/os: linux}}`, says: "is for windows (spec.os.name), but its node selector requires kubernetes.io/os: linux"},
 		{reason: "a template that is not there", provisioner: `{labels: {node.k8s.aws/launch-template-name: gone}}`, pod: `{}`, says: "EC2 has no launch template"},
 		{
 			reason: "or was not looked at", provisioner: `{}`, pod: `{nodeSelector: {node.k8s.aws/launch-template-name: new}}`,

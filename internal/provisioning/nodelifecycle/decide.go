@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -166,17 +167,18 @@ func shows(node *provisioningv1.ProvisionedNode, condition, reason string) bool 
 func timeOf(at time.Time) *metav1.Time { return &metav1.Time{Time: at} }
 
 // used reports whether any of the pods of a node needs it.
-func used(pods []corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return uses(&pod) })
+func used(pods []corev1.Pod, now time.Time) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return uses(&pod, now) })
 }
 
 // uses reports whether a node is needed for a pod: it is not a pod of a daemon set or of the
-// kubelet, and it has not finished.
-func uses(pod *corev1.Pod) bool {
+// kubelet, and it has not finished. A pod that should have terminated long ago has finished:
+// something else keeps its object.
+func uses(pod *corev1.Pod, now time.Time) bool {
 	if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return false
 	}
 	controller := metav1.GetControllerOf(pod)
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	return !ended && (controller == nil || controller.Kind != "DaemonSet")
+	return !ended && !drain.Overdue(pod, now) && (controller == nil || controller.Kind != "DaemonSet")
 }

@@ -54,7 +54,7 @@ func missingOf(in input, isReady bool) (resource, what string) {
 	case !isReady:
 		return "", kubeletNotReady
 	}
-	awaited := clusterstate.Awaits(in.Object, in.Seen.Member, used(in.Seen.Pods.Value))
+	awaited := clusterstate.Awaits(in.Object, in.Seen.Member, used(in.Seen.Pods.Value, in.Now))
 	if len(awaited.Taints)+len(awaited.Undeclared) == 0 && len(awaited.Resources) > 0 {
 		resource = awaited.Resources[0]
 	}

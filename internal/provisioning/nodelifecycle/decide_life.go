@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/provisioning/clusterstate"
 	"github.com/slipway-project/slipway/internal/provisioning/disruption"
 	"github.com/slipway-project/slipway/internal/reconcile"
@@ -33,8 +34,9 @@ func live(in input, plan *reconcile.Plan) bool {
 	if runs && !known(in.Seen.Pods, plan, needPods) {
 		return false
 	}
-	empty := runs && !used(in.Seen.Pods.Value)
+	empty := runs && !used(in.Seen.Pods.Value, in.Now)
 	noteUse(in, empty)
+	awaitOverdue(in, plan)
 	if left := settling - in.Now.Sub(ptr.Deref(node.Status.ReadyTime, metav1.Time{}).Time); empty && in.Seen.Promised && left > 0 {
 		// Its first pods are bound to it within seconds. They would otherwise never run where a node is
 		// older than its maximum age once it has started.
@@ -54,6 +56,16 @@ func live(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(verdict.next)
 	}
 	return true
+}
+
+// awaitOverdue has the node reconciled again when a pod that is being deleted no longer counts: no event
+// signals that.
+func awaitOverdue(in input, plan *reconcile.Plan) {
+	for i := range in.Seen.Pods.Value {
+		if pod := &in.Seen.Pods.Value[i]; pod.DeletionTimestamp != nil && !drain.Overdue(pod, in.Now) {
+			plan.LookAgain(pod.DeletionTimestamp.Add(drain.OverdueAfter + time.Second).Sub(in.Now))
+		}
+	}
 }
 
 // noteUse records since when the node has been empty and no pod is to run on it.

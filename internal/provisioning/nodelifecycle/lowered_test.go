@@ -21,11 +21,11 @@ func TestLimitsLoweredBeforeALaunch(t *testing.T) {
 	for name, row := range map[string]struct {
 		fault  awssim.Fault
 		limits provisioningv1.Limits
-		// want is the number of instances. Nodes for which EC2 shows no instance are kept for two minutes,
-		// and the API server of these tests has a clock of its own for deletions.
+		// want is the number of instances within the new limits. Nodes for which EC2 shows no instance
+		// are kept for two minutes after their deletion, and only then is there room for others.
 		want int
 	}{
-		"throttled":          {awssim.Fault{Code: "RequestLimitExceeded", Status: 503}, provisioningv1.Limits{Nodes: ptr.To[int32](1)}, 0},
+		"throttled":          {awssim.Fault{Code: "RequestLimitExceeded", Status: 503}, provisioningv1.Limits{Nodes: ptr.To[int32](1)}, 1},
 		"the answer is lost": {awssim.Fault{Place: awssim.AfterEffect, Drop: true}, provisioningv1.Limits{CPU: ptr.To(resource.MustParse("4"))}, 2},
 		"to nothing":         {awssim.Fault{Code: "InternalError", Status: 500}, provisioningv1.Limits{Memory: ptr.To(resource.MustParse("1Gi"))}, 0},
 	} {

@@ -260,6 +260,9 @@ func (k *classifier) wishKey(pod *corev1.Pod) []byte {
 	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
 		b = append(append(append(append(b, key...), '='), spec.NodeSelector[key]...), 0)
 	}
+	if spec.OS != nil {
+		b = append(append(append(b, 3), spec.OS.Name...), 0)
+	}
 	b = append(b, 1)
 	if spec.Affinity != nil || len(spec.TopologySpreadConstraints) > 0 {
 		b = append(append(b, pod.Namespace...), 0)

@@ -140,3 +140,23 @@ func TestUnsatisfiableLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestPodsForWindows holds that no node is launched for a pod whose spec.os says Windows. The scheduler
+// would bind the pod to the Linux node, whose kubelet rejects it, and its controller would create the
+// next one. Pods that are alike otherwise get their node.
+func TestPodsForWindows(t *testing.T) {
+	t.Parallel()
+	w := provisioningtest.New(t, provisioningtest.Options{})
+	w.Provision("default")
+	w.Pod("windows", func(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows} })
+	w.Pod("linux", func(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Linux} })
+	w.Pod("any")
+	w.Settle()
+	w.Advance(2 * time.Minute)
+	if got := len(w.Instances()); got != 2 {
+		t.Errorf("%d instances, want one for each pod that runs on Linux: %q", got, w.Events())
+	}
+	if told := w.Told("NoNodeLaunched windows:", "requires kubernetes.io/os: windows"); len(told) != 1 {
+		t.Errorf("the pod is told %q", w.Events())
+	}
+}
