@@ -48,7 +48,7 @@ var managed = poolKind{
 		wanted, leaving, _ := ownership.ReplacedNodegroups(pool)
 		o.facts.managed.recorded = []string{ownership.RecordedNodegroup(pool), wanted, leaving}
 		o.countsLeaving(pool.Status.Instances, pool.Status.Replicas, pool.Status.ReadyReplicas)
-		o.versionsAreTrue(&pool.Status)
+		versionsAreTrue(o, &pool.Status)
 	},
 	owns: ownsManaged, happened: happenedManaged, ended: endedManaged, afterCall: afterCallManaged, unsettled: unsettledManaged, left: leftManaged,
 }

@@ -244,7 +244,7 @@ func misreported(pool *infrav1.AWSManagedMachinePool, group awssim.Nodegroup) er
 
 // versionsAreTrue checks that each instance was launched with the configuration of the launch template version that
 // status has of it. A template that was deleted has no versions to compare with.
-func (o *observer) versionsAreTrue(status *infrav1.AWSManagedMachinePoolStatus) {
+func versionsAreTrue(o *observer, status *infrav1.AWSManagedMachinePoolStatus) {
 	if len(o.facts.managed.lost) > 0 {
 		return
 	}
