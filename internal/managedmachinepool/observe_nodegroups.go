@@ -94,7 +94,7 @@ func (o observer) lookDue() time.Duration {
 		return 0
 	}
 	every := lookRest - spread(o.key(), lookSpread)
-	busy := seen.Group != nil && seen.Group.Busy() || seen.Retiring != nil || unexplained(o.input())
+	busy := seen.Group != nil && seen.Group.Busy() || seen.Predecessor != "" || unexplained(o.input())
 	if busy || !reflect.DeepEqual(seen.Members, o.Memory.moved) {
 		every = lookBusy
 	}

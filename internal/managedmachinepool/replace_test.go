@@ -1,12 +1,20 @@
 package managedmachinepool
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -95,4 +103,49 @@ func TestReplacedNodegroupIsUpdated(t *testing.T) {
 	w.passes("pool", "one node group is left", func() bool {
 		return len(w.nodegroups()) == 1 && w.condition("pool", infrav1.ReadyCondition).Status == "True" && w.condition("pool", infrav1.RolledOutCondition).Status == "True"
 	})
+}
+
+// TestReplacementEndsAfterConflict holds that a pass that could not record the end of a replacement is
+// followed by one that looks at EKS again soon, and not when the node group is due for its next look.
+func TestReplacementEndsAfterConflict(t *testing.T) {
+	t.Parallel()
+	w := rolling(t)
+	w.passes("pool", "EKS is done", func() bool { return w.condition("pool", infrav1.RolledOutCondition).Status == "True" })
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.TemplateLossPolicy = infrav1.TemplateLossReplace })
+	w.configured("pool", w.templateNamed("second", "m5.large"), 1)
+	w.passes("pool", "there is a successor", func() bool { return len(w.nodegroups()) == 2 })
+	records := func(object client.Object) bool {
+		return strings.Contains(object.GetAnnotations()[ownership.NodegroupsAnnotation], ",")
+	}
+	refused := false
+	store, is := w.store.(client.WithWatch)
+	if !is {
+		t.Fatal("the store cannot be watched")
+	}
+	w.store = interceptor.NewClient(store, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if _, is := object.(*infrav1.AWSManagedMachinePool); is && !refused && !records(object) {
+				refused = true
+				return apierrors.NewConflict(schema.GroupResource{Resource: "awsmanagedmachinepools"}, object.GetName(), errors.New("it was modified"))
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	w.restart()
+	pass := func() ctrl.Result {
+		result, err := w.controller.Reconcile(t.Context(), ctrl.Request{NamespacedName: named("pool")})
+		if err != nil {
+			t.Logf("a pass failed: %v", err)
+		}
+		return result
+	}
+	for range 240 {
+		if pass(); refused {
+			break
+		}
+		w.clock.Step(5 * time.Second)
+	}
+	if again := pass().RequeueAfter; !refused || records(w.pool("pool")) && again > lookBusy {
+		t.Errorf("the end was refused: %t; the next pass is after %s", refused, again)
+	}
 }
