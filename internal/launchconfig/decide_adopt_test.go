@@ -2,9 +2,11 @@ package launchconfig
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -282,5 +284,20 @@ func TestFreeNames(t *testing.T) {
 	}
 	if got := TemplateNames(in.Object); !slices.Contains(got, configName) {
 		t.Errorf("it is looked for as %q", got)
+	}
+}
+
+// TestVersionsInUseAreShownAfterConflict holds that a pass shows that versions are in use if the pass
+// that asked AWS could not write its status.
+func TestVersionsInUseAreShownAfterConflict(t *testing.T) {
+	t.Parallel()
+	w := readyWorld(t)
+	w.config.Spec.VersionsToKeep, w.config.Spec.InstanceType = ptr.To[int32](1), "m5.xlarge"
+	w.pass()
+	w.now = w.now.Add(time.Hour)
+	w.seen.LastAsked = w.now.Add(-time.Minute)
+	w.pass()
+	if shown := meta.FindStatusCondition(w.config.Status.Conditions, infrav1.VersionsPrunedCondition); shown == nil || !strings.Contains(shown.Message, "still in use") {
+		t.Errorf("the condition is %+v", shown)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -59,7 +60,8 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 	}
 	if in.Seen.Use == nil {
 		if wait := in.Seen.LastAsked.Add(pruneAgain).Sub(in.Now); !in.Seen.LastAsked.IsZero() && wait > 0 {
-			plan.LookAgain(wait) // the versions are in use
+			showStillInUse(config)
+			plan.LookAgain(wait)
 			return true
 		}
 		if wait := recentlyWanted(in); wait > 0 {
@@ -77,14 +79,28 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 	}
 	unused := launchtemplate.PrunePlan(seen.Versions, keep, wanted.Number, versionsInUse(in))
 	if len(unused) == 0 {
-		reconciling.True(config, condition, infrav1.ReadyReason, "versions in excess of versionsToKeep are "+
-			"still in use")
+		showInUse(config)
 		plan.LookAgain(pruneAgain)
 		return true
 	}
 	plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "versionsToKeep is %d, and nothing uses these "+
 		"versions", keep)
 	return false
+}
+
+// showInUse shows that no version can be deleted.
+func showInUse(config *infrav1.AWSLaunchConfig) {
+	reconciling.True(config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "versions in excess of versionsToKeep are "+
+		"still in use")
+}
+
+// showStillInUse shows what the pass that asked AWS found, whose status may not have been written because
+// of a conflict. A failure to delete versions stays.
+func showStillInUse(config *infrav1.AWSLaunchConfig) {
+	shown := meta.FindStatusCondition(config.Status.Conditions, infrav1.VersionsPrunedCondition)
+	if shown == nil || shown.Status == metav1.ConditionTrue {
+		showInUse(config)
+	}
 }
 
 // decideUnseen has the versions read again if one was skipped that reads may not have shown.
