@@ -73,14 +73,18 @@ func (r rollouts) steer(pool client.Object) {
 	if wanted := configurationOf(r.observer.kind.template(pool)); !s.manual && !s.paused && !r.observer.facts.unsettled && !slices.Contains(s.free, wanted) {
 		s.free = append(s.free, wanted)
 	}
+	r.remember("1") // the first version waits for no approval
 }
 
-// choose notes that the user chose a version. Its configuration is looked up while the version exists: once
-// another version of the configuration has the present join token, it may be deleted.
+// choose notes that the user chose a version.
 func (r rollouts) choose(number string) {
 	r.observer.facts.steering.chosen[number] = true
-	_, _ = r.configurationOfOwn(number) // remembered if it exists
+	r.remember(number)
 }
+
+// remember looks up the configuration of a version while the version exists: once another version of the
+// configuration has the present join token, it may be deleted.
+func (r rollouts) remember(number string) { _, _ = r.configurationOfOwn(number) }
 
 // asks returns the configuration that a pool asks for: its pinned version's, or its spec's.
 func (r rollouts) asks(pool client.Object) configuration {
