@@ -49,7 +49,8 @@ func newPreflightCommand() *cobra.Command {
 	flags := &preflightFlags{}
 	command := &cobra.Command{
 		Use:        "preflight",
-		SuggestFor: []string{"doctor", "check", "verify"},
+		Aliases:    []string{"doctor"},
+		SuggestFor: []string{"check", "verify"},
 		Short:      "Check what Slipway needs from a management cluster and from AWS, and print what to do",
 		Long: `Check what Slipway needs from a management cluster and from AWS, before or after the installation, and print what to do.
 
