@@ -49,6 +49,22 @@ func TestColors(t *testing.T) {
 	}
 }
 
+// TestPausedRollouts holds that the status of a pool at rest says that roll-outs are paused: the user would
+// find out only after the next edit.
+func TestPausedRollouts(t *testing.T) {
+	t.Parallel()
+	for _, paused := range []bool{false, true} {
+		out := &strings.Builder{}
+		view := &poolview.View{Kind: "AWSMachinePool", Namespace: "blue", Name: "workers", State: "Converged", RolloutsPaused: paused}
+		if err := (&Printer{Out: out, Screen: terminal.Screen{Width: 120}}).Status(view); err != nil {
+			t.Fatal(err)
+		}
+		if shown := strings.Contains(out.String(), `paused: edits replace no nodes until "slipway rollout resume workers"`); shown != paused {
+			t.Errorf("paused: %t; the status is\n%s", paused, out)
+		}
+	}
+}
+
 // TestNarrow holds that fields fit a narrow screen, and that no screen is too narrow to print on.
 func TestNarrow(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,9 @@ func (p *Printer) Status(view *poolview.View) error {
 	}
 	p.field("Nodes", fmt.Sprintf("%d of %d ready, %s", view.Ready, view.Desired, wanted))
 	p.versions(view)
+	if view.RolloutsPaused {
+		p.field("Roll-outs", fmt.Sprintf("paused: edits replace no nodes until \"slipway rollout resume %s\"", printable(view.Name)))
+	}
 	p.rollout(view)
 	p.drains(view.Drains)
 	p.problems(view.Problems, false)

@@ -42,6 +42,7 @@ func Of(objects Objects, now time.Time) View {
 	}
 	view.Kind, view.Namespace, view.Name = of.kind, of.GetNamespace(), of.GetName()
 	view.Cluster = of.GetLabels()[clusterv1.ClusterNameLabel]
+	view.RolloutsPaused = infrav1.RolloutPaused(of.GetAnnotations())
 	view.Desired = view.Replicas
 	if owner := objects.MachinePool; owner != nil {
 		view.Cluster, view.Desired = cmp.Or(owner.Spec.ClusterName, view.Cluster), ptr.Deref(owner.Spec.Replicas, 1)
@@ -102,6 +103,7 @@ func fillConfig(view *View, config *infrav1.AWSLaunchConfig) {
 	view.LaunchTemplateID = cmp.Or(config.Status.LaunchTemplateID, view.LaunchTemplateID)
 	view.WantedVersion = cmp.Or(view.WantedVersion, config.Status.Version)
 	view.PendingVersion = config.Status.PendingVersion
+	view.RolloutsPaused = view.RolloutsPaused || infrav1.RolloutPaused(config.Annotations)
 	for i := range view.Instances {
 		instance := &view.Instances[i]
 		instance.Wanted = config.Accepts(config.Status.LaunchTemplateID, numberOf(instance.Version))

@@ -54,6 +54,8 @@ type View struct {
 	// approval or for a dry run; zero if none does.
 	WantedVersion  int64 `json:"wantedVersion,omitempty"`
 	PendingVersion int64 `json:"pendingVersion,omitempty"`
+	// RolloutsPaused is true if an annotation of the pool or of its AWSLaunchConfig pauses roll-outs.
+	RolloutsPaused bool `json:"rolloutsPaused,omitempty"`
 	// Versions are what the instances run, the wanted configuration first.
 	Versions []Version `json:"versions"`
 	// Rollout is the roll-out that is in progress, or the last one; nil if there was none, or if it is not

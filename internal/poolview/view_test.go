@@ -110,6 +110,29 @@ func TestOfRollingPool(t *testing.T) {
 	}
 }
 
+// TestRolloutsPaused holds that roll-outs are paused by the pool or by its launch config.
+func TestRolloutsPaused(t *testing.T) {
+	t.Parallel()
+	paused := map[string]string{infrav1.RolloutPausedAnnotation: "true"}
+	for _, row := range []struct {
+		reason       string
+		pool, config map[string]string
+		want         bool
+	}{
+		{reason: "neither"},
+		{reason: "the pool", pool: paused, want: true},
+		{reason: "the launch config", config: paused, want: true},
+	} {
+		view := Of(Objects{
+			SelfManaged: &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Annotations: row.pool}},
+			Config:      &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Annotations: row.config}},
+		}, time.Time{})
+		if view.RolloutsPaused != row.want {
+			t.Errorf("%s: paused %t", row.reason, view.RolloutsPaused)
+		}
+	}
+}
+
 // TestRolloutIsNotKnown holds that no progress is shown while it is not known what instances should run, such
 // as after an edit that was refused.
 func TestRolloutIsNotKnown(t *testing.T) {
