@@ -176,7 +176,7 @@ func tryWithout(t *testing.T, path string) {
 		want        string
 	}{
 		{"no management cluster", credentials, []string{"--kubeconfig", "/nowhere"}, "finding the cluster"},
-		{"an API server that does not answer", append(credentials, "KUBECONFIG="+unreachable), nil, "asking the API server at https://127.0.0.1"},
+		{"an API server that does not answer", append(credentials, "KUBECONFIG="+unreachable), nil, "The API server at 127.0.0.1"},
 		{"no AWS credentials", []string{"KUBECONFIG=" + w.Lab.Kubeconfig()}, nil, "no AWS credentials: set AWS_ACCESS_KEY_ID"},
 		{"no namespace for the lease", append(credentials, "KUBECONFIG="+w.Lab.Kubeconfig()), []string{"--leader-elect"}, "leader election namespace"},
 		{"an unknown flag", nil, []string{"--no-such-flag=1"}, "unknown flag: --no-such-flag"},
