@@ -39,7 +39,7 @@ type follower struct {
 	out, notes io.Writer
 
 	// shown is the status that was printed last, at the time readAt, and noted the note about what
-	// it lacks. Facts are what the status describes, without how long ago something happened.
+	// it lacks. Facts is the status as JSON, without what follows from the time at which it was read.
 	shown  []byte
 	facts  string
 	readAt time.Time

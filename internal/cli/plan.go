@@ -33,6 +33,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/plan"
+	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -326,28 +327,20 @@ func (e *noPoolError) Error() string {
 }
 
 // poolKinds are the kinds of pools.
-var poolKinds = []string{"AWSMachinePool", "AWSManagedMachinePool"}
+var poolKinds = []string{rolloutcontrol.KindSelfManaged, rolloutcontrol.KindManaged}
 
 // isPoolKind reports whether a word names a kind of pools.
-func isPoolKind(word string) bool {
-	return slices.ContainsFunc(poolKinds, func(kind string) bool { return names(word, kind) })
-}
-
-// names reports whether a word names a kind, in the singular or the plural.
-func names(word, kind string) bool {
-	singular := strings.ToLower(kind)
-	return strings.ToLower(word) == singular || strings.ToLower(word) == singular+"s"
-}
+func isPoolKind(word string) bool { return slices.Contains(poolKinds, rolloutcontrol.KindNamed(word)) }
 
 // pool returns the pool of a name, which may have its kind before it and a slash, such as
 // awsmanagedmachinepool/workers.
 func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	kinds := slices.Clone(poolKinds)
+	kinds := poolKinds
 	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
-		kinds = slices.DeleteFunc(kinds, func(known string) bool { return !names(kind, known) })
-		if name = rest; len(kinds) == 0 {
+		if !isPoolKind(kind) {
 			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME or awsmanagedmachinepool/NAME", kind)
 		}
+		kinds, name = []string{rolloutcontrol.KindNamed(kind)}, rest
 	}
 	switch {
 	case name == "":

@@ -9,6 +9,7 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 )
 
 // TestRetiredIsRemovedThoughUnseen holds that what a pool gave its group is taken from it when the
@@ -21,10 +22,9 @@ func TestRetiredIsRemovedThoughUnseen(t *testing.T) {
 		source      = "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef0"
 	)
 	for _, row := range []struct {
-		reason    string
-		give      func(*infrav1.AWSMachinePoolSpec)
-		forgetful bool
-		has       func(r *rollouts, group asgtypes.AutoScalingGroup) bool
+		reason string
+		give   func(*infrav1.AWSMachinePoolSpec)
+		has    func(r *rollouts, group asgtypes.AutoScalingGroup) bool
 	}{
 		{reason: "a tag", give: func(spec *infrav1.AWSMachinePoolSpec) { spec.AdditionalTags = infrav1.Tags{"team": "blue"} }, has: func(_ *rollouts, group asgtypes.AutoScalingGroup) bool {
 			return slices.ContainsFunc(group.Tags, func(tag asgtypes.TagDescription) bool { return *tag.Key == "team" })
@@ -59,26 +59,21 @@ func TestRetiredIsRemovedThoughUnseen(t *testing.T) {
 				r.settled(1)
 				r.clock.Step(time.Minute)
 				r.reconcile(0)
-				lag := func(lag time.Duration) {
-					behavior := r.sim.Behavior()
-					behavior.ReadLag = lag
-					r.sim.SetBehavior(behavior)
-				}
-				lag(10 * time.Second)
+				awssimtest.SetReadLag(r.sim, 10*time.Second)
 				before := r.pool().Spec
 				r.edit(row.give)
 				r.reconcile(0)
-				lag(0)
+				awssimtest.SetReadLag(r.sim, 0)
 				if !row.has(r, r.group()) {
 					t.Fatal("the group was not given it")
 				}
-				lag(10 * time.Second)
+				awssimtest.SetReadLag(r.sim, 10*time.Second)
 				if row.has(r, r.group()) {
 					t.Fatal("AWS shows it at once")
 				}
 				r.edit(func(spec *infrav1.AWSMachinePoolSpec) { *spec = before })
 				r.reconcile(0)
-				lag(0)
+				awssimtest.SetReadLag(r.sim, 0)
 				for range 10 {
 					r.reconcile(time.Minute)
 				}

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 )
 
 // TestEditIsTakenBack holds that an edit that is taken back soon after its refresh began costs no
@@ -64,9 +65,7 @@ func TestEditDuringAnEarlyRefresh(t *testing.T) {
 func TestRefreshIsNotListedYet(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
-	behavior := r.sim.Behavior()
-	behavior.ReadLag = 4 * time.Second
-	r.sim.SetBehavior(behavior)
+	awssimtest.SetReadLag(r.sim, 4*time.Second)
 	r.want("m5.large", "")
 	r.settled(1)
 	r.want("m6i.large", "")

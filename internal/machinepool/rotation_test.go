@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 )
 
 // rotate has the launch config create a version that differs from the wanted one by its join token.
@@ -51,21 +52,15 @@ func TestTokenRotatesBeforeRefreshStarts(t *testing.T) {
 			// An instance is terminated and launched anew, which descriptions do not show yet.
 			r.clock.Step(time.Minute)
 			gone := *r.group().Instances[0].InstanceId
-			behavior := r.sim.Behavior()
-			behavior.ReadLag = 10 * time.Second
-			r.sim.SetBehavior(behavior)
+			awssimtest.SetReadLag(r.sim, 10*time.Second)
 			_, err := r.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{gone}})
 			r.must(err)
 			r.clock.Step(5 * time.Second)
 			r.sim.RemoveFault(refused)
 			before := r.pool()
 			r.reconcile(0)
-			visible := func() {
-				behavior.ReadLag = 0
-				r.sim.SetBehavior(behavior)
-			}
 			if !row.lagging {
-				visible()
+				awssimtest.SetReadLag(r.sim, 0)
 			}
 			if status := r.refreshStatus(); status != "Pending" {
 				t.Fatalf("the refresh is %q", status)
@@ -78,7 +73,7 @@ func TestTokenRotatesBeforeRefreshStarts(t *testing.T) {
 			}
 			r.rotate()
 			r.reconcile(0)
-			visible()
+			awssimtest.SetReadLag(r.sim, 0)
 			spared := r.launchedFrom("2")
 			if version := *r.group().LaunchTemplate.Version; version != "2" {
 				t.Errorf("the group is at version %s before the refresh has started", version)

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 )
 
@@ -100,17 +101,24 @@ func TestGroupVersionWhoseRecordIsLost(t *testing.T) {
 	w.passes("pool", "status has the version", func() bool { return w.pool("pool").Status.Nodegroup.GroupVersion != before })
 }
 
+// labelsBeforeRollOut has EKS change the labels and the size of a pool with three nodes, whose config wants another
+// version.
+func (w *world) labelsBeforeRollOut() {
+	w.Helper()
+	template := w.threeNodes(oldType, newType)
+	w.setReplicas("pool", 4)
+	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.configured("pool", template, 2)
+	w.passes("pool", "labels are changed", func() bool { return w.updates(nodegroup.ConfigUpdate) })
+}
+
 // TestRollOutRightAfterLabels has EKS replace nodes from the pass on that sees the end of a change of labels and size,
 // which gives the Auto Scaling group another version of EKS's template, and an instance of it. It holds that no
 // instance is said to run what is rolled out, or counts as up to date, before it is replaced.
 func TestRollOutRightAfterLabels(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	template := w.threeNodes(oldType, newType)
-	w.setReplicas("pool", 4)
-	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
-	w.configured("pool", template, 2)
-	w.passes("pool", "labels are changed", func() bool { return w.updates(nodegroup.ConfigUpdate) })
+	w.labelsBeforeRollOut()
 	w.clock.Step(time.Minute)
 	w.passes("pool", "nodes are replaced", func() bool { w.expectTrueVersions(); return w.updates(nodegroup.VersionUpdate) })
 	if instances := len(w.pool("pool").Status.Instances); instances != 4 {
@@ -128,11 +136,7 @@ func TestRollOutRightAfterLabels(t *testing.T) {
 func TestRollOutWhoseRecordIsLostRightAfterLabels(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	template := w.threeNodes(oldType, newType)
-	w.setReplicas("pool", 4)
-	w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
-	w.configured("pool", template, 2)
-	w.passes("pool", "labels are changed", func() bool { return w.updates(nodegroup.ConfigUpdate) })
+	w.labelsBeforeRollOut()
 	before := w.pool("pool").Status
 	w.clock.Step(time.Minute)
 	pass := func() {
@@ -212,9 +216,7 @@ func TestUpdateThatEKSDoesNotShowYet(t *testing.T) {
 	w := newWorld(t)
 	template := w.threeNodes(oldType, newType)
 	w.drains(false)
-	behavior := w.sim.Behavior()
-	behavior.ReadLag = 8 * time.Second
-	w.sim.SetBehavior(behavior)
+	awssimtest.SetReadLag(w.sim, 8*time.Second)
 	w.configured("pool", template, 2)
 	w.passes("pool", "the update is started", func() bool { return w.updates(nodegroup.VersionUpdate) })
 	started := w.pool("pool").Status.Update.ID

@@ -11,6 +11,7 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 )
 
 // given says which tags, policy, and hook of a pool AWS holds.
@@ -25,10 +26,9 @@ func TestRetiredIsRemovedThoughUnseen(t *testing.T) {
 	t.Parallel()
 	const policy = "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"
 	for _, row := range []struct {
-		reason    string
-		give      func(*infrav1.AWSManagedMachinePool)
-		forgetful bool
-		want      given
+		reason string
+		give   func(*infrav1.AWSManagedMachinePool)
+		want   given
 	}{
 		{reason: "a tag", give: func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AdditionalTags = infrav1.Tags{"team": "blue"} }, want: given{nodegroupTag: true, groupTag: true, roleTag: true}},
 		{reason: "a policy", give: func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.RoleAdditionalPolicies = []string{policy} }, want: given{policy: true}},
@@ -52,23 +52,18 @@ func TestRetiredIsRemovedThoughUnseen(t *testing.T) {
 				}
 				w.clock.Step(time.Hour)
 				w.reconcile("pool")
-				lag := func(lag time.Duration) {
-					behavior := w.sim.Behavior()
-					behavior.ReadLag = lag
-					w.sim.SetBehavior(behavior)
-				}
 				before := w.pool("pool").Spec
-				lag(20 * time.Second)
+				awssimtest.SetReadLag(w.sim, 20*time.Second)
 				w.edit("pool", row.give)
 				w.reconcile("pool")
-				lag(0)
+				awssimtest.SetReadLag(w.sim, 0)
 				if got := w.given(policy); got != row.want {
 					t.Fatalf("AWS holds %+v, want %+v", got, row.want)
 				}
-				lag(20 * time.Second)
+				awssimtest.SetReadLag(w.sim, 20*time.Second)
 				w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec = before })
 				w.reconcile("pool")
-				lag(0)
+				awssimtest.SetReadLag(w.sim, 0)
 				for range 10 {
 					w.reconcile("pool")
 				}

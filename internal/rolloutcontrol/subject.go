@@ -45,7 +45,7 @@ type Subject struct {
 func Read(ctx context.Context, reader client.Reader, namespace, name string) (Subject, error) {
 	kinds := [][]string{{KindSelfManaged, KindManaged}, {KindMachinePool}, {KindLaunchConfig}}
 	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
-		known := kindNamed(kind)
+		known := KindNamed(kind)
 		if known == "" {
 			return Subject{}, fmt.Errorf("%.64q is not a kind that has roll-outs: use awsmachinepool, awsmanagedmachinepool, machinepool, or awslaunchconfig", kind)
 		}
@@ -83,8 +83,8 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 	return Subject{}, fmt.Errorf("namespace %s has no %s %q", namespace, strings.Join(slices.Concat(kinds...), " or "), name)
 }
 
-// kindNamed returns the kind of a resource name in singular or plural, empty if it is none of them.
-func kindNamed(text string) string {
+// KindNamed returns the kind of a resource name in singular or plural, empty if it is none of them.
+func KindNamed(text string) string {
 	for _, kind := range []string{KindSelfManaged, KindManaged, KindMachinePool, KindLaunchConfig} {
 		singular := strings.ToLower(kind)
 		if text = strings.ToLower(text); text == singular || text == singular+"s" {
