@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -226,9 +227,12 @@ func waitBriefly(in input, plan *reconcile.Plan) {
 // longestName limits the length of a group's name (AWS: API_CreateAutoScalingGroup).
 const longestName = 255
 
-// groupName matches the names that an Auto Scaling group can have (AWS:
-// API_CreateAutoScalingGroup), without the control characters that AWS allows too.
-var groupName = regexp.MustCompile(`^[^:\pC]{1,255}$`)
+// isGroupName reports whether an Auto Scaling group can have a name (AWS: API_CreateAutoScalingGroup). It
+// refuses the control characters that AWS allows.
+func isGroupName(name string) bool {
+	impossible := func(r rune) bool { return r == ':' || unicode.Is(unicode.C, r) }
+	return name != "" && utf8.RuneCountInString(name) <= longestName && !strings.ContainsFunc(name, impossible)
+}
 
 // GroupNames returns the names that the group of a pool may have, by which the controller describes it.
 func GroupNames(object *infrav1.AWSMachinePool, clusterName string) []string {
@@ -237,7 +241,7 @@ func GroupNames(object *infrav1.AWSMachinePool, clusterName string) []string {
 	for _, arn := range arns(object) {
 		// Names are described together with the names of other pools, and AWS refuses a request
 		// with a name that cannot exist.
-		if _, name, known := strings.Cut(arn, ":autoScalingGroupName/"); known && groupName.MatchString(name) && !slices.Contains(candidates, name) {
+		if _, name, known := strings.Cut(arn, ":autoScalingGroupName/"); known && isGroupName(name) && !slices.Contains(candidates, name) {
 			candidates = append(candidates, name)
 		}
 	}

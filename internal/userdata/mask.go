@@ -28,8 +28,7 @@ const (
 	// maxUnpackedInAll bounds how much is unpacked from all compressed streams in bootstrap data: a
 	// Secret has room for hundreds of compression bombs, and each may hold hundreds again.
 	maxUnpackedInAll = 3 * maxUnpacked
-	// maxSearched bounds what is searched in all pieces together, as unpacked and decoded: the
-	// search is much slower than unpacking.
+	// maxSearched bounds what is searched in all pieces together, as unpacked and decoded.
 	maxSearched = 6 << 20
 )
 
@@ -46,37 +45,36 @@ const (
 	valueEnd = `(?:$|[^A-Za-z0-9_.\-])`
 )
 
-// place describes where a secret can be. Group 1 of the pattern is masked. Every match contains the
-// word, which is found much faster.
+// place describes where a secret can be. Group 1 of the pattern is masked, and holds the secret.
 type place struct {
 	pattern *regexp.Regexp
 	mask    string
-	word    string
 }
 
-// places are all places of join secrets: fields of kubeadm's JoinConfiguration and
-// InitConfiguration (v1beta3 and v1beta4) and of bootstrap kubeconfigs, in YAML and in JSON; flags
-// of kubeadm join; Bottlerocket's settings; shell variables that end in TOKEN.
+// The places of join secrets are fields of kubeadm's JoinConfiguration and InitConfiguration (v1beta3
+// and v1beta4) and of bootstrap kubeconfigs, in YAML and in JSON; flags of kubeadm join; Bottlerocket's
+// settings; shell variables that end in TOKEN.
 //
 // In YAML the quotes are masked too, because they come and go with the token:
 // 123456.1234567890123456 is quoted, being a number otherwise, abcdef.0123456789abcdef is not.
-var places = slices.Concat(
-	placesOf(`token|tlsBootstrapToken|discoveryToken|bootstrapToken`, `token|discovery-token|tls-bootstrap-token`, tokenPattern, tokenMask, "oken"),
-	placesOf(`certificateKey`, `certificate-key`, keyPattern, keyMask, "ertificate"),
-	// Bottlerocket's setting, alone or at the end of a dotted key (Bottlerocket:
-	// settings.kubernetes.bootstrap-token).
-	[]place{{regexp.MustCompile(`(?:^|[^A-Za-z0-9_\-])bootstrap-token[ \t]*=[ \t]*` + quote + `(` + tokenPattern + `)` + quote), tokenMask, "oken"}},
-	[]place{{regexp.MustCompile(nameStart + `[A-Z0-9_]*TOKEN=(?:` + quote + `)?(` + tokenPattern + `)` + valueEnd), tokenMask, "TOKEN"}},
+var (
+	tokenPlaces = append(placesOf(`token|tlsBootstrapToken|discoveryToken|bootstrapToken`, `token|discovery-token|tls-bootstrap-token`, tokenPattern, tokenMask),
+		// Bottlerocket's setting, alone or at the end of a dotted key (Bottlerocket:
+		// settings.kubernetes.bootstrap-token).
+		place{regexp.MustCompile(`(?:^|[^A-Za-z0-9_\-])bootstrap-token[ \t]*=[ \t]*` + quote + `(` + tokenPattern + `)` + quote), tokenMask},
+		place{regexp.MustCompile(nameStart + `[A-Z0-9_]*TOKEN=(?:` + quote + `)?(` + tokenPattern + `)` + valueEnd), tokenMask},
+	)
+	keyPlaces = placesOf(`certificateKey`, `certificate-key`, keyPattern, keyMask)
 )
 
-func placesOf(fields, flags, value, mask, word string) []place {
+func placesOf(fields, flags, value, mask string) []place {
 	yaml := nameStart + `(?:` + fields + `):[ \t]+(` + quote + value + quote + `|` + value + `)` + valueEnd
 	json := quote + `(?:` + fields + `)` + quote + `\s*:\s*(?:` + quote + `)?(` + value + `)` + valueEnd
 	flag := nameStart + `--(?:` + flags + `)(?:` + quote + `)?(?:=|[\s,\\]+(?:-\s+)?)(?:` + quote + `)?(` + value + `)` + valueEnd
 	return []place{
-		{regexp.MustCompile(yaml), mask, word},
-		{regexp.MustCompile(json), mask, word},
-		{regexp.MustCompile(flag), mask, word},
+		{regexp.MustCompile(yaml), mask},
+		{regexp.MustCompile(json), mask},
+		{regexp.MustCompile(flag), mask},
 	}
 }
 
@@ -215,53 +213,38 @@ func (e edit) overlapsAny(regions []edit) bool {
 	return first < len(regions) && regions[first].start < e.end
 }
 
-// anySecret matches whatever a place may hold. Most data has nothing like it, and is spared a
-// search for each place.
-var anySecret = regexp.MustCompile(tokenPattern + `|` + keyPattern)
-
-// plain finds what to replace in plain text.
+// plain finds what to replace in plain text. A search of the whole text for each place would take
+// milliseconds in every pass: words of the form of a secret are rare, and found a hundred times faster.
 func (m *masker) plain(text []byte) []edit {
-	if m.countsOnly || !anySecret.Match(text) {
+	if m.countsOnly {
 		return nil
 	}
 	var edits []edit
-	for _, p := range places {
-		if !bytes.Contains(text, []byte(p.word)) {
-			continue
-		}
-		// A match takes the character after it, which may be the one before the next: go on after
-		// the secret.
-		for from := 0; from < len(text); {
-			match := p.pattern.FindSubmatchIndex(text[from:])
+	for word, places := range secretWords(text) {
+		around := surroundings(text, word)
+		for _, p := range places {
+			match := p.pattern.FindSubmatchIndex(text[around.start:around.end])
 			if match == nil {
-				break
+				continue
 			}
-			edits = append(edits, edit{start: from + match[2], end: from + match[3], replacement: []byte(p.mask)})
-			from += match[3]
+			found := edit{start: around.start + match[2], end: around.start + match[3], replacement: []byte(p.mask)}
+			if found.start <= word.start && word.end <= found.end {
+				edits = append(edits, found)
+			}
 		}
 	}
 	return edits
 }
 
-// base64Line is a line of base64, or several lines of equal length and indentation with a last one
-// that may be shorter.
-var (
-	base64Line = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
-	wrapped    = regexp.MustCompile(`^(\r?\n[ \t]*)([A-Za-z0-9+/]+={0,2})`)
-)
-
+// base64 finds what to replace in pieces of base64.
 func (m *masker) base64(text []byte, depth int) []edit {
 	var edits []edit
-	for from := 0; from < len(text); {
-		match := base64Line.FindIndex(text[from:])
-		if match == nil {
-			break
-		}
-		block := readBlock(text, from+match[0], from+match[1])
+	for line := nextBase64(text, 0); line.end > 0; {
+		block := readBlock(text, line)
 		if replacement, found := m.block(block, depth); found {
 			edits = append(edits, edit{start: block.start, end: block.end, replacement: replacement})
 		}
-		from = block.end
+		line = nextBase64(text, block.end)
 	}
 	return edits
 }
@@ -276,24 +259,24 @@ type base64Block struct {
 	separator []byte
 }
 
-// readBlock extends the line that the two offsets delimit over the following lines that belong to
-// the same base64.
-func readBlock(text []byte, start, end int) base64Block {
-	block := base64Block{start: start, end: end, digits: slices.Clone(text[start:end])}
-	width := end - start
+// readBlock extends a line of base64 over the following lines that belong to the same base64: lines of
+// equal length and indentation, and a last one that may be shorter.
+func readBlock(text []byte, line span) base64Block {
+	block := base64Block{start: line.start, end: line.end, digits: slices.Clone(text[line.start:line.end])}
+	width := line.end - line.start
 	for width%4 == 0 && text[block.end-1] != '=' {
-		next := wrapped.FindSubmatch(text[block.end:])
-		if next == nil || len(next[2]) > width || block.separator != nil && !bytes.Equal(next[1], block.separator) {
+		next := wrappedBase64(text, block.end)
+		length, separator := next.end-next.start, text[block.end:next.start]
+		if length == 0 || length > width || block.separator != nil && !bytes.Equal(separator, block.separator) {
 			break
 		}
-		after := block.end + len(next[0])
-		if after < len(text) && text[after] != '\n' && text[after] != '\r' {
+		if next.end < len(text) && text[next.end] != '\n' && text[next.end] != '\r' {
 			break
 		}
-		block.width, block.separator = width, next[1]
-		block.digits = append(block.digits, next[2]...)
-		block.end = after
-		if len(next[2]) < width {
+		block.width, block.separator = width, separator
+		block.digits = append(block.digits, text[next.start:next.end]...)
+		block.end = next.end
+		if length < width {
 			break
 		}
 	}
