@@ -16,7 +16,7 @@ import (
 	awsworld "github.com/slipway-project/slipway/awssim/world"
 )
 
-// TestFullTemplate holds that a template that has as many versions as EC2 allows gets rid of those
+// TestFullTemplate holds that a template that has as many versions as EC2 allows loses the versions
 // that nothing uses, so that an edit has its effect, and that what keeps it full is shown.
 func TestFullTemplate(t *testing.T) {
 	t.Parallel()
