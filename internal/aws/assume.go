@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -34,6 +35,9 @@ type assumedRole struct {
 	sts   assumer
 	role  Role
 	clock clock.PassiveClock
+	// over is true once AWS said that a session is over. It is outside of the lock, which is held while
+	// the role is assumed.
+	over atomic.Bool
 
 	mu          sync.Mutex
 	credentials awssdk.Credentials
@@ -46,6 +50,9 @@ func (a *assumedRole) Retrieve(ctx context.Context) (awssdk.Credentials, error) 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.clock.Now()
+	if a.over.Swap(false) {
+		a.credentials = awssdk.Credentials{}
+	}
 	if a.credentials.HasKeys() && now.Before(a.credentials.Expires.Add(-renewBefore)) {
 		return a.credentials, nil
 	}
@@ -77,6 +84,10 @@ func (a *assumedRole) Retrieve(ctx context.Context) (awssdk.Credentials, error) 
 	}
 	return a.credentials, nil
 }
+
+// forget has the next call assume the role again. AWS may say that a session has expired that is still
+// good by our clock: a machine that slept, or whose clock was set back, counts its time differently.
+func (a *assumedRole) forget() { a.over.Store(true) }
 
 func (a *assumedRole) valid(now time.Time) bool {
 	return a.credentials.HasKeys() && now.Before(a.credentials.Expires)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"k8s.io/utils/clock"
+
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
@@ -150,6 +152,37 @@ func TestSessionsAreRenewedBeforeTheyEnd(t *testing.T) {
 		if got := w.calls("AssumeRole"); got != step.assumed {
 			t.Errorf("%s: %d roles assumed, want %d", step.reason, got, step.assumed)
 		}
+	}
+}
+
+// behind is the clock of a machine that slept.
+type behind struct {
+	clock.PassiveClock
+	by time.Duration
+}
+
+func (b *behind) Now() time.Time                  { return b.PassiveClock.Now().Add(-b.by) }
+func (b *behind) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
+
+// TestSessionThatIsOverIsRenewed holds that a session that AWS says is over is renewed by the next call,
+// though it is good by the machine's clock.
+func TestSessionThatIsOverIsRenewed(t *testing.T) {
+	t.Parallel()
+	machine := &behind{}
+	w := newTenancy(t)
+	machine.PassiveClock = w.clock
+	w.sessions = NewSessions(w.sessions.base, WithClock(machine))
+	clients := w.clients(Principal{Roles: []Role{{ARN: hubRole}, {ARN: tenantRole, ExternalID: "agreed"}}})
+	if err := w.describe(clients); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Step(2 * time.Hour)
+	machine.by = 2 * time.Hour
+	if err := w.describe(clients); !isSessionOver(err) {
+		t.Fatalf("after two hours that the machine slept: %v", err)
+	}
+	if err := w.describe(clients); err != nil {
+		t.Errorf("the session was not renewed: %v", err)
 	}
 }
 

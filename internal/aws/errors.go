@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -97,6 +98,11 @@ func IsAccessDenied(err error) bool { return errorcode.IsAccessDenied(Code(err))
 
 // isInsufficientCapacity reports whether AWS currently has no capacity for a request.
 func isInsufficientCapacity(err error) bool { return errorcode.IsCapacity(Code(err)) }
+
+// isSessionOver reports whether the session of the credentials has expired by AWS's clock.
+func isSessionOver(err error) bool {
+	return slices.Contains([]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired"}, Code(err))
+}
 
 // IsQuotaExceeded says that the account has as many of these as it may have.
 func IsQuotaExceeded(err error) bool { return errorcode.IsQuota(Code(err)) }

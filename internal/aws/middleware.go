@@ -30,6 +30,8 @@ type callMiddleware struct {
 	metrics *Metrics
 	tracer  trace.Tracer
 	outages *outages
+	// roles are the roles that the calls are made with, the last one being the one that signs.
+	roles []*assumedRole
 	// mayWrite is asked before each attempt of a call that changes something; nil for always.
 	mayWrite func() error
 }
@@ -94,6 +96,11 @@ func (c *callMiddleware) attempt(
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	c.metrics.sent(service, action, metricCode(err), time.Since(start))
 	c.outages.record(service, err)
+	if isSessionOver(err) {
+		for _, role := range c.roles {
+			role.forget()
+		}
+	}
 	if IsThrottled(err) {
 		budget.empty(service, action)
 	}

@@ -288,7 +288,8 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 	}
 	for _, role := range principal.Roles {
 		// The client of each role signs with the credentials of the one before.
-		cfg.Credentials = &assumedRole{sts: sts.NewFromConfig(cfg), role: role, clock: s.options.clock}
+		assumed := &assumedRole{sts: sts.NewFromConfig(cfg), role: role, clock: s.options.clock}
+		calls.roles, cfg.Credentials = append(calls.roles, assumed), assumed
 	}
 	account := &accountID{sts: sts.NewFromConfig(cfg), learned: func(id string) { s.shareBudget(calls, id, region) }}
 	if id := principal.Account(); id != "" {

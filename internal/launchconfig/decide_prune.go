@@ -51,7 +51,7 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 			plan.LookAgain(pruneAgain)
 			return true
 		}
-		plan.Tell(reconcile.Eventf(infrav1.LaunchTemplateVersionsPrunedEvent, "Deleted versions %s of launch template %s", numberList(done.Numbers), seen.Template.Name))
+		plan.Tell(prunedEvent(in, *done))
 		reconciling.True(config, condition, infrav1.ReadyReason, "")
 		return true
 	}
@@ -59,7 +59,7 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 		return decideUnseen(in, plan)
 	}
 	if in.Seen.Use == nil {
-		if wait := in.Seen.LastAsked.Add(pruneAgain).Sub(in.Now); !in.Seen.LastAsked.IsZero() && wait > 0 {
+		if wait := waitToAsk(in); wait > 0 {
 			showStillInUse(config)
 			plan.LookAgain(wait)
 			return true
@@ -86,6 +86,19 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 	plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "versionsToKeep is %d, and nothing uses these "+
 		"versions", keep)
 	return false
+}
+
+// waitToAsk returns how long it is until AWS should be asked again which versions are in use.
+func waitToAsk(in Input) time.Duration {
+	if in.Seen.LastAsked.IsZero() {
+		return 0
+	}
+	return in.Seen.LastAsked.Add(pruneAgain).Sub(in.Now)
+}
+
+// prunedEvent reports which versions were deleted.
+func prunedEvent(in Input, done prune) reconcile.Event {
+	return reconcile.Eventf(infrav1.LaunchTemplateVersionsPrunedEvent, "Deleted versions %s of launch template %s", numberList(done.Numbers), in.Seen.Template.Template.Name)
 }
 
 // showInUse shows that no version can be deleted.

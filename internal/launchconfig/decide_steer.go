@@ -191,7 +191,7 @@ func decideBeside(in Input, input launchtemplate.Input, unapproved bool, plan *r
 		operations, err = launchtemplate.Wanted{Owner: owner(in.Object), Input: input}.PlanBeside(seen.Observation)
 	}
 	if err != nil {
-		fail(in, plan, failureReason(in, err), err)
+		versionRefused(in, plan, err)
 		return 0, false
 	}
 	change, known := pendingChange(in, input, plan)

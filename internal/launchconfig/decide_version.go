@@ -142,7 +142,7 @@ func versionFailed(in Input, input launchtemplate.Input, plan *reconcile.Plan, e
 		plan.Fail(err)
 		return
 	}
-	fail(in, plan, failureReason(in, err), err)
+	versionRefused(in, plan, err)
 }
 
 func failureReason(in Input, err error) string {

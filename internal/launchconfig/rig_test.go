@@ -65,7 +65,13 @@ func (noWatches) Forget(types.NamespacedName)       {}
 
 func newRig(t *testing.T, objects ...client.Object) *rig {
 	t.Helper()
-	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
+	return newRigWith(t, awssim.Options{}, objects...)
+}
+
+// newRigWith is newRig in a simulated AWS with options.
+func newRigWith(t *testing.T, options awssim.Options, objects ...client.Object) *rig {
+	t.Helper()
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), options)
 	scheme := reconciletest.Scheme(t, corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme)
 	r := &rig{T: t, sim: sim, clock: clock, config: awssimtest.Config(url, "us-east-1", "123456789012")}
 	r.config.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }

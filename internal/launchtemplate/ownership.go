@@ -1,6 +1,8 @@
 package launchtemplate
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,9 +59,18 @@ func (*OwnerTagMissingError) WaitsForUser() bool { return true }
 // parts.
 const ProvisionerOwner = "provisioner"
 
-// OwnerNamed returns the value of the ownership tag of an object's resources.
+// OwnerNamed returns the value of the ownership tag of an object's resources:
+// <namespace>/<cluster>/<name>. A name that would make it longer than AWS allows is cut, and ends in a
+// hash of the whole.
 func OwnerNamed(namespace, cluster, name string) string {
-	return namespace + "/" + cluster + "/" + name
+	owner := namespace + "/" + cluster + "/" + name
+	surplus := len(owner) - longestTagValue
+	if surplus <= 0 {
+		return owner
+	}
+	digest := sha256.Sum256([]byte(owner))
+	suffix := "-" + hex.EncodeToString(digest[:8])
+	return namespace + "/" + cluster + "/" + name[:max(len(name)-surplus-len(suffix), 0)] + suffix
 }
 
 // OtherOwner returns the owner that the template's tags name, if that is not an object of the

@@ -3,6 +3,7 @@ package launchtemplate_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -101,5 +102,31 @@ func TestTokenCoversTheObject(t *testing.T) {
 	r.ensure(second)
 	if again := *r.observe(second).Template; again.ID == before.ID {
 		t.Errorf("the request was taken for a repeat of the one for %s", before.ID)
+	}
+}
+
+// TestOwnersFitIntoTags holds that every owner fits into the value of a tag, names its namespace, and
+// is another's nowhere, and that an owner that always did fit is written out.
+func TestOwnersFitIntoTags(t *testing.T) {
+	t.Parallel()
+	namespace, cluster := strings.Repeat("n", 63), strings.Repeat("c", 63)
+	owners := map[string]string{}
+	for length := 1; length <= 253; length++ {
+		for _, last := range []string{"a", "b"} {
+			name := strings.Repeat("x", length-1) + last
+			owner := launchtemplate.OwnerNamed(namespace, cluster, name)
+			if before, taken := owners[owner]; taken {
+				t.Fatalf("%s and %s have the owner %s", before, name, owner)
+			}
+			owners[owner] = name
+			whole := namespace + "/" + cluster + "/" + name
+			if len(owner) > 256 || len(whole) <= 256 && owner != whole {
+				t.Errorf("the owner of %d characters is %s", len(whole), owner)
+			}
+			template := launchtemplate.Template{Tags: map[string]string{infrav1.TagLaunchConfig: owner}}
+			if other := template.OtherOwner(namespace); other != "" {
+				t.Errorf("%s is of another owner: %s", owner, other)
+			}
+		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/secretwatch"
+	"github.com/slipway-project/slipway/internal/steadyclock"
 )
 
 // DefaultConcurrency is the number of objects of each kind that are reconciled at once. A reconcile
@@ -50,7 +51,7 @@ type Options struct {
 	// LoopbackWorkloads allows workload clusters whose API server is on this machine. It is for
 	// development: a tenant could use it to reach other servers on this machine.
 	LoopbackWorkloads bool
-	// Clock is real time, except in tests and in the laboratory.
+	// Clock is real time without jumps, except in tests and in the laboratory.
 	Clock clock.WithTicker
 	// Namespace is the only namespace whose objects are reconciled. Defaults to all namespaces.
 	Namespace string
@@ -168,7 +169,7 @@ func (e LeaderElection) lease() *leadership.Lease {
 
 func (o Options) withDefaults() Options {
 	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+		o.Clock = steadyclock.Real()
 	}
 	if o.Concurrency == 0 {
 		o.Concurrency = DefaultConcurrency

@@ -23,7 +23,7 @@ var launchIssues = map[string]types.NodegroupIssueCode{
 	"InvalidAMIID.NotFound":             types.NodegroupIssueCodeAmiIdNotFound,
 	"InvalidSubnetID.NotFound":          types.NodegroupIssueCodeEc2SubnetNotFound,
 	"MaxTemplateLimitExceeded":          types.NodegroupIssueCodeEc2LaunchTemplateMaxLimitExceeded,
-	"VersionLimitExceeded":              types.NodegroupIssueCodeEc2LaunchTemplateVersionMaxLimitExceeded,
+	"MaxTemplateVersionLimitExceeded":   types.NodegroupIssueCodeEc2LaunchTemplateVersionMaxLimitExceeded,
 	"LimitExceeded":                     types.NodegroupIssueCodeIamLimitExceeded,
 	"NoSuchEntity":                      types.NodegroupIssueCodeIamNodeRoleNotFound,
 	// Auto Scaling immediately refuses a template whose launches would fail at any time and place.
