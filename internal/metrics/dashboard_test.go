@@ -78,8 +78,10 @@ func TestDashboardQueriesWhatIsServed(t *testing.T) {
 			queries++
 			checkQuery(t, known, panel.Title, target.Expr)
 			checkValues(t, panel.Title, target.Expr)
+			checkProcesses(t, panel.Title, target.Expr)
 		}
 	}
+	checkKinds(t, string(content))
 	if queries < 15 {
 		t.Errorf("the dashboard has %d queries", queries)
 	}
@@ -120,6 +122,32 @@ func checkQuery(t *testing.T, known map[string][]string, title, query string) {
 	for _, label := range used {
 		if !slices.Contains(labels, label) {
 			t.Errorf("%s: no metric in %s has a label %s", title, query, label)
+		}
+	}
+}
+
+// shared matches the metrics that other programs with controllers serve too.
+var shared = regexp.MustCompile(`\b(?:controller_runtime|workqueue|process|rest_client|go)_[a-z_]+`)
+
+// checkProcesses fails for a query that other programs' metrics count in. The names of jobs depend on how
+// metrics are collected, and the names of Services on values of the charts.
+func checkProcesses(t *testing.T, title, query string) {
+	t.Helper()
+	if shared.MatchString(query) && !strings.Contains(query, " and on (job, instance) slipway_build_info") {
+		t.Errorf("%s: %s selects the processes of other programs too", title, query)
+	}
+}
+
+// checkKinds fails if the dashboard leaves out whether the objects of a kind are ready.
+func checkKinds(t *testing.T, dashboard string) {
+	t.Helper()
+	ready := regexp.MustCompile(`slipway_conditions\{kind=~\\"([A-Za-z|]+)\\",condition=\\"Ready\\",status=`).FindStringSubmatch(dashboard)
+	if ready == nil {
+		t.Fatal("the dashboard does not show how many objects of which kinds are ready")
+	}
+	for _, kind := range []string{"AWSMachinePool", "AWSManagedMachinePool", "AWSLaunchConfig", "Provisioner"} {
+		if !slices.Contains(strings.Split(ready[1], "|"), kind) {
+			t.Errorf("the dashboard does not show how many objects of kind %s are ready", kind)
 		}
 	}
 }

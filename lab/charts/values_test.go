@@ -52,6 +52,7 @@ var practiced = []struct{ reason, chart, values, object, path, want string }{
 	{"a label that the chart sets too", "slipway", "podLabels: {app.kubernetes.io/part-of: platform}", theDeployment, `{.spec.template.metadata.labels.app\.kubernetes\.io/part-of}`, "platform"},
 	{"a label of the ServiceMonitor that the chart sets too", "slipway", "metrics: {serviceMonitor: {enabled: true, labels: {app.kubernetes.io/part-of: platform}}}",
 		"ServiceMonitor slipway-manager", `{.metadata.labels.app\.kubernetes\.io/part-of}`, "platform"},
+	{"labels of metrics that the Prometheus Operator sets too", "slipway", "metrics: {serviceMonitor: {enabled: true}}", "ServiceMonitor slipway-manager", "{.spec.endpoints[*].honorLabels}", "true"},
 	{"a spread with a selector of its own", "slipway", "topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: b}}}]",
 		theDeployment, template + ".topologySpreadConstraints[0].labelSelector}", `{"matchLabels":{"a":"b"}}`},
 	{"an existing ServiceAccount", "slipway", "serviceAccount: {create: false, name: mine}", theDeployment, template + ".serviceAccountName}", "mine"},
