@@ -2,12 +2,16 @@ package metrics_test
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers its metrics
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -43,6 +47,34 @@ func served(t *testing.T) map[string][]string {
 		}
 	}
 	return found
+}
+
+var update = flag.Bool("update", false, "write the names of metrics for the module alerts")
+
+// TestMetricsForQueries holds that the module alerts, which runs the queries of the dashboard in Prometheus's own
+// engine, knows the metrics that are served. It cannot ask for them, because it does not link Slipway.
+func TestMetricsForQueries(t *testing.T) {
+	t.Parallel()
+	const path = "../../alerts/testdata/metrics.txt"
+	var lines strings.Builder
+	known := served(t)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if !strings.HasPrefix(name, "go_") { // they depend on the version of Go
+			fmt.Fprintln(&lines, name, strings.Join(known[name], " "))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(content), lines.String()); diff != "" {
+		t.Errorf("%s, which -update writes (-want +got):\n%s", path, diff)
+	}
 }
 
 var (
