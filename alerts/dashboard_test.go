@@ -75,8 +75,8 @@ func combined(names []string) []string {
 	return sets
 }
 
-// served returns series of all metrics that Slipway serves, for an hour, and those of another program with
-// controllers.
+// served returns series of all metrics that Slipway serves, for an hour, and on demand series of the metrics that
+// another program with controllers serves, too.
 func served(t *testing.T, all []query, other bool) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "metrics.txt"))

@@ -47,7 +47,7 @@ func set(values map[string]any, path string, value any) {
 }
 
 // TestSwitches flips each boolean of the charts, each pair of them, and each with other sources of the webhook's
-// certificate. What is rendered must fit together, or be refused with the value that is missing.
+// certificate. Either the rendered objects fit together, or an error names the missing value.
 func TestSwitches(t *testing.T) {
 	t.Parallel()
 	for _, name := range charts {
