@@ -168,10 +168,10 @@ IMAGE_OUT ?= out/images
 image: $(BIN)/ko ## Build the images as OCI layouts into out/images/, without Docker. VERSION=v0.1.0 IMAGES=awssim for one.
 	@for program in $(IMAGES); do \
 		mkdir -p $(IMAGE_OUT)/$$program; \
-		VERSION=$(VERSION) COMMIT=$$(git rev-parse HEAD) KO_DOCKER_REPO=localhost/$$program SOURCE_DATE_EPOCH=0 KO_DATA_DATE_EPOCH=0 GOFLAGS=-buildvcs=false $(BIN)/ko build --push=false --bare --sbom spdx \
+		VERSION=$(VERSION) COMMIT=$$(git rev-parse HEAD) COMMIT_DATE=$$(git show -s --format=%cI HEAD) KO_DOCKER_REPO=localhost/$$program SOURCE_DATE_EPOCH=0 KO_DATA_DATE_EPOCH=0 GOFLAGS=-buildvcs=false $(BIN)/ko build --push=false --bare --sbom spdx \
 			--oci-layout-path $(IMAGE_OUT)/$$program \
 			--image-label org.opencontainers.image.title=$$program,org.opencontainers.image.version=$(VERSION),org.opencontainers.image.revision=$$(git rev-parse HEAD) \
-			./cmd/$$program; \
+			./cmd/$$program || exit 1; \
 	done
 
 .PHONY: test-image

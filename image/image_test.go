@@ -27,18 +27,28 @@ import (
 // nonroot is the user of the base image.
 const nonroot = "65532"
 
-// TestImages holds of both images that they have two platforms, the base's user, and a version
-// among the labels; that they are the same when they are built again; and that the binary in them
+// commit returns what Git prints about the commit that is built from, in a format.
+func commit(t *testing.T, format string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "show", "-s", "--format="+format, "HEAD").Output() // #nosec G204 -- constants
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestImages holds of both images that they have two platforms, the base's user, and the version and
+// commit among the labels; that they are the same when they are built again; and that the binary in them
 // runs.
 func TestImages(t *testing.T) {
 	base := pushBase(t)
 	for _, row := range []struct {
 		program string
 		args    []string
-		says    string
+		says    []string
 	}{
-		{"slipway", []string{"version"}, "slipway v9.9.9 "},
-		{"awssim", []string{"--help"}, "Usage:"},
+		{"slipway", []string{"version", "-o", "json"}, []string{`"v9.9.9"`, commit(t, "%H"), commit(t, "%cI")}},
+		{"awssim", []string{"--help"}, []string{"Usage:"}},
 	} {
 		t.Run(row.program, func(t *testing.T) {
 			first, again := build(t, base, row.program), build(t, base, row.program)
@@ -57,14 +67,21 @@ func TestImages(t *testing.T) {
 				if config.Config.User != nonroot {
 					t.Errorf("%s runs as %q, want %s", platform, config.Config.User, nonroot)
 				}
-				if got := config.Config.Labels["org.opencontainers.image.version"]; got != "v9.9.9" {
-					t.Errorf("%s has the version label %q", platform, got)
+				for label, want := range map[string]string{"title": row.program, "version": "v9.9.9", "revision": commit(t, "%H")} {
+					if got := config.Config.Labels["org.opencontainers.image."+label]; got != want {
+						t.Errorf("%s has the label %s %q, want %q", platform, label, got, want)
+					}
 				}
 			}
 			// #nosec G204 -- what was just built
 			out, err := exec.CommandContext(t.Context(), binaryOf(t, images["linux/"+runtime.GOARCH]), row.args...).CombinedOutput()
-			if err != nil || !strings.Contains(string(out), row.says) {
-				t.Errorf("the binary says %q (%v), want %q", out, err, row.says)
+			if err != nil {
+				t.Errorf("the binary fails: %v", err)
+			}
+			for _, want := range row.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("the binary says %q, want %q", out, want)
+				}
 			}
 		})
 	}

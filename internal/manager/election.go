@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -40,6 +41,18 @@ func newManager(options Options, settings ctrl.Options) (ctrl.Manager, error) {
 	}
 	return manager, nil
 }
+
+// onceLeading is called when the manager begins to lead. It stops leading only with its process.
+type onceLeading func()
+
+// Start implements manager.Runnable.
+func (o onceLeading) Start(context.Context) error {
+	o()
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (onceLeading) NeedLeaderElection() bool { return true }
 
 // wrapWorkloads wraps the transports to workload clusters. Evictions are writes too.
 func (o Options) wrapWorkloads() func(http.RoundTripper) http.RoundTripper {

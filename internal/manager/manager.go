@@ -151,9 +151,10 @@ func orOff(address string) string {
 
 // addControllers adds the controllers of all kinds, and what they share.
 func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters, registry *clouds.Registry) error {
-	options.Progress.Read(manager.GetCache())
 	registry.ListenTo(options.EventQueue, options.EventMetrics)
-	if err := manager.Add(registry); err != nil {
+	// Prometheus collects metrics from all replicas. A sum would count each object once per replica.
+	described := onceLeading(func() { options.Progress.Read(manager.GetCache()) })
+	if err := errors.Join(manager.Add(registry), manager.Add(described)); err != nil {
 		return fmt.Errorf("adding the observers of AWS: %w", err)
 	}
 	secrets := secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval)

@@ -286,7 +286,7 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	if err != nil {
 		return err
 	}
-	startups := measure(manager, options, p.shortages, pods)
+	startups := &scheduler.Startups{Progress: options.Progress, Clock: options.Clock}
 	checks := &nodelifecycle.StatusChecks{
 		Client: manager.GetClient(), Fleets: p.fleets, Clock: options.Clock, Report: p.report(nodelifecycle.Name), Interval: options.Intervals.Rest, Wake: p.woken.Add,
 	}
@@ -296,6 +296,7 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		p.passes(pods, startups).Register(manager, settings),
 		nodes.Register(ctx, manager, settings, p.woken),
 		p.provisioners().Register(manager, settings, p.changed),
+		manager.Add(p.describe(pods, startups)),
 		manager.Add(&sweeper{p.instances}),
 		manager.Add(checks),
 		manager.Add(&provisionerstatus.Outages{Client: manager.GetClient(), AWS: p.clients, Clock: options.Clock, Probe: p.fleets.Probe, Wake: p.changed.Add}),
@@ -306,12 +307,14 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	)
 }
 
-// measure has metrics describe nodes and pods at the time of a scrape, and returns what measures
-// how long pods wait.
-func measure(manager ctrl.Manager, options ProvisionerOptions, shortages *catalog.Shortages, pods func(context.Context) ([]*corev1.Pod, error)) *scheduler.Startups {
-	startups := &scheduler.Startups{Progress: options.Progress, Clock: options.Clock}
-	options.Progress.ReadNodes(metrics.Held{Reader: manager.GetCache(), Clock: options.Clock, Short: shortOfferings(shortages), Pods: pods, Waiting: startups.Oldest})
-	return startups
+// describe returns what has the metrics of a leading provisioner describe nodes and pods at the time of
+// a scrape. Prometheus collects metrics from all replicas, and a sum would count each node once per replica.
+func (p *parts) describe(pods func(context.Context) ([]*corev1.Pod, error), startups *scheduler.Startups) onceLeading {
+	return func() {
+		p.options.Progress.ReadNodes(metrics.Held{
+			Reader: p.manager.GetCache(), Clock: p.options.Clock, Short: shortOfferings(p.shortages), Pods: pods, Waiting: startups.Oldest,
+		})
+	}
 }
 
 // shortOfferings returns what AWS had none of, as metrics have it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace/noop"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -260,36 +261,62 @@ func TestLeadership(t *testing.T) {
 	}
 }
 
-// TestAnotherLeads holds that a manager neither takes the lease of another manager nor writes
-// anything while it waits.
+// TestAnotherLeads holds that a program neither takes the lease of another replica nor writes anything
+// while it waits, and reads nothing because its metrics are collected. Its metrics describe no objects: Prometheus
+// collects from all replicas, and a sum would count each object once per replica.
 func TestAnotherLeads(t *testing.T) {
 	t.Parallel()
-	w := serve(t, managed()...)
-	w.lease = &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}}
-	w.lease.Spec = coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To("another"), LeaseDurationSeconds: ptr.To[int32](3600),
-		AcquireTime: ptr.To(metav1.NowMicro()), RenewTime: ptr.To(metav1.NowMicro()),
-	}
-	options := optionsFor(w)
-	options.LeaderElection = LeaderElection{Enabled: true, Namespace: "slipway-system", RetryPeriod: time.Millisecond}
-	stop := running(t, func(ctx context.Context) error { return Run(ctx, options) })
-	asked := func() (times int) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for _, request := range w.requests {
-			if strings.HasPrefix(request, "GET ") && strings.Contains(request, "/leases/") {
-				times++
+	for _, row := range []struct {
+		program string
+		kinds   []schema.GroupVersionKind
+		run     func(context.Context, Options) error
+		reads   []string // kinds that are indexed
+	}{
+		{"manager", managed(), Run, nil},
+		{"provisioner", provisioned(), func(ctx context.Context, options Options) error {
+			return RunProvisioner(ctx, ProvisionerOptions{Options: options})
+		}, []string{"/api/v1/nodes", "/api/v1/pods", "/apis/provisioning.karpenter.sh/v1alpha2/provisionednodes"}},
+	} {
+		t.Run(row.program, func(t *testing.T) {
+			t.Parallel()
+			w := serve(t, row.kinds...)
+			w.lease = &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}}
+			w.lease.Spec = coordinationv1.LeaseSpec{
+				HolderIdentity: ptr.To("another"), LeaseDurationSeconds: ptr.To[int32](3600),
+				AcquireTime: ptr.To(metav1.NowMicro()), RenewTime: ptr.To(metav1.NowMicro()),
 			}
-		}
-		return times
-	}
-	eventually(t, "it has asked several times", func() bool { return asked() > 3 })
-	stop()
-	if holders := w.holders(); len(holders) > 0 {
-		t.Errorf("the lease was written by %q", holders)
-	}
-	if watched := w.seen("WATCH"); len(watched) > 0 {
-		t.Errorf("it reads %v already", watched)
+			options := optionsFor(w)
+			options.LeaderElection = LeaderElection{Enabled: true, Namespace: "slipway-system", RetryPeriod: time.Millisecond}
+			stop := running(t, func(ctx context.Context) error { return row.run(ctx, options) })
+			asked := func() (times int) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				for _, request := range w.requests {
+					if strings.HasPrefix(request, "GET ") && strings.Contains(request, "/leases/") {
+						times++
+					}
+				}
+				return times
+			}
+			eventually(t, "it has asked several times", func() bool { return asked() > 3 })
+			eventually(t, "kinds that are indexed are read", func() bool { return len(w.seen("WATCH")) >= len(row.reads) })
+			before := w.seen("WATCH")
+			registry := prometheus.NewPedanticRegistry()
+			registry.MustRegister(options.Progress)
+			if _, err := registry.Gather(); err != nil {
+				t.Error(err)
+			}
+			stop()
+			if holders := w.holders(); len(holders) > 0 {
+				t.Errorf("the lease was written by %q", holders)
+			}
+			if !slices.Equal(before, row.reads) {
+				t.Errorf("it reads %v already, want %v", before, row.reads)
+			}
+			if after := w.seen("WATCH"); !slices.Equal(after, before) {
+				t.Errorf("it reads %v for its metrics", after)
+			}
+		})
 	}
 }
 

@@ -2,12 +2,16 @@ package metrics_test
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers its metrics
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -45,6 +49,34 @@ func served(t *testing.T) map[string][]string {
 	return found
 }
 
+var update = flag.Bool("update", false, "write the names of metrics for the module alerts")
+
+// TestMetricsForQueries holds that the module alerts, which runs the queries of the dashboard in Prometheus's own
+// engine, knows the metrics that are served. It cannot ask for them, because it does not link Slipway.
+func TestMetricsForQueries(t *testing.T) {
+	t.Parallel()
+	const path = "../../alerts/testdata/metrics.txt"
+	var lines strings.Builder
+	known := served(t)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if !strings.HasPrefix(name, "go_") { // they depend on the version of Go
+			fmt.Fprintln(&lines, name, strings.Join(known[name], " "))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(content), lines.String()); diff != "" {
+		t.Errorf("%s, which -update writes (-want +got):\n%s", path, diff)
+	}
+}
+
 var (
 	// Prefixes of metrics: whatever begins like this in a query is one, and not a function or a label.
 	metricName = regexp.MustCompile(`\b(?:slipway|controller_runtime|workqueue|process|rest_client|go)_[a-z_]+\b`)
@@ -78,8 +110,10 @@ func TestDashboardQueriesWhatIsServed(t *testing.T) {
 			queries++
 			checkQuery(t, known, panel.Title, target.Expr)
 			checkValues(t, panel.Title, target.Expr)
+			checkProcesses(t, panel.Title, target.Expr)
 		}
 	}
+	checkKinds(t, string(content))
 	if queries < 15 {
 		t.Errorf("the dashboard has %d queries", queries)
 	}
@@ -120,6 +154,32 @@ func checkQuery(t *testing.T, known map[string][]string, title, query string) {
 	for _, label := range used {
 		if !slices.Contains(labels, label) {
 			t.Errorf("%s: no metric in %s has a label %s", title, query, label)
+		}
+	}
+}
+
+// shared matches the metrics that other programs with controllers serve too.
+var shared = regexp.MustCompile(`\b(?:controller_runtime|workqueue|process|rest_client|go)_[a-z_]+`)
+
+// checkProcesses fails for a query that other programs' metrics count in. The names of jobs depend on how
+// metrics are collected, and the names of Services on values of the charts.
+func checkProcesses(t *testing.T, title, query string) {
+	t.Helper()
+	if shared.MatchString(query) && !strings.Contains(query, " and on (job, instance) slipway_build_info") {
+		t.Errorf("%s: %s selects the processes of other programs too", title, query)
+	}
+}
+
+// checkKinds fails if the dashboard leaves out whether the objects of a kind are ready.
+func checkKinds(t *testing.T, dashboard string) {
+	t.Helper()
+	ready := regexp.MustCompile(`slipway_conditions\{kind=~\\"([A-Za-z|]+)\\",condition=\\"Ready\\",status=`).FindStringSubmatch(dashboard)
+	if ready == nil {
+		t.Fatal("the dashboard does not show how many objects of which kinds are ready")
+	}
+	for _, kind := range []string{"AWSMachinePool", "AWSManagedMachinePool", "AWSLaunchConfig", "Provisioner"} {
+		if !slices.Contains(strings.Split(ready[1], "|"), kind) {
+			t.Errorf("the dashboard does not show how many objects of kind %s are ready", kind)
 		}
 	}
 }

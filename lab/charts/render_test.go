@@ -218,6 +218,27 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// TestNotes holds that the notes after an installation name what exists, whatever the values are.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ reason, values, has, hasNot string }{
+		{"no credentials", "", "create Secret slipway-aws-credentials with", ""},
+		{"neither credentials nor a Secret for them", "aws: {credentialsSecret: ''}", "set aws.roleARN", "Secret"},
+		{"a role", "aws: {roleARN: 'arn:aws:iam::123456789012:role/slipway'}", "rollout status", "No IAM role"},
+		{"another name", "fullnameOverride: blue", "deployment/blue", "slipway-manager"},
+		{"definitions that are deleted", "crds: {keep: false}", "rollout status", "keeps the custom resource definitions"},
+	} {
+		manifests, err := render(t, "slipway", row.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := manifests["slipway/templates/NOTES.txt"]
+		if !strings.Contains(notes, row.has) || row.hasNot != "" && strings.Contains(notes, row.hasNot) {
+			t.Errorf("%s: want the notes with %q and without %q:\n%s", row.reason, row.has, row.hasNot, notes)
+		}
+	}
+}
+
 // TestRefusedValues holds that a mistake in values is an error before anything is installed.
 func TestRefusedValues(t *testing.T) {
 	t.Parallel()
@@ -246,6 +267,8 @@ func TestRefusedValues(t *testing.T) {
 		{"a lease with capitals", "slipway-provisioner", "leaderElection: {id: Blue}", "leaderElection"},
 		{"an address that Services lead to", "slipway-provisioner", "extraArgs: ['--diagnostics-address=:80']", "use the value metrics.port"},
 		{"a namespace that webhooks do not know", "slipway", "extraArgs: [--namespace=team]", "use the value watchNamespace"},
+		{"a namespace for the provisioner by an argument", "slipway-provisioner", "extraArgs: [--namespace=team]", "extraArgs has --namespace, which only the manager has: remove it"},
+		{"a webhook of the provisioner", "slipway-provisioner", "extraArgs: [--webhook-port=9443]", "extraArgs has --webhook-port, which only the manager has: remove it"},
 		{"several namespaces", "slipway", "watchNamespace: 'a,b'", "watchNamespace"},
 		{"namespaces that are a list", "slipway", "watchNamespaces: [a, b]", "watchNamespaces"},
 		{"an existing ServiceAccount without the role", "slipway", "{serviceAccount: {create: false, name: mine}, aws: {roleARN: 'arn:aws:iam::123456789012:role/slipway'}}", "set the annotation eks.amazonaws.com/role-arn of the existing ServiceAccount"},

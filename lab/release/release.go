@@ -43,9 +43,9 @@ const (
 	// KubeStateMetricsFile configures kube-state-metrics to serve metrics of the manager's objects.
 	KubeStateMetricsFile = "kube-state-metrics-components.yaml"
 	// ProvisionerKubeStateMetricsFile does so for the provisioner's objects.
-	// ApprovalFile makes approving a roll-out a permission of its own.
-	ApprovalFile                    = "rollout-approval.yaml"
 	ProvisionerKubeStateMetricsFile = "kube-state-metrics-provisioner-components.yaml"
+	// ApprovalFile makes approving a roll-out a permission of its own.
+	ApprovalFile = "rollout-approval.yaml"
 )
 
 // bases has the directory in config/ of each file that is built from one.

@@ -129,10 +129,23 @@ of a release without a lease of its own may go on: the upgrade of the other one 
 {{- if .Values.aws.roleARN -}}{{- fail "aws.roleARN is an annotation of the ServiceAccount, which the release does not have: set the annotation eks.amazonaws.com/role-arn of the existing ServiceAccount, or serviceAccount.create" -}}{{- end -}}
 {{- if .Values.serviceAccount.annotations -}}{{- fail "serviceAccount.annotations needs serviceAccount.create: set the annotations of the existing ServiceAccount instead" -}}{{- end -}}
 {{- end -}}
-{{- $owned := dict "health-addr" "" "leader-elect" "" "leader-election-id" "leaderElection.id" "leader-elect-namespace" "" "diagnostics-address" "metrics.port" "dashboard-address" "dashboard.port" "namespace" "watchNamespace" "watch-filter" "watchFilter" "webhook-port" "webhook.port" "webhook-cert-dir" "webhook.certificate" "webhook-cert-secret" "webhook.certificate" "webhook-configuration" "webhook.certificate" -}}
+{{- $owned := dict "health-addr" "" "leader-elect" "" "leader-election-id" "leaderElection.id" "leader-elect-namespace" "" "diagnostics-address" "metrics.port" -}}
+{{- $managers := dict "dashboard-address" "dashboard.port" "namespace" "watchNamespace" "watch-filter" "watchFilter" "webhook-port" "webhook.port" "webhook-cert-dir" "webhook.certificate" "webhook-cert-secret" "webhook.certificate" "webhook-configuration" "webhook.certificate" -}}
+{{- if include "slipway.isManager" . -}}{{- $owned = merge $owned $managers -}}{{- end -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := trimPrefix "--" (index (splitList "=" .) 0) -}}
-{{- if hasKey $owned $flag -}}{{- fail (printf "extraArgs has --%s, which other objects of the chart depend on: %s" $flag (ternary (printf "use the value %s" (get $owned $flag)) "it cannot be changed" (ne (get $owned $flag) ""))) -}}{{- end -}}
+{{- if hasKey $owned $flag -}}
+{{- fail (printf "extraArgs has --%s, which other objects of the chart depend on: %s" $flag (ternary (printf "use the value %s" (get $owned $flag)) "it cannot be changed" (ne (get $owned $flag) ""))) -}}
+{{- else if hasKey $managers $flag -}}
+{{- fail (printf "extraArgs has --%s, which only the manager has: remove it" $flag) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* "true" if metrics are served over HTTP, without authorization. */}}
+{{- define "slipway.insecureMetrics" -}}
+{{- range .Values.extraArgs -}}
+{{- if has . (list "--insecure-diagnostics" "--insecure-diagnostics=true") -}}true{{- end -}}
 {{- end -}}
 {{- end }}
 
