@@ -92,7 +92,7 @@ func (f *planFlags) bind(set *pflag.FlagSet) {
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
 	set.StringVarP(&f.kustomization, "kustomize", "k", "", "directory of a kustomization with the edited objects; not together with --filename")
 	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
-	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
+	bindOutput(set, &f.output)
 }
 
 // bindManager adds the flags that select the management cluster, and describe its manager.
@@ -160,9 +160,10 @@ func prepareInCluster(ctx context.Context, f *planFlags, command *cobra.Command,
 
 // check returns what is wrong with the flags.
 func (f *planFlags) check(args []string) error {
+	if err := checkOutput(f.output); err != nil {
+		return err
+	}
 	switch {
-	case f.output != "text" && f.output != "json" && f.output != "yaml":
-		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
 	case len(args) == 0 && len(f.files) == 0 && f.kustomization == "":
 		return errors.New("nothing to plan: give files with -f, a kustomization with -k, or the name of a pool with --set")
 	case len(f.files) > 0 && f.kustomization != "":
@@ -471,7 +472,7 @@ func (c planCluster) patch(ctx context.Context, current, object *unstructured.Un
 }
 
 func printPlan(out io.Writer, made plan.Plan, format string) error {
-	if format == "text" {
+	if format == textOutput {
 		return plan.Print(out, made)
 	}
 	return encode(out, made, format)
