@@ -219,7 +219,7 @@ func show[T any](f *readFlags, out io.Writer, value T, text func(T) error) error
 // noted writes why something is missing from the output.
 func noted(notes io.Writer, what string, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(notes, "%s: %s\n", what, printable(workloadText(err)))
+		fmt.Fprintf(notes, "%s: %s\n", what, printable(explained(err)))
 	}
 }
 

@@ -110,6 +110,9 @@ func (p *Printer) Events(events []poolview.Event) error {
 // Trace writes how an instance came to be.
 func (p *Printer) Trace(trace *poolview.Trace) error {
 	instance := trace.Instance
+	if trace.Provisioner != "" {
+		return p.provisioned(trace)
+	}
 	p.field("Instance", strings.Join(present(printable(instance.ID), instance.Zone, instance.Lifecycle, instance.Health), ", "))
 	if instance.Node != "" {
 		p.field("Node", printable(instance.Node))
@@ -148,6 +151,24 @@ func (p *Printer) Trace(trace *poolview.Trace) error {
 	if launch.Launched != nil {
 		p.note("first launched %s", launch.Launched.Format("2006-01-02 15:04:05 UTC"))
 	}
+	return p.err
+}
+
+// provisioned writes the trace of an instance that a Provisioner launched.
+func (p *Printer) provisioned(trace *poolview.Trace) error {
+	instance := trace.Instance
+	p.field("Instance", or(strings.Join(present(printable(instance.ID), printable(instance.Type), printable(instance.Zone), printable(instance.Lifecycle)), ", ")))
+	if instance.Node != "" {
+		p.field("Node", printable(instance.Node))
+	}
+	p.field("Version", or(instance.Version)+" of "+or(trace.LaunchTemplateID))
+	p.field("Launched", "ProvisionedNode "+printable(trace.ProvisionedNode))
+	if trace.Created != nil {
+		p.note("%s", trace.Created.Format("2006-01-02 15:04:05 UTC"))
+	}
+	p.field("Launcher", "Provisioner "+printable(trace.Provisioner))
+	p.field("Cluster", or(trace.Cluster))
+	p.field("Cause", "pods that waited for a node: their events NodeLaunched name the instance")
 	return p.err
 }
 
