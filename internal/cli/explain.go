@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/poolview"
+	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 )
 
 // newestEvents bounds the number of events of an explanation.
@@ -84,7 +85,7 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 	case qualified && !isPoolKind(kind):
 		return nil, fmt.Errorf("%.64q is no kind that can be explained: use pool/NAME, node/NAME, or pod/NAME", kind)
 	case qualified:
-		explainers, absent = explainers[:1], fmt.Sprintf("namespace %s has no %.64s %.253q", s.namespace, kind, rest)
+		explainers, absent = explainers[:1], fmt.Sprintf("namespace %s has no %s %.253q", s.namespace, rolloutcontrol.KindNamed(kind), rest)
 	case instanceID.MatchString(name):
 		explainers, absent = explainers[1:2], noNode(name)
 	}
@@ -122,7 +123,7 @@ func (s *source) explainPool(ctx context.Context, notes io.Writer, name string) 
 		Problems: view.Problems, Drains: view.Drains, Events: newest(events),
 	}
 	explanation.Summary = summaryOf(&view)
-	explanation.Facts = []poolview.Fact{{Name: "Nodes", Value: fmt.Sprintf("%d of %d ready, %d of %d with the wanted configuration", view.Ready, view.Desired, view.UpToDate, view.Replicas)}}
+	explanation.Facts = []poolview.Fact{{Name: "Nodes", Value: view.NodesText()}}
 	if rollout := view.Rollout; rollout != nil && rollout.Active && rollout.Cause != "" {
 		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Roll-out", Value: fmt.Sprintf("%d %%, because: %s", rollout.Percent, rollout.Cause)})
 	}
@@ -134,6 +135,8 @@ func summaryOf(view *poolview.View) string {
 	switch {
 	case view.NeedsHuman:
 		return view.State + ". It needs you"
+	case view.State == infrav1.PinnedReason && len(view.Problems) == 1:
+		return "at the version that pinnedVersion names, until you remove the pin"
 	case len(view.Problems) > 0:
 		return view.State + ". Slipway is working on it, and nothing is for you to do"
 	case view.State == infrav1.ConvergedReason:

@@ -202,8 +202,11 @@ func (p *Printer) Tree(tree *poolview.Tree) error {
 func (p *Printer) config(view *poolview.View, indent string) {
 	p.printf("%s├─ AWSLaunchConfig %s  %s\n", indent, or(view.LaunchConfig), or(view.LaunchTemplateID))
 	group := "Auto Scaling group " + or(view.Group)
-	if view.Nodegroup != "" {
-		group = "EKS node group " + printable(view.Nodegroup) + "  " + group
+	switch {
+	case view.Kind == poolview.ManagedKind && view.Group == "":
+		group = "EKS node group " + or(view.Nodegroup)
+	case view.Kind == poolview.ManagedKind:
+		group = "EKS node group " + or(view.Nodegroup) + "  " + group
 	}
 	p.printf("%s└─ %s\n", indent, group)
 	indent += "   "

@@ -25,6 +25,9 @@ func finishRollout(view *View, of pool, now time.Time) {
 		}
 		view.Rollout = &Rollout{Percent: -1}
 	}
+	if view.Rollout.AWS == successful && condition.Status != metav1.ConditionTrue {
+		view.Rollout = &Rollout{Percent: -1} // what AWS completed is the roll-out before this one
+	}
 	rollout := view.Rollout
 	rollout.Status = condition.Reason
 	rollout.Active = condition.Status != metav1.ConditionTrue && (condition.Reason == infrav1.RollingOutReason || condition.Reason == infrav1.SupersededReason)
@@ -46,6 +49,9 @@ func finishRollout(view *View, of pool, now time.Time) {
 		rollout.ETA = eta(*rollout.Started, now, float64(progress)/100, rollout.Total, blocked)
 	}
 }
+
+// successful is the status of an instance refresh, or of an update of a node group, that is complete.
+const successful = "Successful"
 
 func share(done, total int32) int32 {
 	if total == 0 {

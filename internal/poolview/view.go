@@ -6,9 +6,12 @@
 package poolview
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -73,6 +76,20 @@ type View struct {
 	Instances []Instance `json:"instances,omitempty"`
 	// History lists the launches of the AWSLaunchConfig, newest first.
 	History []Launch `json:"history,omitempty"`
+}
+
+// NodesText describes how many nodes a pool has.
+func (v *View) NodesText() string {
+	ready := fmt.Sprintf("%d of %d ready", v.Ready, v.Desired)
+	if v.Ready > v.Desired { // a roll-out launches nodes before it terminates others
+		ready = fmt.Sprintf("%d ready, %d wanted", v.Ready, v.Desired)
+	}
+	if slices.ContainsFunc(v.Problems, func(problem Problem) bool {
+		return problem.Condition == infrav1.RolledOutCondition && problem.Status == string(metav1.ConditionUnknown)
+	}) {
+		return ready + ", the wanted configuration is not known"
+	}
+	return fmt.Sprintf("%s, %d of %d with the wanted configuration", ready, v.UpToDate, v.Replicas)
 }
 
 // Version is a launch template version with the number of instances that run it.
