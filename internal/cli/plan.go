@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,7 +31,6 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/plan"
-	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -66,6 +63,9 @@ func newPlanCommand(prepare preparation) *cobra.Command {
 		Short: "Show what an edit does to nodes before it is made",
 		Long: `Show what an edit does to nodes before it is made: which launch template versions are created, which
 instances are replaced and why, and what changes in place.
+
+POOL is the name of an AWSMachinePool or an AWSManagedMachinePool, or a kind and a name, such as machinepool/workers or, for all pools
+that share it, awslaunchconfig/shared.
 
 The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
 they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
@@ -244,7 +244,7 @@ func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Pla
 // consider are noted.
 func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cluster planCluster, args []string) ([]client.Object, error) {
 	if len(args) == 1 {
-		object, err := cluster.pool(ctx, args[0])
+		object, err := cluster.subject(ctx, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -314,62 +314,6 @@ func (f *planFlags) objects(in io.Reader) ([]*unstructured.Unstructured, error) 
 		all = append(all, objects...)
 	}
 	return all, nil
-}
-
-// noPoolError reports a name that no pool has.
-type noPoolError struct {
-	namespace, name string
-	kinds           []string
-}
-
-// Error implements error.
-func (e *noPoolError) Error() string {
-	return fmt.Sprintf("namespace %s has no %s %q", e.namespace, strings.Join(e.kinds, " or "), e.name)
-}
-
-// poolKinds are the kinds of pools.
-var poolKinds = []string{rolloutcontrol.KindSelfManaged, rolloutcontrol.KindManaged}
-
-// isPoolKind reports whether a word names a kind of pools.
-func isPoolKind(word string) bool { return slices.Contains(poolKinds, rolloutcontrol.KindNamed(word)) }
-
-// pool returns the pool of a name, which may have its kind before it and a slash, such as
-// awsmanagedmachinepool/workers.
-func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	kinds := poolKinds
-	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
-		if !isPoolKind(kind) {
-			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME or awsmanagedmachinepool/NAME", kind)
-		}
-		kinds, name = []string{rolloutcontrol.KindNamed(kind)}, rest
-	}
-	switch {
-	case name == "":
-		return nil, errors.New("the name of the pool is empty")
-	case len(content.IsPathSegmentName(name)) > 0: // no object can have the name
-		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
-	}
-	var found []*unstructured.Unstructured
-	for _, kind := range kinds {
-		object := &unstructured.Unstructured{}
-		object.SetNamespace(c.namespace)
-		object.SetName(name)
-		present, err := c.present(ctx, infrav1.GroupVersion.WithKind(kind), object)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s %q: %w", kind, name, err)
-		}
-		if present != nil {
-			object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
-			found = append(found, object)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
-	case 1:
-		return found[0], nil
-	}
-	return nil, fmt.Errorf("namespace %s has pools of two kinds with the name %q: use awsmachinepool/%[2]s or awsmanagedmachinepool/%[2]s", c.namespace, name)
 }
 
 // patchOf returns a merge patch that sets fields. Each is a path, an equals sign, and a value in YAML,
