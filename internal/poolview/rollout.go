@@ -138,16 +138,11 @@ func newestOutcome(view *View, nodes int32) Outcome {
 // sizes are fields of specs that only set how many nodes there are, so that no version is created for them.
 var sizes = []string{"minSize", "maxSize", "replicas", "scaling"}
 
-// launchWriters returns the writers whose edits may cause a launch: of the pool and its MachinePool, unless
-// they wrote only sizes, and of a launch config that is not the pool's own.
-func launchWriters(writers []Writer, config *infrav1.AWSLaunchConfig) []Writer {
-	writers = slices.DeleteFunc(slices.Clone(writers), func(writer Writer) bool {
+// launchWriters returns the writers whose edits may cause a launch. Writers of nothing but sizes cause none.
+func launchWriters(writers []Writer) []Writer {
+	return slices.DeleteFunc(slices.Clone(writers), func(writer Writer) bool {
 		return !slices.ContainsFunc(writer.Fields, func(field string) bool { return !slices.Contains(sizes, field) })
 	})
-	if metav1.GetControllerOf(config) == nil {
-		writers = appendWriters(writers, "AWSLaunchConfig", config.ManagedFields)
-	}
-	return writers
 }
 
 // nameWriters adds to launches, the newest first, whose edit each was for, as far as that is known. Entries of

@@ -70,7 +70,8 @@ type View struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// NeedsHuman is true if one of the problems is solved only by a human.
 	NeedsHuman bool `json:"needsHuman"`
-	// Writers are the field managers of the spec of the pool and its MachinePool, the newest first.
+	// Writers are the field managers of the spec of the pool, its MachinePool, and an AWSLaunchConfig that it shares, the
+	// newest first.
 	Writers []Writer `json:"writers,omitempty"`
 	// Instances of the pool, sorted by ID.
 	Instances []Instance `json:"instances,omitempty"`
@@ -179,7 +180,7 @@ type Problem struct {
 
 // Writer is a field manager of a spec.
 type Writer struct {
-	// Object is the kind of the object: of the pool, or MachinePool.
+	// Object is the kind of the object: of the pool, MachinePool, or AWSLaunchConfig.
 	Object    string     `json:"object"`
 	Manager   string     `json:"manager"`
 	Operation string     `json:"operation"`

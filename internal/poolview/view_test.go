@@ -369,3 +369,22 @@ func TestNodesText(t *testing.T) {
 		}
 	}
 }
+
+// TestWritersOfSharedConfig holds that the writers of an AWSLaunchConfig are shown for the pools that share it, and not
+// for the pool that owns it, whose spec it repeats.
+func TestWritersOfSharedConfig(t *testing.T) {
+	t.Parallel()
+	for owned, want := range map[bool]int{false: 1, true: 0} {
+		objects := rolling()
+		objects.SelfManaged.ManagedFields, objects.MachinePool = nil, nil
+		objects.Config.OwnerReferences = nil
+		if owned {
+			objects.Config.OwnerReferences = []metav1.OwnerReference{{Kind: "AWSMachinePool", Name: "workers", Controller: ptr.To(true)}}
+		}
+		objects.Config.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "argocd", Time: ptr.To(ago(time.Minute)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:instanceType":{}}}`)}}
+		writers := Of(objects, now).Writers
+		if len(writers) != want || want > 0 && (writers[0].Object != "AWSLaunchConfig" || writers[0].Manager != "argocd") {
+			t.Errorf("owned by the pool %t: got %+v, want %d writers", owned, writers, want)
+		}
+	}
+}
