@@ -78,7 +78,7 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 	switch {
 	case qualified && kind == "pool":
 		name, explainers, absent = rest, explainers[:1], fmt.Sprintf("namespace %s has no pool %.253q", s.namespace, rest)
-	case qualified && (kind == "node" || kind == "provisionednode"):
+	case qualified && slices.Contains([]string{"node", "provisionednode"}, kind):
 		name, explainers, absent = rest, explainers[1:2], noNode(rest)
 	case qualified && kind == "pod":
 		name, explainers, absent = rest, explainers[2:], fmt.Sprintf("namespace %s has no pod %.253q", s.namespace, rest)

@@ -54,7 +54,7 @@ func problemsOf(of pool, config *infrav1.AWSLaunchConfig, drains []Drain, now ti
 			}
 		}
 	}
-	if meta.FindStatusCondition(of.conditions, infrav1.DeletingCondition) != nil {
+	if deleting(of) {
 		found = slices.DeleteFunc(found, func(problem Problem) bool { return !slices.Contains(ofDeletion, problem.Condition) })
 	}
 	slices.SortStableFunc(found, func(a, b Problem) int { return rank(a.Condition) - rank(b.Condition) })
@@ -70,6 +70,11 @@ func problemsOf(of pool, config *infrav1.AWSLaunchConfig, drains []Drain, now ti
 		}
 	}
 	return found
+}
+
+// deleting reports whether a pool is being deleted, or its deletion fails.
+func deleting(of pool) bool {
+	return meta.FindStatusCondition(of.conditions, infrav1.DeletingCondition) != nil
 }
 
 // lasting returns what to do about a problem that lasts.

@@ -15,7 +15,7 @@ import (
 // finishRollout adds to the roll-out what follows from the rest of the view.
 func finishRollout(view *View, of pool, now time.Time) {
 	condition := meta.FindStatusCondition(of.conditions, infrav1.RolledOutCondition)
-	if condition == nil || condition.Status == metav1.ConditionUnknown {
+	if condition == nil || condition.Status == metav1.ConditionUnknown || deleting(of) {
 		view.Rollout = nil // what instances should run is not known, so neither is how many of them do
 		return
 	}
@@ -42,10 +42,7 @@ func finishRollout(view *View, of pool, now time.Time) {
 		progress = rollout.Percent
 	}
 	if rollout.Active && rollout.Started != nil {
-		blocked := false
-		for _, drain := range view.Drains {
-			blocked = blocked || drain.Blocked()
-		}
+		blocked := slices.ContainsFunc(view.Drains, Drain.Blocked)
 		rollout.ETA = eta(*rollout.Started, now, float64(progress)/100, rollout.Total, blocked)
 	}
 }

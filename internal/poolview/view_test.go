@@ -179,6 +179,11 @@ func TestOfManagedPool(t *testing.T) {
 	if diff := cmp.Diff(&Rollout{Done: 1, Total: 4, Percent: 25, Status: infrav1.SettlingReason}, Of(Objects{Managed: pool}, now).Rollout); diff != "" {
 		t.Errorf("an edit that waits after an update that was successful, whose cause is another one: -want +got:\n%s", diff)
 	}
+	removed := pool.DeepCopy()
+	removed.Status.Conditions = append(removed.Status.Conditions, condition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.NodegroupDeletingReason, ""))
+	if got := Of(Objects{Managed: removed}, now).Rollout; got != nil {
+		t.Errorf("a pool that is being deleted: got the roll-out %+v, want none", got)
+	}
 	for i := range status.Instances {
 		status.Instances[i].LaunchTemplateVersion = "3"
 	}
