@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/poolview"
+	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 )
 
 // newestEvents bounds the number of events of an explanation.
@@ -31,7 +32,7 @@ func newExplainCommand(connect func(*readFlags) (*source, error)) *cobra.Command
 that documents its condition.
 
 The command looks for a pool of the name, then for a node, and then for a pod. Write pool/NAME, node/NAME, or pod/NAME to look for
-one of them only. A node can also be named by the ID of its instance.
+one of them only. A node can also be named by the ID of its instance, or by its ProvisionedNode.
 
 Pools are in the management cluster. For a pod that waits for a node, and for a node that a Provisioner launched, use the
 kubeconfig of the workload cluster: its Provisioners and ProvisionedNodes are there.`,
@@ -56,6 +57,9 @@ kubeconfig of the workload cluster: its Provisioners and ProvisionedNodes are th
 	return command
 }
 
+// instanceID matches the IDs of EC2 instances.
+var instanceID = regexp.MustCompile(`^i-[0-9a-f]+$`)
+
 // errOther is returned by an explainer if there is no such object, so that a name may be another one's.
 var errOther = errors.New("not found")
 
@@ -63,7 +67,10 @@ var errOther = errors.New("not found")
 func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*poolview.Explanation, error) {
 	type explainer func(context.Context, io.Writer, string) (*poolview.Explanation, error)
 	explainers := []explainer{s.explainPool, s.explainNode, s.explainPod}
-	absent := fmt.Sprintf("namespace %s has no pool or pod %.253q, and no node or instance of its pools has the name", s.namespace, name)
+	absent := fmt.Sprintf("namespace %s has no pool or pod %.253q, and no node or instance of this cluster or of its pools has the name", s.namespace, name)
+	noNode := func(name string) string {
+		return fmt.Sprintf("this cluster and the pools of namespace %s have no node or instance %.253q", s.namespace, name)
+	}
 	kind, rest, qualified := strings.Cut(name, "/")
 	if qualified && strings.TrimSpace(rest) == "" {
 		return nil, fmt.Errorf("%.64q has no name after the slash", name)
@@ -71,16 +78,16 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 	switch {
 	case qualified && kind == "pool":
 		name, explainers, absent = rest, explainers[:1], fmt.Sprintf("namespace %s has no pool %.253q", s.namespace, rest)
-	case qualified && kind == "node":
-		name, explainers, absent = rest, explainers[1:2], fmt.Sprintf("this cluster and the pools of namespace %s have no node or instance %.253q", s.namespace, rest)
+	case qualified && slices.Contains([]string{"node", "provisionednode"}, kind):
+		name, explainers, absent = rest, explainers[1:2], noNode(rest)
 	case qualified && kind == "pod":
 		name, explainers, absent = rest, explainers[2:], fmt.Sprintf("namespace %s has no pod %.253q", s.namespace, rest)
 	case qualified && !isPoolKind(kind):
 		return nil, fmt.Errorf("%.64q is no kind that can be explained: use pool/NAME, node/NAME, or pod/NAME", kind)
 	case qualified:
-		explainers, absent = explainers[:1], fmt.Sprintf("namespace %s has no %.64s %.253q", s.namespace, kind, rest)
-	case strings.HasPrefix(name, "i-"):
-		explainers = explainers[1:2]
+		explainers, absent = explainers[:1], fmt.Sprintf("namespace %s has no %s %.253q", s.namespace, rolloutcontrol.KindNamed(kind), rest)
+	case instanceID.MatchString(name):
+		explainers, absent = explainers[1:2], noNode(name)
 	}
 	for _, explain := range explainers {
 		explanation, err := explain(ctx, notes, name)
@@ -116,7 +123,7 @@ func (s *source) explainPool(ctx context.Context, notes io.Writer, name string) 
 		Problems: view.Problems, Drains: view.Drains, Events: newest(events),
 	}
 	explanation.Summary = summaryOf(&view)
-	explanation.Facts = []poolview.Fact{{Name: "Nodes", Value: fmt.Sprintf("%d of %d ready, %d of %d with the wanted configuration", view.Ready, view.Desired, view.UpToDate, view.Replicas)}}
+	explanation.Facts = []poolview.Fact{{Name: "Nodes", Value: view.NodesText()}}
 	if rollout := view.Rollout; rollout != nil && rollout.Active && rollout.Cause != "" {
 		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Roll-out", Value: fmt.Sprintf("%d %%, because: %s", rollout.Percent, rollout.Cause)})
 	}
@@ -128,6 +135,8 @@ func summaryOf(view *poolview.View) string {
 	switch {
 	case view.NeedsHuman:
 		return view.State + ". It needs you"
+	case view.State == infrav1.PinnedReason && len(view.Problems) == 1:
+		return "at the version that pinnedVersion names, until you remove the pin"
 	case len(view.Problems) > 0:
 		return view.State + ". Slipway is working on it, and nothing is for you to do"
 	case view.State == infrav1.ConvergedReason:
@@ -144,7 +153,12 @@ func (s *source) explainNode(ctx context.Context, notes io.Writer, name string) 
 	} else if !apierrors.IsNotFound(err) {
 		noted(notes, "The nodes of this cluster cannot be read", err)
 	}
-	trace, found, err := s.trace(ctx, s.namespace, name)
+	provisioned, err := s.provisionedNode(ctx, name)
+	noted(notes, provisionedMissing, unlessUnserved(err))
+	if provisioned != nil {
+		return s.explainProvisioned(ctx, notes, provisioned)
+	}
+	trace, found, err := s.tracePool(ctx, s.namespace, name)
 	switch {
 	case meta.IsNoMatchError(err), err == nil && !found:
 		return nil, errOther
@@ -229,31 +243,18 @@ func (s *source) explainOwnNode(ctx context.Context, notes io.Writer, node *core
 			explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Pool", Value: trace.Kind + " " + trace.Namespace + "/" + trace.Pool + ", version " + trace.Instance.Version})
 		}
 	}
-	provisioned := &provisioningv1.ProvisionedNodeList{}
-	if err := s.List(ctx, provisioned); err != nil && !meta.IsNoMatchError(err) {
-		noted(notes, "The ProvisionedNodes are missing", err)
+	about := map[string]bool{"Node/" + node.Name: true}
+	provisioned, err := s.provisionedNode(ctx, node.Name)
+	noted(notes, provisionedMissing, unlessUnserved(err))
+	if provisioned != nil {
+		about["ProvisionedNode/"+provisioned.Name] = true
+		explanation.Facts = append(explanation.Facts, provisionedFact(provisioned))
+		explanation.Problems = append(explanation.Problems, poolview.Problems("ProvisionedNode", provisioned.Name, provisioned.Status.Conditions)...)
 	}
-	for i := range provisioned.Items {
-		if one := &provisioned.Items[i]; one.Status.NodeName == node.Name {
-			explanation.Facts = append(explanation.Facts, provisionedFact(one))
-			explanation.Problems = append(explanation.Problems, poolview.Problems("ProvisionedNode", one.Name, one.Status.Conditions)...)
-		}
-	}
-	events, err := s.eventsOf(ctx, "", map[string]bool{"Node/" + node.Name: true})
+	events, err := s.eventsOf(ctx, "", about)
 	noted(notes, "The events are missing", err)
 	explanation.Events = newest(events)
 	return explanation, nil
-}
-
-// provisionedFact describes a node that a Provisioner launched.
-func provisionedFact(node *provisioningv1.ProvisionedNode) poolview.Fact {
-	text := node.Name + " of Provisioner " + node.Spec.Provisioner
-	for _, part := range []string{node.Status.InstanceID, node.Status.InstanceType, node.Status.Zone} {
-		if part != "" {
-			text += ", " + part
-		}
-	}
-	return poolview.Fact{Name: "Launched", Value: text}
 }
 
 // newest returns the newest events of a list that is sorted by time.

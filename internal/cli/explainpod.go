@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,15 +28,32 @@ func (s *source) explainPod(ctx context.Context, notes io.Writer, name string) (
 	}
 	explanation := &poolview.Explanation{Object: "Pod " + pod.Namespace + "/" + pod.Name, Ready: podReady(pod)}
 	explanation.Summary = podSummary(pod)
-	if pod.Spec.NodeName != "" {
-		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Node", Value: pod.Spec.NodeName})
-	} else if err := s.explainProvisioning(ctx, explanation); err != nil {
-		return nil, err
-	}
 	events, err := s.eventsOf(ctx, pod.Namespace, map[string]bool{"Pod/" + pod.Name: true})
 	noted(notes, "The events are missing", err)
+	if pod.Spec.NodeName != "" {
+		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Node", Value: pod.Spec.NodeName})
+	} else {
+		noted(notes, "The Provisioners are missing", s.explainProvisioning(ctx, explanation))
+		if why := whyNoNode(events); why != "" && !slices.ContainsFunc(explanation.Facts, func(fact poolview.Fact) bool { return fact.Name == "Slipway" }) {
+			explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Slipway", Value: why})
+		}
+	}
 	explanation.Events = newest(events)
 	return explanation, nil
+}
+
+// whyNoNode returns why Provisioners launched no node for a pod, by the newest event about it; empty if they launched
+// one since.
+func whyNoNode(events []poolview.Event) string {
+	for _, event := range slices.Backward(events) {
+		switch event.Reason {
+		case provisioningv1.NoNodeLaunchedEvent:
+			return event.Message
+		case provisioningv1.NodeLaunchedEvent:
+			return ""
+		}
+	}
+	return ""
 }
 
 // podReady reports whether a pod runs, or has finished.
@@ -93,7 +111,7 @@ func (s *source) explainProvisioning(ctx context.Context, explanation *poolview.
 	for i := range provisioners.Items {
 		provisioner := &provisioners.Items[i]
 		explanation.Facts = append(explanation.Facts, poolview.Fact{
-			Name: "Launcher", Value: fmt.Sprintf("Provisioner %s, %d nodes%s", provisioner.Name, provisioner.Status.Nodes, onTheWay(nodes, provisioner.Name)),
+			Name: "Launcher", Value: fmt.Sprintf("Provisioner %s, %s%s", provisioner.Name, countOfNodes(provisioner.Status.Nodes), onTheWay(nodes, provisioner.Name)),
 		})
 		explanation.Problems = append(explanation.Problems, poolview.Problems("Provisioner", provisioner.Name, provisioner.Status.Conditions)...)
 		for _, failed := range provisioner.Status.FailedStarts {
@@ -101,6 +119,14 @@ func (s *source) explainProvisioning(ctx context.Context, explanation *poolview.
 		}
 	}
 	return nil
+}
+
+// countOfNodes returns a number of nodes as text.
+func countOfNodes(number int32) string {
+	if number == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", number)
 }
 
 // onTheWay names the nodes of a Provisioner that have not been initialized yet.

@@ -116,7 +116,7 @@ func (f *follower) read(ctx context.Context) (view poolview.View, missing, err e
 func (f *follower) screen() terminal.Screen { return terminal.ScreenOf(f.out, os.Getenv) }
 
 // replaces reports whether a status is shown in place of the one before.
-func (f *follower) replaces() bool { return f.output == "text" && f.screen().Interactive }
+func (f *follower) replaces() bool { return f.output == textOutput && f.screen().Interactive }
 
 // clearScreen moves the cursor of a terminal to its corner, and clears what is below.
 const clearScreen = "\x1b[H\x1b[J"
@@ -146,7 +146,7 @@ func (f *follower) print(view *poolview.View, missing error) error {
 	if err != nil {
 		return err
 	}
-	same := bytes.Equal(text.Bytes(), f.shown) || facts == f.facts && f.output == "text" && !f.replaces()
+	same := bytes.Equal(text.Bytes(), f.shown) || facts == f.facts && f.output == textOutput && !f.replaces()
 	if same && !returned {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (f *follower) print(view *poolview.View, missing error) error {
 	switch {
 	case f.replaces():
 		before = clearScreen
-	case f.output == "text":
+	case f.output == textOutput:
 		before = f.readAt.UTC().Format(time.RFC3339) + "\n"
 	}
 	if _, err := fmt.Fprintf(f.out, "%s%s", before, f.shown); err != nil {

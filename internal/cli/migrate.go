@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,16 +80,16 @@ The exit code is 0 if no step is blocked, 1 if a step is blocked or failed, and 
 	BindSecretNamespace(set, &flags.secretNamespace)
 	BindNodeRoles(set, &flags.nodeRolePath, &flags.nodeRoleBoundary)
 	set.DurationVar(&flags.timeout, "timeout", 15*time.Minute, "how long --execute waits for controllers in total")
-	set.StringVarP(&flags.output, "output", "o", "table", "format of the output: table, json, or yaml")
+	bindOutput(set, &flags.output)
 	return command
 }
 
 func (f *migrateFlags) run(command *cobra.Command, _ []string) error {
-	switch {
-	case f.plan && f.execute:
+	if f.plan && f.execute {
 		return unusable(errors.New("--plan and --execute exclude each other"))
-	case !slices.Contains([]string{"table", "json", "yaml"}, f.output):
-		return unusable(fmt.Errorf("--output is %q, and must be table, json, or yaml", f.output))
+	}
+	if err := checkOutput(f.output); err != nil {
+		return unusable(err)
 	}
 	runner, err := f.runner(command.ErrOrStderr())
 	if err != nil {
@@ -211,13 +210,13 @@ func (w patientWriter) Patch(ctx context.Context, object client.Object, patch cl
 // print prints the steps, and returns an error if one is blocked.
 func (f *migrateFlags) print(out io.Writer, report migration.Report) error {
 	printed := printSteps
-	if f.output != "table" {
+	if f.output != textOutput {
 		printed = func(out io.Writer, report migration.Report) error { return encode(out, report, f.output) }
 	}
 	if err := printed(out, report); err != nil {
 		return unusable(fmt.Errorf("printing the steps: %w", err))
 	}
-	if f.output == "table" && !f.execute && report.State != migration.Done {
+	if f.output == textOutput && !f.execute && report.State != migration.Done {
 		fmt.Fprintln(out, "\nNothing was changed. Run the command with --execute to perform the steps that are due.")
 	}
 	if blocked := report.Count(migration.Blocked); blocked > 0 {

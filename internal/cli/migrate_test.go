@@ -163,7 +163,7 @@ func TestMigrateCannotRun(t *testing.T) {
 		prints    string
 	}{
 		{"a plan that is executed", []string{"--plan", "--execute"}, "exclude each other"},
-		{"another format", []string{"-o", "text"}, "must be table, json, or yaml"},
+		{"another format", []string{"-o", "table"}, "must be text, json, or yaml"},
 		{"an argument", []string{"eks"}, "eks"},
 		{"an unknown flag", []string{"--dry-run"}, "dry-run"},
 		{"an unknown context", []string{"--kubeconfig", kubeconfig, "--context", "none"}, "finding the management cluster"},

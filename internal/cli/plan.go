@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,7 +31,6 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/plan"
-	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -67,6 +64,9 @@ func newPlanCommand(prepare preparation) *cobra.Command {
 		Long: `Show what an edit does to nodes before it is made: which launch template versions are created, which
 instances are replaced and why, and what changes in place.
 
+POOL is the name of an AWSMachinePool or an AWSManagedMachinePool, or a kind and a name, such as machinepool/workers or, for all pools
+that share it, awslaunchconfig/shared.
+
 The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
 they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
 the roll-out begins. What follows is estimated: its batches, how long it takes, and which PodDisruptionBudgets hold drains.
@@ -92,7 +92,7 @@ func (f *planFlags) bind(set *pflag.FlagSet) {
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file with the edited objects, - for standard input; can be repeated")
 	set.StringVarP(&f.kustomization, "kustomize", "k", "", "directory of a kustomization with the edited objects; not together with --filename")
 	set.StringArrayVar(&f.set, "set", nil, "field of the pool and its value in YAML, such as spec.maxSize=5; can be repeated")
-	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
+	bindOutput(set, &f.output)
 }
 
 // bindManager adds the flags that select the management cluster, and describe its manager.
@@ -160,9 +160,10 @@ func prepareInCluster(ctx context.Context, f *planFlags, command *cobra.Command,
 
 // check returns what is wrong with the flags.
 func (f *planFlags) check(args []string) error {
+	if err := checkOutput(f.output); err != nil {
+		return err
+	}
 	switch {
-	case f.output != "text" && f.output != "json" && f.output != "yaml":
-		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
 	case len(args) == 0 && len(f.files) == 0 && f.kustomization == "":
 		return errors.New("nothing to plan: give files with -f, a kustomization with -k, or the name of a pool with --set")
 	case len(f.files) > 0 && f.kustomization != "":
@@ -243,7 +244,7 @@ func (f *planFlags) planner(ctx context.Context, cluster planCluster) (*plan.Pla
 // consider are noted.
 func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cluster planCluster, args []string) ([]client.Object, error) {
 	if len(args) == 1 {
-		object, err := cluster.pool(ctx, args[0])
+		object, err := cluster.subject(ctx, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -313,62 +314,6 @@ func (f *planFlags) objects(in io.Reader) ([]*unstructured.Unstructured, error) 
 		all = append(all, objects...)
 	}
 	return all, nil
-}
-
-// noPoolError reports a name that no pool has.
-type noPoolError struct {
-	namespace, name string
-	kinds           []string
-}
-
-// Error implements error.
-func (e *noPoolError) Error() string {
-	return fmt.Sprintf("namespace %s has no %s %q", e.namespace, strings.Join(e.kinds, " or "), e.name)
-}
-
-// poolKinds are the kinds of pools.
-var poolKinds = []string{rolloutcontrol.KindSelfManaged, rolloutcontrol.KindManaged}
-
-// isPoolKind reports whether a word names a kind of pools.
-func isPoolKind(word string) bool { return slices.Contains(poolKinds, rolloutcontrol.KindNamed(word)) }
-
-// pool returns the pool of a name, which may have its kind before it and a slash, such as
-// awsmanagedmachinepool/workers.
-func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	kinds := poolKinds
-	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
-		if !isPoolKind(kind) {
-			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME or awsmanagedmachinepool/NAME", kind)
-		}
-		kinds, name = []string{rolloutcontrol.KindNamed(kind)}, rest
-	}
-	switch {
-	case name == "":
-		return nil, errors.New("the name of the pool is empty")
-	case len(content.IsPathSegmentName(name)) > 0: // no object can have the name
-		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
-	}
-	var found []*unstructured.Unstructured
-	for _, kind := range kinds {
-		object := &unstructured.Unstructured{}
-		object.SetNamespace(c.namespace)
-		object.SetName(name)
-		present, err := c.present(ctx, infrav1.GroupVersion.WithKind(kind), object)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s %q: %w", kind, name, err)
-		}
-		if present != nil {
-			object.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
-			found = append(found, object)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
-	case 1:
-		return found[0], nil
-	}
-	return nil, fmt.Errorf("namespace %s has pools of two kinds with the name %q: use awsmachinepool/%[2]s or awsmanagedmachinepool/%[2]s", c.namespace, name)
 }
 
 // patchOf returns a merge patch that sets fields. Each is a path, an equals sign, and a value in YAML,
@@ -471,7 +416,7 @@ func (c planCluster) patch(ctx context.Context, current, object *unstructured.Un
 }
 
 func printPlan(out io.Writer, made plan.Plan, format string) error {
-	if format == "text" {
+	if format == textOutput {
 		return plan.Print(out, made)
 	}
 	return encode(out, made, format)

@@ -103,7 +103,7 @@ func TestKustomized(t *testing.T) {
 	if spec, _ := pool.Object["spec"].(map[string]any); pool.GetNamespace() != "blue" || fmt.Sprint(spec["maxSize"]) != "9" {
 		t.Errorf("objects: got %v, want the pool of the overlay", pool.Object)
 	}
-	for name, want := range map[string]string{"outside": "security", "missing": "missing"} {
+	for name, want := range map[string]string{"outside": "security", "missing": "must be a directory with a kustomization"} {
 		if _, err := kustomized(filepath.Join(root, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("kustomized(%q): got error %v, want one with %q", name, err, want)
 		}

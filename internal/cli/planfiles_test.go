@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,5 +89,35 @@ func TestApplyAll(t *testing.T) {
 				t.Errorf("applyAll: got error %v, want one with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestPlanNames holds which objects can be named with --set: pools, and with their kind the objects that pools share.
+func TestPlanNames(t *testing.T) {
+	t.Parallel()
+	cluster := newReadWorld(t).source.planCluster
+	for name, tc := range map[string]struct{ set, want, err string }{
+		"workers":                 {set: "spec.maxSize=9", want: "AWSMachinePool workers"},
+		"machinepool/workers":     {set: "spec.replicas=9", want: "MachinePool workers"},
+		"awslaunchconfig/workers": {set: "spec.instanceType=m5.large", want: "AWSLaunchConfig workers"},
+		"machinepool/nobody":      {err: `namespace blue has no MachinePool "nobody"`},
+		"awslaunchconfig/..":      {err: `namespace blue has no AWSLaunchConfig ".."`},
+		"machinepool/":            {err: "the name of the MachinePool is empty"},
+		"deployment/web":          {err: `"deployment" is not a kind whose edit can be planned: use awsmachinepool/NAME, awsmanagedmachinepool/NAME, machinepool/NAME, or awslaunchconfig/NAME`},
+	} {
+		flags := &planFlags{set: []string{tc.set}}
+		if tc.set == "" {
+			flags.set = nil
+		}
+		edited, err := flags.edits(t.Context(), nil, io.Discard, cluster, []string{name})
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got error %v, want %s", name, err, tc.err)
+			}
+			continue
+		}
+		if err != nil || len(edited) != 1 || edited[0].GetObjectKind().GroupVersionKind().Kind+" "+edited[0].GetName() != tc.want {
+			t.Errorf("%s: got error %v and %v, want %s", name, err, edited, tc.want)
+		}
 	}
 }

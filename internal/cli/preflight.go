@@ -73,7 +73,7 @@ The exit code is 0 if no check failed, 1 if a check failed, and 2 if the checks 
 	set.StringVar(&flags.region, "region", "", "AWS region; the region of the AWS configuration if empty")
 	set.StringVar(&flags.roleARN, "role-arn", "", "ARN of the role whose permissions are checked, such as the manager's; your own identity if empty")
 	set.StringSliceVar(&flags.skip, "skip", nil, "name of a check to skip; can be repeated")
-	set.StringVarP(&flags.output, "output", "o", "table", "format of the output: table, json, or yaml")
+	bindOutput(set, &flags.output)
 	flags.policy.bindScope(set)
 	return command
 }
@@ -121,8 +121,8 @@ func (f *preflightFlags) identity(set *pflag.FlagSet) (preflight.Identity, error
 			return preflight.Identity{}, fmt.Errorf("--skip names %q, and the checks are %s", name, strings.Join(preflight.Names(), ", "))
 		}
 	}
-	if !slices.Contains([]string{"table", "json", "yaml"}, f.output) {
-		return preflight.Identity{}, fmt.Errorf("--output is %q, and must be table, json, or yaml", f.output)
+	if err := checkOutput(f.output); err != nil {
+		return preflight.Identity{}, err
 	}
 	if err := checkRole(f.roleARN); err != nil {
 		return preflight.Identity{}, err
@@ -201,10 +201,26 @@ func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.
 }
 
 func printReport(out io.Writer, report preflight.Report, format string) error {
-	if format == "table" {
+	if format == textOutput {
 		return printTable(out, report)
 	}
 	return encode(out, report, format)
+}
+
+// textOutput is the format of output for users. The other formats are for programs.
+const textOutput = "text"
+
+// bindOutput adds the flag of the format of the output, which is the same for all commands.
+func bindOutput(set *pflag.FlagSet, output *string) {
+	set.StringVarP(output, "output", "o", textOutput, "format of the output: text, json, or yaml")
+}
+
+// checkOutput refuses formats that do not exist.
+func checkOutput(output string) error {
+	if !slices.Contains([]string{textOutput, "json", "yaml"}, output) {
+		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", output)
+	}
+	return nil
 }
 
 // encode prints a value as JSON or YAML.

@@ -68,7 +68,7 @@ func (f *readFlags) bind(command *cobra.Command, complete func(context.Context, 
 	set := command.Flags()
 	f.kubeconfigFlags.bind(set)
 	set.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the object; the namespace of the kubeconfig's context if empty")
-	set.StringVarP(&f.output, "output", "o", "text", "format of the output: text, json, or yaml")
+	bindOutput(set, &f.output)
 	command.ValidArgsFunction = func(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -123,8 +123,8 @@ func viewsOf(pools []poolview.Objects, now time.Time) []poolview.View {
 
 // start checks the flags and connects. The context is bounded.
 func (f *readFlags) start(command *cobra.Command) (context.Context, context.CancelFunc, *source, error) {
-	if !slices.Contains([]string{"text", "json", "yaml"}, f.output) {
-		return nil, nil, nil, fmt.Errorf("--output is %.64q, and must be text, json, or yaml", f.output)
+	if err := checkOutput(f.output); err != nil {
+		return nil, nil, nil, err
 	}
 	from, err := f.connect(f)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *source) printer(out io.Writer) *pooltext.Printer {
 // show prints a value in the format of the flags, as text by a method of the printer.
 func show[T any](f *readFlags, out io.Writer, value T, text func(T) error) error {
 	printed := text
-	if f.output != "text" {
+	if f.output != textOutput {
 		printed = func(value T) error { return encode(out, value, f.output) }
 	}
 	if err := printed(value); err != nil {
@@ -219,7 +219,7 @@ func show[T any](f *readFlags, out io.Writer, value T, text func(T) error) error
 // noted writes why something is missing from the output.
 func noted(notes io.Writer, what string, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(notes, "%s: %s\n", what, printable(workloadText(err)))
+		fmt.Fprintf(notes, "%s: %s\n", what, printable(explained(err)))
 	}
 }
 

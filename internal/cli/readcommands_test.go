@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -154,6 +155,68 @@ func TestExplainOfWorkloadCluster(t *testing.T) {
 				t.Errorf("slipway explain %s: got error %v and %s, want %q", name, err, out, want)
 			}
 		}
+	}
+}
+
+// TestNodeOfProvisioner holds that a node that a Provisioner launched is found by its name, its instance, and its
+// ProvisionedNode, before and after it has joined.
+func TestNodeOfProvisioner(t *testing.T) {
+	t.Parallel()
+	launched := metav1.NewTime(shownAt.Add(-time.Minute))
+	of := func(name, instance, node string) *provisioningv1.ProvisionedNode {
+		object := &provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		object.Spec.Provisioner, object.Spec.Cluster, object.Spec.LaunchTemplate = "default", "prod", provisioningv1.LaunchTemplateVersion{ID: "lt-1", Version: 3}
+		object.Status.InstanceID, object.Status.InstanceType, object.Status.NodeName, object.Status.LaunchTime = instance, "m5.large", node, &launched
+		object.Status.Conditions = []metav1.Condition{{Type: provisioningv1.LaunchedCondition, Status: metav1.ConditionTrue, Reason: provisioningv1.LaunchedReason}, {Type: provisioningv1.RegisteredCondition, Status: metav1.ConditionFalse, Reason: provisioningv1.RegisteringReason, Message: "waits for the Node"}}
+		return object
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{ProviderID: "aws:///us-east-1a/i-0abc1"}}
+	w := newReadWorld(t, node, of("default-abc", "i-0abc1", "n1"), of("default-new", "i-0abc2", ""))
+	for command, wanted := range map[string][]string{
+		"explain i-0abc1":                     {"Node n1", "default-abc of Provisioner default, i-0abc1"},
+		"explain default-abc":                 {"Node n1", "default-abc of Provisioner default"},
+		"explain node/i-0abc1":                {"Node n1"},
+		"explain i-0abc2":                     {"ProvisionedNode default-new", "its instance is starting, and has not joined the cluster yet", "Registered is False, Registering"},
+		"explain provisionednode/default-new": {"ProvisionedNode default-new"},
+		"trace i-0abc1":                       {"Instance  i-0abc1, m5.large, Registering", "Node      n1", "3 of lt-1", "ProvisionedNode default-abc", "2026-11-26 09:59:00 UTC", "Provisioner default", "Cluster   prod", "pods that waited for a node"},
+		"trace n1":                            {"Provisioner default"},
+		"trace default-new":                   {"Instance  i-0abc2"},
+		"trace i-0abc2 -o json":               {`"kind": "ProvisionedNode"`, `"provisioner": "default"`, `"provisionedNode": "default-new"`},
+	} {
+		out, notes, err := w.run(t.Context(), strings.Fields(command)...)
+		for _, want := range wanted {
+			if err != nil || notes != "" || !strings.Contains(out, want) {
+				t.Errorf("slipway %s: got error %v, notes %q, and\n%s\nwant %q", command, err, notes, out, want)
+			}
+		}
+	}
+}
+
+// TestRightsOfWorkloadCluster holds that a user who may read pods and nodes, and nothing of Slipway, sees what there is
+// with a note.
+func TestRightsOfWorkloadCluster(t *testing.T) {
+	t.Parallel()
+	why := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "why"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "web-5d8f7-waits"}, Type: corev1.EventTypeWarning,
+		Reason: provisioningv1.NoNodeLaunchedEvent, Message: "The pod requests too much.", LastTimestamp: metav1.NewTime(shownAt),
+	}
+	w := newReadWorld(t, waitingPod(), why)
+	w.source.Client = interceptor.NewClient(w.client, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		switch list.(type) {
+		case *provisioningv1.ProvisionerList, *provisioningv1.ProvisionedNodeList:
+			return apierrors.NewForbidden(provisioningv1.GroupVersion.WithResource("provisioners").GroupResource(), "", errors.New("no rights"))
+		}
+		return c.List(ctx, list, options...)
+	}})
+	out, notes, err := w.run(t.Context(), "explain", "pod/web-5d8f7-waits")
+	if err != nil || !strings.Contains(notes, "The Provisioners are missing: listing Provisioners") || !strings.Contains(out, "Slipway   The pod requests too much.") {
+		t.Errorf("a pod: got error %v, notes %q, and\n%s", err, notes, out)
+	}
+	if _, _, err = w.run(t.Context(), "trace", "i-0123456789abcdef0"); err == nil || !strings.Contains(err.Error(), "the nodes of Provisioners cannot be read") {
+		t.Errorf("an instance that no pool has: got error %v", err)
+	}
+	if out, _, err = w.run(t.Context(), "trace", "i-0a11000000000000a"); err != nil || !strings.Contains(out, "Edited: instance type") {
+		t.Errorf("an instance of a pool: got error %v and\n%s", err, out)
 	}
 }
 

@@ -242,7 +242,11 @@ func showChange(out io.Writer, change rolloutcontrol.Change) {
 		fmt.Fprintf(text, "  %s\n", printable(note))
 	}
 	if len(change.Affected) > 0 {
-		fmt.Fprintf(text, "  This also affects %s, which use the same AWSLaunchConfig.\n", printable(strings.Join(change.Affected, ", ")))
+		use := "uses"
+		if len(change.Affected) > 1 {
+			use = "use"
+		}
+		fmt.Fprintf(text, "  This also affects %s, which %s the same AWSLaunchConfig.\n", printable(strings.Join(change.Affected, ", ")), use)
 	}
 	_ = terminal.ScreenOf(out, os.Getenv).Fprintf(out, "%s", text)
 }

@@ -90,7 +90,7 @@ func TestControl(t *testing.T) {
 		prints string
 		err    string
 	}{
-		"Yes":      {reason: "With --yes, nothing is asked.", flags: controlFlags{yes: true}, pinned: ptr.To[int64](1), prints: "Pin AWSMachinePool blue/workers to version 1, which was launched because of first version.\n"},
+		"Yes":      {reason: "With --yes, nothing is asked.", flags: controlFlags{yes: true}, pinned: ptr.To[int64](1), prints: "Pin AWSMachinePool blue/workers to version 1 (first version).\n"},
 		"Answered": {reason: "The user agrees.", answer: "y\n", pinned: ptr.To[int64](1), prints: "Go on? [y/N] Done."},
 		"Declined": {reason: "The user does not agree.", answer: "no\n", prints: "Go on?", err: "nothing was changed"},
 		"NoAnswer": {reason: "A script that forgets --yes changes nothing.", prints: "Go on?", err: "Use --yes"},

@@ -81,7 +81,7 @@ func (f *simulateFlags) run(command *cobra.Command, args []string, prepare prepa
 	case err != nil:
 		return err
 	}
-	if f.output == "text" {
+	if f.output == textOutput {
 		err = rehearsal.Print(command.OutOrStdout(), result)
 	} else {
 		err = encode(command.OutOrStdout(), result, f.output)

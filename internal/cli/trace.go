@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/slipway-project/slipway/internal/poolview"
 )
@@ -15,12 +16,13 @@ func newTraceCommand(connect func(*readFlags) (*source, error)) *cobra.Command {
 	flags, all := &readFlags{connect: connect}, false
 	command := &cobra.Command{
 		Use:   "trace INSTANCE|NODE",
-		Short: "Show which pool launched an instance, from which version, and because of which change",
-		Long: `Show which pool launched an instance, from which launch template version, and because of which change. Name the
-instance by its ID, or by the name of its node.
+		Short: "Show which pool or Provisioner launched an instance, from which version, and because of which change",
+		Long: `Show which pool or Provisioner launched an instance, from which launch template version, and because of which change.
+Name the instance by its ID, or by the name of its node.
 
 The command reads the management cluster. To find an instance by the name of its node, it also reads the workload clusters
-of the namespace.`,
+of the namespace. For an instance that a Provisioner launched, use the kubeconfig of the workload cluster: its
+ProvisionedNodes are there.`,
 		Example: `  slipway trace i-0123456789abcdef0
   slipway trace ip-10-0-1-7.ec2.internal -n blue`,
 		Args: namedArgs,
@@ -39,7 +41,7 @@ of the namespace.`,
 			case err != nil:
 				return err
 			case !found:
-				return fmt.Errorf("no pool in %s has instance or node %.253q. If it left its pool, CloudTrail and slipway events still show it", scopeOf(namespace), args[0])
+				return fmt.Errorf("no pool in %s has instance or node %.253q, and no Provisioner of this cluster launched it. If it left its pool, CloudTrail and slipway events still show it", scopeOf(namespace), args[0])
 			}
 			return show(flags, command.OutOrStdout(), &trace, from.printer(command.OutOrStdout()).Trace)
 		},
@@ -71,9 +73,28 @@ func instanceIDs(ctx context.Context, from *source) ([]string, error) {
 	return ids, nil
 }
 
-// trace finds an instance by its ID or the name of its node. It reads workload clusters only for the pool that
-// has the ID, or if no pool has it.
+// trace finds an instance of a Provisioner or of a pool by its ID or the name of its node. If the ProvisionedNodes
+// cannot be read, that matters only for an instance that no pool has.
 func (s *source) trace(ctx context.Context, namespace, name string) (poolview.Trace, bool, error) {
+	provisioned, failure := s.provisionedNode(ctx, name)
+	if provisioned != nil {
+		return traceOfProvisioned(provisioned), true, nil
+	}
+	trace, found, err := s.tracePool(ctx, namespace, name)
+	switch {
+	case found:
+		return trace, true, nil
+	case meta.IsNoMatchError(err) && failure == nil: // a workload cluster has Provisioners, and no pools
+		return trace, false, nil
+	case err == nil && unlessUnserved(failure) != nil:
+		return trace, false, fmt.Errorf("no pool is known to have %.253q, and the nodes of Provisioners cannot be read: %w", name, failure)
+	}
+	return trace, found, err
+}
+
+// tracePool finds an instance of a pool by its ID or the name of its node. It reads workload clusters only for the
+// pool that has the ID, or if no pool has it.
+func (s *source) tracePool(ctx context.Context, namespace, name string) (poolview.Trace, bool, error) {
 	pools, err := s.pools.Pools(ctx, namespace)
 	if err != nil {
 		return poolview.Trace{}, false, err

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -15,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/preflight"
 )
 
-// versionInfo describes the output of `slipway version -o json`. Fields are only added.
+// versionInfo describes the output of `slipway version -o json` and `-o yaml`. Fields are only added.
 type versionInfo struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"`
@@ -52,30 +51,27 @@ func newVersionCommand() *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, and the API versions that it supports",
+		Short: "Print the version, and as JSON or YAML the API versions that it supports, too",
 		Args:  NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return printVersion(command.OutOrStdout(), output) },
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "format of the output: json has all details, and empty prints one line")
+	bindOutput(command.Flags(), &output)
 	return command
 }
 
 func printVersion(out io.Writer, format string) error {
-	info := newVersionInfo()
-	switch format {
-	case "":
-		if _, err := fmt.Fprintf(out, "slipway %s %s %s\n", info.Version, info.GoVersion, info.Platform); err != nil {
-			return fmt.Errorf("printing the version: %w", err)
-		}
-		return nil
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(info); err != nil {
-			return fmt.Errorf("printing the version: %w", err)
-		}
-		return nil
-	default:
-		return fmt.Errorf("--output is %q, and must be json or empty", format)
+	if err := checkOutput(format); err != nil {
+		return err
 	}
+	info := newVersionInfo()
+	err := error(nil)
+	if format == textOutput {
+		_, err = fmt.Fprintf(out, "slipway %s %s %s\n", info.Version, info.GoVersion, info.Platform)
+	} else {
+		err = encode(out, info, format)
+	}
+	if err != nil {
+		return fmt.Errorf("printing the version: %w", err)
+	}
+	return nil
 }

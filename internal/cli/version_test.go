@@ -3,12 +3,12 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/slipway-project/slipway/internal/buildinfo"
 	"github.com/slipway-project/slipway/internal/preflight"
@@ -42,9 +42,40 @@ func TestVersionAsJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("slipway version -o json (-want +got):\n%s", diff)
 	}
-	command.SetOut(io.Discard)
-	command.SetArgs([]string{"version", "-o", "yaml"})
-	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--output") {
-		t.Errorf("an unknown format: error %v", err)
+}
+
+// TestVersionFormats holds that a version is printed in the formats of the other commands.
+func TestVersionFormats(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{"text": "slipway " + buildinfo.Version(), "yaml": "clusterAPI: v1beta2\n"} {
+		out, err := execute(t, "version", "-o", format)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("slipway version -o %s: got error %v and\n%s\nwant %q", format, err, out, want)
+		}
+	}
+	if _, err := execute(t, "version", "-o", "table"); err == nil || !strings.Contains(err.Error(), "must be text, json, or yaml") {
+		t.Errorf("a format that does not exist: got error %v", err)
+	}
+}
+
+// TestOutputFormatsAgree holds that all commands that print data take the same formats.
+func TestOutputFormatsAgree(t *testing.T) {
+	t.Parallel()
+	printing := 0
+	var check func(*cobra.Command)
+	check = func(command *cobra.Command) {
+		if flag := command.Flags().Lookup("output"); flag != nil {
+			printing++
+			if flag.DefValue != "text" || flag.Usage != "format of the output: text, json, or yaml" || flag.Shorthand != "o" {
+				t.Errorf("%s: --output (-%s) is %q by default, and its usage is %q", command.CommandPath(), flag.Shorthand, flag.DefValue, flag.Usage)
+			}
+		}
+		for _, sub := range command.Commands() {
+			check(sub)
+		}
+	}
+	check(New())
+	if printing < 12 {
+		t.Errorf("%d commands have --output, want all that print data", printing)
 	}
 }

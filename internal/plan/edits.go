@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
@@ -307,11 +308,15 @@ func (e edit) fields() []field {
 	return differences(nil, before, editable(e.after))
 }
 
-// notEdited are the annotations that kubectl and the API server of Cluster API write with an edit.
-var notEdited = []string{corev1.LastAppliedConfigAnnotation, conversionData}
+// notEdited are the annotations that kubectl and the API server of Cluster API write with an edit, and that
+// controllers write at any time.
+var notEdited = []string{corev1.LastAppliedConfigAnnotation, conversionData, machinepool.DrainingAnnotation}
 
 // conversionData is the annotation in which Cluster API keeps what an older API version has no place for.
 const conversionData = "cluster.x-k8s.io/conversion-data"
+
+// ofControllers is a field of specs that only controllers write, so that it may differ between two reads.
+const ofControllers = "providerIDList"
 
 // editable returns the parts of an object that a user edits.
 func editable(object *unstructured.Unstructured) map[string]any {
@@ -324,7 +329,12 @@ func editable(object *unstructured.Unstructured) map[string]any {
 	if len(annotations) > 0 {
 		metadata["annotations"] = toAny(annotations)
 	}
-	return map[string]any{"metadata": metadata, "spec": object.Object["spec"]}
+	spec, isStruct := object.Object["spec"].(map[string]any)
+	if isStruct {
+		spec = maps.Clone(spec)
+		delete(spec, ofControllers)
+	}
+	return map[string]any{"metadata": metadata, "spec": spec}
 }
 
 func toAny(texts map[string]string) map[string]any {

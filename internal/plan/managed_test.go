@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/plan"
 	"github.com/slipway-project/slipway/internal/plan/plantest"
 )
@@ -63,5 +65,22 @@ func TestPlanAfterUpdate(t *testing.T) {
 	otherPace := planned("m5.large", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.UpdateConfig.MaxUnavailable = ptr.To[int32](1) })
 	if otherPace.Expected != nil {
 		t.Errorf("an edit of the pace: got %+v expected, want nothing", otherPace.Expected)
+	}
+}
+
+// TestPlanIgnoresControllers holds that a plan shows no field that a controller wrote after the edit was read.
+func TestPlanIgnoresControllers(t *testing.T) {
+	t.Parallel()
+	w := plantest.NewManaged(t, 2, nil)
+	edited := w.Managed()
+	edited.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+	edited.Spec.ProviderIDList = []string{"aws:///us-east-1a/i-0123456789abcdef0"} // an earlier state
+	metav1.SetMetaDataAnnotation(&edited.ObjectMeta, machinepool.DrainingAnnotation, "{}")
+	made, err := w.Planner.Plan(t.Context(), edited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made.Changes) != 1 || made.Changes[0].Path != "spec.awsLaunchTemplate.instanceType" {
+		t.Errorf("Plan: got the changes %+v, want the instance type only", made.Changes)
 	}
 }

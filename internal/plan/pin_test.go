@@ -66,6 +66,11 @@ func TestPlanOfPin(t *testing.T) {
 		tc.edit(&edited.Spec)
 		r.expectPlan(r.plan(edited), name+": "+tc.reason, tc.want, tc.problems, tc.text)
 	}
+	changed := rolledOut.DeepCopy()
+	changed.Spec.PinnedVersion = ptr.To[int64](1)
+	if shown := r.printed(r.plan(changed)); !strings.Contains(shown, "The change of the price is not known: the pinned version") {
+		t.Errorf("a pin to a version of another instance type: got\n%s\nwant that its price is not known", shown)
+	}
 	pinned := r.stored()
 	pinned.Spec.PinnedVersion = ptr.To[int64](2)
 	r.do(r.cluster.Update(t.Context(), pinned))

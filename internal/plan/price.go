@@ -57,11 +57,21 @@ func (p *Planner) price(ctx context.Context, w *world, target target) (*Price, e
 	switch {
 	case err != nil:
 		return unknownPrice(err), nil
-	case reflect.DeepEqual(had, buys):
+	case reflect.DeepEqual(had, buys) && reflect.DeepEqual(pinOf(before), pinOf(after)):
 		return nil, nil
+	case pinOf(before) != nil || pinOf(after) != nil:
+		return &Price{Unknown: "the pinned version may have another instance type than the spec"}, nil
 	}
 	present, ctx := p.newWorld(ctx, p.Cluster) // whose clock is not ahead
 	return present.compare(ctx, after, had, buys), ctx.Err()
+}
+
+// pinOf returns the version that a pool is pinned to, nil if it is not pinned.
+func pinOf(objects *poolview.Objects) *int64 {
+	if objects == nil || objects.Config == nil {
+		return nil
+	}
+	return objects.Config.Spec.PinnedVersion
 }
 
 // unknownPrice returns the price of a pool that buys something that has no price.

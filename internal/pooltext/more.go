@@ -110,6 +110,9 @@ func (p *Printer) Events(events []poolview.Event) error {
 // Trace writes how an instance came to be.
 func (p *Printer) Trace(trace *poolview.Trace) error {
 	instance := trace.Instance
+	if trace.Provisioner != "" {
+		return p.provisioned(trace)
+	}
 	p.field("Instance", strings.Join(present(printable(instance.ID), instance.Zone, instance.Lifecycle, instance.Health), ", "))
 	if instance.Node != "" {
 		p.field("Node", printable(instance.Node))
@@ -151,6 +154,24 @@ func (p *Printer) Trace(trace *poolview.Trace) error {
 	return p.err
 }
 
+// provisioned writes the trace of an instance that a Provisioner launched.
+func (p *Printer) provisioned(trace *poolview.Trace) error {
+	instance := trace.Instance
+	p.field("Instance", or(strings.Join(present(printable(instance.ID), printable(instance.Type), printable(instance.Zone), printable(instance.Lifecycle)), ", ")))
+	if instance.Node != "" {
+		p.field("Node", printable(instance.Node))
+	}
+	p.field("Version", or(instance.Version)+" of "+or(trace.LaunchTemplateID))
+	p.field("Launched", "ProvisionedNode "+printable(trace.ProvisionedNode))
+	if trace.Created != nil {
+		p.note("%s", trace.Created.Format("2006-01-02 15:04:05 UTC"))
+	}
+	p.field("Launcher", "Provisioner "+printable(trace.Provisioner))
+	p.field("Cluster", or(trace.Cluster))
+	p.field("Cause", "pods that waited for a node: their events NodeLaunched name the instance")
+	return p.err
+}
+
 // present returns the texts that are not empty.
 func present(texts ...string) []string {
 	var found []string
@@ -181,8 +202,11 @@ func (p *Printer) Tree(tree *poolview.Tree) error {
 func (p *Printer) config(view *poolview.View, indent string) {
 	p.printf("%s├─ AWSLaunchConfig %s  %s\n", indent, or(view.LaunchConfig), or(view.LaunchTemplateID))
 	group := "Auto Scaling group " + or(view.Group)
-	if view.Nodegroup != "" {
-		group = "EKS node group " + printable(view.Nodegroup) + "  " + group
+	switch {
+	case view.Kind == poolview.ManagedKind && view.Group == "":
+		group = "EKS node group " + or(view.Nodegroup)
+	case view.Kind == poolview.ManagedKind:
+		group = "EKS node group " + or(view.Nodegroup) + "  " + group
 	}
 	p.printf("%s└─ %s\n", indent, group)
 	indent += "   "

@@ -85,3 +85,16 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestTreeWithoutGroup holds that a managed pool without a node group yet is not shown with an Auto Scaling group.
+func TestTreeWithoutGroup(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{poolview.ManagedKind: "└─ EKS node group -\n", poolview.SelfManagedKind: "└─ Auto Scaling group -\n"} {
+		out := &strings.Builder{}
+		printer := &Printer{Out: out}
+		err := printer.Tree(&poolview.Tree{Pools: []poolview.View{{Kind: kind, Name: "new"}}})
+		if err != nil || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%s: got error %v and\n%s\nwant %q", kind, err, out, want)
+		}
+	}
+}

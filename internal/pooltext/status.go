@@ -2,10 +2,7 @@ package pooltext
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/poolview"
@@ -26,11 +23,7 @@ func (p *Printer) Status(view *poolview.View) error {
 		state += ": " + printable(view.Message)
 	}
 	p.field("State", state)
-	wanted := "the wanted configuration is not known"
-	if wantedKnown(view) {
-		wanted = fmt.Sprintf("%d of %d with the wanted configuration", view.UpToDate, view.Replicas)
-	}
-	p.field("Nodes", fmt.Sprintf("%d of %d ready, %s", view.Ready, view.Desired, wanted))
+	p.field("Nodes", view.NodesText())
 	p.versions(view)
 	if view.RolloutsPaused {
 		p.field("Roll-outs", fmt.Sprintf("paused: edits replace no nodes until \"slipway rollout resume %s\"", printable(view.Name)))
@@ -40,13 +33,6 @@ func (p *Printer) Status(view *poolview.View) error {
 	p.problems(view.Problems, false)
 	p.writers(view.Writers)
 	return p.err
-}
-
-// wantedKnown reports whether it is known what the instances of a pool should run.
-func wantedKnown(view *poolview.View) bool {
-	return !slices.ContainsFunc(view.Problems, func(problem poolview.Problem) bool {
-		return problem.Condition == infrav1.RolledOutCondition && problem.Status == string(metav1.ConditionUnknown)
-	})
 }
 
 // stateStyle returns the style of the state of a pool.

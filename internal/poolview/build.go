@@ -58,10 +58,10 @@ func Of(objects Objects, now time.Time) View {
 	view.Problems = problemsOf(of, objects.Config, view.Drains, now)
 	view.NeedsHuman = slices.ContainsFunc(view.Problems, func(p Problem) bool { return p.NeedsHuman })
 	finishRollout(&view, of, now)
-	view.Writers = writersOf(of, objects.MachinePool)
+	view.Writers = writersOf(of, objects)
 	if objects.Config != nil {
 		view.History = historyOf(&view, objects.Config)
-		nameWriters(view.History, launchWriters(view.Writers, objects.Config))
+		nameWriters(view.History, launchWriters(view.Writers))
 	}
 	return view
 }
@@ -236,12 +236,15 @@ func stateOf(of pool) (state, message string) {
 // mostFields bounds the fields of a writer.
 const mostFields = 12
 
-// writersOf returns who wrote the specs of a pool and its MachinePool. The status and what Slipway itself
-// writes are left out.
-func writersOf(of pool, owner *clusterv1.MachinePool) []Writer {
+// writersOf returns who wrote the specs of a pool, of its MachinePool, and of an AWSLaunchConfig that is not the pool's
+// own. The status and what Slipway itself writes are left out.
+func writersOf(of pool, objects Objects) []Writer {
 	writers := appendWriters(nil, of.kind, of.GetManagedFields())
-	if owner != nil {
+	if owner := objects.MachinePool; owner != nil {
 		writers = appendWriters(writers, "MachinePool", owner.ManagedFields)
+	}
+	if config := objects.Config; config != nil && metav1.GetControllerOf(config) == nil {
+		writers = appendWriters(writers, "AWSLaunchConfig", config.ManagedFields)
 	}
 	slices.SortStableFunc(writers, func(a, b Writer) int { return ptr.Deref(b.Time, time.Time{}).Compare(ptr.Deref(a.Time, time.Time{})) })
 	return writers

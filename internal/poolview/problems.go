@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -32,6 +33,12 @@ var negative = []string{infrav1.PausedCondition, infrav1.DeletingCondition, infr
 // its work.
 var held = []string{infrav1.DeletingCondition, provisioningv1.ReplacingCondition}
 
+// ofDeletion lists the conditions that matter while a pool is deleted. The others are about nodes that are no longer
+// launched, and Deleting reports every call that fails.
+var ofDeletion = []string{
+	infrav1.PausedCondition, infrav1.DeletingCondition, infrav1.AWSReachableCondition, infrav1.ClusterInfrastructureReadyCondition, infrav1.NodesDrainedCondition,
+}
+
 // blockedAfter limits the time that PodDisruptionBudgets may hold a drain before a human should
 // check them.
 const blockedAfter = 10 * time.Minute
@@ -47,6 +54,9 @@ func problemsOf(of pool, config *infrav1.AWSLaunchConfig, drains []Drain, now ti
 			}
 		}
 	}
+	if deleting(of) {
+		found = slices.DeleteFunc(found, func(problem Problem) bool { return !slices.Contains(ofDeletion, problem.Condition) })
+	}
 	slices.SortStableFunc(found, func(a, b Problem) int { return rank(a.Condition) - rank(b.Condition) })
 	for i := range found {
 		problem := &found[i]
@@ -60,6 +70,11 @@ func problemsOf(of pool, config *infrav1.AWSLaunchConfig, drains []Drain, now ti
 		}
 	}
 	return found
+}
+
+// deleting reports whether a pool is being deleted, or its deletion fails.
+func deleting(of pool) bool {
+	return meta.FindStatusCondition(of.conditions, infrav1.DeletingCondition) != nil
 }
 
 // lasting returns what to do about a problem that lasts.

@@ -15,7 +15,7 @@ import (
 // finishRollout adds to the roll-out what follows from the rest of the view.
 func finishRollout(view *View, of pool, now time.Time) {
 	condition := meta.FindStatusCondition(of.conditions, infrav1.RolledOutCondition)
-	if condition == nil || condition.Status == metav1.ConditionUnknown {
+	if condition == nil || condition.Status == metav1.ConditionUnknown || deleting(of) {
 		view.Rollout = nil // what instances should run is not known, so neither is how many of them do
 		return
 	}
@@ -24,6 +24,9 @@ func finishRollout(view *View, of pool, now time.Time) {
 			return
 		}
 		view.Rollout = &Rollout{Percent: -1}
+	}
+	if view.Rollout.AWS == successful && condition.Status != metav1.ConditionTrue {
+		view.Rollout = &Rollout{Percent: -1} // what AWS completed is the roll-out before this one
 	}
 	rollout := view.Rollout
 	rollout.Status = condition.Reason
@@ -39,13 +42,13 @@ func finishRollout(view *View, of pool, now time.Time) {
 		progress = rollout.Percent
 	}
 	if rollout.Active && rollout.Started != nil {
-		blocked := false
-		for _, drain := range view.Drains {
-			blocked = blocked || drain.Blocked()
-		}
+		blocked := slices.ContainsFunc(view.Drains, Drain.Blocked)
 		rollout.ETA = eta(*rollout.Started, now, float64(progress)/100, rollout.Total, blocked)
 	}
 }
+
+// successful is the status of an instance refresh, or of an update of a node group, that is complete.
+const successful = "Successful"
 
 func share(done, total int32) int32 {
 	if total == 0 {
@@ -132,16 +135,11 @@ func newestOutcome(view *View, nodes int32) Outcome {
 // sizes are fields of specs that only set how many nodes there are, so that no version is created for them.
 var sizes = []string{"minSize", "maxSize", "replicas", "scaling"}
 
-// launchWriters returns the writers whose edits may cause a launch: of the pool and its MachinePool, unless
-// they wrote only sizes, and of a launch config that is not the pool's own.
-func launchWriters(writers []Writer, config *infrav1.AWSLaunchConfig) []Writer {
-	writers = slices.DeleteFunc(slices.Clone(writers), func(writer Writer) bool {
+// launchWriters returns the writers whose edits may cause a launch. Writers of nothing but sizes cause none.
+func launchWriters(writers []Writer) []Writer {
+	return slices.DeleteFunc(slices.Clone(writers), func(writer Writer) bool {
 		return !slices.ContainsFunc(writer.Fields, func(field string) bool { return !slices.Contains(sizes, field) })
 	})
-	if metav1.GetControllerOf(config) == nil {
-		writers = appendWriters(writers, "AWSLaunchConfig", config.ManagedFields)
-	}
-	return writers
 }
 
 // nameWriters adds to launches, the newest first, whose edit each was for, as far as that is known. Entries of

@@ -7,16 +7,20 @@ import (
 	"time"
 )
 
-// Trace leads from an instance to the change that caused its launch.
+// Trace leads from an instance to the change that caused its launch, or to the Provisioner that launched it.
 type Trace struct {
 	Instance Instance `json:"instance"`
-	// Pool is the pool of the instance.
+	// Pool is the pool of the instance. It is empty if a Provisioner launched the instance, and then the kind is
+	// ProvisionedNode.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Pool      string `json:"pool"`
-	Cluster   string `json:"cluster,omitempty"`
-	Group     string `json:"group,omitempty"`
-	Nodegroup string `json:"nodegroup,omitempty"`
+	// ProvisionedNode is the object of an instance that Provisioner launched.
+	ProvisionedNode string `json:"provisionedNode,omitempty"`
+	Provisioner     string `json:"provisioner,omitempty"`
+	Cluster         string `json:"cluster,omitempty"`
+	Group           string `json:"group,omitempty"`
+	Nodegroup       string `json:"nodegroup,omitempty"`
 	// LaunchConfig and LaunchTemplateID are what the instance was launched from.
 	LaunchConfig     string `json:"launchConfig,omitempty"`
 	LaunchTemplateID string `json:"launchTemplateID,omitempty"`

@@ -6,9 +6,12 @@
 package poolview
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -67,12 +70,27 @@ type View struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// NeedsHuman is true if one of the problems is solved only by a human.
 	NeedsHuman bool `json:"needsHuman"`
-	// Writers are the field managers of the spec of the pool and its MachinePool, the newest first.
+	// Writers are the field managers of the spec of the pool, its MachinePool, and an AWSLaunchConfig that it shares, the
+	// newest first.
 	Writers []Writer `json:"writers,omitempty"`
 	// Instances of the pool, sorted by ID.
 	Instances []Instance `json:"instances,omitempty"`
 	// History lists the launches of the AWSLaunchConfig, newest first.
 	History []Launch `json:"history,omitempty"`
+}
+
+// NodesText describes how many nodes a pool has.
+func (v *View) NodesText() string {
+	ready := fmt.Sprintf("%d of %d ready", v.Ready, v.Desired)
+	if v.Ready > v.Desired { // a roll-out launches nodes before it terminates others
+		ready = fmt.Sprintf("%d ready, %d wanted", v.Ready, v.Desired)
+	}
+	if slices.ContainsFunc(v.Problems, func(problem Problem) bool {
+		return problem.Condition == infrav1.RolledOutCondition && problem.Status == string(metav1.ConditionUnknown)
+	}) {
+		return ready + ", the wanted configuration is not known"
+	}
+	return fmt.Sprintf("%s, %d of %d with the wanted configuration", ready, v.UpToDate, v.Replicas)
 }
 
 // Version is a launch template version with the number of instances that run it.
@@ -162,7 +180,7 @@ type Problem struct {
 
 // Writer is a field manager of a spec.
 type Writer struct {
-	// Object is the kind of the object: of the pool, or MachinePool.
+	// Object is the kind of the object: of the pool, MachinePool, or AWSLaunchConfig.
 	Object    string     `json:"object"`
 	Manager   string     `json:"manager"`
 	Operation string     `json:"operation"`

@@ -174,6 +174,16 @@ func TestOfManagedPool(t *testing.T) {
 	if diff := cmp.Diff([]Version{{Number: 3, Instances: 1, Wanted: true}, {Number: 2, Instances: 3}}, got.Versions); diff != "" {
 		t.Errorf("versions of a node group: -want +got:\n%s", diff)
 	}
+	status.Update.Status = "Successful"
+	status.Conditions[0].Reason = infrav1.SettlingReason
+	if diff := cmp.Diff(&Rollout{Done: 1, Total: 4, Percent: 25, Status: infrav1.SettlingReason}, Of(Objects{Managed: pool}, now).Rollout); diff != "" {
+		t.Errorf("an edit that waits after an update that was successful, whose cause is another one: -want +got:\n%s", diff)
+	}
+	removed := pool.DeepCopy()
+	removed.Status.Conditions = append(removed.Status.Conditions, condition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.NodegroupDeletingReason, ""))
+	if got := Of(Objects{Managed: removed}, now).Rollout; got != nil {
+		t.Errorf("a pool that is being deleted: got the roll-out %+v, want none", got)
+	}
 	for i := range status.Instances {
 		status.Instances[i].LaunchTemplateVersion = "3"
 	}
@@ -206,6 +216,15 @@ func TestProblems(t *testing.T) {
 		}, want: []string{"LaunchTemplateReady ImageNotFound true", "ASGReady WaitingForLaunchTemplate false"}},
 		"Unknown": {reason: "What this program does not know may need a human.", want: []string{"ASGReady Unheard true"}, conditions: []metav1.Condition{
 			condition(infrav1.ASGReadyCondition, metav1.ConditionFalse, "Unheard", ""),
+		}},
+		"Deleting": {reason: "What a pool that is deleted lacks for new nodes is no problem.", want: []string{"Deleting Draining false"}, conditions: []metav1.Condition{
+			condition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DrainingReason, ""),
+			condition(infrav1.BootstrapDataReadyCondition, metav1.ConditionFalse, infrav1.BootstrapDataSecretNotFoundReason, ""),
+			condition(infrav1.ASGReadyCondition, metav1.ConditionFalse, infrav1.ASGDeletionInProgressReason, ""),
+		}},
+		"DeletionFails": {reason: "A deletion that fails may need a human.", want: []string{"Deleting ASGDeleteFailed true", "NodesDrained Draining false"}, conditions: []metav1.Condition{
+			condition(infrav1.NodesDrainedCondition, metav1.ConditionFalse, infrav1.DrainingReason, ""),
+			condition(infrav1.DeletingCondition, metav1.ConditionFalse, infrav1.ASGDeleteFailedReason, ""),
 		}},
 		"Waits": {reason: "A roll-out that is in progress needs no human.", want: []string{"RolledOut RollingOut false"}, conditions: []metav1.Condition{
 			condition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.RollingOutReason, ""),
@@ -337,6 +356,40 @@ func TestLaunchWriters(t *testing.T) {
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", row.reason, diff)
+		}
+	}
+}
+
+// TestNodesText holds how the number of nodes is described while a roll-out has more of them than the pool asks for, and
+// before it is known what they should run.
+func TestNodesText(t *testing.T) {
+	t.Parallel()
+	for want, view := range map[string]View{
+		"1 of 3 ready, 1 of 2 with the wanted configuration":      {Ready: 1, Desired: 3, UpToDate: 1, Replicas: 2},
+		"4 ready, 2 wanted, 2 of 4 with the wanted configuration": {Ready: 4, Desired: 2, UpToDate: 2, Replicas: 4},
+		"0 of 2 ready, the wanted configuration is not known":     {Desired: 2, Problems: []Problem{{Condition: infrav1.RolledOutCondition, Status: "Unknown"}}},
+	} {
+		if diff := cmp.Diff(want, view.NodesText()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+// TestWritersOfSharedConfig holds that the writers of an AWSLaunchConfig are shown for the pools that share it, and not
+// for the pool that owns it, whose spec it repeats.
+func TestWritersOfSharedConfig(t *testing.T) {
+	t.Parallel()
+	for owned, want := range map[bool]int{false: 1, true: 0} {
+		objects := rolling()
+		objects.SelfManaged.ManagedFields, objects.MachinePool = nil, nil
+		objects.Config.OwnerReferences = nil
+		if owned {
+			objects.Config.OwnerReferences = []metav1.OwnerReference{{Kind: "AWSMachinePool", Name: "workers", Controller: ptr.To(true)}}
+		}
+		objects.Config.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "argocd", Time: ptr.To(ago(time.Minute)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:instanceType":{}}}`)}}
+		writers := Of(objects, now).Writers
+		if len(writers) != want || want > 0 && (writers[0].Object != "AWSLaunchConfig" || writers[0].Manager != "argocd") {
+			t.Errorf("owned by the pool %t: got %+v, want %d writers", owned, writers, want)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func goBack(s Subject, current string, resume bool) (Change, error) {
 func (s Subject) pin(to choice, resume bool) Change {
 	change := Change{Reason: fmt.Sprintf("pin %s to version %d", describe(s.steered()), to.version), Affected: s.others()}
 	if to.change != "" {
-		change.Reason += ", which was launched because of " + to.change
+		change.Reason += " (" + to.change + ")"
 	}
 	var annotations map[string]any
 	if resume {

@@ -152,6 +152,9 @@ func TestUndo(t *testing.T) {
 			{reason: "the edit did not become a version", given: func(w world) {
 				w.config.Status.Conditions[0].Status, w.config.Status.Conditions[0].Reason = metav1.ConditionFalse, "ImageNotFound"
 			}, fails: "did not become a version (ImageNotFound), so nodes keep version 4"},
+			{reason: "no edit became a version yet", given: func(w world) {
+				w.config.Status.Conditions[0].Status, w.config.Status.Conditions[0].Reason, w.config.Status.Version = metav1.ConditionFalse, "ImageNotFound", 0
+			}, fails: "the spec has not become a version yet (ImageNotFound), so there is nothing to undo: correct the spec"},
 			{reason: "there was no launch before", given: func(w world) { w.config.Status.History = w.config.Status.History[:1] }, fails: "no earlier version"},
 			{reason: "nothing was launched", given: func(w world) { w.config.Status.History = nil }, fails: "The history has no version"},
 			{reason: "the version of the launch before is gone, and a later one has its configuration", given: func(w world) {

@@ -77,6 +77,8 @@ func wanted(config *infrav1.AWSLaunchConfig) (string, error) {
 		return status.RolledBackFrom, nil
 	case status.PendingVersion != 0:
 		return config.Status.FingerprintOf(status.PendingVersion), nil
+	case ready.Status != metav1.ConditionTrue && status.Version == 0:
+		return "", fmt.Errorf("the spec has not become a version yet (%s), so there is nothing to undo: correct the spec", ready.Reason)
 	case ready.Status != metav1.ConditionTrue:
 		return "", fmt.Errorf("the latest edit did not become a version (%s), so nodes keep version %d and there is nothing to undo: correct the spec. "+
 			"To hold later edits back as well, pin it with --to %[2]d; the pool reports the error until the spec is corrected", ready.Reason, status.Version)

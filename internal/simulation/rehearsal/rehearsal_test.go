@@ -242,3 +242,18 @@ func TestProblem(t *testing.T) {
 		t.Errorf("problem: got %q, want %q", got, want)
 	}
 }
+
+// TestTextOf holds that an event of several instances is described in the plural.
+func TestTextOf(t *testing.T) {
+	t.Parallel()
+	for want, event := range map[string]Event{
+		"i-1 is ready":               {What: "is ready", Instances: []string{"i-1"}},
+		"i-1, i-2 are ready":         {What: "is ready", Instances: []string{"i-1", "i-2"}},
+		"i-1, i-2 do not start":      {What: doesNotStart, Instances: []string{"i-1", "i-2"}},
+		"i-1, i-2 are being drained": {What: beingDrained, Instances: []string{"i-1", "i-2"}},
+	} {
+		if diff := cmp.Diff(want, textOf(event)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}

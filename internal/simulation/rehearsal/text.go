@@ -91,10 +91,16 @@ func edited(change plan.Change) string {
 	return fmt.Sprintf("%s of %s: %s → %s", change.Path, change.Object, change.Old, change.New)
 }
 
+// plural turns what happens to one instance into what happens to several.
+var plural = strings.NewReplacer("is ", "are ", "does ", "do ")
+
 // textOf describes an event.
 func textOf(event Event) string {
 	text := event.What
 	if count := len(event.Instances); count > 0 {
+		if count > 1 {
+			text = plural.Replace(text)
+		}
 		shown := strings.Join(event.Instances[:min(count, mostNamed)], ", ")
 		if count > mostNamed {
 			shown += fmt.Sprintf(" and %d more", count-mostNamed)
