@@ -64,7 +64,7 @@ func printVersion(out io.Writer, format string) error {
 		return err
 	}
 	info := newVersionInfo()
-	err := error(nil)
+	var err error
 	if format == textOutput {
 		_, err = fmt.Fprintf(out, "slipway %s %s %s\n", info.Version, info.GoVersion, info.Platform)
 	} else {

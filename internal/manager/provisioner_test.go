@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -28,6 +27,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/steadyclock"
 )
 
 // provisioned are the kinds of a cluster whose pods get just-in-time nodes.
@@ -345,7 +345,7 @@ func TestManagerOptions(t *testing.T) {
 		{"with it nothing may be written before the lease is held", func(o *Options) { o.LeaderElection.Enabled = true }, func(o Options) bool {
 			return o.LeaderElection.lease().Check() != nil
 		}},
-		{"the clock is real", nil, func(o Options) bool { _, is := o.Clock.(clock.RealClock); return is }},
+		{"the clock follows real time", nil, func(o Options) bool { _, is := o.Clock.(*steadyclock.Clock); return is }},
 		{"part of the intervals is set", func(o *Options) { o.Intervals.Rest, o.Intervals.Motion = time.Hour, time.Minute }, func(o Options) bool {
 			return o.Intervals.Rest == time.Hour && o.Intervals.RestWithEvents > 0 && o.Intervals.Spacing > 0
 		}},

@@ -15,7 +15,7 @@ type Trace struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Pool      string `json:"pool"`
-	// ProvisionedNode is the object of an instance that Provisioner launched.
+	// ProvisionedNode is the object of an instance that a Provisioner launched.
 	ProvisionedNode string `json:"provisionedNode,omitempty"`
 	Provisioner     string `json:"provisioner,omitempty"`
 	Cluster         string `json:"cluster,omitempty"`
