@@ -59,7 +59,7 @@ func TestPausedRollouts(t *testing.T) {
 		if err := (&Printer{Out: out, Screen: terminal.Screen{Width: 120}}).Status(view); err != nil {
 			t.Fatal(err)
 		}
-		if shown := strings.Contains(out.String(), `paused: edits replace no nodes until "slipway rollout resume workers"`); shown != paused {
+		if shown := strings.Contains(out.String(), `paused: edits replace no nodes until "slipway rollout resume workers -n blue"`); shown != paused {
 			t.Errorf("paused: %t; the status is\n%s", paused, out)
 		}
 	}

@@ -26,7 +26,7 @@ func (p *Printer) Status(view *poolview.View) error {
 	p.field("Nodes", view.NodesText())
 	p.versions(view)
 	if view.RolloutsPaused {
-		p.field("Roll-outs", fmt.Sprintf("paused: edits replace no nodes until \"slipway rollout resume %s\"", printable(view.Name)))
+		p.field("Roll-outs", fmt.Sprintf("paused: edits replace no nodes until \"slipway rollout resume %s -n %s\"", printable(view.Name), printable(view.Namespace)))
 	}
 	p.rollout(view)
 	p.drains(view.Drains)
