@@ -29,11 +29,11 @@ func comparePlans(t *testing.T, options simulation.Options) (result simulation.R
 
 // TestPlansComeTrue holds that what happens after an edit of an AWSMachinePool is what the plan of the
 // edit says.
-func TestPlansComeTrue(t *testing.T) { plansComeTrue(t, simulation.SelfManaged, schedules(t)/5) }
+func TestPlansComeTrue(t *testing.T) { plansComeTrue(t, simulation.SelfManaged, schedules(t)) }
 
 // TestPlansOfManagedPoolsComeTrue holds the same for AWSManagedMachinePools.
 func TestPlansOfManagedPoolsComeTrue(t *testing.T) {
-	plansComeTrue(t, simulation.Managed, schedules(t)/10)
+	plansComeTrue(t, simulation.Managed, schedules(t)/6)
 }
 
 func plansComeTrue(t *testing.T, kind string, count int) {
