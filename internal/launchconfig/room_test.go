@@ -2,12 +2,14 @@ package launchconfig
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -67,6 +69,40 @@ func TestFullTemplate(t *testing.T) {
 			if said := r.recorded("Normal LaunchTemplateVersionsPruned"); len(said) != 1 {
 				t.Errorf("events: %q", said)
 			}
+		})
+	}
+}
+
+// TestDecideFullTemplate holds that no version is deleted from a full template before AWS has said which are in use.
+func TestDecideFullTemplate(t *testing.T) {
+	t.Parallel()
+	full := &smithy.GenericAPIError{Code: "MaxTemplateVersionLimitExceeded", Message: "no more versions"}
+	for _, row := range []struct {
+		reason string
+		given  func(w *world)
+		// deletes is how often versions are deleted.
+		deletes int
+	}{
+		{reason: "nothing uses the oldest version", given: func(*world) {}, deletes: 1},
+		{reason: "AWS does not say who uses them", given: func(w *world) { w.answers[needUse] = func(seen *Observed) { seen.Use = &use{Err: errRefused} } }},
+		{reason: "AWS was asked recently", given: func(w *world) { w.seen.LastAsked = w.now.Add(-time.Minute) }},
+		{reason: "another version was wanted right before", given: func(w *world) { w.config.Status.LaunchTemplateChanged = &metav1.Time{Time: w.now} }},
+		{reason: "EC2 refuses the call", given: func(w *world) { w.fails["delete versions"] = errRefused }, deletes: 1},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := readyWorld(t)
+			w.config.Spec.VersionsToKeep, w.config.Spec.InstanceType = ptr.To[int32](5), "m5.xlarge"
+			w.pass()
+			w.now = w.now.Add(time.Hour)
+			w.config.Spec.VersionsToKeep, w.config.Spec.InstanceType = ptr.To[int32](1), "m5.2xlarge"
+			w.fails["create a version"] = full
+			row.given(w)
+			log := w.pass()
+			if deletes := len(slices.DeleteFunc(log, func(done string) bool { return !strings.HasPrefix(done, "delete versions") })); deletes != row.deletes {
+				t.Errorf("versions were deleted %d times, want %d", deletes, row.deletes)
+			}
+			w.says(infrav1.LaunchTemplateReadyCondition, "False "+infrav1.QuotaExceededReason)
 		})
 	}
 }
