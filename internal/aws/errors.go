@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -100,9 +99,7 @@ func IsAccessDenied(err error) bool { return errorcode.IsAccessDenied(Code(err))
 func isInsufficientCapacity(err error) bool { return errorcode.IsCapacity(Code(err)) }
 
 // isSessionOver reports whether the session of the credentials has expired by AWS's clock.
-func isSessionOver(err error) bool {
-	return slices.Contains([]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired"}, Code(err))
-}
+func isSessionOver(err error) bool { return errorcode.IsSessionOver(Code(err)) }
 
 // IsQuotaExceeded says that the account has as many of these as it may have.
 func IsQuotaExceeded(err error) bool { return errorcode.IsQuota(Code(err)) }

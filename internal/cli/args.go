@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // newGroupCommand returns a command that only has subcommands. It refuses the name of a subcommand that
@@ -49,23 +51,15 @@ func namedArgs(command *cobra.Command, args []string) error {
 		return notEmpty(command, args, words)
 	}
 	usage := command.CommandPath() + " " + names
-	return fmt.Errorf("%s given: use %q, and see %q", counted(len(args)), usage, command.CommandPath()+" --help")
+	return fmt.Errorf("%s given: use %q, and see %q", terminal.Counted(len(args), "argument"), usage, command.CommandPath()+" --help")
 }
 
 // atMostOne allows one argument, which is the name of a pool.
 func atMostOne(command *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return seeHelp(command, fmt.Errorf("%s given, and %q takes at most one, the name of a pool", counted(len(args)), command.CommandPath()))
+		return seeHelp(command, fmt.Errorf("%s given, and %q takes at most one, the name of a pool", terminal.Counted(len(args), "argument"), command.CommandPath()))
 	}
 	return notEmpty(command, args, []string{"POOL"})
-}
-
-// counted returns a number of arguments as text.
-func counted(number int) string {
-	if number == 1 {
-		return "1 argument"
-	}
-	return fmt.Sprintf("%d arguments", number)
 }
 
 // notEmpty refuses empty arguments, which a variable of a script that is not set leaves.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/poolview"
 	"github.com/slipway-project/slipway/internal/rolloutcontrol"
 )
@@ -147,14 +148,14 @@ func summaryOf(view *poolview.View) string {
 
 // explainNode explains a node of this cluster, or of a pool of it.
 func (s *source) explainNode(ctx context.Context, notes io.Writer, name string) (*poolview.Explanation, error) {
+	provisioned, err := s.provisionedNode(ctx, name)
+	noted(notes, "The ProvisionedNodes are missing", unlessUnserved(err))
 	node := &corev1.Node{}
 	if err := s.Get(ctx, client.ObjectKey{Name: name}, node); err == nil {
-		return s.explainOwnNode(ctx, notes, node)
+		return s.explainOwnNode(ctx, notes, node, provisioned)
 	} else if !apierrors.IsNotFound(err) {
 		noted(notes, "The nodes of this cluster cannot be read", err)
 	}
-	provisioned, err := s.provisionedNode(ctx, name)
-	noted(notes, provisionedMissing, unlessUnserved(err))
 	if provisioned != nil {
 		return s.explainProvisioned(ctx, notes, provisioned)
 	}
@@ -225,8 +226,8 @@ func nodeReady(node *corev1.Node) corev1.NodeCondition {
 	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Message: "the kubelet has not reported yet"}
 }
 
-// explainOwnNode explains a node of this cluster, and its ProvisionedNode if a Provisioner launched it.
-func (s *source) explainOwnNode(ctx context.Context, notes io.Writer, node *corev1.Node) (*poolview.Explanation, error) {
+// explainOwnNode explains a node of this cluster, and its ProvisionedNode, nil if no Provisioner launched it.
+func (s *source) explainOwnNode(ctx context.Context, notes io.Writer, node *corev1.Node, provisioned *provisioningv1.ProvisionedNode) (*poolview.Explanation, error) {
 	ready := nodeReady(node)
 	explanation := &poolview.Explanation{
 		Object: "Node " + node.Name, Ready: ready.Status == corev1.ConditionTrue, Summary: fmt.Sprintf("Ready is %s", ready.Status),
@@ -244,8 +245,6 @@ func (s *source) explainOwnNode(ctx context.Context, notes io.Writer, node *core
 		}
 	}
 	about := map[string]bool{"Node/" + node.Name: true}
-	provisioned, err := s.provisionedNode(ctx, node.Name)
-	noted(notes, provisionedMissing, unlessUnserved(err))
 	if provisioned != nil {
 		about["ProvisionedNode/"+provisioned.Name] = true
 		explanation.Facts = append(explanation.Facts, provisionedFact(provisioned))

@@ -14,6 +14,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/poolview"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // explainPod explains a pod of this cluster, and what Provisioners do for it while it waits for a node.
@@ -111,7 +112,7 @@ func (s *source) explainProvisioning(ctx context.Context, explanation *poolview.
 	for i := range provisioners.Items {
 		provisioner := &provisioners.Items[i]
 		explanation.Facts = append(explanation.Facts, poolview.Fact{
-			Name: "Launcher", Value: fmt.Sprintf("Provisioner %s, %s%s", provisioner.Name, countOfNodes(provisioner.Status.Nodes), onTheWay(nodes, provisioner.Name)),
+			Name: "Launcher", Value: fmt.Sprintf("Provisioner %s, %s%s", provisioner.Name, terminal.Counted(int(provisioner.Status.Nodes), "node"), onTheWay(nodes, provisioner.Name)),
 		})
 		explanation.Problems = append(explanation.Problems, poolview.Problems("Provisioner", provisioner.Name, provisioner.Status.Conditions)...)
 		for _, failed := range provisioner.Status.FailedStarts {
@@ -119,14 +120,6 @@ func (s *source) explainProvisioning(ctx context.Context, explanation *poolview.
 		}
 	}
 	return nil
-}
-
-// countOfNodes returns a number of nodes as text.
-func countOfNodes(number int32) string {
-	if number == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", number)
 }
 
 // onTheWay names the nodes of a Provisioner that have not been initialized yet.

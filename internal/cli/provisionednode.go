@@ -15,9 +15,6 @@ import (
 	"github.com/slipway-project/slipway/internal/poolview"
 )
 
-// provisionedMissing begins the note about ProvisionedNodes that cannot be read.
-const provisionedMissing = "The ProvisionedNodes are missing"
-
 // provisionedNode returns the ProvisionedNode with a name, or with the instance or the node of the name, nil if there is
 // none.
 func (s *source) provisionedNode(ctx context.Context, name string) (*provisioningv1.ProvisionedNode, error) {
@@ -47,7 +44,7 @@ func (s *source) explainProvisioned(ctx context.Context, notes io.Writer, provis
 		node := &corev1.Node{}
 		err := s.Get(ctx, client.ObjectKey{Name: name}, node)
 		if err == nil {
-			return s.explainOwnNode(ctx, notes, node)
+			return s.explainOwnNode(ctx, notes, node, provisioned)
 		}
 		if !apierrors.IsNotFound(err) {
 			noted(notes, "The node is missing", err)
@@ -89,20 +86,18 @@ func provisionedFact(node *provisioningv1.ProvisionedNode) poolview.Fact {
 
 // traceOfProvisioned leads from a node that a Provisioner launched to the Provisioner.
 func traceOfProvisioned(node *provisioningv1.ProvisionedNode) poolview.Trace {
-	trace := poolview.Trace{
+	created := node.CreationTimestamp.UTC()
+	if at := node.Status.LaunchTime; at != nil {
+		created = at.UTC()
+	}
+	return poolview.Trace{
 		Instance: poolview.Instance{
 			ID: node.Status.InstanceID, Node: node.Status.NodeName, Version: fmt.Sprint(node.Spec.LaunchTemplate.Version), Zone: node.Status.Zone,
 			Type: node.Status.InstanceType, Lifecycle: lifecycleOf(node), Wanted: !replaced(node),
 		},
 		Kind: "ProvisionedNode", ProvisionedNode: node.Name, Provisioner: node.Spec.Provisioner, Cluster: node.Spec.Cluster,
-		LaunchTemplateID: node.Spec.LaunchTemplate.ID, Created: &node.CreationTimestamp.Time,
+		LaunchTemplateID: node.Spec.LaunchTemplate.ID, Created: &created,
 	}
-	if at := node.Status.LaunchTime; at != nil {
-		trace.Created = &at.Time
-	}
-	utc := trace.Created.UTC()
-	trace.Created = &utc
-	return trace
 }
 
 // replaced reports whether a node is being replaced, or should be.

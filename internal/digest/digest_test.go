@@ -40,3 +40,23 @@ func TestOfWhatIsNoJSON(t *testing.T) {
 	}()
 	Of(func() {})
 }
+
+// TestSuffixed holds what names look like that are distinguished by a suffix. AWS has resources with these
+// names, so that one must not change.
+func TestSuffixed(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, text, of string
+		digits, longest  int
+		want             string
+	}{
+		{"it fits", "pool", "a", 8, 63, "pool-ca978112"},
+		{"more digits", "pool", "a", 16, 63, "pool-ca978112ca1bbdca"},
+		{"another text", "pool", "b", 8, 63, "pool-3e23e816"},
+		{"it is cut", "pool-of-nodes", "a", 8, 13, "pool-ca978112"},
+	} {
+		if got := Suffixed(row.text, row.of, row.digits, row.longest); got != row.want {
+			t.Errorf("%s: it is %q, want %q", row.reason, got, row.want)
+		}
+	}
+}

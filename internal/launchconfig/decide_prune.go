@@ -33,7 +33,7 @@ const (
 func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, plan *reconcile.Plan) bool {
 	const condition = infrav1.VersionsPrunedCondition
 	config, seen := in.Object, in.Seen.Template
-	keep := int(ptr.Deref(config.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
+	keep := versionsToKeep(config)
 	if done, err := pruned(in); done != nil || err != nil {
 		if err == nil {
 			err = decideSweeping(in, *done, delivered, plan)
@@ -86,6 +86,11 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 	plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "versionsToKeep is %d, and nothing uses these "+
 		"versions", keep)
 	return false
+}
+
+// versionsToKeep returns the number of configurations whose versions are kept though nothing uses them.
+func versionsToKeep(config *infrav1.AWSLaunchConfig) int {
+	return int(ptr.Deref(config.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
 }
 
 // waitToAsk returns how long it is until AWS should be asked again which versions are in use.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -22,37 +20,43 @@ const createAgain = time.Second
 // be reached. A template that another program has filled is only usable in this way.
 func versionRefused(in Input, plan *reconcile.Plan, err error) {
 	fail(in, plan, failureReason(in, err), err)
-	if in.Seen.Template.Template == nil || !aws.IsQuotaExceeded(err) {
+	if in.Seen.Template.Template == nil || !aws.IsQuotaExceeded(err) || makesRoom(in, plan) {
 		return
 	}
-	config, seen := in.Object, in.Seen.Template
+	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.QuotaExceededReason, fmt.Sprintf("%s. All of its versions are in use "+
+		"or among the newest configurations that versionsToKeep (%d) keeps. Nodes keep the version that they run, and the edit has no effect. Lower "+
+		"versionsToKeep, or delete versions that you do not need", strings.TrimSuffix(aws.UserMessage(err), "."), versionsToKeep(in.Object)))
+	plan.LookAgain(pruneAgain)
+}
+
+// makesRoom deletes the versions that nothing uses. It reports false if there are none.
+func makesRoom(in Input, plan *reconcile.Plan) bool {
+	seen, keep, wanted := in.Seen.Template, versionsToKeep(in.Object), in.Object.Status.Version
 	done, failed := pruned(in)
-	wait := max(recentlyWanted(in), waitToAsk(in))
-	keep := int(ptr.Deref(config.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
-	switch prunable := launchtemplate.PrunePlan(seen.Versions, keep, config.Status.Version, nil); {
+	switch {
 	case failed != nil || len(in.Seen.Refused) > 0:
-		return
+		return true
 	case done != nil:
 		plan.Tell(prunedEvent(in, *done))
 		plan.LookAgain(createAgain)
-		return
-	case len(prunable) == 0:
-	case in.Seen.Use == nil && wait > 0:
-		plan.LookAgain(wait)
-		return
-	case in.Seen.Use == nil:
-		plan.Need(needUse)
-		return
-	case in.Seen.Use.Err != nil:
-		return
-	default:
-		if unused := launchtemplate.PrunePlan(seen.Versions, keep, config.Status.Version, versionsInUse(in)); len(unused) > 0 {
-			plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "EC2 allows no more versions of the launch template, and nothing uses these")
-			return
-		}
+		return true
+	case len(launchtemplate.PrunePlan(seen.Versions, keep, wanted, nil)) == 0:
+		return false
 	}
-	reconciling.False(config, infrav1.LaunchTemplateReadyCondition, infrav1.QuotaExceededReason, fmt.Sprintf("%s. All of its versions are in use "+
-		"or among the newest configurations that versionsToKeep (%d) keeps. Nodes keep the version that they run, and the edit has no effect. Lower "+
-		"versionsToKeep, or delete versions that you do not need", strings.TrimSuffix(aws.UserMessage(err), "."), keep))
-	plan.LookAgain(pruneAgain)
+	if in.Seen.Use == nil {
+		if wait := max(recentlyWanted(in), waitToAsk(in)); wait > 0 {
+			plan.LookAgain(wait)
+		} else {
+			plan.Need(needUse)
+		}
+		return true
+	}
+	if in.Seen.Use.Err != nil {
+		return true
+	}
+	unused := launchtemplate.PrunePlan(seen.Versions, keep, wanted, versionsInUse(in))
+	if len(unused) > 0 {
+		plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "EC2 allows no more versions of the launch template, and nothing uses these")
+	}
+	return len(unused) > 0
 }

@@ -80,7 +80,7 @@ func TestDecideFullTemplate(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		given  func(w *world)
-		// deletes is how often versions are deleted.
+		// deletes is the number of calls that delete versions.
 		deletes int
 	}{
 		{reason: "nothing uses the oldest version", given: func(*world) {}, deletes: 1},

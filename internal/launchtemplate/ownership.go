@@ -1,14 +1,13 @@
 package launchtemplate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/digest"
 )
 
 // NotOwnedError reports that a template lacks the tag of the owner that would change or delete it.
@@ -64,13 +63,10 @@ const ProvisionerOwner = "provisioner"
 // hash of the whole.
 func OwnerNamed(namespace, cluster, name string) string {
 	owner := namespace + "/" + cluster + "/" + name
-	surplus := len(owner) - longestTagValue
-	if surplus <= 0 {
+	if len(owner) <= longestTagValue {
 		return owner
 	}
-	digest := sha256.Sum256([]byte(owner))
-	suffix := "-" + hex.EncodeToString(digest[:8])
-	return namespace + "/" + cluster + "/" + name[:max(len(name)-surplus-len(suffix), 0)] + suffix
+	return digest.Suffixed(owner, owner, 16, longestTagValue)
 }
 
 // OtherOwner returns the owner that the template's tags name, if that is not an object of the

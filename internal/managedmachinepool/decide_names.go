@@ -1,8 +1,6 @@
 package managedmachinepool
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +8,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/adoption"
+	"github.com/slipway-project/slipway/internal/digest"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/ownership"
@@ -22,10 +21,7 @@ const longestNodegroupName = 63
 // successorName returns the name of the node group that replaces one whose template is lost:
 // another name for each template.
 func successorName(in input, templateID string) string {
-	base := ownership.NodegroupName(in.Object)
-	digest := sha256.Sum256([]byte(ownerTag(in) + "/" + templateID))
-	suffix := "-" + hex.EncodeToString(digest[:])[:8]
-	return base[:min(len(base), longestNodegroupName-len(suffix))] + suffix
+	return digest.Suffixed(ownership.NodegroupName(in.Object), ownerTag(in)+"/"+templateID, 8, longestNodegroupName)
 }
 
 // templateName returns CAPA's name for the launch template of a managed pool.

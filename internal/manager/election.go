@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // newManager returns a controller manager that writes only while it leads. Leader election goes
@@ -42,17 +43,14 @@ func newManager(options Options, settings ctrl.Options) (ctrl.Manager, error) {
 	return manager, nil
 }
 
-// onceLeading is called when the manager begins to lead. It stops leading only with its process.
-type onceLeading func()
-
-// Start implements manager.Runnable.
-func (o onceLeading) Start(context.Context) error {
-	o()
-	return nil
+// onceLeading returns a Runnable that calls a function when the manager begins to lead. A manager stops
+// leading only with its process.
+func onceLeading(do func()) ctrlmanager.RunnableFunc {
+	return func(context.Context) error {
+		do()
+		return nil
+	}
 }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (onceLeading) NeedLeaderElection() bool { return true }
 
 // wrapWorkloads wraps the transports to workload clusters. Evictions are writes too.
 func (o Options) wrapWorkloads() func(http.RoundTripper) http.RoundTripper {

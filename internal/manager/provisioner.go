@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -309,12 +310,12 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 
 // describe returns what has the metrics of a leading provisioner describe nodes and pods at the time of
 // a scrape. Prometheus collects metrics from all replicas, and a sum would count each node once per replica.
-func (p *parts) describe(pods func(context.Context) ([]*corev1.Pod, error), startups *scheduler.Startups) onceLeading {
-	return func() {
+func (p *parts) describe(pods func(context.Context) ([]*corev1.Pod, error), startups *scheduler.Startups) ctrlmanager.RunnableFunc {
+	return onceLeading(func() {
 		p.options.Progress.ReadNodes(metrics.Held{
 			Reader: p.manager.GetCache(), Clock: p.options.Clock, Short: shortOfferings(p.shortages), Pods: pods, Waiting: startups.Oldest,
 		})
-	}
+	})
 }
 
 // shortOfferings returns what AWS had none of, as metrics have it.

@@ -4,14 +4,13 @@
 package ownership
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/digest"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
@@ -78,9 +77,7 @@ func RecordedIdentity(object client.Object) (aws.Identity, bool) {
 // has the wanted name. A wanted name that AWS would refuse for its length is only used with the
 // hash.
 func Names(wanted, clusterName string, object client.Object, shortest, longest int) []string {
-	digest := sha256.Sum256([]byte(object.GetNamespace() + "/" + clusterName + "/" + object.GetName()))
-	suffix := "-" + hex.EncodeToString(digest[:])[:8]
-	hashed := wanted[:min(len(wanted), longest-len(suffix))] + suffix
+	hashed := digest.Suffixed(wanted, object.GetNamespace()+"/"+clusterName+"/"+object.GetName(), 8, longest)
 	if len(wanted) < shortest || len(wanted) > longest {
 		return []string{hashed}
 	}

@@ -138,7 +138,7 @@ func (p *printer) rollout(rollout *Rollout) {
 	case expected.Unknown != "":
 		p.printf("  How long earlier roll-outs took is not known: %s.\n", printable(expected.Unknown))
 	default:
-		p.printf("  It takes %s, by %s of this pool.\n", expected.text(), counted(expected.Rollouts, "earlier roll-out"))
+		p.printf("  It takes %s, by %s of this pool.\n", expected.text(), terminal.Counted(expected.Rollouts, "earlier roll-out"))
 	}
 }
 
@@ -165,14 +165,6 @@ func (e *Expected) text() string {
 		return "about " + e.AtLeast.String()
 	}
 	return e.AtLeast.String() + " to " + e.AtMost.String()
-}
-
-// counted returns a number of things.
-func counted(count int, thing string) string {
-	if count == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", count, thing)
 }
 
 // mostBudgetsShown limits the budgets that are printed. A tenant may have thousands.

@@ -33,8 +33,7 @@ func TestJumps(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		by     time.Duration
-		// after is how much time has passed since the clock was set, and shows how much the steady clock
-		// has gone on.
+		// after is the time since the clock was set, and shows the time that the steady clock shows for it.
 		after, shows time.Duration
 	}{
 		{"it is not set", 0, time.Minute, time.Minute},

@@ -88,3 +88,11 @@ func length(text string) int {
 		text = rest
 	}
 }
+
+// Counted returns a number of things as text. It adds an s to the thing for the plural.
+func Counted(count int, thing string) string {
+	if count == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", count, thing)
+}

@@ -223,13 +223,8 @@ func (m *masker) plain(text []byte) []edit {
 	for word, places := range secretWords(text) {
 		around := surroundings(text, word)
 		for _, p := range places {
-			match := p.pattern.FindSubmatchIndex(text[around.start:around.end])
-			if match == nil {
-				continue
-			}
-			found := edit{start: around.start + match[2], end: around.start + match[3], replacement: []byte(p.mask)}
-			if found.start <= word.start && word.end <= found.end {
-				edits = append(edits, found)
+			if match := p.pattern.FindSubmatchIndex(text[around.start:around.end]); match != nil {
+				edits = append(edits, edit{start: around.start + match[2], end: around.start + match[3], replacement: []byte(p.mask)})
 			}
 		}
 	}

@@ -84,8 +84,8 @@ func placesFor(word []byte) []place {
 
 // surroundings returns the range of a text that decides whether a word in it is a secret: from the
 // character before the word that may be the secret's name, to the character after the quotes that may
-// close it. It begins with too little for a name, and it does not end with the secret, so that a
-// pattern takes neither end for an end of the text.
+// close it. That is too little before the name for another one, and enough after the secret that no
+// pattern takes a bound of the range for a bound of the text.
 func surroundings(text []byte, word span) span {
 	name := wordBytes.before(text, separators.before(text, word.start))
 	end := quoteBytes.after(text, word.end)

@@ -32,20 +32,6 @@ func booleans(values map[string]any, prefix ...string) map[string]bool {
 	return found
 }
 
-// set sets the value at a path.
-func set(values map[string]any, path string, value any) {
-	names := strings.Split(path, ".")
-	for _, name := range names[:len(names)-1] {
-		inner, is := values[name].(map[string]any)
-		if !is {
-			inner = map[string]any{}
-			values[name] = inner
-		}
-		values = inner
-	}
-	values[names[len(names)-1]] = value
-}
-
 // TestSwitches flips each boolean of the charts, each pair of them, and each with other sources of the webhook's
 // certificate. Either the rendered objects fit together, or an error names the missing value.
 func TestSwitches(t *testing.T) {
@@ -54,6 +40,11 @@ func TestSwitches(t *testing.T) {
 		switches := booleans(load(t, name).Values)
 		paths := slices.Sorted(maps.Keys(switches))
 		refused := 0
+		flip := func(values map[string]any, path string) {
+			if err := unstructured.SetNestedField(values, !switches[path], strings.Split(path, ".")...); err != nil {
+				t.Fatal(err)
+			}
+		}
 		try := func(values map[string]any) {
 			content, err := yaml.Marshal(values)
 			if err != nil {
@@ -72,14 +63,14 @@ func TestSwitches(t *testing.T) {
 		for i, first := range paths {
 			for _, second := range paths[i:] {
 				values := map[string]any{}
-				set(values, first, !switches[first])
-				set(values, second, !switches[second])
+				flip(values, first)
+				flip(values, second)
 				try(values)
 			}
 			if name == "slipway" {
 				for _, certificate := range []string{"self-managed", "provided"} {
 					values := map[string]any{"webhook": map[string]any{"certificate": certificate, "secretName": "mine", "caBundle": "Q0E="}}
-					set(values, first, !switches[first])
+					flip(values, first)
 					try(values)
 				}
 			}

@@ -47,7 +47,8 @@ var (
 		"OptInRequired", "PendingVerification", "SignatureDoesNotMatch", "UnrecognizedClientException",
 		"Forbidden", // S3, which returns no details to HEAD
 	)
-	capacity = set(
+	sessionOver = set("ExpiredToken", "ExpiredTokenException", "RequestExpired")
+	capacity    = set(
 		"InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity",
 		"InsufficientCapacityOnHost", "InsufficientFreeAddressesInSubnet", "InsufficientAddressCapacity",
 		"InsufficientVolumeCapacity", "SpotMaxPriceTooLow", "UnfulfillableCapacity", "ReservationCapacityExceeded",
@@ -84,6 +85,9 @@ func IsInUse(code string) bool { return inUse[code] }
 
 // IsAccessDenied reports whether the credentials are not valid or do not allow the call.
 func IsAccessDenied(code string) bool { return access[code] }
+
+// IsSessionOver reports whether the session of the credentials has expired by AWS's clock.
+func IsSessionOver(code string) bool { return sessionOver[code] }
 
 // IsCapacity reports whether AWS currently has no capacity.
 func IsCapacity(code string) bool { return capacity[code] }

@@ -11,8 +11,6 @@ package defaults
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -468,11 +466,7 @@ const longestName = 128
 // name.
 func names(provisioner *provisioningv1.Provisioner, variant, clusterUID string) []string {
 	plain := strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, variant}, "-")
-	hashed := func(of string) string {
-		digest := sha256.Sum256([]byte(of))
-		suffix := "-" + hex.EncodeToString(digest[:])[:8]
-		return plain[:min(len(plain), longestName-len(suffix))] + suffix
-	}
+	hashed := func(of string) string { return digest.Suffixed(plain, of, 8, longestName) }
 	mine := owner(provisioner, variant)
 	further := []string{hashed(mine + "/" + clusterUID), hashed(mine)}
 	if len(plain) > longestName {
