@@ -70,13 +70,7 @@ func TestSpotInstancesAreInterrupted(t *testing.T) {
 	if err := e.Region(account, region).RecommendRebalance(spot); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Post(e.url+"/_sim/interruptions", "application/json", strings.NewReader(`{"account": "`+account+`", "instance": "`+spot+`"}`))
-	if err != nil || response.StatusCode != http.StatusNoContent {
-		t.Fatal(response, err)
-	}
-	if err := response.Body.Close(); err != nil {
-		t.Error(err)
-	}
+	e.ok(t, http.MethodPost, "interruptions", `{"account": "`+account+`", "instance": "`+spot+`"}`)
 	if diff := cmp.Diff([]string{
 		"EC2 Instance Rebalance Recommendation arn:aws:ec2:us-east-1:" + account + ":instance/ID",
 		"EC2 Spot Instance Interruption Warning arn:aws:ec2:us-east-1b:instance/ID terminate",

@@ -62,7 +62,8 @@ func TestProbeOf(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(row.status) }))
 			defer server.Close()
-			probe, err := ProbeOf(&rest.Config{Host: server.URL})
+			// Closing any server of package httptest closes the idle connections of http.DefaultTransport.
+			probe, err := ProbeOf(&rest.Config{Host: server.URL, Transport: server.Client().Transport})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ func TestEvictionsAreNotRepeated(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	set, err := kubernetes.NewForConfig(WithoutRetries(&rest.Config{Host: server.URL}))
+	set, err := kubernetes.NewForConfig(WithoutRetries(&rest.Config{Host: server.URL, Transport: server.Client().Transport}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 // that are written to it. It records the requests.
 type world struct {
 	*testing.T
-	url string
+	server *httptest.Server
 
 	mu       sync.Mutex
 	kinds    []schema.GroupVersionKind
@@ -53,10 +53,9 @@ func serve(t *testing.T, kinds ...schema.GroupVersionKind) *world {
 		kinds = append(slices.Clip(kinds), corev1.SchemeGroupVersion.WithKind(kind))
 	}
 	w := &world{T: t, kinds: kinds, refused: map[string]int{}, done: make(chan struct{})}
-	server := httptest.NewServer(w)
-	t.Cleanup(server.Close)
+	w.server = httptest.NewServer(w)
+	t.Cleanup(w.server.Close)
 	t.Cleanup(func() { close(w.done) })
-	w.url = server.URL
 	return w
 }
 

@@ -121,7 +121,7 @@ func TestRunSaysWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			err := Run(t.Context(), Options{RESTConfig: &rest.Config{Host: row.host}, AWS: row.aws, Log: logr.Discard()})
+			err := Run(t.Context(), Options{RESTConfig: &rest.Config{Host: row.host, Transport: empty.Client().Transport}, AWS: row.aws, Log: logr.Discard()})
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("the error is %v, want %q", err, row.want)
 			}

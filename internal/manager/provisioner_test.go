@@ -208,7 +208,7 @@ func TestClusterAsItKnowsItself(t *testing.T) {
 				}
 			}))
 			t.Cleanup(server.Close)
-			api, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+			api, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, Transport: server.Client().Transport})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func managed(without ...string) []schema.GroupVersionKind {
 // optionsFor returns the options of a manager of a cluster.
 func optionsFor(w *world) Options {
 	return Options{
-		RESTConfig: &rest.Config{Host: w.url, QPS: -1}, AWS: credentials(nil), Log: logr.Discard(), Traces: noop.NewTracerProvider(),
+		RESTConfig: &rest.Config{Host: w.server.URL, Transport: w.server.Client().Transport, QPS: -1}, AWS: credentials(nil), Log: logr.Discard(), Traces: noop.NewTracerProvider(),
 		Progress: metrics.NewProgress(),
 	}
 }

@@ -256,7 +256,7 @@ func TestClientsExpire(t *testing.T) {
 	r := newRig(t, newServer(t).kubeconfig(`{token: one}`))
 	first := r.mustClient()
 	gone := types.NamespacedName{Namespace: "gone", Name: "gone"}
-	r.clusters.entries.Put(gone.Namespace, gone, &entry{transport: http.DefaultTransport})
+	r.clusters.entries.Put(gone.Namespace, gone, &entry{transport: &http.Transport{}})
 	r.clock.Step(renewAfter - time.Second)
 	if r.mustClient() != first {
 		t.Error("a client in use was dropped")
@@ -270,7 +270,7 @@ func TestClientsExpire(t *testing.T) {
 	}
 	for i := range 2 * mostClients {
 		flood := types.NamespacedName{Namespace: "flood", Name: fmt.Sprint("cluster-", i)}
-		r.clusters.entries.Put(flood.Namespace, flood, &entry{transport: http.DefaultTransport})
+		r.clusters.entries.Put(flood.Namespace, flood, &entry{transport: &http.Transport{}})
 	}
 	if got := r.clusters.entries.Len(); got > mostClients {
 		t.Errorf("%d clients are kept", got)
