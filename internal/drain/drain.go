@@ -38,8 +38,8 @@ func Find(ctx context.Context, api API, providerIDs []string) (map[string]string
 }
 
 // Look takes one step in emptying the Node of an instance: it cordons it and asks for the eviction
-// of the pods whose turn it is. A Node that is gone, or that now belongs to another instance, is
-// empty.
+// of the pods whose turn it is. It is empty once these are gone and the kubelet has unmounted their
+// volumes. A Node that is gone, or that now belongs to another instance, is empty.
 func Look(ctx context.Context, api API, name, providerID string) (Progress, error) {
 	return lookWith(ctx, api, name, providerID, Terms{}, nil)
 }
@@ -67,9 +67,13 @@ func lookWith(ctx context.Context, api API, name, providerID string, terms Terms
 	}
 	todo := planFor(node, pods, terms)
 	progress := Progress{
-		Node: name, Empty: todo.empty() || terms.over(),
+		Node:   name,
 		Ending: len(todo.ending), Completing: len(todo.completing), Later: len(todo.later), Protected: len(todo.protected),
 	}
+	if todo.empty() {
+		progress.Mounted = mounted(node, todo.staying)
+	}
+	progress.Empty = todo.empty() && progress.Mounted == 0 || terms.over()
 	if !terms.Deadline.IsZero() {
 		progress.Next = terms.next(slices.Concat(todo.evict, todo.later, todo.completing, todo.protected))
 	}

@@ -42,6 +42,8 @@ type plan struct {
 	protected []*corev1.Pod
 	// remove are pods that are deleted now, because the deadline comes.
 	remove []*corev1.Pod
+	// staying are pods that the drain does not wait for.
+	staying []*corev1.Pod
 }
 
 // empty reports whether there is nothing left to wait for.
@@ -63,9 +65,8 @@ const (
 // confirmation for pods with local storage or without a controller: the instance goes in any case.
 func fateOf(pod *corev1.Pod, unreachable bool) fate {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	switch {
-	case static, finished, ofDaemonSet(pod):
+	case static, finished(pod), ofDaemonSet(pod):
 		return stays
 	case pod.DeletionTimestamp != nil && unreachable:
 		// No kubelet confirms the end of the pod. Its object goes with the node.
@@ -80,6 +81,11 @@ func fateOf(pod *corev1.Pod, unreachable bool) fate {
 		return completes
 	}
 	return leaves
+}
+
+// finished reports whether all containers of a pod have terminated for good.
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // Leaves reports whether a pod is evicted before its instance is terminated.
@@ -101,6 +107,7 @@ func planFor(node *corev1.Node, pods []corev1.Pod, terms Terms) plan {
 		fate := fateOf(pod, gone)
 		switch {
 		case fate == stays, fate == ends && terms.overdue(pod, node):
+			made.staying = append(made.staying, pod)
 		case fate == ends:
 			made.ending = append(made.ending, pod)
 		case terms.due(pod):
@@ -110,6 +117,7 @@ func planFor(node *corev1.Node, pods []corev1.Pod, terms Terms) plan {
 		case terms.Protects != nil && !gone && terms.Protects(pod):
 			made.protected = append(made.protected, pod)
 		case returned(pod, cordoned):
+			made.staying = append(made.staying, pod)
 		case critical(pod):
 			made.later = append(made.later, pod)
 		default:

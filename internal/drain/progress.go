@@ -25,6 +25,8 @@ type Progress struct {
 	Later int
 	// Protected are pods that are left alone until they are done, or until the deadline of the drain.
 	Protected int
+	// Mounted are the volumes of pods that have left, while the kubelet unmounts them.
+	Mounted int
 	// Next is when a pod must be deleted, or the deadline comes; zero without a deadline.
 	Next time.Time
 	// Held counts the pods that a PodDisruptionBudget holds, by namespace and name of the budget.
@@ -69,6 +71,12 @@ func (p Progress) String() string {
 		add(p.Failed[failure], "not evicted: "+failure)
 	}
 	add(p.Later, "to be evicted after these pods")
+	switch {
+	case p.Mounted == 1:
+		parts = append(parts, "1 volume to be unmounted")
+	case p.Mounted > 1:
+		parts = append(parts, fmt.Sprintf("%d volumes to be unmounted", p.Mounted))
+	}
 	if len(parts) == 0 {
 		return "no pods left"
 	}

@@ -34,6 +34,10 @@ const (
 	// is 110, EKS's most is 737).
 	mostNodes = 100_000
 	mostPods  = 2_000
+	// mostVolumes and mostClaims bound the volumes that are kept of a Node, whose instance has at most
+	// 128 attachments, and of a pod.
+	mostVolumes = 256
+	mostClaims  = 32
 	// mostBudgets bounds what is taken of a cluster, longestSelector the selector of a budget, and
 	// longestLabels the labels of a pod, of which Kubernetes has no limit.
 	mostBudgets     = 20_000
@@ -61,7 +65,8 @@ type node struct {
 		Unschedulable bool   `json:"unschedulable"`
 	} `json:"spec"`
 	Status struct {
-		Conditions json.RawMessage `json:"conditions"`
+		Conditions   json.RawMessage `json:"conditions"`
+		VolumesInUse json.RawMessage `json:"volumesInUse"`
 	} `json:"status"`
 }
 
@@ -84,6 +89,17 @@ func (n *node) object() (*corev1.Node, error) {
 		}
 		made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: conditionStatus(condition.Status)}}
 		return false, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = eachElement(n.Status.VolumesInUse, func(decoder *json.Decoder) (bool, error) {
+		var name string
+		if err := decoder.Decode(&name); err != nil {
+			return false, err
+		}
+		made.Status.VolumesInUse = append(made.Status.VolumesInUse, corev1.UniqueVolumeName(name[:min(len(name), longestText)]))
+		return len(made.Status.VolumesInUse) < mostVolumes, nil
 	})
 	return made, err
 }
@@ -110,7 +126,8 @@ type pod struct {
 		OwnerReferences   json.RawMessage `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
-		Priority *int32 `json:"priority"`
+		Priority *int32          `json:"priority"`
+		Volumes  json.RawMessage `json:"volumes"`
 	} `json:"spec"`
 	Status struct {
 		Phase string `json:"phase"`
@@ -138,6 +155,9 @@ func (p *pod) object() (*corev1.Pod, error) {
 	if made.Annotations, err = member(meta.Annotations, corev1.MirrorPodAnnotationKey); err != nil {
 		return nil, err
 	}
+	if made.Spec.Volumes, err = claims(p.Spec.Volumes); err != nil {
+		return nil, err
+	}
 	err = eachElement(meta.OwnerReferences, func(decoder *json.Decoder) (bool, error) {
 		var owner struct {
 			APIVersion, Kind, Name string
@@ -156,6 +176,34 @@ func (p *pod) object() (*corev1.Pod, error) {
 		return false, nil
 	})
 	return made, err
+}
+
+// claims returns the volumes of a pod that have a PersistentVolumeClaim.
+func claims(volumes json.RawMessage) ([]corev1.Volume, error) {
+	var kept []corev1.Volume
+	err := eachElement(volumes, func(decoder *json.Decoder) (bool, error) {
+		var volume struct {
+			Name                  string
+			PersistentVolumeClaim *struct{ ClaimName string }
+			Ephemeral             *struct{}
+		}
+		if err := decoder.Decode(&volume); err != nil {
+			return false, err
+		}
+		made := corev1.Volume{Name: volume.Name[:min(len(volume.Name), longestName)]}
+		switch {
+		case volume.PersistentVolumeClaim != nil:
+			name := volume.PersistentVolumeClaim.ClaimName
+			made.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name[:min(len(name), longestName)]}
+		case volume.Ephemeral != nil:
+			made.Ephemeral = &corev1.EphemeralVolumeSource{}
+		default:
+			return true, nil
+		}
+		kept = append(kept, made)
+		return len(kept) < mostClaims, nil
+	})
+	return kept, err
 }
 
 // member returns a map with one member of a JSON object of strings, or nil if the object has no

@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -301,19 +303,23 @@ func TestFieldsForDraining(t *testing.T) {
 			fmt.Fprint(w, `{"kind":"PodList","metadata":{"continue":"next"},"items":[{"metadata":{"name":"a","namespace":"default","uid":"1",
 				"labels":{"x":"y","cluster.x-k8s.io/drain":"skip"},"annotations":{"kubernetes.io/config.mirror":"m"},"deletionTimestamp":"2026-11-21T10:00:00Z",
 				"ownerReferences":[{"kind":"X"},{"apiVersion":"apps/v1","kind":"DaemonSet","name":"d","controller":true}]},
-				"spec":{"priority":7,"containers":[{}]},"status":{"phase":"Running"}}]}`)
+				"spec":{"priority":7,"containers":[{}],"volumes":[{"name":"tmp","emptyDir":{}},
+				{"name":"data","persistentVolumeClaim":{"claimName":"data-0","readOnly":true}},{"name":"scratch","ephemeral":{"volumeClaimTemplate":{}}}]},
+				"status":{"phase":"Running"}}]}`)
 		case request.URL.Path == "/api/v1/pods":
 			fmt.Fprint(w, `{"kind":"PodList","metadata":{},"items":[{"metadata":{"name":"b","namespace":"default"}}]}`)
 		default:
 			fmt.Fprint(w, `{"kind":"Node","metadata":{"name":"n"},"spec":{"providerID":"aws:///x/i-1","unschedulable":true},
-				"status":{"conditions":[{"type":"MemoryPressure","status":"False"},{"type":"Ready","status":"Unknown"}]}}`)
+				"status":{"conditions":[{"type":"MemoryPressure","status":"False"},{"type":"Ready","status":"Unknown"}],
+				"volumesInUse":["kubernetes.io/csi/ebs.csi.aws.com^vol-1"]}}`)
 		}
 	})
 	r := newRig(t, s.kubeconfig(`{token: one}`))
 	api := r.mustClient()
 	node, err := api.Node(t.Context(), "n")
 	if err != nil || node.Spec.ProviderID != "aws:///x/i-1" || !node.Spec.Unschedulable || len(node.Status.Conditions) != 1 ||
-		node.Status.Conditions[0].Type != corev1.NodeReady || node.Status.Conditions[0].Status != corev1.ConditionUnknown {
+		node.Status.Conditions[0].Type != corev1.NodeReady || node.Status.Conditions[0].Status != corev1.ConditionUnknown ||
+		!slices.Equal(node.Status.VolumesInUse, []corev1.UniqueVolumeName{"kubernetes.io/csi/ebs.csi.aws.com^vol-1"}) {
 		t.Errorf("Node %+v, error %v", node, err)
 	}
 	if _, err := api.Node(t.Context(), "gone"); !apierrors.IsNotFound(err) {
@@ -328,6 +334,13 @@ func TestFieldsForDraining(t *testing.T) {
 		first.Labels["cluster.x-k8s.io/drain"] != "skip" || first.Annotations[corev1.MirrorPodAnnotationKey] != "m" || first.DeletionTimestamp == nil ||
 		*first.Spec.Priority != 7 || first.Status.Phase != corev1.PodRunning || pods[1].Name != "b" {
 		t.Errorf("pods %+v", pods)
+	}
+	volumes := []corev1.Volume{
+		{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-0"}}},
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+	}
+	if diff := cmp.Diff(volumes, first.Spec.Volumes); diff != "" {
+		t.Errorf("volumes (-want +got):\n%s", diff)
 	}
 	if err := api.Cordon(t.Context(), "n"); err != nil {
 		t.Error(err)
