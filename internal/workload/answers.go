@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/slipway-project/slipway/internal/boundedhttp"
@@ -61,8 +62,9 @@ type node struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
 	Spec struct {
-		ProviderID    string `json:"providerID"`
-		Unschedulable bool   `json:"unschedulable"`
+		ProviderID    string          `json:"providerID"`
+		Unschedulable bool            `json:"unschedulable"`
+		Taints        json.RawMessage `json:"taints"`
 	} `json:"spec"`
 	Status struct {
 		Conditions   json.RawMessage `json:"conditions"`
@@ -88,6 +90,23 @@ func (n *node) object() (*corev1.Node, error) {
 			return true, nil
 		}
 		made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: conditionStatus(condition.Status)}}
+		return false, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = eachElement(n.Spec.Taints, func(decoder *json.Decoder) (bool, error) {
+		var taint struct {
+			Key, Effect string
+			TimeAdded   *metav1.Time
+		}
+		if err := decoder.Decode(&taint); err != nil {
+			return false, err
+		}
+		if taint.Key != corev1.TaintNodeUnschedulable || taint.Effect != string(corev1.TaintEffectNoSchedule) {
+			return true, nil
+		}
+		made.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: taint.TimeAdded}}
 		return false, nil
 	})
 	if err != nil {
@@ -120,14 +139,16 @@ type pod struct {
 		Name              string          `json:"name"`
 		Namespace         string          `json:"namespace"`
 		UID               string          `json:"uid"`
+		CreationTimestamp *time.Time      `json:"creationTimestamp"`
 		DeletionTimestamp *time.Time      `json:"deletionTimestamp"`
 		Labels            json.RawMessage `json:"labels"`
 		Annotations       json.RawMessage `json:"annotations"`
 		OwnerReferences   json.RawMessage `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
-		Priority *int32          `json:"priority"`
-		Volumes  json.RawMessage `json:"volumes"`
+		Priority    *int32          `json:"priority"`
+		Tolerations json.RawMessage `json:"tolerations"`
+		Volumes     json.RawMessage `json:"volumes"`
 	} `json:"spec"`
 	Status struct {
 		Phase string `json:"phase"`
@@ -145,6 +166,9 @@ func (p *pod) object() (*corev1.Pod, error) {
 		Spec:       corev1.PodSpec{Priority: p.Spec.Priority},
 		Status:     corev1.PodStatus{Phase: corev1.PodPhase(p.Status.Phase)},
 	}
+	if meta.CreationTimestamp != nil {
+		made.CreationTimestamp = metav1.Time{Time: *meta.CreationTimestamp}
+	}
 	if meta.DeletionTimestamp != nil {
 		made.DeletionTimestamp = &metav1.Time{Time: *meta.DeletionTimestamp}
 	}
@@ -153,6 +177,9 @@ func (p *pod) object() (*corev1.Pod, error) {
 		return nil, err
 	}
 	if made.Annotations, err = member(meta.Annotations, corev1.MirrorPodAnnotationKey); err != nil {
+		return nil, err
+	}
+	if made.Spec.Tolerations, err = tolerations(p.Spec.Tolerations); err != nil {
 		return nil, err
 	}
 	if made.Spec.Volumes, err = claims(p.Spec.Volumes); err != nil {
@@ -176,6 +203,27 @@ func (p *pod) object() (*corev1.Pod, error) {
 		return false, nil
 	})
 	return made, err
+}
+
+// tolerations returns a toleration of the taint of cordoned Nodes, or none if a pod does not tolerate it.
+func tolerations(all json.RawMessage) ([]corev1.Toleration, error) {
+	cordoned := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	var kept []corev1.Toleration
+	err := eachElement(all, func(decoder *json.Decoder) (bool, error) {
+		var one struct{ Key, Operator, Value, Effect string }
+		if err := decoder.Decode(&one); err != nil {
+			return false, err
+		}
+		toleration := corev1.Toleration{
+			Key: one.Key, Operator: corev1.TolerationOperator(one.Operator), Value: one.Value, Effect: corev1.TaintEffect(one.Effect),
+		}
+		if toleration.ToleratesTaint(klog.Background(), cordoned, false) {
+			toleration.Value = "" // Exists ignores it, and it may be long
+			kept = []corev1.Toleration{toleration}
+		}
+		return len(kept) == 0, nil
+	})
+	return kept, err
 }
 
 // claims returns the volumes of a pod that have a PersistentVolumeClaim.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,18 @@ func describePod(pod corev1.Pod) string {
 	for key, value := range pod.Annotations {
 		text += fmt.Sprintf(" annotation %s=%s", key, value)
 	}
+	if !pod.CreationTimestamp.IsZero() {
+		text += " created " + pod.CreationTimestamp.UTC().Format(time.RFC3339)
+	}
+	for _, toleration := range pod.Spec.Tolerations {
+		text += fmt.Sprintf(" tolerates %s%s", toleration.Key, toleration.Value)
+	}
+	for _, volume := range pod.Spec.Volumes {
+		text += " volume " + volume.Name
+		if volume.PersistentVolumeClaim != nil {
+			text += " of " + volume.PersistentVolumeClaim.ClaimName
+		}
+	}
 	for _, owner := range pod.OwnerReferences {
 		text += fmt.Sprintf(" of %s %s", owner.APIVersion, owner.Kind)
 	}
@@ -59,6 +72,9 @@ func TestWhatIsReadOfPods(t *testing.T) {
 	long := strings.Repeat("a", longestText+1)
 	item := func(metadata string) string {
 		return `{"items":[{"metadata":{"name":"a","namespace":"b",` + metadata + `}}]}`
+	}
+	spec := func(spec string) string {
+		return `{"items":[{"metadata":{"name":"a","namespace":"b"},"spec":{` + spec + `}}]}`
 	}
 	for _, row := range []struct {
 		reason, answer string
@@ -80,6 +96,14 @@ func TestWhatIsReadOfPods(t *testing.T) {
 		{reason: "owners that control nothing", answer: item(`"ownerReferences":[{"kind":"A","controller":false}]`), want: []string{"b/a"}},
 		{reason: "owners that are no list", answer: item(`"ownerReferences":{}`), want: []string{"b/a"}},
 
+		{reason: "when it was created", answer: item(`"creationTimestamp":"2026-11-22T10:00:00Z"`), want: []string{"b/a created 2026-11-22T10:00:00Z"}},
+		{reason: "the toleration of the cordon, and no other", answer: spec(`"tolerations":[{"key":"x","operator":"Exists"},{"key":"node.kubernetes.io/unschedulable","operator":"Exists","value":"` + long + `"},{"operator":"Exists"}]`), want: []string{"b/a tolerates node.kubernetes.io/unschedulable"}},
+		{reason: "the toleration of everything", answer: spec(`"tolerations":[{"operator":"Exists"}]`), want: []string{"b/a tolerates "}},
+		{reason: "tolerations of something else", answer: spec(`"tolerations":[{"operator":"Exists","effect":"NoExecute"},{"key":"node.kubernetes.io/unschedulable","value":"x"}]`), want: []string{"b/a"}},
+		{reason: "volumes with claims", answer: spec(`"volumes":[{"name":"t","emptyDir":{}},{"name":"d","persistentVolumeClaim":{"claimName":"d-0"}},{"name":"s","ephemeral":{}}]`), want: []string{"b/a volume d of d-0 volume s"}},
+
+		{reason: "a toleration that is a text", answer: spec(`"tolerations":["x"]`), wrong: "something else than Kubernetes objects"},
+		{reason: "a volume that is a text", answer: spec(`"volumes":["x"]`), wrong: "something else than Kubernetes objects"},
 		{reason: "a label that is a number", answer: item(`"labels":{"x":1}`), wrong: "something else than Kubernetes objects"},
 		{reason: "an annotation that is an object", answer: item(`"annotations":{"x":{}}`), wrong: "something else than Kubernetes objects"},
 		{reason: "an owner that is a text", answer: item(`"ownerReferences":["x"]`), wrong: "something else than Kubernetes objects"},

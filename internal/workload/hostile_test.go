@@ -307,9 +307,11 @@ func TestFieldsForDraining(t *testing.T) {
 				{"name":"data","persistentVolumeClaim":{"claimName":"data-0","readOnly":true}},{"name":"scratch","ephemeral":{"volumeClaimTemplate":{}}}]},
 				"status":{"phase":"Running"}}]}`)
 		case request.URL.Path == "/api/v1/pods":
-			fmt.Fprint(w, `{"kind":"PodList","metadata":{},"items":[{"metadata":{"name":"b","namespace":"default"}}]}`)
+			fmt.Fprint(w, `{"kind":"PodList","metadata":{},"items":[{"metadata":{"name":"b","namespace":"default"}},
+				{"metadata":{"name":"c","namespace":"default","creationTimestamp":"2026-11-21T10:00:02Z"},"spec":{"tolerations":[{"operator":"Exists"}]}}]}`)
 		default:
-			fmt.Fprint(w, `{"kind":"Node","metadata":{"name":"n"},"spec":{"providerID":"aws:///x/i-1","unschedulable":true},
+			fmt.Fprint(w, `{"kind":"Node","metadata":{"name":"n"},"spec":{"providerID":"aws:///x/i-1","unschedulable":true,"taints":[{"key":"x","effect":"NoExecute"},
+				{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule","timeAdded":"2026-11-21T10:00:01Z"}]},
 				"status":{"conditions":[{"type":"MemoryPressure","status":"False"},{"type":"Ready","status":"Unknown"}],
 				"volumesInUse":["kubernetes.io/csi/ebs.csi.aws.com^vol-1"]}}`)
 		}
@@ -326,7 +328,7 @@ func TestFieldsForDraining(t *testing.T) {
 		t.Errorf("a Node that is gone: %v", err)
 	}
 	pods, err := api.Pods(t.Context(), "n")
-	if err != nil || len(pods) != 2 {
+	if err != nil || len(pods) != 3 {
 		t.Fatalf("pods %+v, error %v", pods, err)
 	}
 	first := pods[0]
@@ -346,7 +348,7 @@ func TestFieldsForDraining(t *testing.T) {
 		t.Error(err)
 	}
 	progress, err := drain.Look(t.Context(), api, "n", "aws:///x/i-1")
-	if err != nil || progress.Ending != 0 || progress.Held["default/web"] != 1 {
+	if err != nil || progress.Ending != 0 || progress.Held["default/web"] != 1 { // c returned to the cordoned node
 		t.Errorf("progress %+v, error %v", progress, err)
 	}
 	err = api.Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}})
