@@ -20,7 +20,7 @@ import (
 func newManager(options Options, settings ctrl.Options) (ctrl.Manager, error) {
 	recorder, election := &laterRecorder{}, options.LeaderElection
 	settings.LeaderElectionID, settings.LeaderElectionNamespace = election.ID, election.Namespace
-	config := options.RESTConfig
+	config := withWarnings(options.RESTConfig)
 	if options.lease != nil {
 		lock, err := leaderelection.NewResourceLock(options.RESTConfig, recorder, leaderelection.Options{
 			LeaderElection: true, LeaderElectionID: election.ID, LeaderElectionNamespace: election.Namespace,
