@@ -26,7 +26,7 @@ func withWarnings(config *rest.Config) *rest.Config {
 	return config
 }
 
-// warnings passes on warnings that somebody can act on.
+// warnings passes on the warnings that a user or a developer can act on.
 type warnings struct {
 	rest.WarningHandlerWithContext
 	finalizers regexp.Regexp
