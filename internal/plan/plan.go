@@ -66,6 +66,9 @@ type Step struct {
 	Calls []string `json:"calls"`
 	// Replaces are the IDs of the instances that the step replaces or terminates.
 	Replaces []string `json:"replaces,omitempty"`
+	// SharedWith is an earlier pool of the plan that launches from the same AWSLaunchConfig, and whose
+	// steps include this one. The step is done once for both.
+	SharedWith string `json:"sharedWith,omitempty"`
 }
 
 // Problem is something that would keep a pool from reaching what its spec says.
@@ -244,5 +247,6 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 		return Plan{}, err
 	}
 	changes, err := p.effects(ctx, targets, edits, pools)
+	markShared(pools)
 	return Plan{Pools: pools, Changes: changes}, err
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,5 +72,28 @@ func TestPlanOfShared(t *testing.T) {
 				t.Errorf("changes: got %+v, want one that replaces nodes", made.Changes)
 			}
 		})
+	}
+}
+
+// TestPlanSaysSharedOnce holds that what is done for a launch config that several pools share is listed for the first of
+// them, and that the others say whose it is.
+func TestPlanSaysSharedOnce(t *testing.T) {
+	r := newRig(t)
+	made := r.plan(r.editedConfig(3))
+	text := &strings.Builder{}
+	r.do(Print(text, made))
+	for part, want := range map[string]int{
+		"create a version of launch template": 1,
+		"1. use the launch template version of AWSLaunchConfig/nodes that is created for AWSMachinePool blue/pool-0": 2,
+		"  2. ": 3,
+	} {
+		if got := strings.Count(text.String(), part); got != want {
+			t.Errorf("the plan has %q %d times, want %d times:\n%s", part, got, want, text)
+		}
+	}
+	encoded, err := json.Marshal(made)
+	r.do(err)
+	if got := strings.Count(string(encoded), `"sharedWith":"AWSMachinePool blue/pool-0"`); got < 2 {
+		t.Errorf("the plan in JSON has %d shared steps, want those of two pools:\n%s", got, encoded)
 	}
 }
