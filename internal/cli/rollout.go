@@ -188,7 +188,11 @@ func (f *controlFlags) runOn(command *cobra.Command, control control, cluster pl
 	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
 	defer cancel()
 	subject, err := rolloutcontrol.Read(ctx, cluster, cluster.namespace, name)
-	if err != nil {
+	var missing *rolloutcontrol.NotFoundError
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf("%w%s", err, elsewhereText(cluster.elsewhere(ctx, missing.Name, missing.Kinds...)))
+	case err != nil:
 		return err
 	}
 	change, err := control.decide(ctx, cluster, subject)

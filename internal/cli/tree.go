@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ run each version.`,
 			err = from.Get(ctx, client.ObjectKey{Namespace: from.namespace, Name: args[0]}, cluster)
 			switch {
 			case apierrors.IsNotFound(err):
-				return fmt.Errorf("namespace %s has no Cluster %.253q", from.namespace, args[0])
+				return from.noCluster(ctx, args[0])
 			case err != nil:
 				return fmt.Errorf("reading Cluster %.253q: %w", args[0], err)
 			}
@@ -53,6 +54,18 @@ run each version.`,
 	}
 	flags.bind(command, clusterNames)
 	return command
+}
+
+// noCluster returns the error that there is no Cluster of a name. A user may have named a pool, or a Cluster of another
+// namespace.
+func (s *source) noCluster(ctx context.Context, name string) error {
+	text := fmt.Sprintf("namespace %s has no Cluster %.253q", s.namespace, name)
+	if pool, err := s.findPool(ctx, name); err == nil {
+		if cluster := pool.GetLabels()[clusterv1.ClusterNameLabel]; cluster != "" {
+			return fmt.Errorf("%s. %s %s belongs to Cluster %s: use slipway tree %[4]s", text, pool.GetKind(), pool.GetName(), cluster)
+		}
+	}
+	return errors.New(text + elsewhereText(s.elsewhere(ctx, name, kindCluster)))
 }
 
 // clusterNames returns the names of the Clusters of the namespace.

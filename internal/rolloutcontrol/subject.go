@@ -80,7 +80,18 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 	if unserved != nil {
 		return Subject{}, unserved
 	}
-	return Subject{}, fmt.Errorf("namespace %s has no %s %q", namespace, strings.Join(slices.Concat(kinds...), " or "), name)
+	return Subject{}, &NotFoundError{Namespace: namespace, Name: name, Kinds: slices.Concat(kinds...)}
+}
+
+// NotFoundError reports that no object of some kinds has a name.
+type NotFoundError struct {
+	Namespace, Name string
+	Kinds           []string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("namespace %s has no %s %q", e.Namespace, strings.Join(e.Kinds, " or "), e.Name)
 }
 
 // KindNamed returns the kind of a resource name in singular or plural, empty if it is none of them.
