@@ -347,7 +347,7 @@ func TestLaunchWriters(t *testing.T) {
 		{"the clock of AWS is a day ahead, and the pool writes its launch config at once", func(objects *Objects) {
 			objects.Config.Status.History[0].Created, objects.Config.Status.History[0].Launched = ago(-24*time.Hour), ago(-24*time.Hour)
 			objects.Config.ManagedFields = []metav1.ManagedFieldsEntry{edited("slipway", 21*time.Minute, `"f:instanceType":{}`)}
-			objects.SelfManaged.ManagedFields = append(objects.SelfManaged.ManagedFields, edited("terraform", time.Minute, `"f:refreshPreferences":{}`))
+			objects.SelfManaged.ManagedFields = append(objects.SelfManaged.ManagedFields, edited("terraform", time.Minute, `"f:refreshPreferences":{}`), edited("kubectl-client-side-apply", 22*time.Minute, template))
 		}, []string{"kubectl-edit", "", ""}},
 		{"the clock of AWS is a day ahead, and the launch config that pools share was edited", func(objects *Objects) {
 			objects.Config.Status.History[0].Created, objects.Config.Status.History[0].Launched = ago(-24*time.Hour), ago(-24*time.Hour)
