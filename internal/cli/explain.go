@@ -78,7 +78,7 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 		return nil, fmt.Errorf("%.64q has no name after the slash", name)
 	}
 	switch {
-	case qualified && kind == "pool":
+	case qualified && kind == anyPool:
 		name, explainers, absent = rest, explainers[:1], fmt.Sprintf("namespace %s has no pool %.253q", s.namespace, rest)
 	case qualified && slices.Contains([]string{"node", "provisionednode"}, kind):
 		name, explainers, absent = rest, explainers[1:2], noNode(rest)
@@ -105,7 +105,7 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 func (s *source) poolsElsewhere(ctx context.Context, name string) string {
 	kind, rest, qualified := strings.Cut(name, "/")
 	switch {
-	case qualified && kind != "pool" && !isPoolKind(kind):
+	case qualified && kind != anyPool && !isPoolKind(kind):
 		return ""
 	case qualified:
 		name = rest

@@ -17,19 +17,24 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/rolloutcontrol"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // noPoolError reports a name that no pool has.
 type noPoolError struct {
 	namespace, name string
 	kinds           []string
-	// elsewhere are other namespaces that have the name.
-	elsewhere []string
+	// elsewhere are other namespaces that have the name, and users the pools of an AWSLaunchConfig that has it.
+	elsewhere, users []string
 }
 
 // Error implements error.
 func (e *noPoolError) Error() string {
-	return fmt.Sprintf("namespace %s has no %s %q", e.namespace, strings.Join(e.kinds, " or "), e.name) + elsewhereText(e.elsewhere)
+	text := fmt.Sprintf("namespace %s has no %s %q", e.namespace, terminal.Alternatives(e.kinds...), e.name)
+	if len(e.users) > 0 {
+		return fmt.Sprintf("%s. AWSLaunchConfig %[2]s is used by %s: name a pool", text, e.name, strings.Join(e.users, ", "))
+	}
+	return text + elsewhereText(e.elsewhere)
 }
 
 // mostElsewhere bounds how many namespaces an error names.
@@ -57,6 +62,9 @@ func isPoolKind(word string) bool {
 	return slices.Contains(poolKinds, kind) || kind == rolloutcontrol.KindMachinePool
 }
 
+// anyPool is the word that stands for all kinds of pools before a name.
+const anyPool = "pool"
+
 // pool returns the pool of a name, which may have its kind before it and a slash, such as
 // awsmanagedmachinepool/workers. A MachinePool stands for the pool that it refers to. If there is none, the error
 // says which namespaces have the name.
@@ -64,7 +72,7 @@ func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstr
 	found, err := c.findPool(ctx, name)
 	var missing *noPoolError
 	if errors.As(err, &missing) {
-		missing.elsewhere = c.elsewhere(ctx, missing.name, missing.kinds...)
+		missing.elsewhere, missing.users = c.elsewhere(ctx, missing.name, missing.kinds...), c.usersOf(ctx, missing.name)
 	}
 	return found, err
 }
@@ -73,10 +81,13 @@ func (c planCluster) pool(ctx context.Context, name string) (*unstructured.Unstr
 func (c planCluster) findPool(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	kinds := append(slices.Clone(poolKinds), rolloutcontrol.KindMachinePool)
 	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
-		if !isPoolKind(kind) {
+		switch {
+		case isPoolKind(kind):
+			kinds = []string{rolloutcontrol.KindNamed(kind)}
+		case kind != anyPool:
 			return nil, fmt.Errorf("%.64q is no kind of pools: use awsmachinepool/NAME, awsmanagedmachinepool/NAME, or machinepool/NAME", kind)
 		}
-		kinds, name = []string{rolloutcontrol.KindNamed(kind)}, rest
+		name = rest
 	}
 	missing := &noPoolError{namespace: c.namespace, kinds: kinds, name: name}
 	switch {
@@ -146,6 +157,22 @@ func (c planCluster) poolOf(ctx context.Context, name string, missing *noPoolErr
 	return found, err
 }
 
+// mostUsers bounds how many pools of an AWSLaunchConfig an error names.
+const mostUsers = 5
+
+// usersOf returns some pools that launch from an AWSLaunchConfig of a name, none if there is none.
+func (c planCluster) usersOf(ctx context.Context, name string) []string {
+	config := &infrav1.AWSLaunchConfig{}
+	if len(content.IsPathSegmentName(name)) > 0 || c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, config) != nil {
+		return nil // the error that there is no such pool remains
+	}
+	var users []string
+	for _, user := range config.Status.UsedBy {
+		users = append(users, user.Kind+" "+user.Name)
+	}
+	return users[:min(len(users), mostUsers)]
+}
+
 // elsewhere returns the other namespaces that have an object of a name and of one of some kinds, as far as the user
 // may list them.
 func (c planCluster) elsewhere(ctx context.Context, name string, kinds ...string) []string {
@@ -179,7 +206,7 @@ func (c planCluster) subject(ctx context.Context, name string) (*unstructured.Un
 	word, rest, qualified := strings.Cut(name, "/")
 	kind := infrav1.GroupVersion.WithKind(rolloutcontrol.KindNamed(word))
 	switch {
-	case !qualified || slices.Contains(poolKinds, kind.Kind):
+	case !qualified || word == anyPool || slices.Contains(poolKinds, kind.Kind):
 		return c.pool(ctx, name)
 	case kind.Kind == "":
 		return nil, fmt.Errorf("%.64q is not a kind whose edit can be planned: use awsmachinepool/NAME, awsmanagedmachinepool/NAME, machinepool/NAME, or awslaunchconfig/NAME", word)

@@ -51,7 +51,7 @@ func TestReadCommandsRefuse(t *testing.T) {
 		"NoSuchNode":      {reason: "The error is about the kind that was named.", args: []string{"explain", "node/nobody"}, want: `have no node or instance "nobody"`},
 		"NoNameOfKind":    {reason: "A variable of a script may be empty.", args: []string{"explain", "pool/"}, want: "has no name after the slash"},
 		"NoNameOfPool":    {reason: "A variable of a script may be empty.", args: []string{"status", "awsmachinepool/"}, want: "the name of the pool is empty"},
-		"ImpossibleName":  {reason: "A name that no object can have is a name that no pool has.", args: []string{"status", ".."}, want: `has no AWSMachinePool or AWSManagedMachinePool or MachinePool ".."`},
+		"ImpossibleName":  {reason: "A name that no object can have is a name that no pool has.", args: []string{"status", ".."}, want: `has no AWSMachinePool, AWSManagedMachinePool, or MachinePool ".."`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
