@@ -81,6 +81,8 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
   helm template pools | slipway plan -f - -o json`,
 		Args: atMostOne,
 		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args, prepare) },
+
+		ValidArgsFunction: flags.complete,
 	}
 	flags.bind(command.Flags())
 	command.Flags().StringVar(&flags.roleARN, "role-arn", "", "ARN of the manager's role, whose permissions are checked; the identity that reads AWS if empty")
