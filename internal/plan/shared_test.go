@@ -97,3 +97,21 @@ func TestPlanSaysSharedOnce(t *testing.T) {
 		t.Errorf("the plan in JSON has %d shared steps, want those of two pools:\n%s", got, encoded)
 	}
 }
+
+// TestPlanOfSharedWithoutDeleted holds that a pool that is being deleted is not part of the plan of an edit of what it
+// launched from, so that the plan of the other pools succeeds.
+func TestPlanOfSharedWithoutDeleted(t *testing.T) {
+	r := newRig(t)
+	edited := r.editedConfig(2)
+	leaving := &infrav1.AWSMachinePool{}
+	r.do(r.cluster.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "pool-1"}, leaving))
+	r.do(r.cluster.Delete(t.Context(), leaving))
+	r.do(r.cluster.Get(t.Context(), client.ObjectKeyFromObject(leaving), leaving)) // its finalizer holds it
+	made := r.plan(edited)
+	if len(made.Pools) != 1 || made.Pools[0].Name != "pool-0" || made.Failed() {
+		t.Errorf("Plan: got %+v, want one of pool-0 that succeeds", made.Pools)
+	}
+	if len(made.Changes) != 1 || made.Changes[0].Effect != Replaces {
+		t.Errorf("changes: got %+v, want one that replaces nodes", made.Changes)
+	}
+}
