@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,14 +90,14 @@ func TestCommandsOnGarbage(t *testing.T) {
 		"explain workers -o json", "explain i-0a11000000000000a", "trace i-0a11000000000000a", "trace i-0a11000000000000a -o json", "tree prod", "tree prod -o json", "events workers -o json", "diff workers 1 2",
 	}
 	for seed := range uint64(40) {
-		g := garbage{rand.New(rand.NewPCG(seed, seed))} //nolint:gosec // a test
+		g := garbage{rand.New(rand.NewPCG(seed, seed))}
 		pool, managed, config := w.pool(), fineManagedPool(), w.config()
 		g.object(pool, &pool.Status)
 		g.object(managed, &managed.Status)
 		g.object(config, &config.Status)
 		managed.Name = "workers"
 		qualified := g.IntN(2) == 0
-		objects := append(w.objects()[:3:3], pool, config)
+		objects := slices.Concat(w.objects()[:3], []client.Object{pool, config})
 		if qualified {
 			objects = append(objects, managed)
 		}
@@ -128,7 +129,7 @@ func TestCommandsOnGarbage(t *testing.T) {
 	}
 }
 
-// control decides everything about roll-outs of what a cluster holds.
+// control makes every decision about the roll-outs of the objects in a cluster.
 func (w *readWorld) control(t *testing.T, name string, cluster client.Client) {
 	t.Helper()
 	for _, subject := range []string{"awsmachinepool/workers", "awsmanagedmachinepool/workers", "awslaunchconfig/workers"} {

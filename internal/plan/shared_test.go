@@ -98,8 +98,8 @@ func TestPlanSaysSharedOnce(t *testing.T) {
 	}
 }
 
-// TestPlanOfSharedWithoutDeleted holds that a pool that is being deleted is not part of the plan of an edit of what it
-// launched from, so that the plan of the other pools succeeds.
+// TestPlanOfSharedWithoutDeleted holds that a pool that is being deleted is left out of the plan of an edit of its launch
+// config, so that the plan of the other pools succeeds.
 func TestPlanOfSharedWithoutDeleted(t *testing.T) {
 	r := newRig(t)
 	edited := r.editedConfig(2)
