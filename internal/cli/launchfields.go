@@ -67,12 +67,18 @@ func launchSettings(settings, names []string, base string, refused error) (paths
 		}
 		name, _, _ := strings.Cut(field, ".")
 		known := own || strings.HasPrefix(path, "spec.") && slices.Contains(names, name)
-		if !known || own && base == ownTemplate || base == ownTemplate && !strings.Contains(refused.Error(), fmt.Sprintf("unknown field %q", path)) {
+		if !known || base == ownTemplate && (own || !about(refused, path, field)) {
 			continue
 		}
 		paths, words = append(paths, path), append(words, "--set "+shellWord(base+field+"="+value))
 	}
 	return paths, strings.Join(words, " ")
+}
+
+// about reports whether the API server refused a path because the field belongs to the launch template.
+func about(refused error, path, field string) bool {
+	text := refused.Error()
+	return strings.Contains(text, fmt.Sprintf("unknown field %q", path)) || strings.Contains(text, "set awsLaunchTemplate."+field)
 }
 
 // launchFields are the fields of launch templates, and configFields the ones that are set in an AWSLaunchConfig for the

@@ -25,13 +25,15 @@ func TestPlanOfLaunchField(t *testing.T) {
 	templated.Spec.LaunchConfigTemplateRef = &infrav1.LaunchConfigTemplateReference{Name: "base"}
 	group := &infrav1.AWSManagedMachinePool{ObjectMeta: in("group")}
 	group.Spec.LaunchConfigRef = &infrav1.LaunchConfigReference{Name: "nodes"}
-	w := newReadWorld(t, shared, templated, group)
+	own := &infrav1.AWSManagedMachinePool{ObjectMeta: in("own")}
+	own.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{}
+	w := newReadWorld(t, shared, templated, group, own)
 	unknown := func(path string) error {
 		return apierrors.NewBadRequest(`strict decoding error: unknown field "` + path + `"`)
 	}
 	rule := func(field, message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: field, Message: message}}},
+			Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: field + ": " + message, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: field, Message: message}}},
 		}}
 	}
 	const one = "exactly one of awsLaunchTemplate, launchConfigRef, and launchConfigTemplateRef must be set"
@@ -57,8 +59,12 @@ func TestPlanOfLaunchField(t *testing.T) {
 			pool: "shared", settings: []string{"spec.pinnedVersion=3"}, refused: rule("spec.launchConfigRef", "an AWSLaunchConfig has its own rollout and pinnedVersion: remove them, and set them there"),
 			want: "awslaunchconfig/nodes -n blue --set spec.pinnedVersion=3",
 		},
-		"Template":  {pool: "templated", settings: []string{"spec.ami.id=ami-1"}, refused: unknown("spec.ami"), want: "launches from AWSLaunchConfigTemplate base, so it has no spec.ami.id of its own. Edit the file of the template, and use slipway plan -f FILE"},
-		"Own":       {pool: "workers", settings: []string{"spec.instanceType=m5.xlarge"}, refused: unknown("spec.instanceType"), want: "spec.instanceType is part of the launch template of the pool. Use --set spec.awsLaunchTemplate.instanceType=m5.xlarge"},
+		"Template": {pool: "templated", settings: []string{"spec.ami.id=ami-1"}, refused: unknown("spec.ami"), want: "launches from AWSLaunchConfigTemplate base, so it has no spec.ami.id of its own. Edit the file of the template, and use slipway plan -f FILE"},
+		"Own":      {pool: "workers", settings: []string{"spec.instanceType=m5.xlarge"}, refused: unknown("spec.instanceType"), want: "spec.instanceType is part of the launch template of the pool. Use --set spec.awsLaunchTemplate.instanceType=m5.xlarge"},
+		"OwnOfManaged": {
+			pool: "own", settings: []string{"spec.instanceType=m5.xlarge"}, refused: rule("spec.instanceType", "the launch template of the pool determines its instance type: remove instanceType, and set awsLaunchTemplate.instanceType, or instanceTypes"),
+			want: "spec.instanceType is part of the launch template of the pool. Use --set spec.awsLaunchTemplate.instanceType=m5.xlarge",
+		},
 		"OwnValue":  {pool: "workers", settings: []string{"spec.awsLaunchTemplate.instanceType=5"}, refused: rule("spec.awsLaunchTemplate.instanceType", "must be a string"), want: "spec.awsLaunchTemplate.instanceType: must be a string"},
 		"Reference": {pool: "shared", settings: []string{"spec.launchConfigRef=", "spec.awsLaunchTemplate.instanceType=a"}, refused: rule("spec.launchConfigRef", "a pool cannot switch"), want: "spec.launchConfigRef: a pool cannot switch"},
 		"Size":      {pool: "shared", settings: []string{"spec.maxSize=-1"}, refused: rule("spec.maxSize", "must be positive"), want: "spec.maxSize: must be positive"},
