@@ -115,9 +115,9 @@ func (p Plan) waits() bool {
 }
 
 // failed reports whether something is wrong. A roll-out that waits for a user by the pool's spec is as
-// it should be, and so is a paused pool.
+// it should be, and so are a paused pool, and a node group that EKS is updating.
 func (p Pool) failed() bool {
-	asWanted := []string{infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.InstancesLeftReason}
+	asWanted := []string{infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.InstancesLeftReason, infrav1.RollingOutReason}
 	return slices.ContainsFunc(p.Problems, func(problem Problem) bool {
 		return problem.Condition != infrav1.RolloutApprovedCondition && problem.Condition != infrav1.PausedCondition && !slices.Contains(asWanted, problem.Reason)
 	})
