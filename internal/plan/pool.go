@@ -106,6 +106,15 @@ func (p Pool) busy() bool {
 	return slices.ContainsFunc(p.Problems, func(problem Problem) bool { return problem.Reason == infrav1.RollingOutReason })
 }
 
+// noneOf returns the effect of an edit for which nothing is done. What is done after a change that EKS still makes is
+// not known.
+func noneOf(whole []Pool) Effect {
+	if slices.ContainsFunc(whole, Pool.busy) {
+		return Unknown
+	}
+	return Nothing
+}
+
 // failureText describes the failure of the controllers: each call to AWS that failed once, and what is wrong with it.
 func failureText(failure error) string {
 	joined, is := failure.(interface{ Unwrap() []error })
@@ -157,12 +166,8 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	strongest, failed := strongestOf(whole), slices.ContainsFunc(whole, Pool.failed)
 	switch {
 	case strongest == Nothing && !failed:
-		none := Nothing
-		if slices.ContainsFunc(whole, Pool.busy) {
-			none = Unknown
-		}
 		for i := range changes {
-			changes[i].Effect = none
+			changes[i].Effect = noneOf(whole)
 		}
 		return changes, nil
 	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:
