@@ -106,8 +106,8 @@ func (p Pool) busy() bool {
 	return slices.ContainsFunc(p.Problems, func(problem Problem) bool { return problem.Reason == infrav1.RollingOutReason })
 }
 
-// noneOf returns the effect of an edit for which nothing is done. What is done after a change that EKS still makes is
-// not known.
+// noneOf returns the effect of an edit that has no steps: it is not known if EKS still makes an earlier change, because
+// the steps may follow it.
 func noneOf(whole []Pool) Effect {
 	if slices.ContainsFunc(whole, Pool.busy) {
 		return Unknown
