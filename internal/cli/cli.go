@@ -139,6 +139,7 @@ func New(others ...*cobra.Command) *cobra.Command {
 	command.AddCommand(newUndoCommand(), newUnpinCommand(), newRolloutCommand(), newDashboardCommand(), newSimulateCommand(prepareInCluster))
 	command.AddCommand(newReadCommands(connectClusters)...)
 	command.AddCommand(others...)
+	completeFlags(command)
 	completeDefaults(command)
 	// kubectl runs a program of this name as its plugin.
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-slipway") {

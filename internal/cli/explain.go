@@ -32,7 +32,7 @@ func newExplainCommand(connect func(*readFlags) (*source, error)) *cobra.Command
 		Long: `Explain why a pool, a node, or a pod is not ready, what that means for nodes, and what to do. Each problem names the page
 that documents its condition.
 
-The command looks for a pool of the name, then for a node, and then for a pod. Write pool/NAME, node/NAME, or pod/NAME to look for
+The command looks for a pool or a MachinePool of the name, then for a node, and then for a pod. Write pool/NAME, node/NAME, or pod/NAME to look for
 one of them only. A node can also be named by the ID of its instance, or by its ProvisionedNode.
 
 Pools are in the management cluster. For a pod that waits for a node, and for a node that a Provisioner launched, use the
@@ -72,12 +72,13 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 	noNode := func(name string) string {
 		return fmt.Sprintf("this cluster and the pools of namespace %s have no node or instance %.253q", s.namespace, name)
 	}
+	given := name
 	kind, rest, qualified := strings.Cut(name, "/")
 	if qualified && strings.TrimSpace(rest) == "" {
 		return nil, fmt.Errorf("%.64q has no name after the slash", name)
 	}
 	switch {
-	case qualified && kind == "pool":
+	case qualified && kind == anyPool:
 		name, explainers, absent = rest, explainers[:1], fmt.Sprintf("namespace %s has no pool %.253q", s.namespace, rest)
 	case qualified && slices.Contains([]string{"node", "provisionednode"}, kind):
 		name, explainers, absent = rest, explainers[1:2], noNode(rest)
@@ -96,12 +97,25 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 			return explanation, err
 		}
 	}
-	return nil, errors.New(absent)
+	return nil, errors.New(absent + s.poolsElsewhere(ctx, given))
+}
+
+// poolsElsewhere says which other namespaces have a pool of a name that may have its kind before it, empty if none has
+// or if the name is of another kind.
+func (s *source) poolsElsewhere(ctx context.Context, name string) string {
+	kind, rest, qualified := strings.Cut(name, "/")
+	switch {
+	case qualified && kind != anyPool && !isPoolKind(kind):
+		return ""
+	case qualified:
+		name = rest
+	}
+	return elsewhereText(s.elsewhere(ctx, name, append(slices.Clone(poolKinds), rolloutcontrol.KindMachinePool)...))
 }
 
 // explainPool explains a pool of the management cluster.
 func (s *source) explainPool(ctx context.Context, notes io.Writer, name string) (*poolview.Explanation, error) {
-	object, err := s.pool(ctx, name)
+	object, err := s.findPool(ctx, name)
 	var missing *noPoolError
 	switch {
 	case errors.As(err, &missing), meta.IsNoMatchError(err):

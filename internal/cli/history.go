@@ -23,8 +23,9 @@ func newHistoryCommand(connect func(*readFlags) (*source, error)) *cobra.Command
 configuration that an instance ran after the instances had run another one. A new join token is not a launch.
 
 BY is the field manager whose edit the version was created for, or launched again for. It is known only for recent
-launches, because the API server keeps only the last edit of each manager. NODES is the number of instances of the pool
-that run the configuration now.
+launches, because the API server keeps only the last edit of each manager. If the clock of AWS is ahead of yours, as the
+simulated clock of a laboratory is, it is known only for the newest launch. NODES is the number of instances of the pool that
+run the configuration now.
 
 OUTCOME is Current for the wanted configuration that all instances run, InProgress while they are replaced, Incomplete if
 some instances keep another one, RolledBack for a launch that a roll-back followed, and Replaced for any other.`,

@@ -64,8 +64,8 @@ func newPlanCommand(prepare preparation) *cobra.Command {
 		Long: `Show what an edit does to nodes before it is made: which launch template versions are created, which
 instances are replaced and why, and what changes in place.
 
-POOL is the name of an AWSMachinePool or an AWSManagedMachinePool, or a kind and a name, such as machinepool/workers or, for all pools
-that share it, awslaunchconfig/shared.
+POOL is the name of an AWSMachinePool, of an AWSManagedMachinePool, or of the MachinePool of one. With its kind before it, it is the
+object that is edited, such as machinepool/workers or, for all pools that share it, awslaunchconfig/shared.
 
 The command changes nothing. The API server validates the edit in a dry run. Then Slipway's controllers run in this process:
 they read the management cluster and AWS with your credentials, and what they write is kept in memory. The plan ends where
@@ -81,6 +81,8 @@ The exit code is 0 if nothing changes in AWS, 2 if something changes, and 1 if t
   helm template pools | slipway plan -f - -o json`,
 		Args: atMostOne,
 		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args, prepare) },
+
+		ValidArgsFunction: flags.complete,
 	}
 	flags.bind(command.Flags())
 	command.Flags().StringVar(&flags.roleARN, "role-arn", "", "ARN of the manager's role, whose permissions are checked; the identity that reads AWS if empty")
@@ -252,10 +254,15 @@ func (f *planFlags) edits(ctx context.Context, in io.Reader, notes io.Writer, cl
 		if err != nil {
 			return nil, err
 		}
-		if err := cluster.strict().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
-			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), refusal(object.GetKind(), err))
+		edited := object.DeepCopy()
+		if err := cluster.strict().Patch(ctx, edited, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
+			refused := launchRefusal(object, f.set, err)
+			if refused == nil {
+				refused = refusal(object.GetKind(), err)
+			}
+			return nil, fmt.Errorf("trying the edit of %s %q: %w", object.GetKind(), object.GetName(), refused)
 		}
-		return []client.Object{object}, nil
+		return []client.Object{edited}, nil
 	}
 	objects, err := f.objects(in)
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,9 +92,7 @@ func (f *readFlags) completions(command *cobra.Command, prefix string, complete 
 	if err != nil {
 		return nil
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
-	slices.Sort(names)
-	return slices.Compact(names)
+	return withPrefix(names, prefix)
 }
 
 // poolNames returns the names of the pools of the namespace.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ func TestReadCommandsRefuse(t *testing.T) {
 		"NoSuchNode":      {reason: "The error is about the kind that was named.", args: []string{"explain", "node/nobody"}, want: `have no node or instance "nobody"`},
 		"NoNameOfKind":    {reason: "A variable of a script may be empty.", args: []string{"explain", "pool/"}, want: "has no name after the slash"},
 		"NoNameOfPool":    {reason: "A variable of a script may be empty.", args: []string{"status", "awsmachinepool/"}, want: "the name of the pool is empty"},
-		"ImpossibleName":  {reason: "A name that no object can have is a name that no pool has.", args: []string{"status", ".."}, want: `has no AWSMachinePool or AWSManagedMachinePool ".."`},
+		"ImpossibleName":  {reason: "A name that no object can have is a name that no pool has.", args: []string{"status", ".."}, want: `has no AWSMachinePool, AWSManagedMachinePool, or MachinePool ".."`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +81,16 @@ func TestReadCommandsPrintData(t *testing.T) {
 		if _, _, err := w.run(t.Context(), append(args, "-o", "yaml")...); err != nil {
 			t.Errorf("slipway %v -o yaml: %v", args, err)
 		}
+	}
+}
+
+// TestStatusOfNew holds how pools are listed that no controller has reconciled yet.
+func TestStatusOfNew(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t, &infrav1.AWSMachinePool{ObjectMeta: in("new")})
+	out, _, err := w.run(t.Context(), "status")
+	if want := []string{"new", "AWSMachinePool", "Pending", "0/0", "0/0", "-", "no"}; err != nil || !slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool { return slices.Equal(strings.Fields(line), want) }) {
+		t.Errorf("slipway status: got error %v and\n%s\nwant a line %q", err, out, want)
 	}
 }
 

@@ -188,7 +188,11 @@ func (f *controlFlags) runOn(command *cobra.Command, control control, cluster pl
 	ctx, cancel := context.WithTimeout(command.Context(), planTimeout)
 	defer cancel()
 	subject, err := rolloutcontrol.Read(ctx, cluster, cluster.namespace, name)
-	if err != nil {
+	var missing *rolloutcontrol.NotFoundError
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf("%w%s", err, elsewhereText(cluster.elsewhere(ctx, missing.Name, missing.Kinds...)))
+	case err != nil:
 		return err
 	}
 	change, err := control.decide(ctx, cluster, subject)
@@ -335,15 +339,12 @@ func confirm(in io.Reader, out io.Writer) error {
 	return errors.New("nothing was changed, because the change was not confirmed. Use --yes to go without the question")
 }
 
-// poolNamesTimeout bounds how long a shell waits for names.
-const poolNamesTimeout = 3 * time.Second
-
 // complete returns the names of pools, and of launch configs with their kind. A shell shows no errors.
-func (f *controlFlags) complete(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (f *planFlags) complete(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(command.Context(), poolNamesTimeout)
+	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()
 	cluster, err := f.connect(io.Discard)
 	if err != nil {
@@ -359,13 +360,9 @@ func controlNames(ctx context.Context, cluster planCluster, prefix string) ([]st
 		if err := cluster.List(ctx, list, client.InNamespace(cluster.namespace)); err != nil {
 			continue // a user may not list all kinds
 		}
-		for _, name := range namesIn(list) {
-			if name = printable(name); strings.HasPrefix(name, prefix) {
-				names = append(names, name)
-			}
-		}
+		names = append(names, namesIn(list)...)
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return withPrefix(names, prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
 // namesIn returns what names the objects of a list.

@@ -53,6 +53,8 @@ edit is refused, or the pool does not come to rest with nodes that work.`,
   slipway simulate -f pool.yaml --node-start 3m --drain-time 10m -o json`,
 		Args: atMostOne,
 		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args, prepare) },
+
+		ValidArgsFunction: flags.complete,
 	}
 	set := command.Flags()
 	flags.bind(set)

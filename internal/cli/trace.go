@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +41,7 @@ ProvisionedNodes are there.`,
 			case err != nil:
 				return err
 			case !found:
-				return fmt.Errorf("no pool in %s has instance or node %.253q, and no Provisioner of this cluster launched it. If it left its pool, CloudTrail and slipway events still show it", scopeOf(namespace), args[0])
+				return fmt.Errorf("no pool in %s has instance or node %.253q, and no Provisioner of this cluster launched it. If it left its pool, CloudTrail and slipway events still show it%s", scopeOf(namespace), args[0], widen(namespace))
 			}
 			return show(flags, command.OutOrStdout(), &trace, from.printer(command.OutOrStdout()).Trace)
 		},
@@ -56,6 +56,14 @@ func scopeOf(namespace string) string {
 		return "any namespace"
 	}
 	return "namespace " + namespace
+}
+
+// widen says how to search more than a namespace.
+func widen(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return ". Use -A to search all namespaces"
 }
 
 // instanceIDs returns the IDs of the instances of all pools of the namespace.
@@ -101,16 +109,19 @@ func (s *source) tracePool(ctx context.Context, namespace, name string) (poolvie
 	}
 	views := viewsOf(pools, s.clock.Now())
 	_, known := poolview.TraceOf(pools, views, name)
-	var failures error
+	var failures []string
 	for i := range pools {
 		if _, here := poolview.TraceOf(pools[i:i+1], views[i:i+1], name); here || !known {
-			failures = errors.Join(failures, s.pools.WithNodes(ctx, &pools[i]))
+			if err := s.pools.WithNodes(ctx, &pools[i]); err != nil {
+				failures = append(failures, workloadText(err))
+			}
 			views[i] = poolview.Of(pools[i], s.clock.Now())
 		}
 	}
 	trace, found := poolview.TraceOf(pools, views, name)
 	if !found && failures != nil {
-		return trace, false, fmt.Errorf("no pool is known to have %.253q, and the nodes of some pools cannot be read: %s", name, workloadText(failures))
+		slices.Sort(failures) // the pools of a cluster fail for one reason
+		return trace, false, fmt.Errorf("no pool is known to have %.253q, and the nodes of some pools cannot be read: %s", name, strings.Join(slices.Compact(failures), "\n"))
 	}
 	return trace, found, nil
 }

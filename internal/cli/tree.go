@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,13 +31,9 @@ run each version.`,
 				return err
 			}
 			defer cancel()
-			cluster := &clusterv1.Cluster{}
-			err = from.Get(ctx, client.ObjectKey{Namespace: from.namespace, Name: args[0]}, cluster)
-			switch {
-			case apierrors.IsNotFound(err):
-				return fmt.Errorf("namespace %s has no Cluster %.253q", from.namespace, args[0])
-			case err != nil:
-				return fmt.Errorf("reading Cluster %.253q: %w", args[0], err)
+			cluster, err := from.cluster(ctx, args[0])
+			if err != nil {
+				return err
 			}
 			pools, err := from.pools.Pools(ctx, from.namespace)
 			if err != nil {
@@ -53,6 +52,37 @@ run each version.`,
 	}
 	flags.bind(command, clusterNames)
 	return command
+}
+
+// cluster returns the Cluster of a name, which may have its kind before it and a slash, as kubectl prints it.
+func (s *source) cluster(ctx context.Context, name string) (*clusterv1.Cluster, error) {
+	for _, kind := range []string{"cluster/", "clusters/", "cluster." + clusterv1.GroupVersion.Group + "/", "clusters." + clusterv1.GroupVersion.Group + "/"} {
+		name = strings.TrimPrefix(name, kind)
+	}
+	cluster := &clusterv1.Cluster{}
+	if len(content.IsPathSegmentName(name)) > 0 { // no object can have the name
+		return nil, s.noCluster(ctx, name)
+	}
+	err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, s.noCluster(ctx, name)
+	case err != nil:
+		return nil, fmt.Errorf("reading Cluster %.253q: %w", name, err)
+	}
+	return cluster, nil
+}
+
+// noCluster returns the error that there is no Cluster of a name. A user may have named a pool, or a Cluster of another
+// namespace.
+func (s *source) noCluster(ctx context.Context, name string) error {
+	text := fmt.Sprintf("namespace %s has no Cluster %.253q", s.namespace, name)
+	if pool, err := s.findPool(ctx, name); err == nil {
+		if cluster := pool.GetLabels()[clusterv1.ClusterNameLabel]; cluster != "" {
+			return fmt.Errorf("%s. %s %s belongs to Cluster %s: use slipway tree %[4]s", text, pool.GetKind(), pool.GetName(), cluster)
+		}
+	}
+	return errors.New(text + elsewhereText(s.elsewhere(ctx, name, kindCluster)))
 }
 
 // clusterNames returns the names of the Clusters of the namespace.

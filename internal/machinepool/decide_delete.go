@@ -110,8 +110,11 @@ func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 		}
 	}
 	watchGroup(in, plan, true)
-	message := fmt.Sprintf("Auto Scaling group %s is being deleted, with %d instances left. Its launch template "+
-		"is deleted afterwards", group.Name, len(group.Instances))
+	template := "Its launch template is deleted afterwards"
+	if reference := in.Object.Spec.LaunchConfigRef; reference != nil {
+		template = fmt.Sprintf("AWSLaunchConfig %s and its launch template stay", reference.Name)
+	}
+	message := fmt.Sprintf("Auto Scaling group %s is being deleted, with %d instances left. %s", group.Name, len(group.Instances), template)
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
 	reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 	plan.LookAgain(groupEnding)

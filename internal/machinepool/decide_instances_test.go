@@ -299,7 +299,12 @@ func TestDecideDeletion(t *testing.T) {
 			changeGroup(in, func(g *autoscalinggroup.Group) { g.Deleting = true })
 			in.Seen.InMotion = true
 		}), then: "nothing",
-			shows: []string{"Deleting=True/ASGDeletionInProgress: 2 instances left", "ASGReady=False/ASGDeletionInProgress"}, again: groupEnding},
+			shows: []string{"Deleting=True/ASGDeletionInProgress: 2 instances left. Its launch template is deleted afterwards", "ASGReady=False/ASGDeletionInProgress"}, again: groupEnding},
+		{reason: "it is being deleted, and others use the launch template", given: all(deleted, func(in *input) {
+			changeGroup(in, func(g *autoscalinggroup.Group) { g.Deleting = true })
+			in.Seen.InMotion, in.Object.Spec.LaunchConfigRef = true, &infrav1.LaunchConfigReference{Name: "shared"}
+		}), then: "nothing",
+			shows: []string{"Deleting=True/ASGDeletionInProgress: 2 instances left. AWSLaunchConfig shared and its launch template stay"}, again: groupEnding},
 		{reason: "no group can be seen", given: all(deleted, noGroup), then: "nothing", shows: []string{"Deleting=True/Deleting: Slipway checks again, because a new group may not be visible yet"}, again: lookAgain},
 		{reason: "none could be seen before either: the launch config follows", given: over, then: "needs the launch config past the cache"},
 		{reason: "Machines go with their instances", given: all(over, func(in *input) { in.Seen.Machines["i-1"] = Machine{Infra: &infrav1.AWSMachinePoolMachine{}} }),

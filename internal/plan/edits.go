@@ -140,7 +140,8 @@ func (p *Planner) affected(ctx context.Context, object *unstructured.Unstructure
 			return nil, fmt.Errorf("listing the pools that %s %q may affect: %w", object.GetKind(), key.Name, err)
 		}
 		for _, pool := range pools {
-			if pool.refersTo(object.GetKind(), key) {
+			// A pool that is being deleted no longer launches instances.
+			if pool.GetDeletionTimestamp().IsZero() && pool.refersTo(object.GetKind(), key) {
 				found = append(found, target{kind, client.ObjectKeyFromObject(pool)})
 			}
 		}

@@ -84,3 +84,34 @@ func TestPlanIgnoresControllers(t *testing.T) {
 		t.Errorf("Plan: got the changes %+v, want the instance type only", made.Changes)
 	}
 }
+
+// TestPlanDuringUpdate holds that a plan does not promise that no node is replaced while EKS makes an earlier change of
+// the node group, after which Slipway goes on.
+func TestPlanDuringUpdate(t *testing.T) {
+	t.Parallel()
+	w := plantest.NewManaged(t, 3, nil)
+	edited := w.Managed()
+	edited.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+	w.Edit(edited, 4)
+	for name, change := range map[string]func(*infrav1.AWSManagedMachinePool){
+		"another instance type": func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.2xlarge" },
+		"another size":          func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Scaling.MaxSize = ptr.To[int32](9) },
+	} {
+		again := w.Managed()
+		if update := again.Status.Update; update == nil || update.Status != "InProgress" {
+			t.Fatalf("the update is %+v, want one in progress", update)
+		}
+		change(again)
+		made, err := w.Planner.Plan(t.Context(), again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := &strings.Builder{}
+		if err := plan.Print(text, made); err != nil {
+			t.Fatal(err)
+		}
+		if made.Failed() || !strings.Contains(text.String(), "EKS still makes an earlier change") || strings.Contains(text.String(), "no effect") || strings.Contains(text.String(), "no node is replaced") {
+			t.Errorf("%s: failed %t, and\n%s\nwant a plan that says that it ends early", name, made.Failed(), text)
+		}
+	}
+}

@@ -66,6 +66,9 @@ type Step struct {
 	Calls []string `json:"calls"`
 	// Replaces are the IDs of the instances that the step replaces or terminates.
 	Replaces []string `json:"replaces,omitempty"`
+	// SharedWith is an earlier pool of the plan that launches from the same AWSLaunchConfig, and whose
+	// steps include this one. The step is done once for both.
+	SharedWith string `json:"sharedWith,omitempty"`
 }
 
 // Problem is something that would keep a pool from reaching what its spec says.
@@ -112,9 +115,9 @@ func (p Plan) waits() bool {
 }
 
 // failed reports whether something is wrong. A roll-out that waits for a user by the pool's spec is as
-// it should be, and so is a paused pool.
+// it should be, and so are a paused pool, and a node group that EKS is updating.
 func (p Pool) failed() bool {
-	asWanted := []string{infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.InstancesLeftReason}
+	asWanted := []string{infrav1.RefreshDisabledReason, infrav1.RolloutPausedReason, infrav1.InstancesLeftReason, infrav1.RollingOutReason}
 	return slices.ContainsFunc(p.Problems, func(problem Problem) bool {
 		return problem.Condition != infrav1.RolloutApprovedCondition && problem.Condition != infrav1.PausedCondition && !slices.Contains(asWanted, problem.Reason)
 	})
@@ -244,5 +247,6 @@ func (p *Planner) Plan(ctx context.Context, edited ...client.Object) (Plan, erro
 		return Plan{}, err
 	}
 	changes, err := p.effects(ctx, targets, edits, pools)
+	markShared(pools)
 	return Plan{Pools: pools, Changes: changes}, err
 }

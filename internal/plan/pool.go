@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/once"
 )
 
@@ -83,8 +84,35 @@ func (w *world) planned(ctx context.Context, target target) (Pool, view, error) 
 	}
 	if replaced := planned.Replaced(); len(replaced) > 0 {
 		planned.Rollout = target.kind.pace(w, after, replaced)
+	} else if waits := before.waitsForEKS(object); waits != nil {
+		planned.Problems = append(planned.Problems, *waits)
 	}
 	return planned, after, nil
+}
+
+// waitsForEKS returns what keeps a plan of a node group from going on: an earlier change that EKS still makes. Nil is
+// returned if there is none.
+func (v view) waitsForEKS(object string) *Problem {
+	pool, is := v.Object.(*infrav1.AWSManagedMachinePool)
+	if !is || pool.Status.Update == nil || pool.Status.Update.Status != nodegroup.UpdateInProgress {
+		return nil
+	}
+	return &Problem{Object: object, Condition: infrav1.RolledOutCondition, Reason: infrav1.RollingOutReason, Message: "EKS still makes an earlier change of " +
+		"the node group, and accepts no other one meanwhile. What follows it is not planned, and may replace nodes: plan the edit again when the change is complete"}
+}
+
+// busy reports whether the plan ends early, because EKS still makes an earlier change.
+func (p Pool) busy() bool {
+	return slices.ContainsFunc(p.Problems, func(problem Problem) bool { return problem.Reason == infrav1.RollingOutReason })
+}
+
+// noneOf returns the effect of an edit that has no steps: it is not known if EKS still makes an earlier change, because
+// the steps may follow it.
+func noneOf(whole []Pool) Effect {
+	if slices.ContainsFunc(whole, Pool.busy) {
+		return Unknown
+	}
+	return Nothing
 }
 
 // failureText describes the failure of the controllers: each call to AWS that failed once, and what is wrong with it.
@@ -139,7 +167,7 @@ func (p *Planner) effects(ctx context.Context, targets []target, edits []edit, w
 	switch {
 	case strongest == Nothing && !failed:
 		for i := range changes {
-			changes[i].Effect = Nothing
+			changes[i].Effect = noneOf(whole)
 		}
 		return changes, nil
 	case len(changes) > mostChanges || len(alone) > 0 && alone[0].before == nil:

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,5 +72,46 @@ func TestPlanOfShared(t *testing.T) {
 				t.Errorf("changes: got %+v, want one that replaces nodes", made.Changes)
 			}
 		})
+	}
+}
+
+// TestPlanSaysSharedOnce holds that what is done for a launch config that several pools share is listed for the first of
+// them, and that the others say whose it is.
+func TestPlanSaysSharedOnce(t *testing.T) {
+	r := newRig(t)
+	made := r.plan(r.editedConfig(3))
+	text := &strings.Builder{}
+	r.do(Print(text, made))
+	for part, want := range map[string]int{
+		"create a version of launch template": 1,
+		"1. use the launch template version of AWSLaunchConfig/nodes that is created for AWSMachinePool blue/pool-0": 2,
+		"  2. ": 3,
+	} {
+		if got := strings.Count(text.String(), part); got != want {
+			t.Errorf("the plan has %q %d times, want %d times:\n%s", part, got, want, text)
+		}
+	}
+	encoded, err := json.Marshal(made)
+	r.do(err)
+	if got := strings.Count(string(encoded), `"sharedWith":"AWSMachinePool blue/pool-0"`); got < 2 {
+		t.Errorf("the plan in JSON has %d shared steps, want those of two pools:\n%s", got, encoded)
+	}
+}
+
+// TestPlanOfSharedWithoutDeleted holds that a pool that is being deleted is left out of the plan of an edit of its launch
+// config, so that the plan of the other pools succeeds.
+func TestPlanOfSharedWithoutDeleted(t *testing.T) {
+	r := newRig(t)
+	edited := r.editedConfig(2)
+	leaving := &infrav1.AWSMachinePool{}
+	r.do(r.cluster.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: "pool-1"}, leaving))
+	r.do(r.cluster.Delete(t.Context(), leaving))
+	r.do(r.cluster.Get(t.Context(), client.ObjectKeyFromObject(leaving), leaving)) // its finalizer holds it
+	made := r.plan(edited)
+	if len(made.Pools) != 1 || made.Pools[0].Name != "pool-0" || made.Failed() {
+		t.Errorf("Plan: got %+v, want one of pool-0 that succeeds", made.Pools)
+	}
+	if len(made.Changes) != 1 || made.Changes[0].Effect != Replaces {
+		t.Errorf("changes: got %+v, want one that replaces nodes", made.Changes)
 	}
 }

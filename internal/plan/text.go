@@ -83,8 +83,17 @@ func (p *printer) pool(pool Pool) {
 		p.printf("\n")
 	}
 	p.printf("%s %s/%s\n", pool.Kind, pool.Namespace, pool.Name)
-	for number, step := range pool.Steps {
-		p.printf("  %d. %s\n", number+1, printable(step.Action))
+	number := 0
+	if shared := pool.shared(); shared != "" {
+		number++
+		p.printf("  %d. %s\n", number, printable(shared))
+	}
+	for _, step := range pool.Steps {
+		if step.SharedWith != "" {
+			continue
+		}
+		number++
+		p.printf("  %d. %s\n", number, printable(step.Action))
 		if step.Reason != "" && !strings.Contains(step.Action, step.Reason) {
 			p.printf("     because: %s\n", printable(step.Reason))
 		}

@@ -139,7 +139,7 @@ func (p *Printer) problems(problems []poolview.Problem, whole bool) {
 		if problem.NeedsHuman {
 			label, style = "Problem", terminal.Red
 		}
-		text := problem.Condition + " is " + problem.Status + ", " + p.Screen.Paint(style, printable(problem.Reason))
+		text := printable(problem.Condition+" is "+problem.Status) + ", " + p.Screen.Paint(style, printable(problem.Reason))
 		if problem.Since != nil {
 			text += " for " + p.age(problem.Since)
 		}
@@ -157,7 +157,7 @@ func (p *Printer) problems(problems []poolview.Problem, whole bool) {
 			p.field("To do", problem.Remedy)
 		}
 		if whole {
-			p.field("See", problem.Link)
+			p.field("See", printable(problem.Link))
 		}
 	}
 }
@@ -184,8 +184,8 @@ func (p *Printer) List(views []poolview.View, withNamespace bool) error {
 	rows := make([]string, 0, len(views))
 	for i := range views {
 		view := &views[i]
-		row := fmt.Sprintf("%s\t%s\t%s\t%d/%d\t%d/%d\t%d\t%s", printable(view.Name), view.Kind, or(view.State),
-			view.Ready, view.Desired, view.UpToDate, view.Replicas, view.WantedVersion, needs(view))
+		row := fmt.Sprintf("%s\t%s\t%s\t%d/%d\t%d/%d\t%s\t%s", printable(view.Name), view.Kind, or(view.State),
+			view.Ready, view.Desired, view.UpToDate, view.Replicas, numbered(view.WantedVersion), needs(view))
 		if withNamespace {
 			row = printable(view.Namespace) + "\t" + row
 		}
@@ -193,6 +193,14 @@ func (p *Printer) List(views []poolview.View, withNamespace bool) error {
 	}
 	p.table(header, rows)
 	return p.err
+}
+
+// numbered returns the number of a version, or a hyphen for none.
+func numbered(version int64) string {
+	if version == 0 {
+		return "-"
+	}
+	return fmt.Sprint(version)
 }
 
 // needs names the first problem that needs a human.

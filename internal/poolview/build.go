@@ -61,7 +61,7 @@ func Of(objects Objects, now time.Time) View {
 	view.Writers = writersOf(of, objects)
 	if objects.Config != nil {
 		view.History = historyOf(&view, objects.Config)
-		nameWriters(view.History, launchWriters(view.Writers))
+		nameWriters(view.History, launchWriters(view.Writers), lastEdit(objects.Config), now)
 	}
 	return view
 }

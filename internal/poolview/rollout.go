@@ -146,28 +146,58 @@ func launchWriters(writers []Writer) []Writer {
 // the history do not have it. The API server records only the last edit of each manager, so the writer is known
 // if its last edit came shortly before the version was created. A version that existed at the launch before is
 // launched again for a later edit.
-func nameWriters(launches []Launch, writers []Writer) {
+//
+// Versions have times of AWS's clock. If it is ahead of the API server's, as in a laboratory whose time passes faster,
+// only the newest launch has a writer: the one whose edit came shortly before the last edit of the launch config.
+func nameWriters(launches []Launch, writers []Writer, edited *time.Time, now time.Time) {
 	for i := range launches {
 		launch := &launches[i]
 		since := launch.Created
 		if before := i + 1; since != nil && before < len(launches) && launches[before].Launched != nil && since.Before(*launches[before].Launched) {
 			since = launch.Launched
 		}
+		limit := creationDelay
+		if i == 0 && since != nil && since.Sub(now) > clocksAgree {
+			since, limit = edited, copyDelay
+		}
 		if launch.Cause != string(infrav1.LaunchConfigCauseRolledBack) {
-			launch.By = writerBefore(writers, since)
+			launch.By = writerBefore(writers, since, limit)
 		}
 	}
 }
 
-// writerBefore returns the manager whose last edit came shortly before a time, if it is the only one.
-func writerBefore(writers []Writer, at *time.Time) string {
+// clocksAgree is by how much the clock of AWS may be ahead, at most, for times of both clocks to be compared.
+const clocksAgree = time.Minute
+
+// copyDelay limits the time between the edit of a pool and the write of its launch config, for the edit to be taken
+// as the cause of the write.
+const copyDelay = 10 * time.Second
+
+// lastEdit returns when the spec of a launch config was last written, nil if that is not known. A pool writes its own
+// one when the pool, or its MachinePool, is edited.
+func lastEdit(config *infrav1.AWSLaunchConfig) *time.Time {
+	var last *time.Time
+	for i := range config.ManagedFields {
+		entry := &config.ManagedFields[i]
+		if entry.Subresource != "" || entry.FieldsV1 == nil || entry.Time.IsZero() || len(specFields(entry.FieldsV1.GetRawBytes())) == 0 {
+			continue
+		}
+		if last == nil || entry.Time.After(*last) {
+			last = timeOf(entry.Time)
+		}
+	}
+	return last
+}
+
+// writerBefore returns the manager whose last edit came before a time by no more than a limit, if it is the only one.
+func writerBefore(writers []Writer, at *time.Time, limit time.Duration) string {
 	found := ""
 	for _, writer := range writers {
 		if at == nil || writer.Time == nil {
 			continue
 		}
 		// Managed fields have times in whole seconds, of another clock than AWS's.
-		if delay := at.Sub(*writer.Time); delay < -5*time.Second || delay > creationDelay {
+		if delay := at.Sub(*writer.Time); delay < -5*time.Second || delay > limit {
 			continue
 		}
 		if found != "" && found != writer.Manager {

@@ -344,6 +344,19 @@ func TestLaunchWriters(t *testing.T) {
 			objects.SelfManaged.ManagedFields = []metav1.ManagedFieldsEntry{edited("kubectl-edit", time.Minute, template)}
 			objects.Config.Status.History[0].Launched = ago(time.Minute)
 		}, []string{"", "", ""}},
+		{"the clock of AWS is a day ahead, and the pool writes its launch config at once", func(objects *Objects) {
+			objects.Config.Status.History[0].Created, objects.Config.Status.History[0].Launched = ago(-24*time.Hour), ago(-24*time.Hour)
+			objects.Config.ManagedFields = []metav1.ManagedFieldsEntry{edited("slipway", 21*time.Minute, `"f:instanceType":{}`)}
+			objects.SelfManaged.ManagedFields = append(objects.SelfManaged.ManagedFields, edited("terraform", time.Minute, `"f:refreshPreferences":{}`), edited("kubectl-client-side-apply", 22*time.Minute, template))
+		}, []string{"kubectl-edit", "", ""}},
+		{"the clock of AWS is a day ahead, and the launch config that pools share was edited", func(objects *Objects) {
+			objects.Config.Status.History[0].Created, objects.Config.Status.History[0].Launched = ago(-24*time.Hour), ago(-24*time.Hour)
+			objects.SelfManaged.ManagedFields, objects.Config.OwnerReferences = nil, nil
+			objects.Config.ManagedFields = []metav1.ManagedFieldsEntry{edited("argocd", 3*time.Hour, template), edited("kubectl-patch", time.Hour, `"f:instanceType":{}`)}
+		}, []string{"kubectl-patch", "", ""}},
+		{"the clock of AWS is a day ahead, and nothing is known of edits", func(objects *Objects) {
+			objects.Config.Status.History[0].Created = ago(-24 * time.Hour)
+		}, []string{"", "", ""}},
 		{"Slipway rolled back, and a user edited the pool at that time", func(objects *Objects) {
 			objects.Config.Status.History[0].Cause = infrav1.LaunchConfigCauseRolledBack
 		}, []string{"", "", ""}},

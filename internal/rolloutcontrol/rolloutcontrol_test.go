@@ -348,7 +348,7 @@ func TestRead(t *testing.T) {
 		{"a launch config that pools share", "shared", "", "shared", ""},
 		{"a launch config of a pool", "awslaunchconfig/workers", "AWSMachinePool workers", "workers", ""},
 		{"a launch config whose pool does not exist", "orphan", "", "", "does not exist"},
-		{"a name of nothing", "none", "", "", "namespace blue has no AWSMachinePool or AWSManagedMachinePool or MachinePool or AWSLaunchConfig"},
+		{"a name of nothing", "none", "", "", "namespace blue has no AWSMachinePool, AWSManagedMachinePool, MachinePool, or AWSLaunchConfig"},
 		{"another kind", "node/one", "", "", "is not a kind that has roll-outs"},
 	} {
 		subject, err := Read(t.Context(), reader, "blue", row.name)
@@ -382,5 +382,24 @@ func TestReadUnserved(t *testing.T) {
 		if _, err := Read(t.Context(), reader, "blue", name); !meta.IsNoMatchError(err) {
 			t.Errorf("Read(%q): got error %v, want that the kind is not served", name, err)
 		}
+	}
+}
+
+// TestReadDeleted holds that roll-outs of an object that is being deleted cannot be controlled.
+func TestReadDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.share()
+	w.pool.Name, w.pool.Finalizers, w.config.Finalizers = "leaving", []string{"example.com/hold"}, []string{"example.com/hold"}
+	now := metav1.Now()
+	w.pool.DeletionTimestamp, w.config.DeletionTimestamp = &now, &now
+	store := fake.NewClientBuilder().WithScheme(reconciletest.Scheme(t, infrav1.AddToScheme, clusterv1.AddToScheme)).WithObjects(w.pool, w.managed, w.config).Build()
+	for name, want := range map[string]string{"leaving": "AWSMachinePool blue/leaving is being deleted", "awslaunchconfig/shared": "AWSLaunchConfig blue/shared is being deleted"} {
+		if _, err := Read(t.Context(), store, "blue", name); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Read(%s): got error %v, want %q", name, err, want)
+		}
+	}
+	if _, err := Read(t.Context(), store, "blue", "awsmanagedmachinepool/workers"); err != nil {
+		t.Errorf("Read of a pool that stays: %v", err)
 	}
 }

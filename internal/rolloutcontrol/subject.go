@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // Kinds of objects that commands accept.
@@ -72,7 +73,7 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 		switch len(found) {
 		case 0:
 		case 1:
-			return subjectOf(ctx, reader, found[0])
+			return steady(subjectOf(ctx, reader, found[0]))
 		default:
 			return Subject{}, fmt.Errorf("namespace %s has pools of two kinds with the name %q: use awsmachinepool/%[2]s or awsmanagedmachinepool/%[2]s", namespace, name)
 		}
@@ -80,11 +81,36 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 	if unserved != nil {
 		return Subject{}, unserved
 	}
-	return Subject{}, fmt.Errorf("namespace %s has no %s %q", namespace, strings.Join(slices.Concat(kinds...), " or "), name)
+	return Subject{}, &NotFoundError{Namespace: namespace, Name: name, Kinds: slices.Concat(kinds...)}
 }
 
-// KindNamed returns the kind of a resource name in singular or plural, empty if it is none of them.
+// steady returns an error for a subject that is being deleted: nothing acts on a change of it.
+func steady(subject Subject, err error) (Subject, error) {
+	if err == nil && !subject.named().GetDeletionTimestamp().IsZero() {
+		err = fmt.Errorf("%s is being deleted, so a change of its roll-outs would have no effect", describe(subject.named()))
+	}
+	return subject, err
+}
+
+// NotFoundError reports that no object of some kinds has a name.
+type NotFoundError struct {
+	Namespace, Name string
+	Kinds           []string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("namespace %s has no %s %q", e.Namespace, terminal.Alternatives(e.Kinds...), e.Name)
+}
+
+// KindNamed returns the kind of a resource name in singular or plural, with its API group or without, as kubectl prints
+// it; empty if it is none of them.
 func KindNamed(text string) string {
+	resource, group, grouped := strings.Cut(text, ".")
+	if grouped && group != infrav1.GroupVersion.Group && group != clusterv1.GroupVersion.Group {
+		return ""
+	}
+	text = resource
 	for _, kind := range []string{KindSelfManaged, KindManaged, KindMachinePool, KindLaunchConfig} {
 		singular := strings.ToLower(kind)
 		if text = strings.ToLower(text); text == singular || text == singular+"s" {

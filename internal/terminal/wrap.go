@@ -96,3 +96,12 @@ func Counted(count int, thing string) string {
 	}
 	return fmt.Sprintf("%d %ss", count, thing)
 }
+
+// Alternatives returns texts with commas and "or" between them.
+func Alternatives(texts ...string) string {
+	last := len(texts) - 1
+	if last < 2 {
+		return strings.Join(texts, " or ")
+	}
+	return strings.Join(texts[:last], ", ") + ", or " + texts[last]
+}
