@@ -1,6 +1,8 @@
 package machinepool
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
 )
 
 // newWarmed returns a pool without nodes whose warm pool has two instances.
@@ -101,4 +104,63 @@ func (r *rollouts) calls(action string) (count int) {
 		}
 	}
 	return count
+}
+
+// TestWarmInstanceWithoutReplacement holds that a warm instance which a refresh replaces is released
+// although EC2 can launch none in its place, and that the roll-out ends once EC2 can.
+func TestWarmInstanceWithoutReplacement(t *testing.T) {
+	t.Parallel()
+	r := newWarmed(t, func(pool *infrav1.AWSMachinePool) { pool.Spec.NodeDrain = nil })
+	behavior := r.sim.Behavior()
+	behavior.Capacity = []awssim.CapacityRule{{InstanceType: "m6i.large"}}
+	r.sim.SetBehavior(behavior)
+	r.want("m6i.large", "")
+	held := func() bool {
+		return slices.ContainsFunc(r.warm(), func(instance asgtypes.Instance) bool {
+			return instance.LifecycleState == asgtypes.LifecycleStateWarmedTerminatingWait
+		})
+	}
+	r.until("a warm instance is held", held)
+	if took := r.until("it is released", func() bool { return !held() }); took > time.Minute {
+		t.Errorf("it was held for %s", took)
+	}
+	behavior.Capacity = nil
+	r.sim.SetBehavior(behavior)
+	r.until("the pool is rolled out", func() bool { return r.warmRun("2") && r.rolledOut() })
+	if count := r.starts(); count != 1 {
+		t.Errorf("%d refreshes were started", count)
+	}
+}
+
+// TestWarmPoolAtRest holds that a warm pool is not described again while nothing changes, whether
+// its instances run what is wanted or the user wants no refresh.
+func TestWarmPoolAtRest(t *testing.T) {
+	t.Parallel()
+	for name, disable := range map[string]bool{"rolled out": false, "refreshes are disabled": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newWarmed(t, func(pool *infrav1.AWSMachinePool) {
+				pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: disable}
+			})
+			want := infrav1.RolledOutReason
+			if disable {
+				r.want("m6i.large", "")
+				want = infrav1.RefreshDisabledReason
+			}
+			r.until("the pool rests", func() bool { return r.condition(infrav1.RolledOutCondition).Reason == want })
+			if message := r.condition(infrav1.RolledOutCondition).Message; disable && !strings.Contains(message, "2 of 2 warm instances run version 1") {
+				t.Errorf("RolledOut says %q", message)
+			}
+			for range 10 {
+				r.reconcile(5 * time.Second)
+			}
+			r.sim.ClearCalls()
+			for range 60 {
+				r.reconcile(time.Minute)
+			}
+			if calls := r.calls("DescribeWarmPool"); calls > 0 {
+				t.Errorf("an hour at rest took %d calls of DescribeWarmPool", calls)
+			}
+		})
+	}
 }
