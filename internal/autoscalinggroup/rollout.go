@@ -268,7 +268,7 @@ func (r Rollout) SkipsMatching() bool {
 	if r.InPlace {
 		return true // AWS compares images then (AWS: instance-refresh-overview)
 	}
-	return !r.Wanted.byAttributes() && !slices.ContainsFunc(r.Instances, func(i Instance) bool {
+	return !r.Wanted.byAttributes() && !slices.ContainsFunc(r.all(), func(i Instance) bool {
 		return !i.Leaving() && !r.Wanted.Runs(i) && i.LaunchTemplateID == r.Wanted.TemplateID && i.Version == r.Wanted.Version
 	})
 }

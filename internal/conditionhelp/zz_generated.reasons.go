@@ -234,9 +234,9 @@ var documented = map[key]Help{
 		Remedy:  "Choose an instance type of the region.",
 	},
 	{false, "InstancesLeft"}: {
-		Meaning: "Reports that spec.refreshPreferences leaves the rest of the instances as they are.",
+		Meaning: "Reports that spec.refreshPreferences leaves the rest of the instances as they are, or that an instance refresh finished without replacing warm instances.",
 		Nodes:   "Some keep their earlier configuration.",
-		Remedy:  "None, or change spec.refreshPreferences to have them replaced.",
+		Remedy:  "None, or change spec.refreshPreferences to have them replaced. Terminate warm instances, or retry the roll-out with `slipway rollout retry`.",
 	},
 	{false, "InstancesRetained"}: {
 		Meaning: "Reports that the group retains instances whose termination was abandoned by another program than Slipway.",
@@ -449,7 +449,7 @@ var documented = map[key]Help{
 		Remedy:  "Correct the spec. An edit finishes the roll-back.",
 	},
 	{false, "RolledOut"}: {
-		Meaning: "Reports that every instance runs the desired configuration.",
+		Meaning: "Reports that every instance runs the desired configuration, also in a warm pool.",
 		Nodes:   "No effect.",
 		Remedy:  "None.",
 	},

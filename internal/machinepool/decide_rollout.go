@@ -316,7 +316,7 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 func refreshFor(in input, decision autoscalinggroup.Decision) startRefresh {
 	roots := rootVolumesOf(in)
 	start := startRefresh{
-		Group: in.Seen.Group.Name, What: replaced(roots), Cause: because(cause(in), decision.Reason), Outdated: instanceIDs(decision.Outdated),
+		Group: in.Seen.Group.Name, What: replaced(roots), Cause: because(cause(in), decision.Reason), Outdated: instanceIDs(slices.DeleteFunc(slices.Clone(decision.Outdated), autoscalinggroup.Instance.Warmed)),
 		Replacing: autoscalinggroup.Replacing{Preferences: refreshPreferences(in), SkipMatching: rolloutOf(in, in.Seen.Refreshes.List).SkipsMatching(), Shielded: len(decision.Shield) > 0},
 	}
 	if roots.inPlace {
