@@ -36,7 +36,7 @@ var documented = map[key]Help{
 	{false, "AWSUnavailable"}: {
 		Meaning: "Reports that AWS failed or throttled a call.",
 		Nodes:   "Running nodes stay. Changes wait.",
-		Remedy:  "None. The call is retried with increasing delays. If it lasts, check the AWS Health Dashboard.",
+		Remedy:  "None. The call is retried with increasing delays. If it lasts, check the AWS Health Dashboard. If AWS throttles calls, reduce the calls of other programs in the account, or request a higher request rate from AWS.",
 	},
 	{false, "AccessDenied"}: {
 		Meaning: "Reports that the controller's identity may not perform a call to AWS. The message names the action.",
