@@ -60,8 +60,8 @@ const (
 	NodesLaunchCondition = "NodesLaunch"
 
 	// AWSReachableCondition is False while AWS does not answer, or has throttled every call of an
-	// action for five minutes. Its message names the service, and
-	// the time since when. It is missing while AWS answers. Ready repeats it.
+	// action for five minutes. Its message names the service, and the time since when. It is missing
+	// while AWS answers. Ready repeats it.
 	//
 	// +slipway:kinds=Provisioner
 	AWSReachableCondition = "AWSReachable"
