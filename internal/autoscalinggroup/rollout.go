@@ -111,8 +111,9 @@ type Rollout struct {
 	// now, empty if there was none. That refresh, and all that AWS lists after it, are no attempts
 	// to bring what is wanted now.
 	After string
-	// Instances are the group's members.
-	Instances []Instance
+	// Instances are the group's members, and Warm the instances of its warm pool, as far as they are
+	// known. A refresh replaces both.
+	Instances, Warm []Instance
 	// History are the group's refreshes, newest first.
 	History []Refresh
 	// EndSeen is when the newest refresh was first seen to have finished, by our clock.
@@ -158,7 +159,7 @@ type Decision struct {
 // what is wanted. A rotated token creates another version with the same config, so it causes no
 // roll-out.
 func (r Rollout) Decide() Decision {
-	outdated := slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool { return i.Leaving() || r.Wanted.Runs(i) })
+	outdated := slices.DeleteFunc(r.all(), func(i Instance) bool { return i.Leaving() || r.Wanted.Runs(i) })
 	decision := Decision{Outdated: outdated, Reason: r.describe(outdated)}
 	if len(outdated) > 0 {
 		decision.Attempts = r.attempts()
@@ -205,6 +206,9 @@ func (r Rollout) left(decision *Decision, latest *Refresh) string {
 		return fmt.Sprintf("the refresh finished at its last checkpoint, which is %d. Add 100 to "+
 			"refreshPreferences.checkpointPercentages to replace the remaining instances", checkpoints[n-1])
 	}
+	if latest.Succeeded() && decision.Attempts > 0 && !slices.ContainsFunc(decision.Outdated, func(i Instance) bool { return !i.Warmed() }) {
+		return fmt.Sprintf("instance refresh %s finished without replacing them. Terminate them, or retry the roll-out with `slipway rollout retry`", latest.ID)
+	}
 	protected := r.ignoresProtected(decision)
 	for _, instance := range decision.Outdated {
 		ignored := instance.Protected && protected || instance.LifecycleState == "Standby" && r.preferences().StandbyInstances == "Ignore"
@@ -240,7 +244,7 @@ func (r Rollout) shield() []Instance {
 	outdated := func(protected bool) func(Instance) bool {
 		return func(i Instance) bool { return !i.Leaving() && !r.Wanted.Runs(i) && i.Protected == protected }
 	}
-	if preferences.ScaleInProtectedInstances == "Refresh" && !slices.ContainsFunc(r.Instances, outdated(false)) {
+	if preferences.ScaleInProtectedInstances == "Refresh" && !slices.ContainsFunc(r.all(), outdated(false)) {
 		return nil
 	}
 	// A shield has the refresh ignore all protected instances. Instances that the user has
@@ -264,7 +268,7 @@ func (r Rollout) SkipsMatching() bool {
 	if r.InPlace {
 		return true // AWS compares images then (AWS: instance-refresh-overview)
 	}
-	return !r.Wanted.byAttributes() && !slices.ContainsFunc(r.Instances, func(i Instance) bool {
+	return !r.Wanted.byAttributes() && !slices.ContainsFunc(r.all(), func(i Instance) bool {
 		return !i.Leaving() && !r.Wanted.Runs(i) && i.LaunchTemplateID == r.Wanted.TemplateID && i.Version == r.Wanted.Version
 	})
 }
@@ -323,7 +327,7 @@ func (r Rollout) supersedes(latest *Refresh) bool {
 	if !replaced && r.StartedFor == r.Wanted.Key() {
 		return false
 	}
-	return slices.ContainsFunc(r.Instances, func(i Instance) bool { return !i.Leaving() && r.mistakes(i, replaced) })
+	return slices.ContainsFunc(r.all(), func(i Instance) bool { return !i.Leaving() && r.mistakes(i, replaced) })
 }
 
 // mistakes reports whether the refresh under way, which was started for something else, would replace
@@ -351,25 +355,31 @@ func (r Rollout) preferences() infrav1.RefreshPreferences {
 	return *r.Preferences
 }
 
+// all returns the instances that a refresh replaces.
+func (r Rollout) all() []Instance { return slices.Concat(r.Instances, r.Warm) }
+
 // describe counts the outdated instances by what they run: "2 of 3 instances run version 4".
 // Instances on their way out do not count.
 func (r Rollout) describe(outdated []Instance) string {
-	if len(outdated) == 0 {
-		return ""
-	}
-	counts := map[string]int{}
-	for _, instance := range outdated {
-		counts[r.runs(instance)]++
-	}
-	present := 0
-	for _, instance := range r.Instances {
-		if !instance.Leaving() {
-			present++
-		}
-	}
 	var parts []string
-	for _, source := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d of %d instances run %s", counts[source], present, source))
+	for _, warm := range []bool{false, true} {
+		counts, what, present := map[string]int{}, "instances", 0
+		for _, instance := range outdated {
+			if instance.Warmed() == warm {
+				counts[r.runs(instance)]++
+			}
+		}
+		for _, instance := range r.all() {
+			if !instance.Leaving() && instance.Warmed() == warm {
+				present++
+			}
+		}
+		if warm {
+			what = "warm instances"
+		}
+		for _, source := range slices.Sorted(maps.Keys(counts)) {
+			parts = append(parts, fmt.Sprintf("%d of %d %s run %s", counts[source], present, what, source))
+		}
 	}
 	return strings.Join(parts, ", ")
 }

@@ -95,7 +95,7 @@ func (c *callMiddleware) attempt(
 	start := time.Now() //nolint:forbidigo // how long the wire takes is real time, whatever the budget counts by
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	c.metrics.sent(service, action, metricCode(err), time.Since(start))
-	c.outages.record(service, err)
+	c.outages.record(service, action, err)
 	if isSessionOver(err) {
 		for _, role := range c.roles {
 			role.forget()

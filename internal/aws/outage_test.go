@@ -33,6 +33,10 @@ func TestOutages(t *testing.T) {
 		service string
 		err     error
 	}
+	throttling := response(503, "RequestLimitExceeded")
+	throttledFor := func(lasts time.Duration) []call {
+		return []call{{0, "ec2", throttling}, {lasts / 2, "ec2", throttling}, {lasts - lasts/2, "ec2", throttling}}
+	}
 	for _, row := range []struct {
 		reason string
 		calls  []call
@@ -49,6 +53,11 @@ func TestOutages(t *testing.T) {
 		{"a page of a proxy", []call{{0, "ec2", response(404, "")}, {time.Minute, "ec2", response(404, "")}}, 0, "EC2"},
 		{"refusals are answers", []call{{0, "ec2", response(403, "UnauthorizedOperation")}, {time.Minute, "ec2", response(400, "InvalidAMIID.NotFound")}}, -1, ""},
 		{"throttling is one too", []call{{0, "ec2", response(503, "RequestLimitExceeded")}, {time.Minute, "ec2", response(503, "RequestLimitExceeded")}}, -1, ""},
+		{"unless it lasts", throttledFor(throttledAfter), 0, "EC2"},
+		{"not quite", throttledFor(throttledAfter - time.Second), -1, ""},
+		{"the action is accepted again", append(throttledFor(throttledAfter), call{0, "ec2", nil}), -1, ""},
+		{"an action that is no longer called says nothing", append(throttledFor(throttledAfter), call{throttledAfter + time.Second, "sts", nil}), -1, ""},
+		{"nor do bursts that are far apart", append(throttledFor(time.Minute), call{throttledAfter + time.Second, "ec2", throttling}), -1, ""},
 		{"what was not sent says nothing", []call{{0, "ec2", &NotSentError{Err: broken}}, {time.Minute, "ec2", &NotSentError{Err: broken}}}, -1, ""},
 		{"it is over", []call{{0, "ec2", broken}, {time.Minute, "ec2", broken}, {time.Second, "ec2", nil}}, -1, ""},
 		{"another begins", []call{{0, "ec2", broken}, {time.Minute, "ec2", nil}, {0, "ec2", broken}, {time.Minute, "ec2", broken}}, time.Minute, "EC2"},
@@ -59,7 +68,7 @@ func TestOutages(t *testing.T) {
 		seen := newOutages(clock, time.Minute)
 		for _, call := range row.calls {
 			clock.SetTime(clock.Now().Add(call.after))
-			seen.record(call.service, call.err)
+			seen.record(call.service, "CreateFleet", call.err)
 		}
 		outage, _ := seen.among([]string{"ec2", "autoscaling"})
 		if (outage == nil) != (row.want < 0) || outage != nil && (!outage.Since.Equal(start.Add(row.want)) || outage.Service != row.service) {

@@ -36,7 +36,7 @@ var documented = map[key]Help{
 	{false, "AWSUnavailable"}: {
 		Meaning: "Reports that AWS failed or throttled a call.",
 		Nodes:   "Running nodes stay. Changes wait.",
-		Remedy:  "None. The call is retried with increasing delays. If it lasts, check the AWS Health Dashboard.",
+		Remedy:  "None. The call is retried with increasing delays. If it lasts, check the AWS Health Dashboard. If AWS throttles calls, reduce the calls of other programs in the account, or request a higher request rate from AWS.",
 	},
 	{false, "AccessDenied"}: {
 		Meaning: "Reports that the controller's identity may not perform a call to AWS. The message names the action.",
@@ -234,9 +234,9 @@ var documented = map[key]Help{
 		Remedy:  "Choose an instance type of the region.",
 	},
 	{false, "InstancesLeft"}: {
-		Meaning: "Reports that spec.refreshPreferences leaves the rest of the instances as they are.",
+		Meaning: "Reports that spec.refreshPreferences leaves the rest of the instances as they are, or that an instance refresh finished without replacing warm instances.",
 		Nodes:   "Some keep their earlier configuration.",
-		Remedy:  "None, or change spec.refreshPreferences to have them replaced.",
+		Remedy:  "None, or change spec.refreshPreferences to have them replaced. Terminate warm instances, or retry the roll-out with `slipway rollout retry`.",
 	},
 	{false, "InstancesRetained"}: {
 		Meaning: "Reports that the group retains instances whose termination was abandoned by another program than Slipway.",
@@ -449,7 +449,7 @@ var documented = map[key]Help{
 		Remedy:  "Correct the spec. An edit finishes the roll-back.",
 	},
 	{false, "RolledOut"}: {
-		Meaning: "Reports that every instance runs the desired configuration.",
+		Meaning: "Reports that every instance runs the desired configuration, also in a warm pool.",
 		Nodes:   "No effect.",
 		Remedy:  "None.",
 	},

@@ -193,8 +193,7 @@ func (t terminateRetained) do(ctx context.Context, a actor) ([]reconcile.Event, 
 func (r releaseWarm) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	for _, id := range r.Instances {
 		if err := a.groups().LetGo(ctx, r.Group, id); err != nil {
-			a.Memory.warmAt = a.Memory.warmAt.Add(-warmLookEvery)
-			a.Memory.warmSize = -1 // the warm pool is described anew
+			a.Memory.warmFor = "" // the warm pool is described anew
 			return nil, err
 		}
 	}

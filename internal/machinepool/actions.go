@@ -244,7 +244,7 @@ func (a startRefresh) String() string {
 	return "start an instance refresh of Auto Scaling group " + a.Group
 }
 
-// Replaced implements reconcile.Replaces.
+// Replaced implements reconcile.Replaces. Warm instances are no nodes.
 func (a startRefresh) Replaced() []string { return a.Outdated }
 
 func (a cancelRefresh) String() string {

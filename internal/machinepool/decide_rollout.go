@@ -22,7 +22,7 @@ import (
 // decided from the instances alone, so a refresh that was never started, was cancelled or failed is
 // due until no such instance is left.
 func rollOut(in input, plan *reconcile.Plan) bool {
-	if in.Seen.Group == nil || triedToPause(in) || waitsToRollOut(in) || reportAttempt(in, plan) {
+	if in.Seen.Group == nil || triedToPause(in) || waitsToRollOut(in) || reportAttempt(in, plan) || !warmKnown(in, plan) {
 		return true
 	}
 	if !in.Seen.Refreshes.Read && !shielding(in.Object) && !retries(in) {
@@ -125,7 +125,7 @@ func rolloutOf(in input, history []autoscalinggroup.Refresh) autoscalinggroup.Ro
 func rolloutWith(in input, history []autoscalinggroup.Refresh, inPlace bool) autoscalinggroup.Rollout {
 	config := launchable(in)
 	rollout := autoscalinggroup.Rollout{
-		Wanted: wanted(in), Instances: withoutShield(in), History: history, Configs: fingerprints(config),
+		Wanted: wanted(in), Instances: withoutShield(in), Warm: warmInstances(in), History: history, Configs: fingerprints(config),
 		Preferences: in.Object.Spec.RefreshPreferences, Now: in.Now, InPlace: inPlace, EndSeen: in.Now,
 		Paused: pausing(in), Broken: broken(in),
 	}
@@ -281,6 +281,9 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 	case !in.Seen.Fresh:
 		plan.Need(needFreshGroup)
 		return
+	case !in.Seen.Warm.Latest && warmOutdated(decision):
+		plan.Need(needWarmPoolNow)
+		return
 	case !in.Seen.LaunchConfig.Current(plan):
 		return
 	case in.Seen.Refreshes.UnderWay:
@@ -313,7 +316,7 @@ func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.D
 func refreshFor(in input, decision autoscalinggroup.Decision) startRefresh {
 	roots := rootVolumesOf(in)
 	start := startRefresh{
-		Group: in.Seen.Group.Name, What: replaced(roots), Cause: because(cause(in), decision.Reason), Outdated: instanceIDs(decision.Outdated),
+		Group: in.Seen.Group.Name, What: replaced(roots), Cause: because(cause(in), decision.Reason), Outdated: instanceIDs(slices.DeleteFunc(slices.Clone(decision.Outdated), autoscalinggroup.Instance.Warmed)),
 		Replacing: autoscalinggroup.Replacing{Preferences: refreshPreferences(in), SkipMatching: rolloutOf(in, in.Seen.Refreshes.List).SkipsMatching(), Shielded: len(decision.Shield) > 0},
 	}
 	if roots.inPlace {

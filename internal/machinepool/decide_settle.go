@@ -111,7 +111,7 @@ type source struct {
 // wanted, the most frequent first.
 func sources(in input) []source {
 	target, counts := wanted(in), map[source]int{}
-	for _, instance := range in.Seen.Group.Instances {
+	for _, instance := range slices.Concat(in.Seen.Group.Instances, warmInstances(in)) {
 		if !instance.Leaving() && !target.Runs(instance) {
 			counts[source{instance.LaunchTemplateID, instance.Version}]++
 		}

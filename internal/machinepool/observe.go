@@ -43,9 +43,11 @@ type Memory struct {
 	refusedUntil time.Time
 	// hooksAt is when the group's hooks were described last, or when this process first saw the group.
 	hooksAt time.Time
-	// warmAt is when the warm pool was described last, and warmSize how many instances it had.
-	warmAt   time.Time
-	warmSize int32
+	// warm are the instances of the warm pool that stay, as AWS described them at warmAt. They are
+	// good while the situation is warmFor.
+	warm    []autoscalinggroup.Instance
+	warmAt  time.Time
+	warmFor string
 	// failedLaunch is good until failedUntil.
 	failedLaunch *autoscalinggroup.FailedLaunch
 	failedUntil  time.Time
@@ -182,8 +184,8 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 		o.readRefreshes(ctx)
 	case needHooks:
 		o.describeHooks(ctx)
-	case needWarmPool:
-		o.describeWarmPool(ctx)
+	case needWarmPool, needWarmPoolNow:
+		o.describeWarmPool(ctx, need == needWarmPoolNow)
 	case needSubnets:
 		o.findSubnets(ctx)
 	case needOverrides:
@@ -412,19 +414,27 @@ func (o observer) describeHooks(ctx context.Context) {
 	}
 }
 
-// describeWarmPool shows which instances leave the group's warm pool. AWS lists them by a call for
-// each group, which is made when the size of the warm pool is another, and while it is too large.
-func (o observer) describeWarmPool(ctx context.Context) {
-	group, memory, now := o.Seen.Group, o.Memory, o.Clock.Now()
-	if memory.warmSize == group.WarmPoolSize && !memory.warmAt.IsZero() && (group.WarmSurplus() <= 0 || now.Sub(memory.warmAt) < warmLookEvery) {
-		o.Seen.Warm = WarmPool{Read: true, At: memory.warmAt}
+// describeWarmPool shows the instances of the group's warm pool. AWS lists them by a call for each
+// group, which is made when the situation is another one, and while instances leave.
+func (o observer) describeWarmPool(ctx context.Context, now bool) {
+	in, memory := o.input(), o.Memory
+	situation, recent := warmSituation(in), in.Now.Sub(memory.warmAt) < warmLookEvery
+	if !now && !memory.warmAt.IsZero() && memory.warmFor == situation && (recent || !warmLeaves(in)) {
+		o.Seen.Warm = WarmPool{Read: true, Instances: memory.warm, At: memory.warmAt}
 		return
 	}
-	instances, err := memory.cloud.Groups.WarmInstances(ctx, group.Name)
-	leaving := slices.DeleteFunc(instances, func(instance autoscalinggroup.Instance) bool { return !instance.Leaving() })
-	o.Seen.Warm = WarmPool{Read: err == nil, Leaving: leaving, At: now, Err: err}
-	if err == nil {
-		memory.warmAt, memory.warmSize = now, group.WarmPoolSize
+	var warm WarmPool
+	warm.Instances, warm.Err = memory.cloud.Groups.WarmInstances(ctx, in.Seen.Group.Name)
+	warm.Read, warm.Latest, warm.At = warm.Err == nil, warm.Err == nil, in.Now
+	for _, instance := range warm.Instances {
+		if instance.Leaving() {
+			warm.Leaving = append(warm.Leaving, instance)
+		}
+	}
+	warm.Instances = slices.DeleteFunc(warm.Instances, autoscalinggroup.Instance.Leaving)
+	o.Seen.Warm = warm
+	if warm.Read {
+		memory.warm, memory.warmAt, memory.warmFor = warm.Instances, warm.At, situation
 	}
 }
 

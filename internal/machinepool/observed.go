@@ -165,11 +165,13 @@ type Refreshes struct {
 // WarmPool holds what was seen of a warm pool.
 type WarmPool struct {
 	Read bool
-	// Leaving are the instances on their way out, if AWS was asked in this pass; At is when it was
-	// asked last.
-	Leaving []autoscalinggroup.Instance
-	At      time.Time
-	Err     error
+	// Latest is true if AWS was asked in this pass; At is when it was asked last.
+	Latest bool
+	At     time.Time
+	// Instances are the instances that stay. Leaving are the ones on their way out, if AWS was asked
+	// in this pass.
+	Instances, Leaving []autoscalinggroup.Instance
+	Err                error
 }
 
 // FailedLaunch is the newest launch that failed, nil if none did.
@@ -220,6 +222,7 @@ const (
 	needRefreshes    reconcile.Need = "instance refreshes"
 	needHooks        reconcile.Need = "lifecycle hooks"
 	needWarmPool     reconcile.Need = "instances of the warm pool"
+	needWarmPoolNow  reconcile.Need = "instances of the warm pool as they are now"
 	needSubnets      reconcile.Need = "subnets"
 	needOverrides    reconcile.Need = "overrides"
 	needShape        reconcile.Need = "what a node is"

@@ -40,11 +40,21 @@ func ShowOutage(object reconciling.Conditioned, outage Outage, region string) {
 		conditions := slices.Clone(object.GetConditions())
 		meta.SetStatusCondition(&conditions, metav1.Condition{
 			Type: infrav1.AWSReachableCondition, Status: metav1.ConditionFalse, Reason: infrav1.AWSUnavailableReason,
-			Message: fmt.Sprintf("%s in %s has not answered since %s. Running nodes keep running. Slipway makes "+
-				"changes when it answers",
-				outage.Service, region, since.Format(time.RFC3339)),
+			Message:            outageMessage(outage.Outage, region),
 			ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(since),
 		})
 		object.SetConditions(conditions)
 	}
+}
+
+// outageMessage describes an outage.
+func outageMessage(outage *aws.Outage, region string) string {
+	since := outage.Since.UTC().Format(time.RFC3339)
+	if outage.Throttled == "" {
+		return fmt.Sprintf("%s in %s has not answered since %s. Running nodes keep running. Slipway makes changes when it answers",
+			outage.Service, region, since)
+	}
+	return fmt.Sprintf("%s in %s has throttled every call of %s since %s. Running nodes keep running. Slipway retries, and makes changes when "+
+		"AWS accepts the calls. Reduce the calls of other programs in the account, or request a higher request rate from AWS",
+		outage.Service, region, outage.Throttled, since)
 }

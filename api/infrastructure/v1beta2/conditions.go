@@ -97,9 +97,9 @@ const (
 	// +slipway:kinds=AWSManagedMachinePool
 	NodegroupHealthyCondition = "NodegroupHealthy"
 
-	// AWSReachableCondition is False while AWS does not answer. Its message names the service and
-	// the time since when, which is its last transition. It is missing while AWS answers. Ready
-	// repeats it.
+	// AWSReachableCondition is False while AWS does not answer, or has throttled every call of an action
+	// for five minutes. Its message names the service and the time since when, which is its last
+	// transition. It is missing while AWS answers. Ready repeats it.
 	//
 	// +slipway:kinds=AWSMachinePool,AWSManagedMachinePool,AWSLaunchConfig
 	AWSReachableCondition = "AWSReachable"

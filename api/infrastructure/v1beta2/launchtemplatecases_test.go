@@ -232,6 +232,10 @@ var sharedCases = []ruleCase{
 		accept: `{additionalTags: {awsome: x}}`, refuse: `{additionalTags: {"aws:cost": x}}`, says: "must not begin with aws:",
 	},
 	{
+		rule: "TG2", reason: "AWS reserves it in any case",
+		accept: `{additionalTags: {"my:AWS:cost": x}}`, refuse: `{additionalTags: {"AwS:cost": x}}`, says: "must not begin with aws:",
+	},
+	{
 		rule: "TG2", reason: "an empty key is no key",
 		accept: `{additionalTags: {k: ""}}`, refuse: `{additionalTags: {"": x}}`, says: "1 to 128 characters",
 	},

@@ -73,7 +73,8 @@ const (
 	//
 	// Nodes: running nodes stay. Changes wait.
 	// Remedy: none. The call is retried with increasing delays. If it lasts, check the AWS Health
-	// Dashboard.
+	// Dashboard. If AWS throttles calls, reduce the calls of other programs in the account, or request
+	// a higher request rate from AWS.
 	//
 	// +slipway:condition=any:Unknown
 	AWSUnavailableReason = "AWSUnavailable"

@@ -2,7 +2,7 @@ package v1beta2
 
 // Reasons of RolledOut.
 const (
-	// RolledOutReason reports that every instance runs the desired configuration.
+	// RolledOutReason reports that every instance runs the desired configuration, also in a warm pool.
 	//
 	// Nodes: no effect.
 	// Remedy: none.
@@ -98,10 +98,11 @@ const (
 	RolledBackReason = "RolledBack"
 
 	// InstancesLeftReason reports that spec.refreshPreferences leaves the rest of the instances as
-	// they are.
+	// they are, or that an instance refresh finished without replacing warm instances.
 	//
 	// Nodes: some keep their earlier configuration.
-	// Remedy: none, or change spec.refreshPreferences to have them replaced.
+	// Remedy: none, or change spec.refreshPreferences to have them replaced. Terminate warm instances,
+	// or retry the roll-out with `slipway rollout retry`.
 	InstancesLeftReason = "InstancesLeft"
 
 	// WaitingForASGReason reports that there is no group yet.

@@ -15,7 +15,7 @@ import (
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$') && self[k].matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$'))`,message="tag keys and values must contain only letters, digits, spaces, and _ . : / = + - @"
 // +slipway:rule=TG2
-// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('aws:'))`,message="tag keys must not begin with aws:, which is reserved for AWS"
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches(r'^[Aa][Ww][Ss]:'))`,message="tag keys must not begin with aws:, which is reserved for AWS in upper and lower case"
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`size(self) <= ('Name' in self ? 45 : 44)`,message="AWS allows 50 tags on a resource, and Slipway sets six of them: specify at most 44, or 45 if Name is one of them"
 // +slipway:rule=TG3
