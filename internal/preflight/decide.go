@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -69,7 +70,8 @@ func Decide(observed Observed, skip []string) Report {
 func (c check) finding(observed Observed, skip []string) Finding {
 	unreachable, server := observed.Account.Unreachable, "AWS did not accept the credentials"
 	if c.cluster {
-		unreachable, server = observed.Cluster.Unreachable, "the API server did not answer"
+		unreachable = observed.Cluster.Unreachable
+		server = "the API server " + unreachable.refusal()
 	}
 	switch {
 	case slices.Contains(skip, c.name):
@@ -112,10 +114,21 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// refusal describes what an API server did that cannot be reached.
+func (u *Unread) refusal() string {
+	if u != nil && apierrors.IsUnauthorized(u.Err) {
+		return "did not accept the credentials"
+	}
+	return "did not answer"
+}
+
 func decideKubernetesVersion(o Observed) Finding {
+	if why := o.Cluster.VersionUnread; why != nil {
+		return unread("The version of the API server", why)
+	}
 	if why := o.Cluster.Unreachable; why != nil {
 		return Finding{
-			Result: Failed, Message: "The API server of the management cluster did not answer: " + why.Text,
+			Result: Failed, Message: fmt.Sprintf("The API server of the management cluster %s: %s", why.refusal(), why.Text),
 			Nodes:  "Slipway cannot be installed or checked. Existing nodes keep running.",
 			Remedy: "Correct the kubeconfig, its context, or your access to the API server, with --kubeconfig and --context.",
 		}

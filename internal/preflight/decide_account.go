@@ -32,6 +32,14 @@ func decidePermissions(o Observed) Finding {
 			Result: Warning, Message: fmt.Sprintf("The policies of %s cannot be simulated, because it is neither a user nor a role.", o.Account.Caller),
 			Nodes: "It is not known whether Slipway's identity may do what it needs to. Nodes are not affected by this check.", Remedy: "Name the role of the manager with --role-arn.",
 		}
+	case p.Foreign != "":
+		return Finding{
+			Result: Warning,
+			Message: fmt.Sprintf("The policies of %s cannot be simulated: it is in account %s, and the credentials of %s are in another account.",
+				p.Principal, p.Foreign, o.Account.Caller),
+			Nodes:  "It is not known whether Slipway's identity may do what it needs to. Nodes are not affected by this check.",
+			Remedy: fmt.Sprintf("Run the check with credentials of account %s. Run it once for each account that has clusters, with the role that Slipway uses there.", p.Foreign),
+		}
 	case p.Missing:
 		return Finding{
 			Result: Failed, Message: fmt.Sprintf("IAM does not know %s in the account of the credentials.", p.Principal), Nodes: nodes,
