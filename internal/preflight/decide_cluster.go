@@ -54,7 +54,7 @@ func decideCAPAControllers(o Observed) Finding {
 		return unread("Deployments", why)
 	}
 	if len(o.Cluster.CAPA) == 0 {
-		return skipped("Cluster API Provider AWS is not installed, or its Deployment lacks the label of clusterctl.")
+		return withoutCAPA(o)
 	}
 	const remedy = "Run `slipway migrate capa`, which pauses clusters meanwhile, or add --feature-gates=MachinePool=false,MachinePoolMachines=false " +
 		"to the arguments of the Deployment, and wait until its pod has been replaced. " +
@@ -86,6 +86,27 @@ func decideCAPAControllers(o Observed) Finding {
 		}
 	}
 	return ok("CAPA's controllers of pools are off.")
+}
+
+// withoutCAPA returns the finding of a cluster in which no Deployment is known to be CAPA's. CAPA may run
+// without clusterctl's label, or in another cluster.
+func withoutCAPA(o Observed) Finding {
+	found := slices.DeleteFunc(slices.Clone(capaDefinitions), func(name string) bool {
+		_, exists := o.Cluster.Definitions[name]
+		return !exists
+	})
+	if len(found) == 0 {
+		return skipped("Cluster API Provider AWS is not installed.")
+	}
+	return Finding{
+		Result: Warning,
+		Message: fmt.Sprintf("CAPA's definitions exist (%s), but no Deployment has the label %s=%s, or is %s/%s.",
+			list(found), providers.Label, providers.CAPA, providers.CAPANamespace, providers.CAPAManager),
+		Nodes: "If CAPA runs nevertheless, and its controllers of pools are on, two controllers write the same pools, which replaces nodes. " +
+			"If it does not run, new clusters have no network and no control plane.",
+		Remedy: "If CAPA runs, make sure that its arguments have --feature-gates=MachinePool=false,MachinePoolMachines=false, " +
+			"and set the label so that this command and `slipway migrate capa` find it.",
+	}
 }
 
 func decideCAPAWebhooks(o Observed) Finding {

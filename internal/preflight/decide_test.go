@@ -161,6 +161,9 @@ func clusterRows() []row {
 		}, ClusterAPI, Failed, "capi-system/capi-controller-manager", "refuses", "EXP_MACHINE_POOL=true"},
 		{"Deployments may not be read", func(_ *testing.T, o *Observed) { o.Cluster.DeploymentsUnread = denied }, CAPAControllers, Warning, "Deployments", "", ""},
 		{"no CAPA", func(_ *testing.T, o *Observed) { o.Cluster.CAPA = nil }, CAPAControllers, Skipped, "not installed", "", ""},
+		{"CAPA's definitions, and no Deployment", func(_ *testing.T, o *Observed) {
+			o.Cluster.CAPA, o.Cluster.Definitions[capaDefinitions[0]] = nil, Definition{}
+		}, CAPAControllers, Warning, "CAPA's definitions exist (awsclusters.infrastructure.cluster.x-k8s.io)", "replaces nodes", "set the label"},
 		{"CAPA without arguments", gates(), CAPAControllers, Failed, "capa-system/capa-controller-manager", "replaces nodes", "MachinePool=false"},
 		{"CAPA's controllers are on", gates("--leader-elect", "--feature-gates=EKS=true,MachinePool=true"), CAPAControllers, Failed, "are on", "replaces nodes", "beside-capa"},
 		{"the last word on a gate counts", gates("--feature-gates=MachinePool=true", "--feature-gates=MachinePool=false"), CAPAControllers, OK, "are off", "", ""},

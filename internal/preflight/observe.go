@@ -111,7 +111,7 @@ func (k *Kubernetes) version(ctx context.Context) (string, error) {
 
 func (k *Kubernetes) definitions(ctx context.Context) (map[string]Definition, error) {
 	definitions := map[string]Definition{}
-	for _, name := range slices.Concat(clusterAPIDefinitions, sharedDefinitions, ownDefinitions) {
+	for _, name := range slices.Concat(clusterAPIDefinitions, capaDefinitions, sharedDefinitions, ownDefinitions) {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		err := k.reader.Get(ctx, types.NamespacedName{Name: name}, definition)
 		if apierrors.IsNotFound(err) {
