@@ -152,13 +152,21 @@ func (k *Kubernetes) observeDeployments(ctx context.Context, cluster *Cluster, n
 	cluster.CAPA, ofCAPA = k.deployments(ctx, providers.Query{
 		Provider: providers.CAPA, Otherwise: types.NamespacedName{Namespace: providers.CAPANamespace, Name: providers.CAPAManager},
 	})
+	everywhere, ofOthers := k.deployments(ctx, providers.Query{
+		Provider: providers.Slipway, Otherwise: types.NamespacedName{Namespace: namespace, Name: "slipway-manager"},
+	})
+	for _, deployment := range everywhere {
+		if deployment.Namespace != namespace {
+			cluster.Elsewhere = append(cluster.Elsewhere, deployment.name())
+		}
+	}
 	managers, err := k.deployments(ctx, providers.Query{
 		Provider: providers.Slipway, Namespace: namespace, Otherwise: types.NamespacedName{Namespace: namespace, Name: "slipway-manager"},
 	})
 	if len(managers) > 0 {
 		cluster.Manager = &managers[0]
 	}
-	return managers, cmp.Or(ofClusterAPI, ofCAPA, err)
+	return managers, cmp.Or(ofClusterAPI, ofCAPA, ofOthers, err)
 }
 
 func (k *Kubernetes) deployments(ctx context.Context, query providers.Query) ([]Deployment, error) {

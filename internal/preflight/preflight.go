@@ -98,6 +98,8 @@ type Cluster struct {
 	CAPA, ClusterAPI  []Deployment
 	Manager           *Deployment
 	DeploymentsUnread *Unread
+	// Elsewhere are the Deployments of Slipway in other namespaces, as NAMESPACE/NAME.
+	Elsewhere []string
 	// CAPAHooks are the webhooks of CAPA for kinds of pools, as CONFIGURATION/WEBHOOK.
 	CAPAHooks []string
 	// Hooks are the webhooks of Slipway.
