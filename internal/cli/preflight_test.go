@@ -220,6 +220,21 @@ func (m *management) addSlipway(t *testing.T, expires time.Time) {
 	m.add(t, `{apiVersion: v1, kind: Secret, metadata: {name: slipway-webhook-certificate, namespace: slipway-system}, data: {tls.crt: `+certificate+`}}`)
 }
 
+// removeField removes a field from the schema of each version of a definition.
+func removeField(t *testing.T, definition *unstructured.Unstructured, path ...string) {
+	t.Helper()
+	versions, found, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	if !found || err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range versions {
+		unstructured.RemoveNestedField(version.(map[string]any), append([]string{"schema", "openAPIV3Schema", "properties"}, path...)...)
+	}
+	if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // addSecondSlipway adds another release, in the namespace "other".
 func (m *management) addSecondSlipway(t *testing.T, expires time.Time) {
 	t.Helper()
@@ -388,6 +403,20 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 			cluster:   func(m *management) { m.addClusterAPI(t, "false") },
 			arguments: []string{"--role-arn", "arn:aws:iam::111122223333:role/slipway-manager"},
 			prints:    []string{"IAM does not know arn:aws:iam::111122223333:role/slipway-manager"},
+		},
+		{
+			reason: "definitions of an earlier release", features: append(defaults, permissions.Preflight),
+			cluster: func(m *management) {
+				m.addClusterAPI(t, "false")
+				m.addSlipway(t, time.Now().Add(60*24*time.Hour))
+				for _, object := range m.objects {
+					if object.GetName() == "awsmachinepools.infrastructure.cluster.x-k8s.io" {
+						removeField(t, object, "spec", "properties", "warmPool")
+						removeField(t, object, "spec", "properties", "awsLaunchTemplate", "properties", "rootVolume", "properties", "throughput")
+					}
+				}
+			},
+			prints: []string{"slipway-crds warning ", "lack fields: spec.awsLaunchTemplate.rootVolume.throughput of awsmachinepools, spec.warmPool of awsmachinepools."},
 		},
 		{
 			reason: "a role of another account", features: append(defaults, permissions.Preflight),

@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slipway-project/slipway/internal/providers"
 )
@@ -150,6 +151,18 @@ func (c Cluster) SharedDefinitions() (slipways, capas, missing []string) {
 	return slipways, capas, missing
 }
 
+// lacking returns the fields that Slipway's definitions lack.
+func (c Cluster) lacking() []string {
+	var fields []string
+	for _, name := range slices.Concat(sharedDefinitions, ownDefinitions) {
+		kind, _, _ := strings.Cut(name, ".")
+		for _, field := range c.Definitions[name].Lacking {
+			fields = append(fields, field+" of "+kind)
+		}
+	}
+	return fields
+}
+
 func decideSlipwayCRDs(o Observed) Finding {
 	if why := o.Cluster.DefinitionsUnread; why != nil {
 		return unread("Custom resource definitions", why)
@@ -190,6 +203,14 @@ func decideSlipwayCRDs(o Observed) Finding {
 			Result:  Failed,
 			Message: fmt.Sprintf("The API server does not serve and store version %s of %s.", slipwayVersion, list(outdated)),
 			Nodes:   "The manager does not start, or does not reconcile these kinds. Existing nodes keep running.", Remedy: remedy,
+		}
+	}
+	if lacking := o.Cluster.lacking(); len(lacking) > 0 {
+		return Finding{
+			Result:  Warning,
+			Message: fmt.Sprintf("The definitions are those of another release of Slipway than this program, and lack fields: %s.", list(lacking)),
+			Nodes:   "The API server drops these fields from objects that are written. Slipway then acts as if they were not set, which can replace nodes.",
+			Remedy:  remedy + " If the manager is of another release than this command, run the command of that release, or upgrade Slipway.",
 		}
 	}
 	return ok("The API server serves and stores %s of all kinds of Slipway.", slipwayVersion)

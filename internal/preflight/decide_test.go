@@ -199,6 +199,9 @@ func definitionRows() []row {
 		{"an older version is stored", func(_ *testing.T, o *Observed) {
 			o.Cluster.Definitions[sharedDefinitions[0]] = Definition{Served: []string{"v1beta2"}, Storage: "v1beta1", Fields: []string{"launchConfigRef"}}
 		}, SlipwayCRDs, Failed, "v1beta2 of awsmachinepools", "", ""},
+		{"a definition of an earlier release", func(_ *testing.T, o *Observed) {
+			o.Cluster.Definitions[sharedDefinitions[0]] = Definition{Served: []string{"v1beta2"}, Storage: "v1beta2", Fields: []string{"launchConfigRef"}, Lacking: []string{"spec.newest"}}
+		}, SlipwayCRDs, Warning, "lack fields: spec.newest of awsmachinepools.", "can replace nodes", "upgrade Slipway"},
 		{"the version is not served", func(_ *testing.T, o *Observed) {
 			o.Cluster.Definitions[ownDefinitions[1]] = Definition{Served: []string{"v1beta1"}, Storage: "v1beta2"}
 		}, SlipwayCRDs, Failed, "v1beta2 of awslaunchconfigtemplates", "", ""},

@@ -120,7 +120,11 @@ func (k *Kubernetes) definitions(ctx context.Context) (map[string]Definition, er
 		if err != nil {
 			return nil, fmt.Errorf("reading custom resource definition %s: %w", name, err)
 		}
-		definitions[name] = definitionOf(definition)
+		found := definitionOf(definition)
+		if found.Lacking, err = lackedFields(definition); err != nil {
+			return nil, err
+		}
+		definitions[name] = found
 	}
 	return definitions, nil
 }

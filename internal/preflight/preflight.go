@@ -115,6 +115,8 @@ type Definition struct {
 	Storage string
 	// Fields are the fields of spec in the stored version.
 	Fields []string
+	// Lacking are the fields that this program has and the definition lacks, of Slipway's definitions.
+	Lacking []string
 }
 
 // Deployment holds what matters of a Deployment.
