@@ -204,6 +204,11 @@ func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.
 	case err != nil:
 		return preflight.Account{}, err
 	}
+	searching, stop := context.WithTimeout(ctx, credentialsTimeout)
+	defer stop()
+	if _, err := base.Credentials.Retrieve(searching); err != nil {
+		return preflight.Account{Region: clients.Region, NoCredentials: true, Unreachable: &preflight.Unread{Text: err.Error()}}, nil
+	}
 	return preflight.ObserveAccount(ctx, clients, identity, f.skip)
 }
 

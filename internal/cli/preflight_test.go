@@ -486,6 +486,22 @@ func TestPreflightOfASlowServer(t *testing.T) { //nolint:paralleltest // the env
 	}
 }
 
+// TestPreflightWithoutCredentials holds that a lack of credentials is not taken for a fault of AWS.
+func TestPreflightWithoutCredentials(t *testing.T) { //nolint:paralleltest // the environment leads to the simulated AWS
+	account(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	m := &management{version: "v1.36.3"}
+	m.addClusterAPI(t, "false")
+	output, exit := runPreflight(t, "--kubeconfig", m.kubeconfig(t), "--context", "here")
+	output = spaces.ReplaceAllString(output, " ")
+	for _, want := range []string{"cluster-api ok", "aws-credentials failed No AWS credentials were found: ", "iam-permissions skipped Not checked because there are no AWS credentials."} {
+		if exit != 1 || !strings.Contains(output, want) {
+			t.Errorf("the exit code is %d, and it does not print %q:\n%s", exit, want, output)
+		}
+	}
+}
+
 // TestPreflightFormats holds what programs read.
 func TestPreflightFormats(t *testing.T) { //nolint:paralleltest // the environment leads to the simulated AWS
 	account(t)

@@ -69,6 +69,9 @@ func Decide(observed Observed, skip []string) Report {
 
 func (c check) finding(observed Observed, skip []string) Finding {
 	unreachable, server := observed.Account.Unreachable, "AWS did not accept the credentials"
+	if observed.Account.NoCredentials {
+		server = "there are no AWS credentials"
+	}
 	if c.cluster {
 		unreachable = observed.Cluster.Unreachable
 		server = "the API server " + unreachable.refusal()

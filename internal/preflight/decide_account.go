@@ -12,6 +12,13 @@ import (
 const quotaWarning = 90
 
 func decideCredentials(o Observed) Finding {
+	if why := o.Account.Unreachable; why != nil && o.Account.NoCredentials {
+		return Finding{
+			Result: Failed, Message: "No AWS credentials were found: " + why.Text,
+			Nodes:  "A manager without credentials does not start. Existing nodes keep running.",
+			Remedy: "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (`aws sso login`). Without access to AWS, skip the checks of it with --skip.",
+		}
+	}
 	if why := o.Account.Unreachable; why != nil {
 		return Finding{
 			Result: Failed, Message: fmt.Sprintf("AWS did not accept the credentials in region %s: %s", o.Account.Region, why.Text),

@@ -155,10 +155,11 @@ type Account struct {
 	Region string
 	// Caller is the ARN that the credentials belong to.
 	Caller string
-	// Unreachable is set if AWS did not accept the credentials. Then nothing else is.
-	Unreachable *Unread
-	Permissions Permissions
-	Quota       Quota
+	// Unreachable is set if AWS did not accept the credentials, or if there are none. Then nothing else is.
+	Unreachable   *Unread
+	NoCredentials bool
+	Permissions   Permissions
+	Quota         Quota
 }
 
 // Permissions holds what IAM simulated.
