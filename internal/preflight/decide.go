@@ -95,10 +95,10 @@ func skipped(format string, args ...any) Finding {
 }
 
 // unread returns the finding of a check that lacks an observation: a warning if the user who runs the
-// check lacks a permission, because the cluster may be fine.
+// check lacks a permission, because the cluster may be fine. The text of the reason comes from a server.
 func unread(what string, why *Unread) Finding {
 	finding := Finding{
-		Result: Failed, Message: fmt.Sprintf("%s could not be read: %s", what, why.Text),
+		Result: Failed, Message: fmt.Sprintf("%s could not be read: %.1000s", what, why.Text),
 		Nodes: "It is not known whether Slipway can run. Nodes are not affected by this check.", Remedy: "Correct the error, and run the check again.",
 	}
 	if why.Denied {
