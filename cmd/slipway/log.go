@@ -5,12 +5,15 @@ import (
 	"log/slog"
 
 	"github.com/go-logr/logr"
+
+	"github.com/slipway-project/slipway/internal/manager"
 )
 
 // newLog writes JSON lines with time, level, message and whatever else belongs to them, up to a
 // level of detail.
 func newLog(to io.Writer, verbosity int) logr.Logger {
-	return logr.FromSlogHandler(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: wellKnownLevel}))
+	lines := slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: wellKnownLevel})
+	return logr.FromSlogHandler(manager.QuietHandler(lines))
 }
 
 // wellKnownLevel turns logr's levels, which slog would print as INFO-1, into one that every log store knows.

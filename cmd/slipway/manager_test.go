@@ -118,6 +118,7 @@ func TestLogLevels(t *testing.T) {
 	output := &bytes.Buffer{}
 	log := newLog(output, 1).WithName("part").WithValues("key", "value")
 	log.Info("told")
+	log.Info("Starting EventSource") // a detail of controller-runtime
 	log.V(1).Info("detail")
 	log.V(2).Info("too much")
 	log.Error(errors.New("broken"), "failed")
@@ -131,7 +132,7 @@ func TestLogLevels(t *testing.T) {
 		got = append(got, parsed)
 	}
 	want := []line{
-		{"INFO", "told", "part", "value", ""}, {"DEBUG", "detail", "part", "value", ""}, {"ERROR", "failed", "part", "value", "broken"},
+		{"INFO", "told", "part", "value", ""}, {"DEBUG", "Starting EventSource", "part", "value", ""}, {"DEBUG", "detail", "part", "value", ""}, {"ERROR", "failed", "part", "value", "broken"},
 	}
 	if difference := cmp.Diff(want, got); difference != "" {
 		t.Errorf("lines (-want +got):\n%s", difference)

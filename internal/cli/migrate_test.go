@@ -215,3 +215,16 @@ func TestMigrateOutlastsOutage(t *testing.T) {
 		}
 	}
 }
+
+// TestMigrateBackFindsEveryRelease holds that the way back is blocked by Slipway in another namespace.
+func TestMigrateBackFindsEveryRelease(t *testing.T) {
+	t.Parallel()
+	m := &management{version: "v1.36.3"}
+	m.addCAPA(t)
+	m.addSecondSlipway(t, time.Now().Add(60*24*time.Hour))
+	printed, _, exit := runMigrate(t, "--kubeconfig", m.kubeconfig(t), "--context", "here", "--back")
+	const want = "uninstall-slipway Deployment slipway-system/slipway-manager blocked Slipway is installed. Deployments in other namespaces: other/blue."
+	if exit != 1 || !strings.Contains(printed, want) {
+		t.Errorf("the exit code is %d, and it does not print %q:\n%s", exit, want, printed)
+	}
+}

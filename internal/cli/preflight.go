@@ -30,7 +30,8 @@ const (
 )
 
 const (
-	// preflightTimeout bounds all checks together, and requestTimeout one request to the API server.
+	// preflightTimeout bounds the checks of the cluster, and the checks of AWS, so that a slow API server
+	// takes no time from AWS. requestTimeout bounds one request to the API server.
 	preflightTimeout = 3 * time.Minute
 	requestTimeout   = 15 * time.Second
 	// longestBackoff bounds the time between attempts of a call to AWS.
@@ -43,10 +44,13 @@ type preflightFlags struct {
 	region, roleARN, output string
 	skip                    []string
 	policy                  policyFlags
+	timeout                 time.Duration
 }
 
-func newPreflightCommand() *cobra.Command {
-	flags := &preflightFlags{}
+func newPreflightCommand() *cobra.Command { return preflightCommand(preflightTimeout) }
+
+func preflightCommand(timeout time.Duration) *cobra.Command {
+	flags := &preflightFlags{timeout: timeout}
 	command := &cobra.Command{
 		Use:        "preflight",
 		Aliases:    []string{"doctor"},
@@ -87,8 +91,7 @@ func unusable(err error) error {
 }
 
 func (f *preflightFlags) run(command *cobra.Command, _ []string) error {
-	ctx, cancel := context.WithTimeout(command.Context(), preflightTimeout)
-	defer cancel()
+	ctx := command.Context()
 	identity, err := f.identity(command.Flags())
 	if err != nil {
 		return unusable(err)
@@ -168,6 +171,8 @@ func policyCommand(set *pflag.FlagSet) string {
 }
 
 func (f *preflightFlags) observeCluster(ctx context.Context) (preflight.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	config, err := f.cluster.config()
 	if err != nil {
 		return preflight.Cluster{}, err
@@ -180,6 +185,8 @@ func (f *preflightFlags) observeCluster(ctx context.Context) (preflight.Cluster,
 }
 
 func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.Identity) (preflight.Account, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	base, err := aws.LoadBase(ctx)
 	if err != nil {
 		return preflight.Account{}, err
@@ -196,6 +203,11 @@ func (f *preflightFlags) observeAccount(ctx context.Context, identity preflight.
 		return preflight.Account{}, fmt.Errorf("--region is %.64q, and must be the name of an AWS region, such as eu-central-1", invalid.Region)
 	case err != nil:
 		return preflight.Account{}, err
+	}
+	searching, stop := context.WithTimeout(ctx, credentialsTimeout)
+	defer stop()
+	if _, err := base.Credentials.Retrieve(searching); err != nil {
+		return preflight.Account{Region: clients.Region, NoCredentials: true, Unreachable: &preflight.Unread{Text: err.Error()}}, nil
 	}
 	return preflight.ObserveAccount(ctx, clients, identity, f.skip)
 }

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,8 @@ type management struct {
 	forbidden []string
 	// away counts the requests that are refused because the server is not ready.
 	away atomic.Int32
+	// slow is how long each answer takes.
+	slow time.Duration
 }
 
 // resources are the kinds that a preflight or a migration reads.
@@ -62,11 +65,20 @@ var resources = map[string]string{
 // ServeHTTP answers reads of one object, and of a list with a label selector, and patches.
 func (m *management) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	select {
+	case <-time.After(m.slow):
+	case <-r.Context().Done():
+		return
+	}
 	if m.away.Add(-1) >= 0 {
 		refuse(w, apierrors.NewServiceUnavailable("not ready"))
 		return
 	}
 	if r.URL.Path == "/version" {
+		if slices.Contains(m.forbidden, "/version") {
+			refuse(w, apierrors.NewForbidden(schema.GroupResource{}, "/version", io.EOF))
+			return
+		}
 		_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": m.version})
 		return
 	}
@@ -208,6 +220,40 @@ func (m *management) addSlipway(t *testing.T, expires time.Time) {
 	m.add(t, `{apiVersion: v1, kind: Secret, metadata: {name: slipway-webhook-certificate, namespace: slipway-system}, data: {tls.crt: `+certificate+`}}`)
 }
 
+// removeField removes a field from the schema of each version of a definition.
+func removeField(t *testing.T, definition *unstructured.Unstructured, path ...string) {
+	t.Helper()
+	versions, found, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	if !found || err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range versions {
+		unstructured.RemoveNestedField(version.(map[string]any), append([]string{"schema", "openAPIV3Schema", "properties"}, path...)...)
+	}
+	if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addSecondSlipway adds another release, in the namespace "other".
+func (m *management) addSecondSlipway(t *testing.T, expires time.Time) {
+	t.Helper()
+	certificate := base64.StdEncoding.EncodeToString(selfSigned(t, "blue-webhook.other.svc", expires))
+	m.add(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: blue, namespace: other, labels: {cluster.x-k8s.io/provider: infrastructure-slipway}},
+		spec: {template: {spec: {containers: [{name: manager, args: [manager, --webhook-cert-dir=/certificate], volumeMounts: [{name: certificate, mountPath: /certificate}]}],
+			volumes: [{name: certificate, secret: {secretName: blue-webhook-certificate}}]}}}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: blue-webhook-certificate, namespace: other}, data: {tls.crt: `+certificate+`}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: blue, labels: {cluster.x-k8s.io/provider: infrastructure-slipway}},
+	webhooks: [{name: warning.awsmachinepool.infrastructure.cluster.x-k8s.io, failurePolicy: Ignore, clientConfig: {service: {name: blue-webhook, namespace: other}, caBundle: `+certificate+`}}]}`)
+	for _, object := range m.objects { // clusterctl's label, as in a release
+		if object.GetKind() == "ValidatingWebhookConfiguration" && object.GetName() == preflight.WebhookConfiguration {
+			object.SetLabels(map[string]string{"cluster.x-k8s.io/provider": "infrastructure-slipway"})
+		}
+	}
+}
+
 // selfSigned returns a certificate as PEM.
 func selfSigned(t *testing.T, host string, expires time.Time) []byte {
 	t.Helper()
@@ -333,13 +379,50 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 				m.addSlipway(t, time.Now().Add(60*24*time.Hour))
 				m.forbidden = []string{"secrets", "deployments"}
 			},
-			prints: []string{"capa-controllers warning Deployments could not be read", "webhook-certificate warning"},
+			prints: []string{"capa-controllers warning Deployments could not be read", "webhook-certificate warning Deployments could not be read"},
+		},
+		{
+			reason: "a user of the cluster who may not read its version", features: append(defaults, permissions.Preflight),
+			cluster: func(m *management) {
+				m.addClusterAPI(t, "false")
+				m.forbidden = []string{"/version"}
+			},
+			prints: []string{"kubernetes-version warning The version of the API server could not be read", "cluster-api ok", "capa-controllers ok"},
+		},
+		{
+			reason: "two releases in two namespaces", features: append(defaults, permissions.Preflight),
+			cluster: func(m *management) {
+				m.addClusterAPI(t, "false")
+				m.addSlipway(t, time.Now().Add(60*24*time.Hour))
+				m.addSecondSlipway(t, time.Now().Add(60*24*time.Hour))
+			},
+			prints: []string{"webhook-certificate ok The webhook's certificate is valid until ", "Webhooks of Slipway in other namespaces were not checked"},
 		},
 		{
 			reason: "a role that does not exist", features: append(defaults, permissions.Preflight), exit: 1,
 			cluster:   func(m *management) { m.addClusterAPI(t, "false") },
 			arguments: []string{"--role-arn", "arn:aws:iam::111122223333:role/slipway-manager"},
 			prints:    []string{"IAM does not know arn:aws:iam::111122223333:role/slipway-manager"},
+		},
+		{
+			reason: "definitions of an earlier release", features: append(defaults, permissions.Preflight),
+			cluster: func(m *management) {
+				m.addClusterAPI(t, "false")
+				m.addSlipway(t, time.Now().Add(60*24*time.Hour))
+				for _, object := range m.objects {
+					if object.GetName() == "awsmachinepools.infrastructure.cluster.x-k8s.io" {
+						removeField(t, object, "spec", "properties", "warmPool")
+						removeField(t, object, "spec", "properties", "awsLaunchTemplate", "properties", "rootVolume", "properties", "throughput")
+					}
+				}
+			},
+			prints: []string{"slipway-crds warning ", "lack fields: spec.awsLaunchTemplate.rootVolume.throughput of awsmachinepools, spec.warmPool of awsmachinepools."},
+		},
+		{
+			reason: "a role of another account", features: append(defaults, permissions.Preflight),
+			cluster:   func(m *management) { m.addClusterAPI(t, "false") },
+			arguments: []string{"--role-arn", "arn:aws:iam::444455556666:role/slipway-manager"},
+			prints:    []string{"iam-permissions warning The policies of arn:aws:iam::444455556666:role/slipway-manager cannot be simulated: it is in account 444455556666"},
 		},
 		{
 			reason: "the current context", exit: 1, arguments: []string{"--context", ""},
@@ -379,6 +462,43 @@ func TestPreflight(t *testing.T) { //nolint:paralleltest // the environment lead
 				t.Logf("it prints\n%s", output)
 			}
 		})
+	}
+}
+
+// TestPreflightOfASlowServer holds that a slow API server takes no time from the checks of AWS.
+func TestPreflightOfASlowServer(t *testing.T) { //nolint:paralleltest // the environment leads to the simulated AWS
+	hold(t, account(t), permissions.Preflight)
+	m := &management{version: "v1.36.3", slow: 100 * time.Millisecond}
+	m.addClusterAPI(t, "false")
+	command, output := preflightCommand(time.Second), &bytes.Buffer{}
+	command.SetArgs([]string{"--kubeconfig", m.kubeconfig(t), "--context", "here", "--skip", "iam-permissions"})
+	command.SetOut(output)
+	command.SetErr(io.Discard)
+	err := command.ExecuteContext(t.Context())
+	printed := spaces.ReplaceAllString(output.String(), " ")
+	if exitCode(err) != 1 {
+		t.Errorf("the error is %v, want exit code 1", err)
+	}
+	for _, want := range []string{"kubernetes-version ok", "could not be read", "aws-credentials ok", "auto-scaling-quota ok"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("it does not print %q:\n%s", want, printed)
+		}
+	}
+}
+
+// TestPreflightWithoutCredentials holds that a lack of credentials is not taken for a fault of AWS.
+func TestPreflightWithoutCredentials(t *testing.T) { //nolint:paralleltest // the environment leads to the simulated AWS
+	account(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	m := &management{version: "v1.36.3"}
+	m.addClusterAPI(t, "false")
+	output, exit := runPreflight(t, "--kubeconfig", m.kubeconfig(t), "--context", "here")
+	output = spaces.ReplaceAllString(output, " ")
+	for _, want := range []string{"cluster-api ok", "aws-credentials failed No AWS credentials were found: ", "iam-permissions skipped Not checked because there are no AWS credentials."} {
+		if exit != 1 || !strings.Contains(output, want) {
+			t.Errorf("the exit code is %d, and it does not print %q:\n%s", exit, want, output)
+		}
 	}
 }
 

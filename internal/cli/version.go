@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -12,6 +14,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/buildinfo"
 	"github.com/slipway-project/slipway/internal/preflight"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // versionInfo describes the output of `slipway version -o json` and `-o yaml`. Fields are only added.
@@ -51,12 +54,26 @@ func newVersionCommand() *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, and as JSON or YAML the API versions that it supports, too",
+		Short: "Print the version, its commit, and the versions of Kubernetes, Cluster API and APIs that it supports",
 		Args:  NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return printVersion(command.OutOrStdout(), output) },
 	}
 	bindOutput(command.Flags(), &output)
 	return command
+}
+
+// print prints the version for users. The first line is the shortest description of the program.
+func (i versionInfo) print(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "slipway %s %s %s\n", i.Version, i.GoVersion, i.Platform)
+	if err != nil {
+		return err
+	}
+	table := terminal.NewTable(out, terminal.ScreenOf(out, os.Getenv))
+	fmt.Fprintf(table, "Commit:\t%s, of %s\n", i.Commit, i.Date)
+	fmt.Fprintf(table, "Kubernetes:\t%s to %s in management clusters\n", i.Kubernetes.Minimum, i.Kubernetes.Tested)
+	fmt.Fprintf(table, "Cluster API:\t%s\n", i.ClusterAPI)
+	fmt.Fprintf(table, "API versions:\t%s\n", strings.Join(i.APIVersions, ", "))
+	return table.Flush()
 }
 
 func printVersion(out io.Writer, format string) error {
@@ -66,7 +83,7 @@ func printVersion(out io.Writer, format string) error {
 	info := newVersionInfo()
 	var err error
 	if format == textOutput {
-		_, err = fmt.Fprintf(out, "slipway %s %s %s\n", info.Version, info.GoVersion, info.Platform)
+		err = info.print(out)
 	} else {
 		err = encode(out, info, format)
 	}

@@ -58,6 +58,23 @@ func TestVersionFormats(t *testing.T) {
 	}
 }
 
+// TestVersionForUsers holds that the text has what the data has.
+func TestVersionForUsers(t *testing.T) {
+	t.Parallel()
+	out, err := execute(t, "version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"slipway " + buildinfo.Version() + " " + runtime.Version(), "Commit: " + buildinfo.Revision() + ", of " + buildinfo.Committed(),
+		"Kubernetes: " + preflight.MinimumKubernetes + " to " + preflight.TestedKubernetes, "Cluster API: v1beta2", "API versions: infrastructure.cluster.x-k8s.io/v1beta2, provisioning.karpenter.sh/v1alpha2",
+	} {
+		if !strings.Contains(spaces.ReplaceAllString(out, " "), want) {
+			t.Errorf("slipway version lacks %q:\n%s", want, out)
+		}
+	}
+}
+
 // TestOutputFormatsAgree holds that all commands that print data take the same formats.
 func TestOutputFormatsAgree(t *testing.T) {
 	t.Parallel()

@@ -196,20 +196,23 @@ func decideInstalled(o Observed) Step {
 	return done(step, Done, "Slipway is installed, and its definitions replaced CAPA's.")
 }
 
-// slipwayRuns reports whether Slipway's manager or its webhooks are installed.
+// slipwayRuns reports whether Slipway's manager or its webhooks are installed, in any namespace.
 func (o Observed) slipwayRuns() bool {
-	return o.Management.Manager != nil || len(o.Management.Hooks) > 0
+	return o.Management.Manager != nil || len(o.Management.Hooks) > 0 || len(o.Management.Elsewhere) > 0
 }
 
 // decideUninstalled checks that Slipway is gone, so that no two controllers reconcile a pool.
 func decideUninstalled(o Observed) Step {
 	step := Step{Name: UninstallSlipway, Target: deploymentTarget(o.Namespace, "slipway-manager"), State: Blocked}
 	if !o.slipwayRuns() {
-		return done(step, Done, "Slipway is not installed in namespace %s.", o.Namespace)
+		return done(step, Done, "Slipway is not installed.")
 	}
 	step.Found = "Slipway is installed."
+	if others := o.Management.Elsewhere; len(others) > 0 {
+		step.Found = "Slipway is installed. Deployments in other namespaces: " + strings.Join(others, ", ") + "."
+	}
 	step.Nodes = "Nodes keep running. Until CAPA runs again, no controller scales or replaces the nodes of pools."
-	step.Remedy = "Run `clusterctl delete --infrastructure slipway`. Never add --include-crd: that deletes the definitions, and with them every pool." + again
+	step.Remedy = "Run `clusterctl delete --infrastructure slipway`, or uninstall every release of the chart. Never add --include-crd: that deletes the definitions, and with them every pool." + again
 	return step
 }
 

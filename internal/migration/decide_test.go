@@ -275,6 +275,7 @@ func TestBack(t *testing.T) {
 	resumed := func(o *Observed) { o.Clusters = before().Clusters }
 	for _, row := range []row{
 		{reason: "Slipway is installed", change: func(o *Observed) { o.Management.Manager = &preflight.Deployment{} }, name: UninstallSlipway, state: Blocked, remedy: "Never add --include-crd"},
+		{reason: "Slipway is installed in another namespace, without webhooks", change: func(o *Observed) { o.Management.Elsewhere = []string{"teams/blue"} }, name: UninstallSlipway, state: Blocked, found: "teams/blue", remedy: "every release"},
 		{reason: "Slipway's webhooks are installed", change: func(o *Observed) { o.Management.Hooks = []preflight.Hook{{}} }, name: UninstallSlipway, state: Blocked},
 		{reason: "the definitions are Slipway's", change: func(o *Observed) { o.Management.Definitions = after().Management.Definitions }, name: RestoreDefinitions, state: Blocked, remedy: "delete none"},
 		{reason: "a definition is missing", change: func(o *Observed) { o.Management.Definitions = nil }, name: RestoreDefinitions, state: Blocked},

@@ -272,7 +272,8 @@ func managedPool(object *infrav1.AWSManagedMachinePool) Pool {
 	return found
 }
 
-// readClusters reads the Clusters of all pools that are not left out.
+// readClusters reads the Clusters of all pools that are not left out, and the ones that an earlier run
+// paused: their pools may have been left out or deleted since.
 func (o *Observed) readClusters(ctx context.Context, reader client.Reader) error {
 	for _, one := range o.Pools {
 		if one.LeftOut || one.Cluster == "" || o.clusterOf(one) != nil {
@@ -283,10 +284,25 @@ func (o *Observed) readClusters(ctx context.Context, reader client.Reader) error
 			return err
 		}
 		if cluster != nil {
-			o.Clusters = append(o.Clusters, Cluster{Object: objectOf(cluster), Paused: cluster.Spec.Paused})
+			o.Clusters = append(o.Clusters, clusterOf(cluster))
+		}
+	}
+	clusters := &clusterv1.ClusterList{}
+	if err := listAll(ctx, reader, clusters, "Clusters"); err != nil {
+		return err
+	}
+	for i := range clusters.Items {
+		cluster := clusterOf(&clusters.Items[i])
+		known := func(c Cluster) bool { return byName(c.Object, cluster.Object) == 0 }
+		if cluster.Record != "" && !slices.ContainsFunc(o.Clusters, known) {
+			o.Clusters = append(o.Clusters, cluster)
 		}
 	}
 	return nil
+}
+
+func clusterOf(cluster *clusterv1.Cluster) Cluster {
+	return Cluster{Object: objectOf(cluster), Paused: cluster.Spec.Paused}
 }
 
 // readImages reads the images that pools with a lookup run, from the launch configs of their names.

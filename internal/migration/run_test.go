@@ -388,3 +388,47 @@ func TestPausedByUser(t *testing.T) {
 		t.Errorf("objects after the way back (-before +after):\n%s", diff)
 	}
 }
+
+// TestClustersOfPoolsThatAreGone holds that a Cluster that the command paused is resumed although its pools
+// are left out or deleted meanwhile, in both directions.
+func TestClustersOfPoolsThatAreGone(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		change func(*testing.T, *world, *infrav1.AWSMachinePool)
+	}{
+		{"the pool is left out", func(t *testing.T, w *world, pool *infrav1.AWSMachinePool) {
+			t.Helper()
+			pool.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			if err := w.Update(t.Context(), pool); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"the pool is deleted", func(t *testing.T, w *world, pool *infrav1.AWSMachinePool) {
+			t.Helper()
+			if err := w.Delete(t.Context(), pool); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		for _, direction := range []Direction{ToSlipway, ToCAPA} {
+			t.Run(row.reason+", "+string(direction), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, nil)
+				before := w.contents("Cluster")
+				if report, err := w.runner().Run(t.Context(), ToSlipway); err != nil || report.Next().Name != InstallSlipway {
+					t.Fatalf("the migration stops with %v at %+v", err, report.Next())
+				}
+				pool := &infrav1.AWSMachinePool{}
+				if err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "green-mp-0"}, pool); err != nil {
+					t.Fatal(err)
+				}
+				row.change(t, w, pool)
+				w.migrate(direction)
+				if diff := cmp.Diff(before, w.contents("Cluster")); diff != "" {
+					t.Errorf("Clusters after the migration (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -68,8 +69,12 @@ func Decide(observed Observed, skip []string) Report {
 
 func (c check) finding(observed Observed, skip []string) Finding {
 	unreachable, server := observed.Account.Unreachable, "AWS did not accept the credentials"
+	if observed.Account.NoCredentials {
+		server = "there are no AWS credentials"
+	}
 	if c.cluster {
-		unreachable, server = observed.Cluster.Unreachable, "the API server did not answer"
+		unreachable = observed.Cluster.Unreachable
+		server = "the API server " + unreachable.refusal()
 	}
 	switch {
 	case slices.Contains(skip, c.name):
@@ -90,10 +95,10 @@ func skipped(format string, args ...any) Finding {
 }
 
 // unread returns the finding of a check that lacks an observation: a warning if the user who runs the
-// check lacks a permission, because the cluster may be fine.
+// check lacks a permission, because the cluster may be fine. The text of the reason comes from a server.
 func unread(what string, why *Unread) Finding {
 	finding := Finding{
-		Result: Failed, Message: fmt.Sprintf("%s could not be read: %s", what, why.Text),
+		Result: Failed, Message: fmt.Sprintf("%s could not be read: %.1000s", what, why.Text),
 		Nodes: "It is not known whether Slipway can run. Nodes are not affected by this check.", Remedy: "Correct the error, and run the check again.",
 	}
 	if why.Denied {
@@ -112,10 +117,21 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// refusal describes what an API server did that cannot be reached.
+func (u *Unread) refusal() string {
+	if u != nil && apierrors.IsUnauthorized(u.Err) {
+		return "did not accept the credentials"
+	}
+	return "did not answer"
+}
+
 func decideKubernetesVersion(o Observed) Finding {
+	if why := o.Cluster.VersionUnread; why != nil {
+		return unread("The version of the API server", why)
+	}
 	if why := o.Cluster.Unreachable; why != nil {
 		return Finding{
-			Result: Failed, Message: "The API server of the management cluster did not answer: " + why.Text,
+			Result: Failed, Message: fmt.Sprintf("The API server of the management cluster %s: %s", why.refusal(), why.Text),
 			Nodes:  "Slipway cannot be installed or checked. Existing nodes keep running.",
 			Remedy: "Correct the kubeconfig, its context, or your access to the API server, with --kubeconfig and --context.",
 		}

@@ -12,6 +12,13 @@ import (
 const quotaWarning = 90
 
 func decideCredentials(o Observed) Finding {
+	if why := o.Account.Unreachable; why != nil && o.Account.NoCredentials {
+		return Finding{
+			Result: Failed, Message: "No AWS credentials were found: " + why.Text,
+			Nodes:  "A manager without credentials does not start. Existing nodes keep running.",
+			Remedy: "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (`aws sso login`). Without access to AWS, skip the checks of it with --skip.",
+		}
+	}
 	if why := o.Account.Unreachable; why != nil {
 		return Finding{
 			Result: Failed, Message: fmt.Sprintf("AWS did not accept the credentials in region %s: %s", o.Account.Region, why.Text),
@@ -31,6 +38,14 @@ func decidePermissions(o Observed) Finding {
 		return Finding{
 			Result: Warning, Message: fmt.Sprintf("The policies of %s cannot be simulated, because it is neither a user nor a role.", o.Account.Caller),
 			Nodes: "It is not known whether Slipway's identity may do what it needs to. Nodes are not affected by this check.", Remedy: "Name the role of the manager with --role-arn.",
+		}
+	case p.Foreign != "":
+		return Finding{
+			Result: Warning,
+			Message: fmt.Sprintf("The policies of %s cannot be simulated: it is in account %s, and the credentials of %s are in another account.",
+				p.Principal, p.Foreign, o.Account.Caller),
+			Nodes:  "It is not known whether Slipway's identity may do what it needs to. Nodes are not affected by this check.",
+			Remedy: fmt.Sprintf("Run the check with credentials of account %s. Run it once for each account that has clusters, with the role that Slipway uses there.", p.Foreign),
 		}
 	case p.Missing:
 		return Finding{

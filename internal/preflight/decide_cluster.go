@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slipway-project/slipway/internal/providers"
 )
@@ -54,7 +55,7 @@ func decideCAPAControllers(o Observed) Finding {
 		return unread("Deployments", why)
 	}
 	if len(o.Cluster.CAPA) == 0 {
-		return skipped("Cluster API Provider AWS is not installed, or its Deployment lacks the label of clusterctl.")
+		return withoutCAPA(o)
 	}
 	const remedy = "Run `slipway migrate capa`, which pauses clusters meanwhile, or add --feature-gates=MachinePool=false,MachinePoolMachines=false " +
 		"to the arguments of the Deployment, and wait until its pod has been replaced. " +
@@ -86,6 +87,27 @@ func decideCAPAControllers(o Observed) Finding {
 		}
 	}
 	return ok("CAPA's controllers of pools are off.")
+}
+
+// withoutCAPA returns the finding of a cluster in which no Deployment is known to be CAPA's. CAPA may run
+// without clusterctl's label, or in another cluster.
+func withoutCAPA(o Observed) Finding {
+	found := slices.DeleteFunc(slices.Clone(capaDefinitions), func(name string) bool {
+		_, exists := o.Cluster.Definitions[name]
+		return !exists
+	})
+	if len(found) == 0 {
+		return skipped("Cluster API Provider AWS is not installed.")
+	}
+	return Finding{
+		Result: Warning,
+		Message: fmt.Sprintf("CAPA's definitions exist (%s), but no Deployment has the label %s=%s, or is %s/%s.",
+			list(found), providers.Label, providers.CAPA, providers.CAPANamespace, providers.CAPAManager),
+		Nodes: "If CAPA runs nevertheless, and its controllers of pools are on, two controllers write the same pools, which replaces nodes. " +
+			"If it does not run, new clusters have no network and no control plane.",
+		Remedy: "If CAPA runs, make sure that its arguments have --feature-gates=MachinePool=false,MachinePoolMachines=false, " +
+			"and set the label so that this command and `slipway migrate capa` find it.",
+	}
 }
 
 func decideCAPAWebhooks(o Observed) Finding {
@@ -129,6 +151,18 @@ func (c Cluster) SharedDefinitions() (slipways, capas, missing []string) {
 	return slipways, capas, missing
 }
 
+// lacking returns the fields that Slipway's definitions lack.
+func (c Cluster) lacking() []string {
+	var fields []string
+	for _, name := range slices.Concat(sharedDefinitions, ownDefinitions) {
+		kind, _, _ := strings.Cut(name, ".")
+		for _, field := range c.Definitions[name].Lacking {
+			fields = append(fields, field+" of "+kind)
+		}
+	}
+	return fields
+}
+
 func decideSlipwayCRDs(o Observed) Finding {
 	if why := o.Cluster.DefinitionsUnread; why != nil {
 		return unread("Custom resource definitions", why)
@@ -169,6 +203,14 @@ func decideSlipwayCRDs(o Observed) Finding {
 			Result:  Failed,
 			Message: fmt.Sprintf("The API server does not serve and store version %s of %s.", slipwayVersion, list(outdated)),
 			Nodes:   "The manager does not start, or does not reconcile these kinds. Existing nodes keep running.", Remedy: remedy,
+		}
+	}
+	if lacking := o.Cluster.lacking(); len(lacking) > 0 {
+		return Finding{
+			Result:  Warning,
+			Message: fmt.Sprintf("The definitions are those of another release of Slipway than this program, and lack fields: %s.", list(lacking)),
+			Nodes:   "The API server drops these fields from objects that are written. Slipway then acts as if they were not set, which can replace nodes.",
+			Remedy:  remedy + " If the manager is of another release than this command, run the command of that release, or upgrade Slipway.",
 		}
 	}
 	return ok("The API server serves and stores %s of all kinds of Slipway.", slipwayVersion)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-project/slipway/internal/permissions/simulator"
 )
@@ -85,9 +86,9 @@ func sound(t *testing.T) Observed {
 			CAPA:       []Deployment{capaWith("--feature-gates=MachinePool=false,MachinePoolMachines=false")},
 			Manager:    &Deployment{Namespace: "slipway-system", Name: "slipway-manager", Replicas: 1},
 			Hooks:      []Hook{{Configuration: WebhookConfiguration, Name: "warning", Host: hookHost, Ignored: true, CABundle: signer.bundle()}},
-			Certificate: Certificate{
+			Certificates: []Certificate{{
 				Secret: "slipway-system/slipway-webhook-certificate", PEM: signer.serving(t, hookHost, now.Add(-time.Hour), now.Add(500*time.Hour)),
-			},
+			}},
 		},
 		Account: Account{
 			Region: "eu-central-1", Caller: "arn:aws:iam::111122223333:user/admin",
@@ -106,7 +107,7 @@ func notInstalled(o *Observed) {
 	for _, name := range slices.Concat(sharedDefinitions, ownDefinitions) {
 		delete(o.Cluster.Definitions, name)
 	}
-	o.Cluster.Manager, o.Cluster.Hooks, o.Cluster.Certificate = nil, nil, Certificate{}
+	o.Cluster.Manager, o.Cluster.Hooks, o.Cluster.Certificates = nil, nil, nil
 }
 
 // ofCAPA gives the shared definitions CAPA's schema.
@@ -142,6 +143,13 @@ func clusterRows() []row {
 		{"a version before it", func(_ *testing.T, o *Observed) { o.Cluster.Version = "v1.33.9" }, KubernetesVersion, Failed, "runs Kubernetes 1.33.9", "keep running", "1.34 or later"},
 		{"a version that was not tested", func(_ *testing.T, o *Observed) { o.Cluster.Version = "v1.37.0" }, KubernetesVersion, Warning, "1.34 to 1.36", "not tested", "newer release"},
 		{"a version that is none", func(_ *testing.T, o *Observed) { o.Cluster.Version = "\x1b[31m" }, KubernetesVersion, Warning, `"\x1b[31m"`, "", ""},
+		{"the version may not be read", func(_ *testing.T, o *Observed) { o.Cluster.Version, o.Cluster.VersionUnread = "", denied }, KubernetesVersion, Warning, "forbidden", "not affected", "--skip"},
+		{"credentials that the API server refuses", func(_ *testing.T, o *Observed) {
+			o.Cluster = Cluster{Unreachable: &Unread{Text: "Unauthorized", Err: apierrors.NewUnauthorized("expired")}}
+		}, KubernetesVersion, Failed, "did not accept the credentials: Unauthorized", "keep running", "kubeconfig"},
+		{"other checks with these credentials", func(_ *testing.T, o *Observed) {
+			o.Cluster = Cluster{Unreachable: &Unread{Text: "Unauthorized", Err: apierrors.NewUnauthorized("expired")}}
+		}, ClusterAPI, Skipped, "did not accept the credentials", "", ""},
 		{"definitions may not be read", func(_ *testing.T, o *Observed) { o.Cluster.DefinitionsUnread = denied }, ClusterAPI, Warning, "forbidden", "not affected", "--skip"},
 		{"definitions cannot be read", func(_ *testing.T, o *Observed) { o.Cluster.DefinitionsUnread = broken }, SlipwayCRDs, Failed, "broke", "not affected", "again"},
 		{"no MachinePool", func(_ *testing.T, o *Observed) { delete(o.Cluster.Definitions, "machinepools.cluster.x-k8s.io") }, ClusterAPI, Failed, "machinepools.cluster.x-k8s.io", "does not start", "clusterctl init"},
@@ -153,6 +161,9 @@ func clusterRows() []row {
 		}, ClusterAPI, Failed, "capi-system/capi-controller-manager", "refuses", "EXP_MACHINE_POOL=true"},
 		{"Deployments may not be read", func(_ *testing.T, o *Observed) { o.Cluster.DeploymentsUnread = denied }, CAPAControllers, Warning, "Deployments", "", ""},
 		{"no CAPA", func(_ *testing.T, o *Observed) { o.Cluster.CAPA = nil }, CAPAControllers, Skipped, "not installed", "", ""},
+		{"CAPA's definitions, and no Deployment", func(_ *testing.T, o *Observed) {
+			o.Cluster.CAPA, o.Cluster.Definitions[capaDefinitions[0]] = nil, Definition{}
+		}, CAPAControllers, Warning, "CAPA's definitions exist (awsclusters.infrastructure.cluster.x-k8s.io)", "replaces nodes", "set the label"},
 		{"CAPA without arguments", gates(), CAPAControllers, Failed, "capa-system/capa-controller-manager", "replaces nodes", "MachinePool=false"},
 		{"CAPA's controllers are on", gates("--leader-elect", "--feature-gates=EKS=true,MachinePool=true"), CAPAControllers, Failed, "are on", "replaces nodes", "beside-capa"},
 		{"the last word on a gate counts", gates("--feature-gates=MachinePool=true", "--feature-gates=MachinePool=false"), CAPAControllers, OK, "are off", "", ""},
@@ -188,6 +199,9 @@ func definitionRows() []row {
 		{"an older version is stored", func(_ *testing.T, o *Observed) {
 			o.Cluster.Definitions[sharedDefinitions[0]] = Definition{Served: []string{"v1beta2"}, Storage: "v1beta1", Fields: []string{"launchConfigRef"}}
 		}, SlipwayCRDs, Failed, "v1beta2 of awsmachinepools", "", ""},
+		{"a definition of an earlier release", func(_ *testing.T, o *Observed) {
+			o.Cluster.Definitions[sharedDefinitions[0]] = Definition{Served: []string{"v1beta2"}, Storage: "v1beta2", Fields: []string{"launchConfigRef"}, Lacking: []string{"spec.newest"}}
+		}, SlipwayCRDs, Warning, "lack fields: spec.newest of awsmachinepools.", "can replace nodes", "upgrade Slipway"},
 		{"the version is not served", func(_ *testing.T, o *Observed) {
 			o.Cluster.Definitions[ownDefinitions[1]] = Definition{Served: []string{"v1beta1"}, Storage: "v1beta2"}
 		}, SlipwayCRDs, Failed, "v1beta2 of awslaunchconfigtemplates", "", ""},
@@ -199,7 +213,17 @@ func certified(host string, from, to time.Duration) func(*testing.T, *Observed) 
 	return func(t *testing.T, o *Observed) {
 		signer := newAuthority(t, "authority")
 		o.Cluster.Hooks[0].CABundle = signer.bundle()
-		o.Cluster.Certificate.PEM = signer.serving(t, host, now.Add(from), now.Add(to))
+		o.Cluster.Certificates[0].PEM = signer.serving(t, host, now.Add(from), now.Add(to))
+	}
+}
+
+// secondRelease adds a release in the same namespace, whose webhook has the same name and another host.
+func secondRelease(to time.Duration) func(*testing.T, *Observed) {
+	return func(t *testing.T, o *Observed) {
+		signer := newAuthority(t, "second")
+		const host = "second-webhook.slipway-system.svc"
+		o.Cluster.Hooks = append(o.Cluster.Hooks, Hook{Configuration: "second", Name: o.Cluster.Hooks[0].Name, Namespace: "slipway-system", Host: host, Ignored: true, CABundle: signer.bundle()})
+		o.Cluster.Certificates = append(o.Cluster.Certificates, Certificate{Secret: "slipway-system/second", PEM: signer.serving(t, host, now.Add(-time.Hour), now.Add(to-time.Hour))})
 	}
 }
 
@@ -210,13 +234,31 @@ func certificateRows() []row {
 		{"webhooks may not be read", func(_ *testing.T, o *Observed) { o.Cluster.HooksUnread = denied }, WebhookCertificate, Warning, "forbidden", "", ""},
 		{"no CA bundle yet", func(_ *testing.T, o *Observed) { o.Cluster.Hooks[0].CABundle = nil }, WebhookCertificate, Failed, "no CA bundle", "nodes are not affected", "cert-manager"},
 		{"a CA bundle that is garbage", func(_ *testing.T, o *Observed) { o.Cluster.Hooks[0].CABundle = []byte("\x00") }, WebhookCertificate, Failed, "holds no certificate", "", ""},
-		{"the Secret may not be read", func(_ *testing.T, o *Observed) { o.Cluster.Certificate.Unread = denied }, WebhookCertificate, Warning, "Secret", "", ""},
-		{"the manager is in another namespace", func(_ *testing.T, o *Observed) { o.Cluster.Certificate = Certificate{} }, WebhookCertificate, Warning, "namespace slipway-system", "", "--namespace"},
-		{"the Secret is missing", func(_ *testing.T, o *Observed) { o.Cluster.Certificate.Missing = true }, WebhookCertificate, Failed, "does not exist", "", ""},
-		{"the Secret is empty", func(_ *testing.T, o *Observed) { o.Cluster.Certificate.PEM = nil }, WebhookCertificate, Failed, "no certificate in tls.crt", "", ""},
+		{"the Secret may not be read", func(_ *testing.T, o *Observed) { o.Cluster.Certificates[0].Unread = denied }, WebhookCertificate, Warning, "Secret", "", ""},
+		{"the manager is in another namespace", func(_ *testing.T, o *Observed) { o.Cluster.Certificates = nil }, WebhookCertificate, Warning, "namespace slipway-system", "", "--namespace"},
+		{"the Secret is missing", func(_ *testing.T, o *Observed) { o.Cluster.Certificates[0].Missing = true }, WebhookCertificate, Failed, "does not exist", "", ""},
+		{"the Secret is empty", func(_ *testing.T, o *Observed) { o.Cluster.Certificates[0].PEM = nil }, WebhookCertificate, Failed, "no certificate in tls.crt", "", ""},
 		{"an expired certificate", certified(hookHost, -time.Hour, -time.Minute), WebhookCertificate, Failed, "expired at 2026-11-01T11:59:00Z", "", ""},
 		{"a certificate of the future", certified(hookHost, time.Hour, 2*time.Hour), WebhookCertificate, Failed, "not valid before", "", ""},
-		{"a certificate that expires soon", certified(hookHost, -time.Hour, 24*time.Hour), WebhookCertificate, Warning, "overdue", "nodes are not affected", "cert-manager"},
+		{"a certificate that expires soon", certified(hookHost, -84*24*time.Hour, 6*24*time.Hour), WebhookCertificate, Warning, "overdue", "nodes are not affected", "cert-manager"},
+		{"a certificate for a year that expires soon", certified(hookHost, -359*24*time.Hour, 6*24*time.Hour), WebhookCertificate, Warning, "overdue", "", ""},
+		{"a certificate for a day that is renewed every 16 hours", certified(hookHost, -15*time.Hour, 9*time.Hour), WebhookCertificate, OK, "valid until", "", ""},
+		{"a certificate for a day that was not renewed", certified(hookHost, -23*time.Hour, time.Hour), WebhookCertificate, Warning, "overdue", "", ""},
+		{"Deployments may not be read", func(_ *testing.T, o *Observed) { o.Cluster.Certificates, o.Cluster.DeploymentsUnread = nil, denied }, WebhookCertificate, Warning, "Deployments could not be read", "", "--skip"},
+		{"a release in another namespace", func(t *testing.T, o *Observed) {
+			other := newAuthority(t, "other")
+			o.Cluster.Hooks[0].Namespace = "slipway-system"
+			o.Cluster.Hooks = append(o.Cluster.Hooks, Hook{Configuration: "other", Name: "warning", Namespace: "other", Host: "other-webhook.other.svc", CABundle: other.bundle()})
+		}, WebhookCertificate, OK, "Webhooks of Slipway in other namespaces were not checked", "", ""},
+		{"only a release in another namespace", func(_ *testing.T, o *Observed) {
+			o.Cluster.Hooks[0].Namespace, o.Cluster.Certificates, o.Cluster.Manager = "other", nil, nil
+		}, WebhookCertificate, Warning, "no Deployment of Slipway in namespace slipway-system", "", "--namespace"},
+		{"two releases in a namespace", secondRelease(500 * time.Hour), WebhookCertificate, OK, now.Add(499 * time.Hour).Format(time.RFC3339), "", ""},
+		{"two releases in a namespace, one with an expired certificate", secondRelease(0), WebhookCertificate, Failed, "slipway-system/second expired", "", ""},
+		{"two releases in a namespace, and a webhook of neither", func(t *testing.T, o *Observed) {
+			secondRelease(500*time.Hour)(t, o)
+			o.Cluster.Hooks[1].Host = "third-webhook.slipway-system.svc"
+		}, WebhookCertificate, Failed, "does not match", "", ""},
 		{"a certificate for another host", certified("elsewhere.svc", -time.Hour, 500*time.Hour), WebhookCertificate, Failed, "does not match", "", ""},
 		{"a certificate of another authority", func(t *testing.T, o *Observed) {
 			o.Cluster.Hooks[0].CABundle = newAuthority(t, "another").bundle()
@@ -230,6 +272,7 @@ func accountRows() []row {
 	return []row{
 		{"an identity without a policy", func(_ *testing.T, o *Observed) { o.Account.Permissions.Denied = lacking }, IAMPermissions, Failed, "deny 3 of 60 requests that Slipway sends: ec2:CreateLaunchTemplate (statement MakeTemplates; no policy allows it), ec2:CreateTags (statement AdoptTemplates; no policy allows it).", "condition", "`slipway iam policy`"},
 		{"the account itself", func(_ *testing.T, o *Observed) { o.Account.Permissions.Principal = "" }, IAMPermissions, Warning, "neither a user nor a role", "", "--role-arn"},
+		{"a role of another account", func(_ *testing.T, o *Observed) { o.Account.Permissions.Foreign = "444455556666" }, IAMPermissions, Warning, "in account 444455556666", "not affected", "credentials of account 444455556666"},
 		{"a role that does not exist", func(_ *testing.T, o *Observed) { o.Account.Permissions.Missing = true }, IAMPermissions, Failed, "does not know", "", "--role-arn"},
 		{"the simulation is not allowed", func(_ *testing.T, o *Observed) { o.Account.Permissions.Unread = denied }, IAMPermissions, Warning, "forbidden", "not affected", "--feature preflight"},
 		{"the simulation fails", func(_ *testing.T, o *Observed) { o.Account.Permissions.Unread = broken }, IAMPermissions, Failed, "broke", "", ""},

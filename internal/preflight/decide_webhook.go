@@ -9,23 +9,76 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// expiresSoon is the time before the end of a certificate from which its renewal is overdue:
-// cert-manager and the manager renew when a third of the lifetime is left.
-const expiresSoon = 7 * 24 * time.Hour
+// expiresSoon is the time before the end of a certificate from which its renewal is overdue, for
+// certificates of usualLifetime and more. It is proportionally shorter for others. cert-manager and the
+// manager renew when a third of the lifetime is left.
+const (
+	expiresSoon   = 7 * 24 * time.Hour
+	usualLifetime = 90 * 24 * time.Hour
+)
+
+// overdue returns the time before the end of a certificate from which its renewal is overdue.
+func overdue(c *x509.Certificate) time.Duration {
+	lifetime := min(c.NotAfter.Sub(c.NotBefore), usualLifetime)
+	return time.Duration(float64(expiresSoon) * float64(lifetime) / float64(usualLifetime))
+}
 
 func decideWebhookCertificate(o Observed) Finding {
 	if why := o.Cluster.HooksUnread; why != nil {
 		return unread("Webhook configurations", why)
 	}
-	hooks, certificate := o.Cluster.Hooks, o.Cluster.Certificate
+	hooks, elsewhere := o.servedHooks()
 	switch {
-	case len(hooks) == 0 && !o.Cluster.Installed():
+	case len(o.Cluster.Hooks) == 0 && !o.Cluster.Installed():
 		return skipped("Slipway is not installed.")
-	case len(hooks) == 0:
+	case len(o.Cluster.Hooks) == 0:
 		return skipped("Slipway is installed without its webhook.")
+	case len(hooks) == 0:
+		return unnamedSecret(o, o.Cluster.Hooks)
 	}
-	roots := map[string]*x509.CertPool{}
-	for _, hook := range hooks {
+	finding := decideHooks(o, hooks)
+	if elsewhere {
+		finding.Message += " Webhooks of Slipway in other namespaces were not checked: name each namespace with --namespace."
+	}
+	return finding
+}
+
+// servedHooks returns the webhooks that a manager in the namespace serves, and whether there are others:
+// releases in other namespaces have webhooks with certificates of their own.
+func (o Observed) servedHooks() (here []Hook, elsewhere bool) {
+	for _, hook := range o.Cluster.Hooks {
+		if hook.Namespace != "" && hook.Namespace != o.Namespace {
+			elsewhere = true
+			continue
+		}
+		here = append(here, hook)
+	}
+	return here, elsewhere
+}
+
+// unnamedSecret returns the finding of webhooks whose certificate is not known.
+func unnamedSecret(o Observed, hooks []Hook) Finding {
+	if why := o.Cluster.DeploymentsUnread; why != nil {
+		return unread("Deployments", why)
+	}
+	return Finding{
+		Result:  Warning,
+		Message: fmt.Sprintf("There are webhooks of Slipway, but no Deployment of Slipway in namespace %s names the Secret with their certificate.", o.Namespace),
+		Nodes:   nodesOf(hooks), Remedy: "If the manager is in another namespace, name it with --namespace.",
+	}
+}
+
+// chained is a serving certificate with its intermediates.
+type chained struct {
+	secret string
+	leaf   *x509.Certificate
+	more   *x509.CertPool
+}
+
+// decideHooks checks the certificate of every webhook as the API server does.
+func decideHooks(o Observed, hooks []Hook) Finding {
+	roots := make([]*x509.CertPool, len(hooks))
+	for i, hook := range hooks {
 		if len(hook.CABundle) == 0 {
 			return untrusted(hooks, fmt.Sprintf("Webhook %s in %s has no CA bundle.", hook.Name, hook.Configuration))
 		}
@@ -33,64 +86,82 @@ func decideWebhookCertificate(o Observed) Finding {
 		if err != nil {
 			return untrusted(hooks, fmt.Sprintf("The CA bundle of webhook %s in %s holds no certificate.", hook.Name, hook.Configuration))
 		}
-		roots[hook.Name] = x509.NewCertPool()
+		roots[i] = x509.NewCertPool()
 		for _, authority := range trusted {
-			roots[hook.Name].AddCert(authority)
+			roots[i].AddCert(authority)
 		}
 	}
-	switch {
-	case certificate.Unread != nil:
-		return unread("The Secret with the webhook's certificate", certificate.Unread)
-	case certificate.Secret == "":
-		return Finding{
-			Result:  Warning,
-			Message: fmt.Sprintf("The webhooks have a CA bundle, but no Deployment of Slipway in namespace %s names the Secret with their certificate.", o.Namespace),
-			Nodes:   nodesOf(hooks), Remedy: "If the manager is in another namespace, name it with --namespace.",
+	chains, finding := o.chains(hooks)
+	if finding != nil {
+		return *finding
+	}
+	for i, hook := range hooks {
+		chain := chainOf(chains, hook)
+		options := x509.VerifyOptions{DNSName: hook.Host, Roots: roots[i], Intermediates: chain.more, CurrentTime: o.Now}
+		if _, err := chain.leaf.Verify(options); err != nil {
+			return untrusted(hooks, fmt.Sprintf("The CA bundle of webhook %s in %s does not match the certificate in Secret %s: %s.", hook.Name, hook.Configuration, chain.secret, err))
 		}
-	case certificate.Missing:
-		return untrusted(hooks, fmt.Sprintf("Secret %s with the webhook's certificate does not exist.", certificate.Secret))
 	}
-	chain, err := cert.ParseCertsPEM(certificate.PEM)
-	if err != nil {
-		return untrusted(hooks, fmt.Sprintf("Secret %s has no certificate in tls.crt.", certificate.Secret))
+	first := slices.MinFunc(chains, func(a, b chained) int { return a.leaf.NotAfter.Compare(b.leaf.NotAfter) })
+	for _, chain := range chains {
+		if o.Now.Add(overdue(chain.leaf)).After(chain.leaf.NotAfter) {
+			finding := untrusted(hooks, fmt.Sprintf("The webhook's certificate in Secret %s expires at %s, and its renewal is overdue.", chain.secret, at(chain.leaf.NotAfter)))
+			finding.Result = Warning
+			return finding
+		}
 	}
-	return decideChain(o, chain, roots)
+	return ok("The webhook's certificate is valid until %s.", at(first.leaf.NotAfter))
 }
 
-// decideChain checks a serving certificate as the API server does, at the time of the observation.
-func decideChain(o Observed, chain []*x509.Certificate, roots map[string]*x509.CertPool) Finding {
-	hooks, leaf, secret := o.Cluster.Hooks, chain[0], o.Cluster.Certificate.Secret
-	expiry := leaf.NotAfter.UTC().Format(time.RFC3339)
-	switch {
-	case o.Now.After(leaf.NotAfter):
-		return untrusted(hooks, fmt.Sprintf("The webhook's certificate in Secret %s expired at %s.", secret, expiry))
-	case o.Now.Before(leaf.NotBefore):
-		return untrusted(hooks, fmt.Sprintf("The webhook's certificate in Secret %s is not valid before %s.", secret, leaf.NotBefore.UTC().Format(time.RFC3339)))
+// chains returns the serving certificates, or the finding that one of them cannot be used.
+func (o Observed) chains(hooks []Hook) ([]chained, *Finding) {
+	problem := func(finding Finding) ([]chained, *Finding) { return nil, &finding }
+	if len(o.Cluster.Certificates) == 0 {
+		return problem(unnamedSecret(o, hooks))
 	}
-	intermediates := x509.NewCertPool()
-	for _, certificate := range chain[1:] {
-		intermediates.AddCert(certificate)
-	}
-	for _, hook := range hooks {
-		options := x509.VerifyOptions{DNSName: hook.Host, Roots: roots[hook.Name], Intermediates: intermediates, CurrentTime: o.Now}
-		if _, err := leaf.Verify(options); err != nil {
-			return untrusted(hooks, fmt.Sprintf("The CA bundle of webhook %s in %s does not match the certificate in Secret %s: %s.", hook.Name, hook.Configuration, secret, err))
+	var chains []chained
+	for _, certificate := range o.Cluster.Certificates {
+		switch {
+		case certificate.Unread != nil:
+			return problem(unread("The Secret with the webhook's certificate", certificate.Unread))
+		case certificate.Missing:
+			return problem(untrusted(hooks, fmt.Sprintf("Secret %s with the webhook's certificate does not exist.", certificate.Secret)))
 		}
+		parsed, err := cert.ParseCertsPEM(certificate.PEM)
+		if err != nil {
+			return problem(untrusted(hooks, fmt.Sprintf("Secret %s has no certificate in tls.crt.", certificate.Secret)))
+		}
+		chain := chained{secret: certificate.Secret, leaf: parsed[0], more: x509.NewCertPool()}
+		for _, intermediate := range parsed[1:] {
+			chain.more.AddCert(intermediate)
+		}
+		switch {
+		case o.Now.After(chain.leaf.NotAfter):
+			return problem(untrusted(hooks, fmt.Sprintf("The webhook's certificate in Secret %s expired at %s.", chain.secret, at(chain.leaf.NotAfter))))
+		case o.Now.Before(chain.leaf.NotBefore):
+			return problem(untrusted(hooks, fmt.Sprintf("The webhook's certificate in Secret %s is not valid before %s.", chain.secret, at(chain.leaf.NotBefore))))
+		}
+		chains = append(chains, chain)
 	}
-	if o.Now.Add(expiresSoon).After(leaf.NotAfter) {
-		finding := untrusted(hooks, fmt.Sprintf("The webhook's certificate in Secret %s expires at %s, and its renewal is overdue.", secret, expiry))
-		finding.Result = Warning
-		return finding
-	}
-	return ok("The webhook's certificate is valid until %s.", expiry)
+	return chains, nil
 }
+
+// chainOf returns the certificate for the host of a webhook: several releases in one namespace have one
+// each. If none is for the host, it returns the first, which does not match then.
+func chainOf(chains []chained, hook Hook) chained {
+	i := slices.IndexFunc(chains, func(c chained) bool { return c.leaf.VerifyHostname(hook.Host) == nil })
+	return chains[max(i, 0)]
+}
+
+func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // untrusted returns the finding of webhooks that the API server cannot call.
 func untrusted(hooks []Hook, message string) Finding {
 	return Finding{
 		Result: Failed, Message: message, Nodes: nodesOf(hooks),
 		Remedy: "With cert-manager, check its Certificate and its cainjector (`kubectl describe certificate`). With a self-managed certificate, " +
-			"check that the manager runs and leads, and read its log. It renews the certificate within a minute.",
+			"check that the manager runs and leads, and read its log. It renews the certificate within a minute. " +
+			"With a certificate that you provide, renew the Secret and webhook.caBundle of the chart.",
 	}
 }
 

@@ -1,10 +1,12 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -68,15 +70,21 @@ func NewKubernetes(config *rest.Config) (*Kubernetes, error) {
 func (k *Kubernetes) ObserveCluster(ctx context.Context, namespace string) Cluster {
 	var cluster Cluster
 	var err error
-	if cluster.Version, err = k.version(ctx); err != nil {
-		return Cluster{Unreachable: &Unread{Text: err.Error(), Err: err}}
+	cluster.Version, err = k.version(ctx)
+	if cluster.VersionUnread = failure(err); err != nil && !cluster.VersionUnread.Denied {
+		return Cluster{Unreachable: cluster.VersionUnread}
 	}
 	cluster.Definitions, err = k.definitions(ctx)
 	cluster.DefinitionsUnread = failure(err)
-	cluster.DeploymentsUnread = failure(k.observeDeployments(ctx, &cluster, namespace))
+	managers, err := k.observeDeployments(ctx, &cluster, namespace)
+	cluster.DeploymentsUnread = failure(err)
 	cluster.HooksUnread = failure(k.observeHooks(ctx, &cluster))
-	if cluster.Manager != nil {
-		cluster.Certificate = k.certificate(ctx, *cluster.Manager)
+	for _, manager := range managers {
+		key, found := manager.certificateSecret()
+		known := func(c Certificate) bool { return c.Secret == key.String() }
+		if found && !slices.ContainsFunc(cluster.Certificates, known) {
+			cluster.Certificates = append(cluster.Certificates, k.certificate(ctx, key))
+		}
 	}
 	return cluster
 }
@@ -103,7 +111,7 @@ func (k *Kubernetes) version(ctx context.Context) (string, error) {
 
 func (k *Kubernetes) definitions(ctx context.Context) (map[string]Definition, error) {
 	definitions := map[string]Definition{}
-	for _, name := range slices.Concat(clusterAPIDefinitions, sharedDefinitions, ownDefinitions) {
+	for _, name := range slices.Concat(clusterAPIDefinitions, capaDefinitions, sharedDefinitions, ownDefinitions) {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		err := k.reader.Get(ctx, types.NamespacedName{Name: name}, definition)
 		if apierrors.IsNotFound(err) {
@@ -112,7 +120,11 @@ func (k *Kubernetes) definitions(ctx context.Context) (map[string]Definition, er
 		if err != nil {
 			return nil, fmt.Errorf("reading custom resource definition %s: %w", name, err)
 		}
-		definitions[name] = definitionOf(definition)
+		found := definitionOf(definition)
+		if found.Lacking, err = lackedFields(definition); err != nil {
+			return nil, err
+		}
+		definitions[name] = found
 	}
 	return definitions, nil
 }
@@ -134,17 +146,23 @@ func definitionOf(definition *apiextensionsv1.CustomResourceDefinition) Definiti
 	return found
 }
 
-func (k *Kubernetes) observeDeployments(ctx context.Context, cluster *Cluster, namespace string) error {
-	var err error
-	if cluster.ClusterAPI, err = k.deployments(ctx, providers.Query{
+// observeDeployments reads the Deployments of the providers, and returns Slipway's. A user who may not list
+// Deployments of all namespaces may still read Slipway's.
+func (k *Kubernetes) observeDeployments(ctx context.Context, cluster *Cluster, namespace string) ([]Deployment, error) {
+	var ofClusterAPI, ofCAPA error
+	cluster.ClusterAPI, ofClusterAPI = k.deployments(ctx, providers.Query{
 		Provider: providers.ClusterAPI, Otherwise: types.NamespacedName{Namespace: "capi-system", Name: "capi-controller-manager"},
-	}); err != nil {
-		return err
-	}
-	if cluster.CAPA, err = k.deployments(ctx, providers.Query{
+	})
+	cluster.CAPA, ofCAPA = k.deployments(ctx, providers.Query{
 		Provider: providers.CAPA, Otherwise: types.NamespacedName{Namespace: providers.CAPANamespace, Name: providers.CAPAManager},
-	}); err != nil {
-		return err
+	})
+	everywhere, ofOthers := k.deployments(ctx, providers.Query{
+		Provider: providers.Slipway, Otherwise: types.NamespacedName{Namespace: namespace, Name: "slipway-manager"},
+	})
+	for _, deployment := range everywhere {
+		if deployment.Namespace != namespace {
+			cluster.Elsewhere = append(cluster.Elsewhere, deployment.name())
+		}
 	}
 	managers, err := k.deployments(ctx, providers.Query{
 		Provider: providers.Slipway, Namespace: namespace, Otherwise: types.NamespacedName{Namespace: namespace, Name: "slipway-manager"},
@@ -152,7 +170,7 @@ func (k *Kubernetes) observeDeployments(ctx context.Context, cluster *Cluster, n
 	if len(managers) > 0 {
 		cluster.Manager = &managers[0]
 	}
-	return err
+	return managers, cmp.Or(ofClusterAPI, ofCAPA, ofOthers, err)
 }
 
 func (k *Kubernetes) deployments(ctx context.Context, query providers.Query) ([]Deployment, error) {
@@ -180,7 +198,7 @@ func deploymentOf(deployment *appsv1.Deployment) Deployment {
 		found.Args = slices.Concat(found.Args, container.Command, container.Args)
 		for _, mount := range container.VolumeMounts {
 			if name, secret := secrets[mount.Name]; secret {
-				found.Secrets[mount.MountPath] = name
+				found.Secrets[path.Clean(mount.MountPath)] = name
 			}
 		}
 	}
@@ -196,10 +214,14 @@ func (k *Kubernetes) observeHooks(ctx context.Context, cluster *Cluster) error {
 		for _, webhook := range configuration.Webhooks {
 			// Without a host, the certificate is verified for any name.
 			host, _ := webhookcertificate.HostOf(webhook.ClientConfig)
-			cluster.Hooks = append(cluster.Hooks, Hook{
+			hook := Hook{
 				Configuration: configuration.Name, Name: webhook.Name, Host: host, CABundle: webhook.ClientConfig.CABundle,
 				Ignored: webhook.FailurePolicy != nil && *webhook.FailurePolicy == admissionv1.Ignore,
-			})
+			}
+			if service := webhook.ClientConfig.Service; service != nil {
+				hook.Namespace = service.Namespace
+			}
+			cluster.Hooks = append(cluster.Hooks, hook)
 		}
 	}
 	ofCAPA := func(configuration, webhook string, rules []admissionv1.RuleWithOperations) {
@@ -235,11 +257,7 @@ func (k *Kubernetes) validating(ctx context.Context, provider, name string) ([]*
 }
 
 // certificate reads the Secret that a manager serves its webhooks with. The private key stays behind.
-func (k *Kubernetes) certificate(ctx context.Context, manager Deployment) Certificate {
-	key, found := manager.certificateSecret()
-	if !found {
-		return Certificate{}
-	}
+func (k *Kubernetes) certificate(ctx context.Context, key types.NamespacedName) Certificate {
 	certificate, secret := Certificate{Secret: key.String()}, &corev1.Secret{}
 	err := k.reader.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
@@ -253,15 +271,25 @@ func (k *Kubernetes) certificate(ctx context.Context, manager Deployment) Certif
 // certificateSecret returns the Secret that the manager's flags name: directly, or as a mounted
 // directory.
 func (d Deployment) certificateSecret() (types.NamespacedName, bool) {
-	for _, arg := range d.Args {
-		if value, found := strings.CutPrefix(arg, "--webhook-cert-secret="); found {
-			namespace, name, valid := strings.Cut(value, "/")
-			return types.NamespacedName{Namespace: namespace, Name: name}, valid && namespace != "" && name != ""
-		}
-		if directory, found := strings.CutPrefix(arg, "--webhook-cert-dir="); found {
-			name := d.Secrets[directory]
-			return types.NamespacedName{Namespace: d.Namespace, Name: name}, name != ""
-		}
+	if value := d.flag("webhook-cert-secret"); value != "" {
+		namespace, name, valid := strings.Cut(value, "/")
+		return types.NamespacedName{Namespace: namespace, Name: name}, valid && namespace != "" && name != ""
+	}
+	if directory := d.flag("webhook-cert-dir"); directory != "" {
+		name := d.Secrets[path.Clean(directory)]
+		return types.NamespacedName{Namespace: d.Namespace, Name: name}, name != ""
 	}
 	return types.NamespacedName{}, false
+}
+
+// flag returns the last value of a flag, empty if it is not set.
+func (d Deployment) flag(name string) (value string) {
+	for i, arg := range d.Args {
+		if text, found := strings.CutPrefix(arg, "--"+name+"="); found {
+			value = text
+		} else if arg == "--"+name && i+1 < len(d.Args) {
+			value = d.Args[i+1]
+		}
+	}
+	return value
 }

@@ -70,6 +70,10 @@ func observePermissions(ctx context.Context, client *aws.IAM, identity Identity,
 		found.Principal = ""
 		return found, nil //nolint:nilerr // the finding says that it is neither a user nor a role
 	}
+	if caller, err := arn.Parse(account.Caller); err == nil && caller.AccountID != principal.AccountID {
+		found.Foreign = principal.AccountID
+		return found, nil
+	}
 	scope := identity.Scope
 	scope.Partition = cmp.Or(scope.Partition, principal.Partition)
 	scope.Account = cmp.Or(scope.Account, principal.AccountID)

@@ -19,6 +19,10 @@ func TestCertificateOfTheManager(t *testing.T) {
 	}{
 		{"a certificate that the manager makes", "other/slipway-webhook-authority", []string{"manager", "--webhook-cert-secret=other/slipway-webhook-authority"}},
 		{"a mounted certificate", "slipway-system/certificate", []string{"manager", "--webhook-cert-dir=/etc/certificate"}},
+		{"a mounted certificate, as two arguments", "slipway-system/certificate", []string{"manager", "--webhook-cert-dir", "/etc/certificate/"}},
+		{"the last value counts", "other/two", []string{"--webhook-cert-secret=other/one", "--webhook-cert-secret=other/two"}},
+		{"an empty Secret, and a directory", "slipway-system/certificate", []string{"--webhook-cert-secret=", "--webhook-cert-dir=/etc/certificate"}},
+		{"a flag without its value", "", []string{"--webhook-cert-dir"}},
 		{"a directory that is no Secret", "", []string{"--webhook-cert-dir=/tmp"}},
 		{"no webhook", "", []string{"manager", "--leader-elect"}},
 		{"a Secret without its namespace", "", []string{"--webhook-cert-secret=authority"}},

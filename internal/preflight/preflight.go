@@ -88,22 +88,25 @@ type Cluster struct {
 	// Unreachable is set if the API server did not answer. Then nothing else is.
 	Unreachable *Unread
 	// Version is the version that the API server reports, such as v1.36.3.
-	Version string
+	Version       string
+	VersionUnread *Unread
 	// Definitions are the custom resource definitions that exist, by name.
 	Definitions       map[string]Definition
 	DefinitionsUnread *Unread
-	// CAPA and ClusterAPI are the Deployments of these providers, and Manager is Slipway's, nil if
-	// there is none.
+	// CAPA and ClusterAPI are the Deployments of these providers, and Manager is Slipway's in the
+	// namespace, nil if there is none.
 	CAPA, ClusterAPI  []Deployment
 	Manager           *Deployment
 	DeploymentsUnread *Unread
+	// Elsewhere are the Deployments of Slipway in other namespaces, as NAMESPACE/NAME.
+	Elsewhere []string
 	// CAPAHooks are the webhooks of CAPA for kinds of pools, as CONFIGURATION/WEBHOOK.
 	CAPAHooks []string
 	// Hooks are the webhooks of Slipway.
 	Hooks       []Hook
 	HooksUnread *Unread
-	// Certificate is the serving certificate of Slipway's webhooks.
-	Certificate Certificate
+	// Certificates are the serving certificates of the managers in the namespace, one for each Secret.
+	Certificates []Certificate
 }
 
 // Definition holds what matters of a custom resource definition.
@@ -112,6 +115,8 @@ type Definition struct {
 	Storage string
 	// Fields are the fields of spec in the stored version.
 	Fields []string
+	// Lacking are the fields that this program has and the definition lacks, of Slipway's definitions.
+	Lacking []string
 }
 
 // Deployment holds what matters of a Deployment.
@@ -127,6 +132,8 @@ type Deployment struct {
 // Hook holds what matters of a webhook.
 type Hook struct {
 	Configuration, Name string
+	// Namespace is the namespace of the Service that is called, empty for a URL.
+	Namespace string
 	// Host is the name that the API server verifies the certificate for.
 	Host string
 	// Ignored is true if requests succeed while the webhook cannot be called.
@@ -136,7 +143,7 @@ type Hook struct {
 
 // Certificate holds the public part of the Secret with a serving certificate.
 type Certificate struct {
-	// Secret is NAMESPACE/NAME, empty if it is not known which Secret has the certificate.
+	// Secret is NAMESPACE/NAME.
 	Secret  string
 	Missing bool
 	PEM     []byte
@@ -148,10 +155,11 @@ type Account struct {
 	Region string
 	// Caller is the ARN that the credentials belong to.
 	Caller string
-	// Unreachable is set if AWS did not accept the credentials. Then nothing else is.
-	Unreachable *Unread
-	Permissions Permissions
-	Quota       Quota
+	// Unreachable is set if AWS did not accept the credentials, or if there are none. Then nothing else is.
+	Unreachable   *Unread
+	NoCredentials bool
+	Permissions   Permissions
+	Quota         Quota
 }
 
 // Permissions holds what IAM simulated.
@@ -165,6 +173,9 @@ type Permissions struct {
 	Denied   []simulator.Denial
 	// Missing is true if the principal does not exist.
 	Missing bool
+	// Foreign is the account of the principal if the credentials belong to another one, which IAM does not
+	// let simulate.
+	Foreign string
 	Unread  *Unread
 }
 

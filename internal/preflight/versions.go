@@ -27,6 +27,9 @@ var (
 // clusterAPIDefinitions are the definitions of Cluster API that the manager needs.
 var clusterAPIDefinitions = []string{"clusters" + clusterGroup, "machinepools" + clusterGroup, "machines" + clusterGroup}
 
+// capaDefinitions are definitions that only CAPA has.
+var capaDefinitions = []string{"awsclusters" + infrastructureGroup, "awsmanagedcontrolplanes.controlplane" + clusterGroup}
+
 // sharedDefinitions are the definitions that CAPA has too, and ownDefinitions the ones that only
 // Slipway has.
 var (
