@@ -97,12 +97,12 @@ func (s *source) explain(ctx context.Context, notes io.Writer, name string) (*po
 			return explanation, err
 		}
 	}
-	return nil, errors.New(absent + s.poolsElsewhere(ctx, given))
+	return nil, errors.New(absent + poolsElsewhere(ctx, s, given))
 }
 
 // poolsElsewhere says which other namespaces have a pool of a name that may have its kind before it, empty if none has
 // or if the name is of another kind.
-func (s *source) poolsElsewhere(ctx context.Context, name string) string {
+func poolsElsewhere(ctx context.Context, from *source, name string) string {
 	kind, rest, qualified := strings.Cut(name, "/")
 	switch {
 	case qualified && kind != anyPool && !isPoolKind(kind):
@@ -110,7 +110,7 @@ func (s *source) poolsElsewhere(ctx context.Context, name string) string {
 	case qualified:
 		name = rest
 	}
-	return elsewhereText(s.elsewhere(ctx, name, append(slices.Clone(poolKinds), rolloutcontrol.KindMachinePool)...))
+	return elsewhereText(from.elsewhere(ctx, name, append(slices.Clone(poolKinds), rolloutcontrol.KindMachinePool)...))
 }
 
 // explainPool explains a pool of the management cluster.
@@ -131,7 +131,7 @@ func (s *source) explainPool(ctx context.Context, notes io.Writer, name string) 
 	if len(view.Drains) > 0 {
 		noted(notes, "The names of blocked pods are missing", s.pools.WithPods(ctx, objects, &view))
 	}
-	events, err := s.eventsOf(ctx, view.Namespace, aboutPool(&view, objects))
+	events, err := eventsOf(ctx, s, view.Namespace, aboutPool(&view, objects))
 	noted(notes, "The events are missing", err)
 	explanation := &poolview.Explanation{
 		Object: view.Kind + " " + view.Namespace + "/" + view.Name, Ready: len(view.Problems) == 0 && view.State == infrav1.ConvergedReason,
@@ -264,7 +264,7 @@ func (s *source) explainOwnNode(ctx context.Context, notes io.Writer, node *core
 		explanation.Facts = append(explanation.Facts, provisionedFact(provisioned))
 		explanation.Problems = append(explanation.Problems, poolview.Problems("ProvisionedNode", provisioned.Name, provisioned.Status.Conditions)...)
 	}
-	events, err := s.eventsOf(ctx, "", about)
+	events, err := eventsOf(ctx, s, "", about)
 	noted(notes, "The events are missing", err)
 	explanation.Events = newest(events)
 	return explanation, nil

@@ -29,7 +29,7 @@ func (s *source) explainPod(ctx context.Context, notes io.Writer, name string) (
 	}
 	explanation := &poolview.Explanation{Object: "Pod " + pod.Namespace + "/" + pod.Name, Ready: podReady(pod)}
 	explanation.Summary = podSummary(pod)
-	events, err := s.eventsOf(ctx, pod.Namespace, map[string]bool{"Pod/" + pod.Name: true})
+	events, err := eventsOf(ctx, s, pod.Namespace, map[string]bool{"Pod/" + pod.Name: true})
 	noted(notes, "The events are missing", err)
 	if pod.Spec.NodeName != "" {
 		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Node", Value: pod.Spec.NodeName})

@@ -29,7 +29,7 @@ is, the activities follow the events.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			return flags.withPool(command, args[0], func(ctx context.Context, from *source, objects poolview.Objects) error {
 				view := poolview.Of(objects, from.clock.Now())
-				events, err := from.eventsOf(ctx, view.Namespace, aboutPool(&view, objects))
+				events, err := eventsOf(ctx, from, view.Namespace, aboutPool(&view, objects))
 				if err != nil {
 					return err
 				}

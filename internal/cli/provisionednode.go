@@ -54,7 +54,7 @@ func (s *source) explainProvisioned(ctx context.Context, notes io.Writer, provis
 		Object: "ProvisionedNode " + provisioned.Name, Summary: provisionedSummary(provisioned), Facts: []poolview.Fact{provisionedFact(provisioned)},
 		Problems: poolview.Problems("ProvisionedNode", provisioned.Name, provisioned.Status.Conditions),
 	}
-	events, err := s.eventsOf(ctx, "", map[string]bool{"ProvisionedNode/" + provisioned.Name: true})
+	events, err := eventsOf(ctx, s, "", map[string]bool{"ProvisionedNode/" + provisioned.Name: true})
 	noted(notes, "The events are missing", err)
 	explanation.Events = newest(events)
 	return explanation, nil

@@ -230,9 +230,9 @@ func workloadText(err error) string {
 }
 
 // eventsOf returns the events about objects of a namespace, given by kind and name.
-func (s *source) eventsOf(ctx context.Context, namespace string, about map[string]bool) ([]poolview.Event, error) {
+func eventsOf(ctx context.Context, from client.Reader, namespace string, about map[string]bool) ([]poolview.Event, error) {
 	list := &corev1.EventList{}
-	if err := s.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing events: %w", err)
 	}
 	var found []poolview.Event

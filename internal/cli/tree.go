@@ -61,12 +61,12 @@ func (s *source) cluster(ctx context.Context, name string) (*clusterv1.Cluster, 
 	}
 	cluster := &clusterv1.Cluster{}
 	if len(content.IsPathSegmentName(name)) > 0 { // no object can have the name
-		return nil, s.noCluster(ctx, name)
+		return nil, noCluster(ctx, s, name)
 	}
 	err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, s.noCluster(ctx, name)
+		return nil, noCluster(ctx, s, name)
 	case err != nil:
 		return nil, fmt.Errorf("reading Cluster %.253q: %w", name, err)
 	}
@@ -75,14 +75,14 @@ func (s *source) cluster(ctx context.Context, name string) (*clusterv1.Cluster, 
 
 // noCluster returns the error that there is no Cluster of a name. A user may have named a pool, or a Cluster of another
 // namespace.
-func (s *source) noCluster(ctx context.Context, name string) error {
-	text := fmt.Sprintf("namespace %s has no Cluster %.253q", s.namespace, name)
-	if pool, err := s.findPool(ctx, name); err == nil {
+func noCluster(ctx context.Context, from *source, name string) error {
+	text := fmt.Sprintf("namespace %s has no Cluster %.253q", from.namespace, name)
+	if pool, err := from.findPool(ctx, name); err == nil {
 		if cluster := pool.GetLabels()[clusterv1.ClusterNameLabel]; cluster != "" {
 			return fmt.Errorf("%s. %s %s belongs to Cluster %s: use slipway tree %[4]s", text, pool.GetKind(), pool.GetName(), cluster)
 		}
 	}
-	return errors.New(text + elsewhereText(s.elsewhere(ctx, name, kindCluster)))
+	return errors.New(text + elsewhereText(from.elsewhere(ctx, name, kindCluster)))
 }
 
 // clusterNames returns the names of the Clusters of the namespace.

@@ -164,3 +164,25 @@ func TestWarmPoolAtRest(t *testing.T) {
 		})
 	}
 }
+
+// TestWarmPoolThatCannotBeDescribed holds that nodes are replaced although AWS refuses to describe the warm pool, that
+// RolledOut is not True before the warm instances are known, and that they are replaced once AWS describes them.
+func TestWarmPoolThatCannotBeDescribed(t *testing.T) {
+	t.Parallel()
+	for name, nodes := range map[string]int32{"no nodes": 0, "two nodes": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newWarmed(t, nil)
+			r.replicas(nodes)
+			r.until("the pool has its nodes", func() bool { return len(r.group().Instances) == int(nodes) && r.warmRun("1") && r.rolledOut() })
+			id := r.struck("autoscaling", "DescribeWarmPool", denied, 0)
+			r.want("m6i.large", "")
+			r.until("the condition says so", func() bool {
+				condition := r.condition(infrav1.RolledOutCondition)
+				return condition.Reason == infrav1.AccessDeniedReason && strings.Contains(condition.Message, "DescribeWarmPool") && (nodes == 0 || r.allRun(2))
+			})
+			r.sim.RemoveFault(id)
+			r.until("the pool is rolled out", func() bool { return r.warmRun("2") && r.rolledOut() })
+		})
+	}
+}

@@ -3,7 +3,9 @@ package installation
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,19 +65,23 @@ func TestInstallation(t *testing.T) {
 			manager := w.startPod(t, files.program, loopback)
 			w.ApplyFile(example)
 			w.Eventually("the pool has its nodes", func() error { return errors.Join(w.settled(2), manager.running()) })
+			w.log(t, "installed")
 			if owned := w.owned(); len(owned) == 0 {
 				t.Error("nothing in AWS has Slipway's name while there is a pool: that nothing is left would show nothing")
 			}
 			w.webhookAnswers()
 			manager.stop()
 			w.change(t, way.upgrade, nextImage, 3).stop()
-			manager = w.change(t, way.downgrade, image, 4)
+			w.log(t, "upgraded")
+			manager = w.change(t, way.downgrade, *releasedImage, 4)
+			w.log(t, "downgraded")
 			w.deletePools()
 			manager.stop()
 			if err := way.uninstall(w); err != nil {
 				t.Fatal(err)
 			}
 			w.nothingLeft(before)
+			t.Logf("uninstalled: the API server has the %d objects that it had before, and nothing in AWS is Slipway's", before.Len())
 		})
 	}
 }
@@ -102,6 +108,13 @@ func (w *world) change(t *testing.T, change func(*world) error, image string, co
 	}
 	w.webhookAnswers()
 	return manager
+}
+
+// log writes what there is after a step to the output of the test.
+func (w *world) log(t *testing.T, step string) {
+	t.Helper()
+	t.Logf("%s: image %s, instances %s, resources of Slipway's in AWS: %s", step, w.managerImage(),
+		strings.Join(slices.Sorted(maps.Keys(w.running())), " "), strings.Join(slices.Sorted(slices.Values(w.owned())), ", "))
 }
 
 func (w *world) managerImage() string {

@@ -37,7 +37,7 @@ const (
 	poolName  = "capa-mp-0"
 	// rate lets simulated minutes pass in fractions of a second.
 	rate = 300
-	// image is the image of the release. Nothing pulls it.
+	// image is the image of a release that is written from the sources. Nothing pulls it.
 	image = "registry.example.com/slipway:" + clusterctl.SlipwayVersion
 	// nextVersion is the version of a release after it, of the same sources, and nextImage its image.
 	nextVersion = "v0.1.1"
@@ -47,6 +47,9 @@ const (
 // released is a directory that `make release` wrote.
 var released = flag.String("release", "", "directory of a release with the version "+clusterctl.SlipwayVersion+
 	" to install, with its program for linux/amd64; if empty, one is written from the sources, and the program is built")
+
+// releasedImage is the image that this release names.
+var releasedImage = flag.String("image", image, "image of the release of -release")
 
 func TestMain(m *testing.M) {
 	directory, err := os.MkdirTemp("", "slipway-installation-")
