@@ -42,7 +42,7 @@ type Subject struct {
 
 // Read returns the subject of a name. The name may have its kind before it and a slash, such as
 // awsmachinepool/workers. Otherwise it is the name of a pool, of a MachinePool, or of a launch config,
-// in this order.
+// in this order. The error is a *DeletingError for an object that is being deleted.
 func Read(ctx context.Context, reader client.Reader, namespace, name string) (Subject, error) {
 	kinds := [][]string{{KindSelfManaged, KindManaged}, {KindMachinePool}, {KindLaunchConfig}}
 	if kind, rest, qualified := strings.Cut(name, "/"); qualified {
@@ -84,12 +84,20 @@ func Read(ctx context.Context, reader client.Reader, namespace, name string) (Su
 	return Subject{}, &NotFoundError{Namespace: namespace, Name: name, Kinds: slices.Concat(kinds...)}
 }
 
-// steady returns an error for a subject that is being deleted: nothing acts on a change of it.
+// steady returns a *DeletingError for a subject that is being deleted: nothing acts on a change of it.
 func steady(subject Subject, err error) (Subject, error) {
 	if err == nil && !subject.named().GetDeletionTimestamp().IsZero() {
-		err = fmt.Errorf("%s is being deleted, so a change of its roll-outs would have no effect", describe(subject.named()))
+		err = &DeletingError{Object: describe(subject.named())}
 	}
 	return subject, err
+}
+
+// DeletingError reports an object that is being deleted, by its kind, namespace, and name.
+type DeletingError struct{ Object string }
+
+// Error implements error.
+func (e *DeletingError) Error() string {
+	return e.Object + " is being deleted, so a change of its roll-outs would have no effect"
 }
 
 // NotFoundError reports that no object of some kinds has a name.

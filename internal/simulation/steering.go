@@ -85,6 +85,10 @@ func command(decide func(subject rolloutcontrol.Subject) (rolloutcontrol.Change,
 			return "", err
 		}
 		subject, err := rolloutcontrol.Read(ctx, o.user, namespace, o.kind.name+"/"+o.name)
+		var deleting *rolloutcontrol.DeletingError
+		if errors.As(err, &deleting) {
+			return "", nil
+		}
 		if err != nil {
 			return "", fmt.Errorf("reading what a command is about: %w", err)
 		}
