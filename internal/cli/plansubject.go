@@ -17,7 +17,6 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/rolloutcontrol"
-	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // noPoolError reports a name that no pool has.
@@ -30,7 +29,7 @@ type noPoolError struct {
 
 // Error implements error.
 func (e *noPoolError) Error() string {
-	text := fmt.Sprintf("namespace %s has no %s %q", e.namespace, terminal.Alternatives(e.kinds...), e.name)
+	text := (&rolloutcontrol.NotFoundError{Namespace: e.namespace, Name: e.name, Kinds: e.kinds}).Error()
 	if len(e.users) > 0 {
 		return fmt.Sprintf("%s. AWSLaunchConfig %[2]s is used by %s: name a pool", text, e.name, strings.Join(e.users, ", "))
 	}
