@@ -12,6 +12,9 @@ TEST_FLAGS ?=
 LAB_TEST_FLAGS ?= -parallel 4 -timeout 45m
 GOTESTSUM := ARTIFACTS=$(CURDIR)/_artifacts $(CURDIR)/$(BIN)/gotestsum --format pkgname --hide-summary skipped
 
+# The build tags of Slipway's program. .ko.yaml says what they are for.
+TAGS := $(shell sed -n 's/.*"\(-tags=[^"]*\)".*/\1/p' .ko.yaml)
+
 ##@ Use
 
 .PHONY: demo
@@ -20,7 +23,7 @@ demo: build ## Walk the main job on a real control plane and simulated AWS. KEEP
 
 .PHONY: build
 build: lab ## Build bin/slipway, bin/kubectl-slipway, bin/awssim and bin/lab.
-	go run ./hack/buildprogress . -o $(BIN)/ ./cmd/...
+	GOFLAGS='$(GOFLAGS) $(TAGS)' go run ./hack/buildprogress . -o $(BIN)/ ./cmd/...
 
 .PHONY: lab
 lab: ## Build bin/lab alone. The first time takes some four minutes on two cores: it links all of Kubernetes.
@@ -200,7 +203,7 @@ release: ## Write the files of a release into out/release/: programs, SBOMs, man
 	rm -rf $(RELEASE_OUT) && mkdir -p $(RELEASE_OUT)
 	@for platform in $(PLATFORMS); do \
 		echo "building slipway for $$platform"; \
-		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath -buildvcs=false \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath -buildvcs=false $(TAGS) \
 			-ldflags "-s -w $(LINKED)" \
 			-o $(RELEASE_OUT)/ ./cmd/slipway ./cmd/kubectl-slipway && \
 		for program in slipway kubectl-slipway; do mv $(RELEASE_OUT)/$$program $(RELEASE_OUT)/$$program-$${platform%/*}-$${platform#*/}; done || exit 1; \

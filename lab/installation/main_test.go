@@ -97,7 +97,7 @@ func prepare(t *testing.T) {
 		}
 		if *released == "" {
 			files.err = errors.Join(release.WriteInstallation(root, files.folder, image, clusterctl.SlipwayVersion),
-				labtest.Build(context.Background(), root, "./cmd/slipway", files.program))
+				labtest.BuildSlipway(context.Background(), root, files.program))
 			return
 		}
 		files.program = filepath.Join(files.folder, "slipway-linux-amd64")

@@ -1,6 +1,7 @@
 package managertest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,9 +26,10 @@ const stopTime = 15 * time.Second
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "slipway")
-	if err := labtest.Build(t.Context(), "../..", "./cmd/slipway", path); err != nil {
+	if err := labtest.BuildSlipway(t.Context(), "../..", path); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("has no more of the AWS SDK than it calls", func(t *testing.T) { tryUncalled(t, path) })
 	t.Run("has the role of its service account", func(t *testing.T) { // alone: one more process at a time is more than two processors take
 		tryWebIdentity(t, path)
 	})
@@ -47,6 +49,21 @@ func TestProcess(t *testing.T) {
 		t.Parallel()
 		tryWithout(t, path)
 	})
+}
+
+// tryUncalled holds that the linker left out operations of EC2 that nothing calls. It keeps all 700 of
+// them if any package calls methods by names that it computes, as templates do, or loads plugins.
+func tryUncalled(t *testing.T, path string) {
+	t.Helper()
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for operation, want := range map[string]bool{"CreateLaunchTemplateVersion": true, "CreateVpnGateway": false} {
+		if got := bytes.Contains(program, []byte("service/ec2.(*Client)."+operation)); got != want {
+			t.Errorf("the program has EC2's operation %s: %t, want %t", operation, got, want)
+		}
+	}
 }
 
 // command is `slipway manager` with nothing of the test's own environment in it.

@@ -54,7 +54,7 @@ func TestReadme(t *testing.T) {
 func cast(t *testing.T, root string) string {
 	t.Helper()
 	programs := t.TempDir()
-	if err := labtest.Build(t.Context(), root, "./cmd/slipway", filepath.Join(programs, "slipway")); err != nil {
+	if err := labtest.BuildSlipway(t.Context(), root, filepath.Join(programs, "slipway")); err != nil {
 		t.Fatal(err)
 	}
 	output, notes, err := inLaboratory(t, root, programs, []string{"--cluster", "capa", "--clock-rate", "150"}, "hack/cast.sh")
