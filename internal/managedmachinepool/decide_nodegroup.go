@@ -103,10 +103,12 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	}
 	showBlock(in)
 	showObstacle(in, step)
+	showUnread(in)
 	update := updateNodegroup{Group: in.Seen.Group.Name, Config: step.Config, Version: step.Version}
 	switch err := failedUpdate(in); {
 	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+	case awaitsResult(in, step): // followUpdate has EKS asked again
 	case step.Config != nil:
 		update.Version, update.Cause = nil, causeOf(step.Config.Reasons)
 		plan.Do(update, "%s", update.Cause)

@@ -53,6 +53,9 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 		return show(infrav1.WaitingForUpdateReason, "%s; EKS performs one update at a time, and an earlier one is in progress", due)
 	case held(in, desiredNodegroup(in).Key()):
 		return show(infrav1.SettlingReason, "%s; the spec changed recently, and the update waits until it has not changed for a while", due)
+	case awaitsResult(in, step):
+		return show(infrav1.WaitingForUpdateReason, "%s; update %s has ended, and EKS has not said yet with what result. Slipway does not "+
+			"repeat it before it knows", due, record.ID)
 	case step.After > 0 && record != nil:
 		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up, and Slipway retries the update: %s", due, record.Reason)
 	}

@@ -60,6 +60,23 @@ func recordedRuns(record *infrav1.NodegroupUpdateStatus) bool {
 	return record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
 }
 
+// awaitsResult reports whether a step repeats the update that status names, whose end EKS has not described yet.
+// An update that is repeated has failed, and how long to wait before that is not known until EKS says so.
+func awaitsResult(in input, step nodegroup.Step) bool {
+	record := in.Object.Status.Update
+	if !recordedRuns(record) {
+		return false
+	}
+	return step.Version != nil && step.Version.For == record.StartedFor || step.Config != nil && step.Config.For == record.StartedFor
+}
+
+// showUnread shows that EKS does not describe an update that has ended, unless that may soon pass.
+func showUnread(in input) {
+	if err := in.Seen.Update.Err; err != nil { // followUpdate has planned the next attempt
+		pool.ShowFailure(in.Object, &reconcile.Plan{}, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+	}
+}
+
 // retry acts on a request to retry a failed update: failed updates count as no attempts.
 func retry(in input) {
 	status := &in.Object.Status
