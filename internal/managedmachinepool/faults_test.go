@@ -178,6 +178,12 @@ func TestRefusedDeletion(t *testing.T) {
 			w.passes("pool", "the pool says why it is not gone", func() bool {
 				return strings.Contains(w.condition("pool", infrav1.DeletingCondition).Message, "not authorized to do it")
 			})
+			for range 10 { // it does not say anything else meanwhile
+				w.reconcile("pool")
+				if said := w.condition("pool", infrav1.DeletingCondition); said.Reason != infrav1.AccessDeniedReason {
+					t.Errorf("Deleting is %+v", said)
+				}
+			}
 			w.sim.RemoveFault(id)
 			w.passes("pool", "the pool is gone", func() bool {
 				return w.store.Get(t.Context(), named("pool"), &infrav1.AWSManagedMachinePool{}) != nil
