@@ -175,6 +175,8 @@ func TestRefusedDeletion(t *testing.T) {
 			if err := w.store.Delete(t.Context(), w.pool("pool")); err != nil {
 				t.Fatal(err)
 			}
+			w.reconcile("pool")
+			w.clock.Step(lookBusy)
 			w.passes("pool", "the pool says why it is not gone", func() bool {
 				return strings.Contains(w.condition("pool", infrav1.DeletingCondition).Message, "not authorized to do it")
 			})
