@@ -132,13 +132,22 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 	record.Status, record.Reason, record.EndTime = update.Status, report.Shortened(update.Reason), ptr.To(metav1.NewTime(in.Now))
 	if update.Status == nodegroup.UpdateSuccessful {
 		record.Attempts = 0
-		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s): %s", in.Seen.Group.Name, record.ID, record.Cause))
+		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s)%s", in.Seen.Group.Name, record.ID, explained(record.Cause)))
 	} else {
 		record.Attempts++
 		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished "+
-			"with status %s%s: %s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], record.Reason))
+			"with status %s%s%s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], explained(record.Reason)))
 	}
 	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
+}
+
+// explained returns a reason as the end of a sentence, nothing if it is not known: EKS need not give one, and no
+// cause is recorded of an update that another user started, or whose answer was lost.
+func explained(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
 }
 
 // startOf returns when an update was started, the zero time if that is not recorded.

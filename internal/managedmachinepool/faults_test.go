@@ -90,6 +90,11 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			w := newWorld(t)
 			w.struck(row.action, row.fault, 1)
 			w.live()
+			for _, note := range w.told() {
+				if strings.HasSuffix(strings.TrimSpace(note), ":") {
+					t.Errorf("an event ends without a reason: %q", note)
+				}
+			}
 			got := map[string]int{}
 			for _, action := range []string{"CreateNodegroup", "CreateRole", "UpdateNodegroupVersion"} {
 				got[action] = w.done(action)
