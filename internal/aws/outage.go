@@ -68,8 +68,8 @@ type failures struct {
 	since, last time.Time
 	// throttled is true if AWS throttled all of them.
 	throttled bool
-	// answers are those that its service had given before the first, and alone is true if the service has
-	// answered other calls, or throttled, since. Otherwise the outage is the service's.
+	// answers counts what the service had answered before the first, and alone is true if it has answered
+	// anything since, if only by throttling. Otherwise the outage is the service's.
 	answers int
 	alone   bool
 }

@@ -72,7 +72,7 @@ func explainCapacity(in input, plan *reconcile.Plan) {
 	case failure.Err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.CapacityAvailableCondition, infrav1.LaunchFailedReason, failure.Err)
 	default:
-		showShortage(in, plan, failure.Launch, "stays below its desired capacity")
+		showShortage(in, plan, failure.Launch)
 		plan.LookAgain(failure.Again.Sub(in.Now))
 	}
 }
@@ -98,7 +98,7 @@ func explainReplacements(in input, plan *reconcile.Plan) bool {
 		if failure.Launch == nil || failure.Launch.At.Before(refresh.Started) {
 			return false
 		}
-		showShortage(in, plan, failure.Launch, "cannot launch the instances that replace others")
+		showShortage(in, plan, failure.Launch)
 	}
 	return true
 }
@@ -142,7 +142,7 @@ func nextAsk(lasts time.Duration) time.Duration { return min(max(lasts, askAfter
 
 // showShortage shows why capacity is missing. The numbers are left to status, so that the condition
 // does not flap.
-func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.FailedLaunch, effect string) {
+func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.FailedLaunch) {
 	if launch == nil {
 		reconciling.Unknown(in.Object, infrav1.CapacityAvailableCondition, infrav1.WaitingForInstancesReason,
 			"the group is below its desired capacity. No launch has failed")
@@ -154,7 +154,14 @@ func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.Faile
 	}[launch.Shortage]
 	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.CapacityAvailableCondition)
 	if before == nil || before.Status != metav1.ConditionFalse || before.Reason != reason {
-		plan.Tell(reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s %s: %s", in.Seen.Group.Name, effect, launch.Message))
+		plan.Tell(shortageEvent(in.Seen.Group, launch))
 	}
 	reconciling.False(in.Object, infrav1.CapacityAvailableCondition, reason, launch.Message)
+}
+
+func shortageEvent(group *autoscalinggroup.Group, launch *autoscalinggroup.FailedLaunch) reconcile.Event {
+	if group.Units() < group.Capacity {
+		return reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s stays below its desired capacity: %s", group.Name, launch.Message)
+	}
+	return reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s cannot launch the instances that replace others: %s", group.Name, launch.Message)
 }

@@ -36,7 +36,7 @@ func TestExplainReplacements(t *testing.T) {
 		{reason: "AWS does not say", given: func(in *input) { in.Seen.FailedLaunch.Err = errRefused },
 			shows: "CapacityAvailable=False/LaunchFailed", again: 2 * time.Minute},
 		{reason: "the refresh has just begun", given: func(in *input) { in.Seen.Refreshes.List[0].Started = noon }, again: shortPatience},
-		{reason: "it has ended", given: func(in *input) { in.Seen.Refreshes.List[0].Status = "Successful" }},
+		{reason: "it has finished", given: func(in *input) { in.Seen.Refreshes.List[0].Status = "Successful" }},
 		{reason: "it has launched an instance", given: func(in *input) {
 			changeGroup(in, func(group *autoscalinggroup.Group) { group.Instances = append(group.Instances, member("i-3", 2)) })
 		}},

@@ -149,7 +149,7 @@ func (o observer) reach(ctx context.Context) (reached bool, err error) {
 // observeKept observes what decisions about a pool need that is neither deleted nor released.
 func (o observer) observeKept(ctx context.Context) error {
 	o.planHooks()
-	if group := o.Seen.Group; group != nil && group.Units() >= group.Capacity && !(refreshing(o.Object) && slices.Equal(o.Memory.failedOf, group.InstanceIDs())) {
+	if group := o.Seen.Group; group != nil && group.Units() >= group.Capacity && (!refreshing(o.Object) || !slices.Equal(o.Memory.failedOf, group.InstanceIDs())) {
 		o.Memory.failedUntil = time.Time{}
 	}
 	if err := o.readConfig(ctx); err != nil {

@@ -104,6 +104,12 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	showBlock(in)
 	showObstacle(in, step)
 	showUnread(in)
+	startUpdate(in, plan, step)
+}
+
+// startUpdate starts an update, unless one failed to start in this pass, or it would repeat one whose result is
+// not known.
+func startUpdate(in input, plan *reconcile.Plan, step nodegroup.Step) {
 	update := updateNodegroup{Group: in.Seen.Group.Name, Config: step.Config, Version: step.Version}
 	switch err := failedUpdate(in); {
 	case err != nil:

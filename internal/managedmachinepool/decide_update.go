@@ -60,8 +60,8 @@ func recordedRuns(record *infrav1.NodegroupUpdateStatus) bool {
 	return record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
 }
 
-// awaitsResult reports whether a step repeats the update that status names, whose end EKS has not described yet.
-// An update that is repeated has failed, and how long to wait before that is not known until EKS says so.
+// awaitsResult reports whether a step repeats the update that status names, whose result EKS has not reported yet.
+// An update that is repeated has failed, and how long to wait before that is not known until EKS reports it.
 func awaitsResult(in input, step nodegroup.Step) bool {
 	record := in.Object.Status.Update
 	if !recordedRuns(record) {
@@ -70,7 +70,7 @@ func awaitsResult(in input, step nodegroup.Step) bool {
 	return step.Version != nil && step.Version.For == record.StartedFor || step.Config != nil && step.Config.For == record.StartedFor
 }
 
-// showUnread shows that EKS does not describe an update that has ended, unless that may soon pass.
+// showUnread shows that EKS does not describe an update that has finished, unless that may soon pass.
 func showUnread(in input) {
 	if err := in.Seen.Update.Err; err != nil { // followUpdate has planned the next attempt
 		pool.ShowFailure(in.Object, &reconcile.Plan{}, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
@@ -141,7 +141,7 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
 }
 
-// explained returns a reason as the end of a sentence, nothing if it is not known: EKS need not give one, and no
+// explained returns a reason as the last part of a sentence, nothing if it is not known: EKS need not give one, and no
 // cause is recorded of an update that another user started, or whose answer was lost.
 func explained(reason string) string {
 	if reason == "" {

@@ -38,12 +38,12 @@ func TestUpdateIsNotRepeatedBlindly(t *testing.T) {
 			id := w.struck("DescribeUpdate", row.fault, 0)
 			w.joins(false)
 			w.configured("pool", template, 2)
-			w.passes("pool", "the update has ended", func() bool {
+			w.passes("pool", "the update has finished", func() bool {
 				return w.made("UpdateNodegroupVersion") == 1 && w.nodegroup("team_pool").Status == "ACTIVE"
 			})
 			w.minutes(2)
 			w.expectUpdates(1)
-			if got := w.condition("pool", infrav1.RolledOutCondition); got.Reason != infrav1.WaitingForUpdateReason || !strings.Contains(got.Message, "EKS has not said yet with what result") {
+			if got := w.condition("pool", infrav1.RolledOutCondition); got.Reason != infrav1.WaitingForUpdateReason || !strings.Contains(got.Message, "EKS has not reported its result yet") {
 				t.Errorf("RolledOut is %+v", got)
 			}
 			if got := w.condition("pool", infrav1.NodegroupReadyCondition); got.Reason != row.ready {
