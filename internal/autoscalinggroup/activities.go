@@ -32,6 +32,8 @@ type FailedLaunch struct {
 	Shortage Shortage
 	// Message is AWS's.
 	Message string
+	// At is when the launch was tried.
+	At time.Time
 }
 
 // activitiesSeen bounds how many activities are searched for a failed launch: the newest.
@@ -52,7 +54,7 @@ func (g *Groups) LatestFailedLaunch(ctx context.Context, group string, shortly t
 		return nil, nil
 	}
 	message := awssdk.ToString(failed.StatusMessage)
-	return &FailedLaunch{Shortage: shortageOf(message), Message: message}, nil
+	return &FailedLaunch{Shortage: shortageOf(message), Message: message, At: awssdk.ToTime(failed.StartTime)}, nil
 }
 
 // latestFailure returns the newest failed launch of a list, nil if it is not one of the launches

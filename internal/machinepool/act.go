@@ -152,8 +152,8 @@ func (g adoptGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) 
 	})
 	a.Seen.Adopting = false
 	a.Memory.cloud.SeenGroups.Replace(g.Group, &before, *a.group())
-	return eventsOf(reconcile.Eventf(infrav1.ASGAdoptedEvent, "Adopted Auto Scaling group %s with %d instances, "+
-		"which Cluster API Provider AWS created", g.Group, g.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGAdoptedEvent, "Adopted Auto Scaling group %s with %s, which Cluster "+
+		"API Provider AWS created", g.Group, counted(g.Instances))), nil
 }
 
 func (d disownGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -185,7 +185,7 @@ func (e emptyOut) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	}
 	a.change(func(group *autoscalinggroup.Group) { group.MinSize, group.MaxSize, group.Capacity = 0, 0, 0 })
 	return eventsOf(reconcile.Eventf(infrav1.ASGEmptyingEvent, "Scaling Auto Scaling group %s to zero: "+
-		"terminating its %d instances", e.Group, e.Instances)), nil
+		"terminating its %s", e.Group, counted(e.Instances))), nil
 }
 
 func (d deleteWarmPool) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
@@ -218,7 +218,7 @@ func (d deleteGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	if err := a.groups().Delete(ctx, *a.group()); err != nil {
 		return nil, err
 	}
-	return eventsOf(reconcile.Eventf(infrav1.ASGDeletingEvent, "Deleting Auto Scaling group %s and its %d instances", d.Group, d.Instances)), nil
+	return eventsOf(reconcile.Eventf(infrav1.ASGDeletingEvent, "Deleting Auto Scaling group %s and its %s", d.Group, counted(d.Instances))), nil
 }
 
 func (s startRefresh) do(ctx context.Context, a actor) ([]reconcile.Event, error) {

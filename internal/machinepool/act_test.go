@@ -148,6 +148,49 @@ func TestReplicasFollowAnAutoscaler(t *testing.T) {
 	}
 }
 
+// TestRefreshWithoutCapacityIsExplained holds that a pool shows why a refresh does not proceed that launches an
+// instance before it terminates another, so that the group has its capacity meanwhile, and that the refresh goes on
+// once there is capacity.
+func TestRefreshWithoutCapacityIsExplained(t *testing.T) {
+	t.Parallel()
+	r := newRollouts(t, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{MinHealthyPercentage: ptr.To[int64](100), MaxHealthyPercentage: ptr.To[int64](150)}
+	})
+	r.want("m5.large", "")
+	r.settled(1)
+	plenty := r.sim.Behavior()
+	scarce := plenty
+	scarce.Capacity = []awssim.CapacityRule{{InstanceType: "m6i.large"}}
+	r.sim.SetBehavior(scarce)
+	r.want("m6i.large", "")
+	r.until("the shortage is shown", func() bool {
+		condition := r.condition(infrav1.CapacityAvailableCondition)
+		return condition.Reason == infrav1.InsufficientCapacityReason && strings.Contains(condition.Message, "m6i.large") && strings.Contains(condition.Message, "us-east-1a")
+	})
+	if told := r.told(infrav1.CapacityMissingEvent); len(told) != 1 || !strings.Contains(told[0], "cannot launch the instances that replace others") {
+		t.Errorf("events %q, want one", told)
+	}
+	r.sim.ClearCalls()
+	for range 60 {
+		r.reconcile(time.Minute)
+	}
+	if asked := r.calls("DescribeScalingActivities"); asked < 1 || asked > 12 {
+		t.Errorf("AWS was asked %d times in an hour why there is no capacity", asked)
+	}
+	if told := r.told(infrav1.CapacityMissingEvent); len(told) > 0 {
+		t.Errorf("it is reported again and again: %q", told)
+	}
+	r.sim.SetBehavior(plenty)
+	r.until("the first instance is replaced", func() bool { return ptr.Deref(r.pool().Status.UpToDateReplicas, 0) == 1 })
+	r.until("all instances are replaced", func() bool {
+		if condition := r.condition(infrav1.CapacityAvailableCondition); condition.Status != metav1.ConditionTrue {
+			t.Errorf("the shortage is over, and the condition is %+v", condition)
+		}
+		return r.allRun(2)
+	})
+	r.settled(2)
+}
+
 // TestShortageIsExplained holds that a pool shows why instances do not come, that AWS is asked for
 // that the more rarely the longer it lasts, and that the condition goes with the shortage.
 func TestShortageIsExplained(t *testing.T) {

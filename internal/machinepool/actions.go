@@ -300,7 +300,7 @@ func (a releaseWarm) String() string {
 func (a reportDepartures) String() string { return "report " + named(notedIDs(a.Departures)) }
 
 func (a terminateInstances) String() string {
-	return fmt.Sprintf("terminate %d instances", len(a.Instances))
+	return "terminate " + counted(len(a.Instances))
 }
 
 // Replaced implements reconcile.Replaces.
@@ -324,7 +324,7 @@ func (a updateLaunchConfig) String() string { return "update AWSLaunchConfig " +
 func (a markReleased) String() string       { return "release AWSLaunchConfig " + a.Config }
 func (a deleteLaunchConfig) String() string { return "delete AWSLaunchConfig " + a.Name }
 func (a recordInstances) String() string {
-	return fmt.Sprintf("record %d instances", len(a.ProviderIDs))
+	return "record " + counted(len(a.ProviderIDs))
 }
 
 func (a followAutoscaler) String() string {

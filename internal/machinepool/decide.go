@@ -276,7 +276,7 @@ type ownerTagMissingError struct {
 func (e *ownerTagMissingError) Error() string {
 	tag := fmt.Sprintf("aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=%s,Value=%s,PropagateAtLaunch=false",
 		e.group.Name, infrav1.TagMachinePool, e.owner)
-	state := fmt.Sprintf("Auto Scaling group %s exists with %d instances and does not have tag %s with value %s", e.group.Name, len(e.group.Instances),
+	state := fmt.Sprintf("Auto Scaling group %s exists with %s and does not have tag %s with value %s", e.group.Name, counted(len(e.group.Instances)),
 		infrav1.TagMachinePool, e.owner)
 	if e.deleting {
 		return fmt.Sprintf("%s, so Slipway deletes neither the group nor launch template %s, which it launches "+

@@ -42,7 +42,9 @@ func explainCapacity(in input, plan *reconcile.Plan) {
 	}
 	if group.Units() >= group.Capacity {
 		status.BelowCapacitySince = nil
-		reconciling.True(in.Object, infrav1.CapacityAvailableCondition, infrav1.CapacityAvailableReason, "")
+		if !explainReplacements(in, plan) {
+			reconciling.True(in.Object, infrav1.CapacityAvailableCondition, infrav1.CapacityAvailableReason, "")
+		}
 		return
 	}
 	if status.BelowCapacitySince == nil && enlarged(in) {
@@ -73,6 +75,41 @@ func explainCapacity(in input, plan *reconcile.Plan) {
 		showShortage(in, plan, failure.Launch)
 		plan.LookAgain(failure.Again.Sub(in.Now))
 	}
+}
+
+// explainReplacements shows why a refresh launches nothing that launches instances before it terminates
+// others: its group has the desired capacity meanwhile. It reports whether it shows something, or is about to.
+func explainReplacements(in input, plan *reconcile.Plan) bool {
+	group, refresh, failure := in.Seen.Group, latest(in.Seen.Refreshes.List), in.Seen.FailedLaunch
+	if !refresh.Active() || !launchesFirst(in) || group.Units() > group.Capacity {
+		return false
+	}
+	if lasts := in.Now.Sub(refresh.Started); lasts < shortPatience {
+		plan.LookAgain(shortPatience - lasts)
+		return false
+	}
+	switch {
+	case !failure.Read && failure.Err == nil:
+		plan.Need(needFailedLaunch)
+	case failure.Err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.CapacityAvailableCondition, infrav1.LaunchFailedReason, failure.Err)
+	default:
+		plan.LookAgain(failure.Again.Sub(in.Now))
+		if failure.Launch == nil || failure.Launch.At.Before(refresh.Started) {
+			return false
+		}
+		showShortage(in, plan, failure.Launch)
+	}
+	return true
+}
+
+// launchesFirst reports whether a refresh may launch an instance before it terminates the one that it replaces
+// (AWS: API_RefreshPreferences, MaxHealthyPercentage).
+func launchesFirst(in input) bool {
+	if preferences := in.Object.Spec.RefreshPreferences; preferences != nil && preferences.MaxHealthyPercentage != nil {
+		return *preferences.MaxHealthyPercentage > 100
+	}
+	return in.Seen.Group.Settings.MaxHealthy > 100
 }
 
 // enlarged reports whether the group was given a larger desired capacity in this pass, and status
@@ -117,7 +154,14 @@ func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.Faile
 	}[launch.Shortage]
 	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.CapacityAvailableCondition)
 	if before == nil || before.Status != metav1.ConditionFalse || before.Reason != reason {
-		plan.Tell(reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s stays below its desired capacity: %s", in.Seen.Group.Name, launch.Message))
+		plan.Tell(shortageEvent(in.Seen.Group, launch))
 	}
 	reconciling.False(in.Object, infrav1.CapacityAvailableCondition, reason, launch.Message)
+}
+
+func shortageEvent(group *autoscalinggroup.Group, launch *autoscalinggroup.FailedLaunch) reconcile.Event {
+	if group.Units() < group.Capacity {
+		return reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s stays below its desired capacity: %s", group.Name, launch.Message)
+	}
+	return reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s cannot launch the instances that replace others: %s", group.Name, launch.Message)
 }

@@ -114,7 +114,7 @@ func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 	if reference := in.Object.Spec.LaunchConfigRef; reference != nil {
 		template = fmt.Sprintf("AWSLaunchConfig %s and its launch template stay", reference.Name)
 	}
-	message := fmt.Sprintf("Auto Scaling group %s is being deleted, with %d instances left. %s", group.Name, len(group.Instances), template)
+	message := fmt.Sprintf("Auto Scaling group %s is being deleted, with %s left. %s", group.Name, counted(len(group.Instances)), template)
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
 	reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 	plan.LookAgain(groupEnding)
@@ -125,12 +125,12 @@ func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 // one that was created or changed just before may not be visible.
 func confirmGone(in input, plan *reconcile.Plan) bool {
 	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.DeletingCondition)
-	if condition != nil && condition.Reason == infrav1.ASGDeletionInProgressReason {
-		return true
-	}
 	status := deletionStatus(in.Object)
 	if status.GroupUnseenSince == nil {
 		status.GroupUnseenSince = ptr.To(pool.RoundedUp(in.Now))
+	}
+	if condition != nil && condition.Reason == infrav1.ASGDeletionInProgressReason {
+		return true // the time counts once a call that fails has taken this reason away
 	}
 	wait := status.GroupUnseenSince.Add(lookAgain).Sub(in.Now)
 	if wait <= 0 {
@@ -156,8 +156,8 @@ func respectProtection(in input, plan *reconcile.Plan) bool {
 	group, level := in.Seen.Group, protection(in)
 	if level == infrav1.DeletionProtectionPreventAllDeletion {
 		reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, fmt.Sprintf(
-			"Auto Scaling group %s has deletion protection %s, so Slipway does not delete it. Its %d instances "+
-				"keep running, and the pool remains. Set spec.deletionProtection to none to delete them", group.Name, level, len(group.Instances)))
+			"Auto Scaling group %s has deletion protection %s, so Slipway does not delete it. The group, with "+
+				"%s, and the pool remain. Set spec.deletionProtection to none to delete them", group.Name, level, counted(len(group.Instances))))
 		return false
 	}
 	if err := reconcile.LastFailure[lowerProtection](in.Done); err != nil {
@@ -192,10 +192,10 @@ func emptyProtected(in input, plan *reconcile.Plan) bool {
 	}
 	watchGroup(in, plan, true)
 	reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, fmt.Sprintf(
-		"Auto Scaling group %s has deletion protection %s, so Slipway deletes it when it is empty: %d of its "+
-			"instances are left. Instances that are in standby, protected from scale in, or retained remain "+
+		"Auto Scaling group %s has deletion protection %s, so Slipway deletes it when it is empty: it has %s "+
+			"left. Instances that are in standby, protected from scale in, or retained remain "+
 			"until you release them. Set spec.deletionProtection to none to terminate all of them",
-		group.Name, protection(in), len(group.Instances)))
+		group.Name, protection(in), counted(len(group.Instances))))
 	plan.LookAgain(groupEnding)
 	return false
 }

@@ -234,7 +234,7 @@ func TestShieldIsLowered(t *testing.T) {
 	}{
 		{reason: "the description may be older than the protection", given: ended, then: lowersBoth, left: stays},
 		{reason: "AWS confirmed it", given: all(ended, lower("i-1", "i-2")), then: "nothing", left: ""},
-		{reason: "an instance has left", given: all(ended, without, lower("i-2")), then: "record 1 instances, because its instances changed", left: ""},
+		{reason: "an instance has left", given: all(ended, without, lower("i-2")), then: "record 1 instance, because its instances changed", left: ""},
 		{reason: "an instance cannot be changed now", given: all(ended, inState("i-1", "Pending"), lower("i-2")), left: "i-1",
 			then: "watch Auto Scaling group pool closely, because its instances are expected to change"},
 		{reason: "AWS refused to start the refresh that is to spare one", given: all(isDue, spares("i-2"), lower("i-1"), func(in *input) { did(in, startRefresh{}, errRefused) }),

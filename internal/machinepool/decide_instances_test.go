@@ -190,7 +190,7 @@ func TestDecideMachines(t *testing.T) {
 		{reason: "the API server does not respond", given: all(enabled, tried(syncMachines{}, errLater)), then: "nothing", again: time.Hour},
 		{reason: "an instance's Machine was deleted: the group is described first", given: all(enabled, machine("i-1", gone), machine("i-2", nil)), then: "needs the Auto Scaling group as it is now"},
 		{reason: "and its instance is terminated", given: all(enabled, machine("i-1", gone), machine("i-2", nil), fresh),
-			then: "terminate 1 instances, because the Machines of i-1 were deleted, and their nodes are drained"},
+			then: "terminate 1 instance, because the Machines of i-1 were deleted, and their nodes are drained"},
 		{reason: "which AWS refuses", given: all(enabled, machine("i-1", gone), machine("i-2", nil), fresh, tried(terminateInstances{}, errRefused), tried(syncMachines{}, nil)), then: "nothing",
 			again: aws.FateOf(errRefused).After, shows: []string{"ASGReady=False/ASGUpdateFailed"}},
 		{reason: "the pool shrinks, and a Machine is marked to go first", given: all(enabled, machine("i-1", marked), machine("i-2", nil), shrunk),
@@ -198,7 +198,7 @@ func TestDecideMachines(t *testing.T) {
 				"terminated first"},
 		{reason: "the group keeps an instance whose node Cluster API drains", given: all(enabled, machine("i-1", deleting), machine("i-2", nil), shrunk), then: "nothing", again: time.Hour},
 		{reason: "the pool shrinks by an instance whose Machine was deleted", given: all(enabled, machine("i-1", gone), machine("i-2", marked), shrunk, fresh),
-			then: "terminate 1 instances, because the Machines of i-1 were deleted, and their nodes are drained"},
+			then: "terminate 1 instance, because the Machines of i-1 were deleted, and their nodes are drained"},
 		{reason: "instances are to have none any longer: Cluster API is told first", given: all(machine("i-1", nil), func(in *input) { in.Object.Status.InfrastructureMachineKind = infraMachineKind }), then: "nothing", again: lookAgain},
 		{reason: "and then they are removed", given: all(machine("i-1", nil), func(in *input) {
 			in.Seen.Unwanted = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}}
@@ -292,7 +292,7 @@ func TestDecideDeletion(t *testing.T) {
 		}), then: "delete the warm pool of Auto Scaling group pool, because deletion protection " +
 			"prevent-force-deletion prevents the deletion of a group that has a warm pool"},
 		{reason: "it is not empty yet", given: all(deleted, noDrain, protectedBy(infrav1.DeletionProtectionPreventForceDeletion), zero), then: "nothing",
-			shows: []string{"Deleting=True/ASGDeletionProtected: 2 of its instances are left"}, again: groupEnding},
+			shows: []string{"Deleting=True/ASGDeletionProtected: it has 2 instances left"}, again: groupEnding},
 		{reason: "AWS does not empty a protected group", given: all(deleted, noDrain, protectedBy(infrav1.DeletionProtectionPreventForceDeletion), tried(emptyOut{}, errRefused)), then: "nothing",
 			shows: []string{"Deleting=False/ASGDeleteFailed"}, again: aws.FateOf(errRefused).After},
 		{reason: "it is being deleted", given: all(deleted, func(in *input) {

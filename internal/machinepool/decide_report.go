@@ -203,3 +203,11 @@ func inMotion(group *autoscalinggroup.Group) bool {
 		return !instance.InService() && instance.LifecycleState != "Standby" && !instance.Retained()
 	})
 }
+
+// counted words a number of instances.
+func counted(instances int) string {
+	if instances == 1 {
+		return "1 instance"
+	}
+	return fmt.Sprintf("%d instances", instances)
+}

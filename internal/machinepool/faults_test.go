@@ -12,9 +12,6 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/aws/observe"
-	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 )
 
 // Faults of AWS that the SDK does not repeat a call for.
@@ -176,29 +173,38 @@ func TestRefusalsAreShown(t *testing.T) {
 	}
 }
 
-// TestThrottlingIsShown holds that a pool says which action AWS throttles while it has to wait for it, as
-// long as that lasts, and starts one refresh once AWS accepts the call.
-func TestThrottlingIsShown(t *testing.T) {
+// TestFailingActionIsShown holds that a pool says which action AWS throttles or fails while it has to wait for
+// it, as long as that lasts, and starts one refresh once AWS accepts the call.
+func TestFailingActionIsShown(t *testing.T) {
 	t.Parallel()
-	r := newRollouts(t, nil)
-	r.want("m5.large", "")
-	r.settled(1)
-	sessions := aws.NewSessions(r.config, aws.WithClock(r.clock), aws.WithLimits(nil), aws.WithBackoff(time.Millisecond))
-	r.pools.kind.Clouds = clouds.NewRegistry(sessions, cloudstest.AllowAll{}, r.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
-	id := r.struck("autoscaling", "StartInstanceRefresh", awssim.Fault{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, 0)
-	r.want("m6i.large", "")
-	r.disturbed("the throttling is shown", func() bool { return r.condition(infrav1.AWSReachableCondition).Status == metav1.ConditionFalse })
-	if message := r.condition(infrav1.AWSReachableCondition).Message; !strings.Contains(message, "has throttled every call of StartInstanceRefresh since") {
-		t.Errorf("AWSReachable says %q", message)
-	}
-	r.sim.RemoveFault(id)
-	r.sim.ClearCalls()
-	r.disturbed("all is well", r.runs(2))
-	if condition := r.condition(infrav1.AWSReachableCondition); condition.Status != "" {
-		t.Errorf("AWSReachable is %+v", condition)
-	}
-	if count := r.calls("StartInstanceRefresh"); count != 1 {
-		t.Errorf("%d refreshes were started", count)
+	for _, row := range []struct {
+		fault awssim.Fault
+		says  string
+	}{
+		{awssim.Fault{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, "has throttled every call of StartInstanceRefresh since"},
+		{awssim.Fault{Code: "InternalFailure", Status: 500, Message: "an error of the server"}, "has failed every call of StartInstanceRefresh since"},
+	} {
+		t.Run(row.fault.Code, func(t *testing.T) {
+			t.Parallel()
+			r := newRollouts(t, nil)
+			r.want("m5.large", "")
+			r.settled(1)
+			id := r.struck("autoscaling", "StartInstanceRefresh", row.fault, 0)
+			r.want("m6i.large", "")
+			r.disturbed("it is shown", func() bool { return r.condition(infrav1.AWSReachableCondition).Status == metav1.ConditionFalse })
+			if message := r.condition(infrav1.AWSReachableCondition).Message; !strings.Contains(message, row.says) {
+				t.Errorf("AWSReachable says %q", message)
+			}
+			r.sim.RemoveFault(id)
+			r.sim.ClearCalls()
+			r.disturbed("all is well", r.runs(2))
+			if condition := r.condition(infrav1.AWSReachableCondition); condition.Status != "" {
+				t.Errorf("AWSReachable is %+v", condition)
+			}
+			if count := r.calls("StartInstanceRefresh"); count != 1 {
+				t.Errorf("%d refreshes were started", count)
+			}
+		})
 	}
 }
 

@@ -48,9 +48,10 @@ type Memory struct {
 	warm    []autoscalinggroup.Instance
 	warmAt  time.Time
 	warmFor string
-	// failedLaunch is good until failedUntil.
+	// failedLaunch is good until failedUntil. failedOf are the instances that the group had then.
 	failedLaunch *autoscalinggroup.FailedLaunch
 	failedUntil  time.Time
+	failedOf     []string
 	// workingUntil is until when nodes with the configuration working are not checked again, because one
 	// of them was Ready.
 	working      string
@@ -148,7 +149,7 @@ func (o observer) reach(ctx context.Context) (reached bool, err error) {
 // observeKept observes what decisions about a pool need that is neither deleted nor released.
 func (o observer) observeKept(ctx context.Context) error {
 	o.planHooks()
-	if group := o.Seen.Group; group != nil && group.Units() >= group.Capacity {
+	if group := o.Seen.Group; group != nil && group.Units() >= group.Capacity && (!refreshing(o.Object) || !slices.Equal(o.Memory.failedOf, group.InstanceIDs())) {
 		o.Memory.failedUntil = time.Time{}
 	}
 	if err := o.readConfig(ctx); err != nil {

@@ -68,17 +68,22 @@ func (o observer) lookUpOverride(ctx context.Context, override *infrav1.Override
 }
 
 // findFailedLaunch finds the newest launch that failed. AWS is asked the more rarely the longer the
-// group has been short.
+// group has been short. In a group that is not, only the newest launch of all says whether
+// replacements can be launched.
 func (o observer) findFailedLaunch(ctx context.Context) {
-	now := o.Clock.Now()
+	now, group := o.Clock.Now(), o.Seen.Group
 	if now.Before(o.Memory.failedUntil) {
 		o.Seen.FailedLaunch = FailedLaunch{Read: true, Launch: o.Memory.failedLaunch, Again: o.Memory.failedUntil}
 		return
 	}
 	again := nextAsk(shortFor(o.input()))
-	launch, err := o.Memory.cloud.Groups.LatestFailedLaunch(ctx, o.Seen.Group.Name, again)
+	shortly := again
+	if group.Units() >= group.Capacity {
+		shortly = 0
+	}
+	launch, err := o.Memory.cloud.Groups.LatestFailedLaunch(ctx, group.Name, shortly)
 	o.Seen.FailedLaunch = FailedLaunch{Read: err == nil, Launch: launch, Err: err, Again: now.Add(again)}
 	if err == nil {
-		o.Memory.failedLaunch, o.Memory.failedUntil = launch, now.Add(again)
+		o.Memory.failedLaunch, o.Memory.failedUntil, o.Memory.failedOf = launch, now.Add(again), group.InstanceIDs()
 	}
 }

@@ -264,7 +264,7 @@ func TestNoSecondGroupBesideOneWithoutItsTag(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r.condition(r.pass(victim), infrav1.ASGReadyCondition, infrav1.OwnerTagMissingReason, row.name, infrav1.TagMachinePool, owner, "1 instances")
+			r.condition(r.pass(victim), infrav1.ASGReadyCondition, infrav1.OwnerTagMissingReason, row.name, infrav1.TagMachinePool, owner, "1 instance")
 			if writes := r.writes(); len(writes) > 0 {
 				t.Errorf("writes to AWS: %q", writes)
 			}
@@ -366,7 +366,7 @@ func TestDeletionSaysWhatIsLeft(t *testing.T) {
 		}
 		return pool
 	}
-	r.condition(step(), infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, poolName, "1 instances left", "launch template")
+	r.condition(step(), infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, poolName, "1 instance left", "launch template")
 	for range 20 {
 		r.clock.Step(10 * time.Second)
 	}

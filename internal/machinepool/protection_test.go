@@ -64,7 +64,7 @@ func TestProtectedGroupIsKept(t *testing.T) {
 	} {
 		t.Log(row.reason)
 		r := protectedRig(t, row.spec, row.inAWS)
-		r.condition(r.pass(victim), infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, poolName, "Its 1 instances keep running", "Set spec.deletionProtection to none")
+		r.condition(r.pass(victim), infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, poolName, "with 1 instance, and the pool remain", "Set spec.deletionProtection to none")
 		if group := r.find(poolName); group == nil || len(group.Instances) != 1 || *group.DesiredCapacity != 1 {
 			t.Fatalf("the group is %+v", group)
 		}
@@ -92,7 +92,7 @@ func TestEmptiedBeforeDeletion(t *testing.T) {
 	if _, err := r.asg.PutWarmPool(t.Context(), &autoscaling.PutWarmPoolInput{AutoScalingGroupName: awssdk.String(poolName), MinSize: awssdk.Int32(0)}); err != nil {
 		t.Fatal(err)
 	}
-	r.condition(r.pass(victim), infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, poolName, "1 of its instances are left")
+	r.condition(r.pass(victim), infrav1.DeletingCondition, infrav1.ASGDeletionProtectedReason, poolName, "it has 1 instance left")
 	group := r.find(poolName)
 	if group == nil || len(group.Instances) != 1 || group.Instances[0].LifecycleState != asgtypes.LifecycleStateTerminatingWait {
 		t.Fatalf("the instance does not leave by the hook: %+v", group)

@@ -80,7 +80,7 @@ func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 
 // restart replaces the reconciler with one that remembers nothing.
 func (r *rollouts) restart(config awssdk.Config) {
-	registry := clouds.NewRegistry(aws.NewSessions(config, aws.WithClock(r.clock), aws.WithLimits(nil)), cloudstest.AllowAll{}, r.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
+	registry := clouds.NewRegistry(aws.NewSessions(config, aws.WithClock(r.clock), aws.WithLimits(nil), aws.WithBackoff(time.Millisecond)), cloudstest.AllowAll{}, r.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.pools = New(&Kind{
 		Client: r.Client, Live: r.Client, Clouds: registry, Clock: r.clock, Settings: Settings{SettleWindow: settleWindow}, Workloads: r.workloads,
 	}, report.Reporter{Recorder: r.recorder})

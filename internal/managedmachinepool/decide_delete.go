@@ -156,16 +156,16 @@ func findStrays(in input, plan *reconcile.Plan) bool {
 // for a second time, because one that was created just before the deletion may not be visible yet,
 // whether or not EKS was asked to delete it.
 func confirmGone(in input, plan *reconcile.Plan) bool {
-	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.DeletingCondition)
-	if condition != nil && condition.Reason == infrav1.NodegroupDeletingReason && !in.Now.Before(condition.LastTransitionTime.Add(lookAgain+wholeSecond)) {
-		return true
-	}
 	if in.Object.Status.Deletion == nil {
 		in.Object.Status.Deletion = &infrav1.NodegroupDeletionStatus{}
 	}
 	status := in.Object.Status.Deletion
 	if status.UnseenSince == nil {
 		status.UnseenSince = ptr.To(pool.RoundedUp(in.Now))
+	}
+	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.DeletingCondition)
+	if condition != nil && condition.Reason == infrav1.NodegroupDeletingReason && !in.Now.Before(condition.LastTransitionTime.Add(lookAgain+wholeSecond)) {
+		return true // the time counts once a call that fails has taken this reason away
 	}
 	wait := status.UnseenSince.Add(lookAgain).Sub(in.Now)
 	if wait <= 0 {

@@ -103,10 +103,18 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 	}
 	showBlock(in)
 	showObstacle(in, step)
+	showUnread(in)
+	startUpdate(in, plan, step)
+}
+
+// startUpdate starts an update, unless one failed to start in this pass, or it would repeat one whose result is
+// not known.
+func startUpdate(in input, plan *reconcile.Plan, step nodegroup.Step) {
 	update := updateNodegroup{Group: in.Seen.Group.Name, Config: step.Config, Version: step.Version}
 	switch err := failedUpdate(in); {
 	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+	case awaitsResult(in, step): // followUpdate has EKS asked again
 	case step.Config != nil:
 		update.Version, update.Cause = nil, causeOf(step.Config.Reasons)
 		plan.Do(update, "%s", update.Cause)

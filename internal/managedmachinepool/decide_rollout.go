@@ -53,6 +53,17 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 		return show(infrav1.WaitingForUpdateReason, "%s; EKS performs one update at a time, and an earlier one is in progress", due)
 	case held(in, desiredNodegroup(in).Key()):
 		return show(infrav1.SettlingReason, "%s; the spec changed recently, and the update waits until it has not changed for a while", due)
+	}
+	return reportNotStarted(in, step, show)
+}
+
+// reportNotStarted shows why no update has begun that is due and that nothing holds back.
+func reportNotStarted(in input, step nodegroup.Step, show func(reason, format string, values ...any) bool) bool {
+	due, record := strings.Join(step.Due, "; "), in.Object.Status.Update
+	switch {
+	case awaitsResult(in, step):
+		return show(infrav1.WaitingForUpdateReason, "%s; update %s has finished, and EKS has not reported its result yet. Slipway "+
+			"does not repeat the update before", due, record.ID)
 	case step.After > 0 && record != nil:
 		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up, and Slipway retries the update: %s", due, record.Reason)
 	}

@@ -60,6 +60,23 @@ func recordedRuns(record *infrav1.NodegroupUpdateStatus) bool {
 	return record != nil && record.Status == nodegroup.UpdateInProgress && record.Type != creation
 }
 
+// awaitsResult reports whether a step repeats the update that status names, whose result EKS has not reported yet.
+// An update that is repeated has failed, and how long to wait before that is not known until EKS reports it.
+func awaitsResult(in input, step nodegroup.Step) bool {
+	record := in.Object.Status.Update
+	if !recordedRuns(record) {
+		return false
+	}
+	return step.Version != nil && step.Version.For == record.StartedFor || step.Config != nil && step.Config.For == record.StartedFor
+}
+
+// showUnread shows that EKS does not describe an update that has finished, unless that may soon pass.
+func showUnread(in input) {
+	if err := in.Seen.Update.Err; err != nil { // followUpdate has planned the next attempt
+		pool.ShowFailure(in.Object, &reconcile.Plan{}, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+	}
+}
+
 // retry acts on a request to retry a failed update: failed updates count as no attempts.
 func retry(in input) {
 	status := &in.Object.Status
@@ -115,13 +132,22 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 	record.Status, record.Reason, record.EndTime = update.Status, report.Shortened(update.Reason), ptr.To(metav1.NewTime(in.Now))
 	if update.Status == nodegroup.UpdateSuccessful {
 		record.Attempts = 0
-		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s): %s", in.Seen.Group.Name, record.ID, record.Cause))
+		plan.Tell(reconcile.Eventf(updatedEvents[record.Type], "Updated node group %s (update %s)%s", in.Seen.Group.Name, record.ID, explained(record.Cause)))
 	} else {
 		record.Attempts++
 		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished "+
-			"with status %s%s: %s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], record.Reason))
+			"with status %s%s%s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], explained(record.Reason)))
 	}
 	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
+}
+
+// explained returns a reason as the last part of a sentence, nothing if it is not known: EKS need not give one, and no
+// cause is recorded of an update that another user started, or whose answer was lost.
+func explained(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
 }
 
 // startOf returns when an update was started, the zero time if that is not recorded.

@@ -90,6 +90,11 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			w := newWorld(t)
 			w.struck(row.action, row.fault, 1)
 			w.live()
+			for _, note := range w.told() {
+				if strings.HasSuffix(strings.TrimSpace(note), ":") {
+					t.Errorf("an event ends without a reason: %q", note)
+				}
+			}
 			got := map[string]int{}
 			for _, action := range []string{"CreateNodegroup", "CreateRole", "UpdateNodegroupVersion"} {
 				got[action] = w.done(action)
@@ -175,9 +180,17 @@ func TestRefusedDeletion(t *testing.T) {
 			if err := w.store.Delete(t.Context(), w.pool("pool")); err != nil {
 				t.Fatal(err)
 			}
+			w.reconcile("pool")
+			w.clock.Step(lookBusy)
 			w.passes("pool", "the pool says why it is not gone", func() bool {
 				return strings.Contains(w.condition("pool", infrav1.DeletingCondition).Message, "not authorized to do it")
 			})
+			for range 10 { // it does not say anything else meanwhile
+				w.reconcile("pool")
+				if said := w.condition("pool", infrav1.DeletingCondition); said.Reason != infrav1.AccessDeniedReason {
+					t.Errorf("Deleting is %+v", said)
+				}
+			}
 			w.sim.RemoveFault(id)
 			w.passes("pool", "the pool is gone", func() bool {
 				return w.store.Get(t.Context(), named("pool"), &infrav1.AWSManagedMachinePool{}) != nil

@@ -79,7 +79,7 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 		t.Fatal(err)
 	}
 	base := awssimtest.Config(url, testRegion, testAccount)
-	sessions := aws.NewSessions(base, aws.WithClock(simulated), aws.WithLimits(nil))
+	sessions := aws.NewSessions(base, aws.WithClock(simulated), aws.WithLimits(nil), aws.WithBackoff(time.Millisecond))
 	store := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).WithObjects(clusterObjects()...).Build()
 	w := &world{
 		T: t, sim: sim, clock: simulated, store: store, ec2: ec2.NewFromConfig(base), eks: eks.NewFromConfig(base), asg: autoscaling.NewFromConfig(base), iam: iam.NewFromConfig(base),

@@ -105,7 +105,9 @@ func TestUpdateOf(t *testing.T) {
 		{"the same error twice", ekstypes.Update{Errors: []ekstypes.ErrorDetail{
 			{ErrorCode: "PodEvictionFailure", ErrorMessage: ptr.To("a budget"), ResourceIds: []string{"i-1"}},
 			{ErrorCode: "PodEvictionFailure", ErrorMessage: ptr.To("a budget"), ResourceIds: []string{"i-2"}}, {ErrorCode: "Unknown"},
-		}}, Update{Reason: "PodEvictionFailure: a budget; Unknown"}},
+		}}, Update{Reason: "PodEvictionFailure: a budget (pods could not be evicted: check their PodDisruptionBudgets, or set updateConfig.force); Unknown"}},
+		{"instances need not run", ekstypes.Update{Errors: []ekstypes.ErrorDetail{{ErrorCode: "NodeCreationFailure", ErrorMessage: ptr.To("none joins.")}}},
+			Update{Reason: "NodeCreationFailure: none joins."}},
 	} {
 		if diff := cmp.Diff(row.want, updateOf(&row.update)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)

@@ -188,6 +188,10 @@ func updateOf(update *ekstypes.Update) Update {
 		if message := awssdk.ToString(failure.ErrorMessage); message != "" {
 			reason += ": " + message
 		}
+		// new nodes that are not launched do not join either
+		if help := Advice(string(failure.ErrorCode)); help != "" && failure.ErrorCode != ekstypes.ErrorCodeNodeCreationFailure {
+			reason = strings.TrimSuffix(reason, ".") + " (" + help + ")"
+		}
 		if !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}

@@ -50,11 +50,16 @@ func ShowOutage(object reconciling.Conditioned, outage Outage, region string) {
 // outageMessage describes an outage.
 func outageMessage(outage *aws.Outage, region string) string {
 	since := outage.Since.UTC().Format(time.RFC3339)
-	if outage.Throttled == "" {
+	switch {
+	case outage.Action == "":
 		return fmt.Sprintf("%s in %s has not answered since %s. Running nodes keep running. Slipway makes changes when it answers",
 			outage.Service, region, since)
+	case outage.Throttled:
+		return fmt.Sprintf("%s in %s has throttled every call of %s since %s. Running nodes keep running. Slipway retries, and makes changes when "+
+			"AWS accepts the calls. Reduce the calls of other programs in the account, or request a higher request rate from AWS",
+			outage.Service, region, outage.Action, since)
 	}
-	return fmt.Sprintf("%s in %s has throttled every call of %s since %s. Running nodes keep running. Slipway retries, and makes changes when "+
-		"AWS accepts the calls. Reduce the calls of other programs in the account, or request a higher request rate from AWS",
-		outage.Service, region, outage.Throttled, since)
+	return fmt.Sprintf("%s in %s has failed every call of %s since %s. Running nodes keep running. Slipway retries, and "+
+		"makes changes when AWS accepts the calls. Check the AWS Health Dashboard, or ask AWS Support",
+		outage.Service, region, outage.Action, since)
 }

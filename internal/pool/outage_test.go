@@ -13,16 +13,23 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// TestThrottlingIsNamed holds what the condition says about an action that AWS throttles.
-func TestThrottlingIsNamed(t *testing.T) {
+// TestFailingActionIsNamed holds what the condition says about an action that AWS throttles or fails.
+func TestFailingActionIsNamed(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC)
-	pool := &infrav1.AWSMachinePool{}
-	ShowOutage(pool, Outage{&aws.Outage{Service: "EC2", Throttled: "CreateFleet", Since: began}, true}, "eu-central-1")
-	condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.AWSReachableCondition)
-	const want = "EC2 in eu-central-1 has throttled every call of CreateFleet since 2026-11-21T10:00:00Z. Running nodes keep running."
-	if condition == nil || condition.Reason != infrav1.AWSUnavailableReason || !strings.HasPrefix(condition.Message, want) {
-		t.Errorf("AWSReachable is %+v, want %q", condition, want)
+	for _, row := range []struct {
+		throttled bool
+		want      string
+	}{
+		{true, "EC2 in eu-central-1 has throttled every call of CreateFleet since 2026-11-21T10:00:00Z. Running nodes keep running."},
+		{false, "EC2 in eu-central-1 has failed every call of CreateFleet since 2026-11-21T10:00:00Z. Running nodes keep running."},
+	} {
+		pool := &infrav1.AWSMachinePool{}
+		ShowOutage(pool, Outage{&aws.Outage{Service: "EC2", Action: "CreateFleet", Throttled: row.throttled, Since: began}, true}, "eu-central-1")
+		condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.AWSReachableCondition)
+		if condition == nil || condition.Reason != infrav1.AWSUnavailableReason || !strings.HasPrefix(condition.Message, row.want) {
+			t.Errorf("AWSReachable is %+v, want %q", condition, row.want)
+		}
 	}
 }
 

@@ -97,8 +97,8 @@ const (
 	// +slipway:kinds=AWSManagedMachinePool
 	NodegroupHealthyCondition = "NodegroupHealthy"
 
-	// AWSReachableCondition is False while AWS does not answer, or has throttled every call of an action
-	// for five minutes. Its message names the service and the time since when, which is its last
+	// AWSReachableCondition is False while AWS does not answer, or has failed or throttled every call of an
+	// action for five minutes. Its message names the service and the time since when, which is its last
 	// transition. It is missing while AWS answers. Ready repeats it.
 	//
 	// +slipway:kinds=AWSMachinePool,AWSManagedMachinePool,AWSLaunchConfig

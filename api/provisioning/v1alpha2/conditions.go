@@ -59,7 +59,7 @@ const (
 	// +slipway:kinds=Provisioner
 	NodesLaunchCondition = "NodesLaunch"
 
-	// AWSReachableCondition is False while AWS does not answer, or has throttled every call of an
+	// AWSReachableCondition is False while AWS does not answer, or has failed or throttled every call of an
 	// action for five minutes. Its message names the service, and the time since when. It is missing
 	// while AWS answers. Ready repeats it.
 	//
