@@ -13,7 +13,8 @@ import (
 )
 
 // Build builds the program of a package into a file. The package is given as in a command line in the
-// directory, whose module decides the versions of what the program links. Flags are those of go build.
+// directory, whose module decides the versions of what the program links. The flags are passed to go
+// build.
 func Build(ctx context.Context, directory, program, to string, flags ...string) error {
 	path, err := filepath.Abs(to)
 	if err != nil {
