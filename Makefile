@@ -31,8 +31,8 @@ lab: ## Build bin/lab alone. The first time takes some four minutes on two cores
 
 ##@ Check
 
-# The packages of the laboratory whose journeys together take half an hour.
-JOURNEYS := adversary clusterctl cmd/lab crashsweep installation integration managertest provisioner scale underpolicy
+# The packages of the laboratory whose tests are journeys, or take as long. Together they take half an hour.
+JOURNEYS := adversary charts clusterctl cmd/lab crashsweep installation integration managertest provisioner release scale underpolicy
 
 .PHONY: test
 test: packages $(BIN)/gotestsum ## Run the tests beside the code, SCHEDULES=N of the simulation, and the quick tests of the laboratory. What failed is said once more at the end.

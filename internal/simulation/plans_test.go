@@ -29,7 +29,7 @@ func comparePlans(t *testing.T, options simulation.Options) (result simulation.R
 
 // TestPlansComeTrue holds that what happens after an edit of an AWSMachinePool is what the plan of the
 // edit says.
-func TestPlansComeTrue(t *testing.T) { plansComeTrue(t, simulation.SelfManaged, schedules(t)) }
+func TestPlansComeTrue(t *testing.T) { plansComeTrue(t, simulation.SelfManaged, schedules(t)/2) }
 
 // TestPlansOfManagedPoolsComeTrue holds the same for AWSManagedMachinePools.
 func TestPlansOfManagedPoolsComeTrue(t *testing.T) {
