@@ -106,7 +106,7 @@ func (w *world) newSide(name, sources string, arguments ...string) side {
 	if sources == root {
 		s.program, err = files.program, nil
 	} else {
-		err = labtest.BuildSlipway(w.Context(), sources, s.program)
+		err = labtest.Build(w.Context(), sources, "./cmd/slipway", s.program)
 	}
 	if err := errors.Join(err, os.WriteFile(s.components, components, 0o600)); err != nil {
 		w.Fatal(err)
