@@ -65,22 +65,31 @@ func explainCapacity(in input, plan *reconcile.Plan) {
 		plan.LookAgain(shortPatience - lasts)
 		return
 	}
+	if launch, known := failedLaunch(in, plan); known {
+		showShortage(in, plan, launch)
+	}
+}
+
+// failedLaunch returns the newest launch that failed, nil if none did, and whether AWS has said so. If AWS
+// was not asked, the plan needs that. If AWS does not answer, the pool's condition shows why.
+func failedLaunch(in input, plan *reconcile.Plan) (launch *autoscalinggroup.FailedLaunch, known bool) {
 	failure := in.Seen.FailedLaunch
 	switch {
 	case !failure.Read && failure.Err == nil:
 		plan.Need(needFailedLaunch)
+		return nil, false
 	case failure.Err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.CapacityAvailableCondition, infrav1.LaunchFailedReason, failure.Err)
-	default:
-		showShortage(in, plan, failure.Launch)
-		plan.LookAgain(failure.Again.Sub(in.Now))
+		return nil, false
 	}
+	plan.LookAgain(failure.Again.Sub(in.Now))
+	return failure.Launch, true
 }
 
 // explainReplacements shows why a refresh launches nothing that launches instances before it terminates
 // others: its group has the desired capacity meanwhile. It reports whether it shows something, or is about to.
 func explainReplacements(in input, plan *reconcile.Plan) bool {
-	group, refresh, failure := in.Seen.Group, latest(in.Seen.Refreshes.List), in.Seen.FailedLaunch
+	group, refresh := in.Seen.Group, latest(in.Seen.Refreshes.List)
 	if !refresh.Active() || !launchesFirst(in) || group.Units() > group.Capacity {
 		return false
 	}
@@ -88,18 +97,14 @@ func explainReplacements(in input, plan *reconcile.Plan) bool {
 		plan.LookAgain(shortPatience - lasts)
 		return false
 	}
-	switch {
-	case !failure.Read && failure.Err == nil:
-		plan.Need(needFailedLaunch)
-	case failure.Err != nil:
-		pool.ShowFailure(in.Object, plan, infrav1.CapacityAvailableCondition, infrav1.LaunchFailedReason, failure.Err)
-	default:
-		plan.LookAgain(failure.Again.Sub(in.Now))
-		if failure.Launch == nil || failure.Launch.At.Before(refresh.Started) {
-			return false
-		}
-		showShortage(in, plan, failure.Launch)
+	launch, known := failedLaunch(in, plan)
+	if !known {
+		return true
 	}
+	if launch == nil || launch.At.Before(refresh.Started) {
+		return false
+	}
+	showShortage(in, plan, launch)
 	return true
 }
 
@@ -159,6 +164,7 @@ func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.Faile
 	reconciling.False(in.Object, infrav1.CapacityAvailableCondition, reason, launch.Message)
 }
 
+// shortageEvent returns the event that says which launches a group cannot make.
 func shortageEvent(group *autoscalinggroup.Group, launch *autoscalinggroup.FailedLaunch) reconcile.Event {
 	if group.Units() < group.Capacity {
 		return reconcile.Warningf(infrav1.CapacityMissingEvent, "Auto Scaling group %s stays below its desired capacity: %s", group.Name, launch.Message)
