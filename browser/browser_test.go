@@ -32,7 +32,8 @@ type tab struct {
 func open(t *testing.T, w *world, fragment string) *tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1440, 900), chromedp.Flag("disable-gpu", true))
-	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	// The cleanups stop the browser. The context of the test is canceled before they run.
+	allocator, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)

@@ -100,7 +100,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t.Fatal(err)
 	}
 	w.url = "http://" + listener.Addr().String() + "/dashboard/"
-	ctx, cancel := context.WithCancel(t.Context())
+	// The context of a test is canceled before its cleanups run. The server runs until its own cleanup, after
+	// the tabs are closed: a page whose server stops logs an error.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{}, 2)
 	w.stop = cancel
 	go func() {
