@@ -253,7 +253,7 @@ func (s *source) explainOwnNode(ctx context.Context, notes io.Writer, node *core
 	if node.Spec.Unschedulable {
 		explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Cordoned", Value: "no pod is scheduled to it"})
 	}
-	if pools, err := s.pools.Pools(ctx, ""); err == nil { // a cluster may manage itself
+	if pools, _, err := s.pools.Pools(ctx, ""); err == nil { // a cluster may manage itself
 		if trace, found := poolview.TraceOf(pools, viewsOf(pools, s.clock.Now()), poolview.InstanceID(node.Spec.ProviderID)); found {
 			explanation.Facts = append(explanation.Facts, poolview.Fact{Name: "Pool", Value: trace.Kind + " " + trace.Namespace + "/" + trace.Pool + ", version " + trace.Instance.Version})
 		}

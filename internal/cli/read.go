@@ -97,7 +97,7 @@ func (f *readFlags) completions(command *cobra.Command, prefix string, complete 
 
 // poolNames returns the names of the pools of the namespace.
 func poolNames(ctx context.Context, from *source) ([]string, error) {
-	pools, err := from.pools.Pools(ctx, from.namespace)
+	pools, _, err := from.pools.Pools(ctx, from.namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -231,6 +231,39 @@ func TestRightsOfWorkloadCluster(t *testing.T) {
 	}
 }
 
+// TestRightsOfOneKindOfPools holds that a user who may list one kind of pools sees those pools, with a note, and that
+// a user who may list neither gets an error.
+func TestRightsOfOneKindOfPools(t *testing.T) {
+	t.Parallel()
+	w := newReadWorld(t)
+	both := false
+	w.source.pools.Cluster = interceptor.NewClient(w.client, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		_, managed := list.(*infrav1.AWSManagedMachinePoolList)
+		_, selfManaged := list.(*infrav1.AWSMachinePoolList)
+		if managed || selfManaged && both {
+			return apierrors.NewForbidden(infrav1.GroupVersion.WithResource("awsmanagedmachinepools").GroupResource(), "", errors.New("no rights"))
+		}
+		return c.List(ctx, list, options...)
+	}})
+	const note = "Some pools may be missing: listing AWSManagedMachinePools: "
+	for _, args := range [][]string{{"status"}, {"tree", "prod"}} {
+		out, notes, err := w.run(t.Context(), args...)
+		if err != nil || !strings.Contains(out, "workers") || strings.Contains(out, "system") || !strings.Contains(notes, note) {
+			t.Errorf("slipway %v: got error %v, notes %q, and\n%s\nwant the pool workers, and %q", args, err, notes, out, note)
+		}
+	}
+	if out, notes, err := w.run(t.Context(), "trace", "i-0a11000000000000a"); err != nil || notes != "" || !strings.Contains(out, "Edited: instance type") {
+		t.Errorf("an instance of a pool that is listed: got error %v, notes %q, and\n%s", err, notes, out)
+	}
+	if _, _, err := w.run(t.Context(), "trace", "i-0123456789abcdef0"); err == nil || !strings.Contains(err.Error(), "some pools cannot be read") {
+		t.Errorf("an instance that no listed pool has: got error %v", err)
+	}
+	both = true
+	if _, _, err := w.run(t.Context(), "status"); !apierrors.IsForbidden(err) {
+		t.Errorf("neither kind: got error %v, want one that says what is forbidden", err)
+	}
+}
+
 func TestPodSummary(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

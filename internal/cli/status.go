@@ -62,7 +62,7 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 	}
 	defer cancel()
 	if len(args) == 0 {
-		return f.list(ctx, command.OutOrStdout(), from)
+		return f.list(ctx, command.OutOrStdout(), command.ErrOrStderr(), from)
 	}
 	object, err := from.pool(ctx, args[0])
 	if err != nil {
@@ -84,16 +84,21 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 }
 
 // list prints one line for each pool.
-func (f *statusFlags) list(ctx context.Context, out io.Writer, from *source) error {
+func (f *statusFlags) list(ctx context.Context, out, notes io.Writer, from *source) error {
 	namespace := from.namespace
 	if f.all {
 		namespace = ""
 	}
-	pools, err := from.pools.Pools(ctx, namespace)
+	pools, missing, err := from.pools.Pools(ctx, namespace)
 	if err != nil {
 		return err
 	}
+	noted(notes, poolsMissing, missing)
 	return show(&f.readFlags, out, viewsOf(pools, from.clock.Now()), func(views []poolview.View) error {
+		if len(views) == 0 && missing != nil {
+			_, err := fmt.Fprintln(out, "There are no pools that you may list.")
+			return err
+		}
 		if len(views) == 0 {
 			text := "There are no pools."
 			if namespace != "" {
@@ -105,6 +110,9 @@ func (f *statusFlags) list(ctx context.Context, out io.Writer, from *source) err
 		return from.printer(out).List(views, f.all)
 	})
 }
+
+// poolsMissing begins the note about a kind of pools that the user may not list.
+const poolsMissing = "Some pools may be missing"
 
 // nodesMissing begins the note about a workload cluster that cannot be read.
 const nodesMissing = "The names of nodes are missing"

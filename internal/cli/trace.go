@@ -68,7 +68,7 @@ func widen(namespace string) string {
 
 // instanceIDs returns the IDs of the instances of all pools of the namespace.
 func instanceIDs(ctx context.Context, from *source) ([]string, error) {
-	pools, err := from.pools.Pools(ctx, from.namespace)
+	pools, _, err := from.pools.Pools(ctx, from.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *source) trace(ctx context.Context, namespace, name string) (poolview.Tr
 // tracePool finds an instance of a pool by its ID or the name of its node. It reads workload clusters only for the
 // pool that has the ID, or if no pool has it.
 func (s *source) tracePool(ctx context.Context, namespace, name string) (poolview.Trace, bool, error) {
-	pools, err := s.pools.Pools(ctx, namespace)
+	pools, missing, err := s.pools.Pools(ctx, namespace)
 	if err != nil {
 		return poolview.Trace{}, false, err
 	}
@@ -119,6 +119,9 @@ func (s *source) tracePool(ctx context.Context, namespace, name string) (poolvie
 		}
 	}
 	trace, found := poolview.TraceOf(pools, views, name)
+	if !found && missing != nil {
+		return trace, false, fmt.Errorf("no pool is known to have %.253q, and some pools cannot be read: %w", name, missing)
+	}
 	if !found && failures != nil {
 		slices.Sort(failures) // the pools of a cluster fail for one reason
 		return trace, false, fmt.Errorf("no pool is known to have %.253q, and the nodes of some pools cannot be read: %s", name, strings.Join(slices.Compact(failures), "\n"))

@@ -35,10 +35,11 @@ run each version.`,
 			if err != nil {
 				return err
 			}
-			pools, err := from.pools.Pools(ctx, from.namespace)
+			pools, missing, err := from.pools.Pools(ctx, from.namespace)
 			if err != nil {
 				return err
 			}
+			noted(command.ErrOrStderr(), poolsMissing, missing)
 			var failures error
 			for i := range pools {
 				if owner := pools[i].MachinePool; owner != nil && owner.Spec.ClusterName == cluster.Name && failures == nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -32,18 +33,25 @@ type Reader struct {
 }
 
 // Pools returns the pools of a namespace, of all namespaces if it is empty, sorted by namespace, name and
-// kind. It lists each kind of objects once and reads no workload cluster.
-func (r Reader) Pools(ctx context.Context, namespace string) ([]poolview.Objects, error) {
+// kind. It lists each kind of objects once and reads no workload cluster. If the user may list only one of the two
+// kinds of pools, it returns those pools, and as missing why it has none of the other kind.
+func (r Reader) Pools(ctx context.Context, namespace string) (pools []poolview.Objects, missing, err error) {
 	selfManaged, managed := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}
 	machinePools, configs := &clusterv1.MachinePoolList{}, &infrav1.AWSLaunchConfigList{}
-	for kind, list := range map[string]client.ObjectList{
-		"AWSMachinePools": selfManaged, "AWSManagedMachinePools": managed, "MachinePools": machinePools, "AWSLaunchConfigs": configs,
-	} {
-		if err := r.Cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return nil, fmt.Errorf("listing %s: %w", kind, err)
+	for _, kind := range []struct {
+		name  string
+		list  client.ObjectList
+		pools bool
+	}{{"AWSMachinePools", selfManaged, true}, {"AWSManagedMachinePools", managed, true}, {"MachinePools", machinePools, false}, {"AWSLaunchConfigs", configs, false}} {
+		err := r.Cluster.List(ctx, kind.list, client.InNamespace(namespace))
+		switch {
+		case kind.pools && apierrors.IsForbidden(err) && missing == nil:
+			missing = fmt.Errorf("listing %s: %w", kind.name, err)
+		case err != nil:
+			return nil, nil, fmt.Errorf("listing %s: %w", kind.name, err)
 		}
 	}
-	pools := make([]poolview.Objects, 0, len(selfManaged.Items)+len(managed.Items))
+	pools = make([]poolview.Objects, 0, len(selfManaged.Items)+len(managed.Items))
 	for i := range selfManaged.Items {
 		pools = append(pools, poolview.Objects{SelfManaged: &selfManaged.Items[i]})
 	}
@@ -51,7 +59,7 @@ func (r Reader) Pools(ctx context.Context, namespace string) ([]poolview.Objects
 		pools = append(pools, poolview.Objects{Managed: &managed.Items[i]})
 	}
 	poolview.Join(pools, machinePools.Items, configs.Items)
-	return pools, nil
+	return pools, missing, nil
 }
 
 // Pool returns the objects of one pool. The kind is AWSMachinePool or AWSManagedMachinePool.
