@@ -95,13 +95,12 @@ func (f *statusFlags) list(ctx context.Context, out, notes io.Writer, from *sour
 	}
 	noted(notes, poolsMissing, missing)
 	return show(&f.readFlags, out, viewsOf(pools, from.clock.Now()), func(views []poolview.View) error {
-		if len(views) == 0 && missing != nil {
-			_, err := fmt.Fprintln(out, "There are no pools that you may list.")
-			return err
-		}
 		if len(views) == 0 {
 			text := "There are no pools."
-			if namespace != "" {
+			switch {
+			case missing != nil:
+				text = "There are no pools that you may list."
+			case namespace != "":
 				text = fmt.Sprintf("There are no pools in namespace %s. Use -A for all namespaces.", printable(namespace))
 			}
 			_, err := fmt.Fprintln(out, text)

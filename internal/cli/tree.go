@@ -46,7 +46,7 @@ run each version.`,
 					failures = from.pools.WithNodes(ctx, &pools[i])
 				}
 			}
-			noted(command.ErrOrStderr(), "The names of nodes are missing", failures)
+			noted(command.ErrOrStderr(), nodesMissing, failures)
 			tree := poolview.TreeOf(cluster.Namespace, cluster.Name, viewsOf(pools, from.clock.Now()))
 			return show(flags, command.OutOrStdout(), &tree, from.printer(command.OutOrStdout()).Tree)
 		},
