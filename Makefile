@@ -101,6 +101,10 @@ adversary: ## Have two tenants attack each other for ten minutes; `make test-all
 scale: ## Hold what a thousand pools cost, and show what was counted. `-args -pools N` of the tests takes another number.
 	cd lab && go test -count=1 -timeout 60m -v -run TestManyPools ./scale
 
+.PHONY: chaos
+chaos: ## Edit pools for a simulated day while AWS fails; `make test-all` does it for eight hours. CHAOS_FOR=72h for others.
+	cd lab && go test -count=1 -timeout 180m -v -run TestChaos ./scale -args -chaos $(or $(CHAOS_FOR),24h)
+
 .PHONY: lint-text
 lint-text: ## Fail if comments or guides read less like those of other projects than before (hack/linttext/limits.yaml).
 	go run ./hack/linttext

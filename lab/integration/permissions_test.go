@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,41 +28,34 @@ import (
 	"github.com/slipway-project/slipway/lab/underpolicy"
 )
 
-// journeyUnderPolicy is a journey whose manager has the policy of the default features and of the
-// features that it needs in addition.
-type journeyUnderPolicy struct {
-	name     string
-	journey  func(*testing.T)
-	features []permissions.Feature
+// underPolicy are journeys that together do all that Slipway does, and the features that each needs
+// in addition to the default ones. Their managers have no more than the policy of these.
+var underPolicy = map[string][]permissions.Feature{
+	"TestEveryField":                   {permissions.HookNotifications, permissions.ExistingTemplates},
+	"TestEveryManagedField":            {permissions.HookNotifications},
+	"TestBootstrapStorageChanges":      {permissions.SSMBootstrapData, permissions.S3BootstrapData},
+	"TestPruning":                      nil,
+	"TestTerminatedInstanceIsHeardOf":  {permissions.Events},
+	"TestManagedSharedRole":            nil,
+	"TestManagedImageLookedUp":         nil,
+	"TestManagedCapacityBlock":         nil,
+	"TestReleaseOfPoolsOfSlipwaysOwn":  {permissions.Adoption},
+	"TestManagedReleaseOfSlipwaysOwn":  {permissions.Adoption},
+	"TestManagedAdopted":               {permissions.Adoption},
+	"TestManagedRoleOfCAPA":            {permissions.Adoption},
+	"TestScaleOfAnAdoptedPool":         {permissions.Adoption},
+	"TestRoleChain":                    {permissions.RoleIdentities},
+	"TestDeletingAMachine":             nil,
+	"TestNewerEditSupersedes":          nil,
+	"TestNothingIsReplacedTwice":       nil,
+	"TestWarmInstancesAreLetGo":        nil,
+	"TestScaleInDrains":                nil,
+	"TestWantOfCapacity":               nil,
+	"TestManagedUpdateByAnotherClient": nil,
 }
 
-// underPolicy are journeys that together do all that Slipway does.
-var underPolicy = []journeyUnderPolicy{
-	{"EveryField", TestEveryField, []permissions.Feature{permissions.HookNotifications, permissions.ExistingTemplates}},
-	{"EveryManagedField", TestEveryManagedField, []permissions.Feature{permissions.HookNotifications}},
-	{"BootstrapStorageChanges", TestBootstrapStorageChanges, []permissions.Feature{permissions.SSMBootstrapData, permissions.S3BootstrapData}},
-	{"Pruning", TestPruning, nil},
-	{"TerminatedInstanceIsHeardOf", TestTerminatedInstanceIsHeardOf, []permissions.Feature{permissions.Events}},
-	{"ManagedSharedRole", TestManagedSharedRole, nil},
-	{"ManagedImageLookedUp", TestManagedImageLookedUp, nil},
-	{"ManagedCapacityBlock", TestManagedCapacityBlock, nil},
-	{"ReleaseOfPoolsOfSlipwaysOwn", TestReleaseOfPoolsOfSlipwaysOwn, []permissions.Feature{permissions.Adoption}},
-	{"ManagedReleaseOfSlipwaysOwn", TestManagedReleaseOfSlipwaysOwn, []permissions.Feature{permissions.Adoption}},
-	{"ManagedAdopted", TestManagedAdopted, []permissions.Feature{permissions.Adoption}},
-	{"RoleOfCAPA", roleOfCAPA, []permissions.Feature{permissions.Adoption}},
-	{"ScaleOfAnAdoptedPool", TestScaleOfAnAdoptedPool, []permissions.Feature{permissions.Adoption}},
-	{"RoleChain", TestRoleChain, []permissions.Feature{permissions.RoleIdentities}},
-	{"DeletingAMachine", TestDeletingAMachine, nil},
-	{"NewerEditSupersedes", TestNewerEditSupersedes, nil},
-	{"NothingIsReplacedTwice", TestNothingIsReplacedTwice, nil},
-	{"WarmInstancesAreLetGo", TestWarmInstancesAreLetGo, nil},
-	{"ScaleInDrains", TestScaleInDrains, nil},
-	{"WantOfCapacity", wantOfCapacity, nil},
-	{"UpdateByAnotherClient", updateByAnotherClient, nil},
-}
-
-// roleOfCAPA has a managed pool take over the node role that CAPA left.
-func roleOfCAPA(t *testing.T) {
+// TestManagedRoleOfCAPA has a managed pool take over the node role that CAPA left.
+func TestManagedRoleOfCAPA(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
 	name := infrav1.DefaultNodeRoleName(w.eksCluster, infrav1.DefaultNodegroupName(w.Namespace, managedName))
@@ -85,17 +79,17 @@ func roleOfCAPA(t *testing.T) {
 	})
 }
 
-// wantOfCapacity has a pool say why it stays below its size.
-func wantOfCapacity(t *testing.T) {
+// TestWantOfCapacity has a pool say why it stays below its size.
+func TestWantOfCapacity(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "t3.large", Zone: "us-east-1a", Available: 1}}}})
 	w.applyExample()
 	w.awaitCondition(infrav1.CapacityAvailableCondition, metav1.ConditionFalse, infrav1.InsufficientCapacityReason)
 }
 
-// updateByAnotherClient updates a node group as another client, so that the manager describes the
-// update in progress.
-func updateByAnotherClient(t *testing.T) {
+// TestManagedUpdateByAnotherClient updates a node group as another client, so that the manager
+// describes the update in progress.
+func TestManagedUpdateByAnotherClient(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
 	options.images = []awsworld.Image{newerImage(t)}
@@ -118,29 +112,23 @@ func updateByAnotherClient(t *testing.T) {
 	})
 }
 
-// held has what managers may do, the EKS clusters that they have, and what they asked for, by the
-// name of the journey.
-var held = struct {
+// asked has what the managers of journeys asked for, of which EKS cluster, by the name of the
+// journey.
+var asked = struct {
 	sync.Mutex
-	features map[string][]permissions.Feature
-	clusters map[string][]string
-	asked    map[string][]awssim.Authorization
-}{features: map[string][]permissions.Feature{}, clusters: map[string][]string{}, asked: map[string][]awssim.Authorization{}}
+	questions map[string][]awssim.Authorization
+	clusters  map[string][]string
+}{questions: map[string][]awssim.Authorization{}, clusters: map[string][]string{}}
 
 // ordinary are the default features of a policy that names an EKS cluster.
 func ordinary() []permissions.Feature { return permissions.Defaults(namedByTests("", "any")) }
 
-// policyOf returns what the manager of a journey may do, and the name under which it is held; nil
-// if it may do everything.
-func policyOf(t *testing.T) (string, []permissions.Feature) {
-	held.Lock()
-	defer held.Unlock()
-	for name, features := range held.features {
-		if t.Name() == name || strings.HasPrefix(t.Name(), name+"/") {
-			return name, slices.Concat(ordinary(), features)
-		}
-	}
-	return "", nil
+// policyOf returns the features that the manager of a journey may use. It reports false if it may do
+// everything.
+func policyOf(t *testing.T) (journey string, features []permissions.Feature, held bool) {
+	journey, _, _ = strings.Cut(t.Name(), "/")
+	more, held := underPolicy[journey]
+	return journey, slices.Concat(ordinary(), more), held
 }
 
 // policies returns the policies of features, in the account and region of a test.
@@ -169,21 +157,26 @@ func namedByTests(region string, eksClusters ...string) permissions.Scope {
 // what it asked for.
 func hold(t *testing.T, env *labtest.Env, eksCluster string) {
 	t.Helper()
-	name, features := policyOf(t)
-	if features == nil {
+	journey, features, held := policyOf(t)
+	if !held {
 		return
 	}
 	documents := policies(t, namedByTests(env.Cloud.Region(), eksCluster), features)
 	if err := env.Cloud.AWS.SetPolicies(lab.AccessKeyID(env.Account), documents...); err != nil {
 		t.Fatal(err)
 	}
-	held.Lock()
-	held.clusters[name] = append(held.clusters[name], eksCluster)
-	held.Unlock()
 	t.Cleanup(func() {
-		held.Lock()
-		defer held.Unlock()
-		held.asked[name] = append(held.asked[name], env.Cloud.AWS.Authorizations()...)
+		questions := env.Cloud.AWS.Authorizations()
+		for _, question := range questions {
+			if question.Decision != iampolicy.Allowed {
+				text, _ := json.Marshal(question)
+				t.Errorf("the policy is not enough: %s", text)
+			}
+		}
+		asked.Lock()
+		defer asked.Unlock()
+		asked.clusters[journey] = append(asked.clusters[journey], eksCluster)
+		asked.questions[journey] = append(asked.questions[journey], questions...)
 	})
 }
 
@@ -192,50 +185,29 @@ func withoutLinkedRoles(roles []awsworld.Role) []awsworld.Role {
 	return slices.DeleteFunc(slices.Clone(roles), func(role awsworld.Role) bool { return strings.HasPrefix(role.Path, "/aws-service-role/") })
 }
 
-// TestPolicyIsEnoughAndNoMore runs journeys with a manager that has the policy that is printed for
-// what they do: no call is denied. Without any single action of any statement, some call of theirs
-// is.
-func TestPolicyIsEnoughAndNoMore(t *testing.T) {
-	t.Parallel()
-	t.Run("journeys", func(t *testing.T) {
-		for _, row := range underPolicy {
-			held.Lock()
-			held.features[t.Name()+"/"+row.name] = row.features
-			held.Unlock()
-			t.Run(row.name, row.journey)
-		}
-	})
+// policiesAreNoMore is nil if some call of the journeys under policy is denied without any single
+// action of any statement. TestMain calls it after the journeys.
+func policiesAreNoMore() error {
+	var problems []error
 	needed := map[string]bool{}
-	every := map[string]bool{}
-	for _, row := range underPolicy {
-		asked := held.asked[t.Name()+"/journeys/"+row.name]
-		if len(asked) == 0 {
-			t.Errorf("journey %s asked for nothing", row.name)
+	for journey, more := range underPolicy {
+		if len(asked.questions[journey]) == 0 {
+			problems = append(problems, fmt.Errorf("journey %s asked for nothing", journey))
 			continue
 		}
-		features := slices.Concat(ordinary(), row.features)
-		reduced, err := underpolicy.Reductions(namedByTests(awsworld.Default().Regions[0].Name, held.clusters[t.Name()+"/journeys/"+row.name]...), features)
+		scope := namedByTests(awsworld.Default().Regions[0].Name, asked.clusters[journey]...)
+		needs, err := underpolicy.Needed(scope, slices.Concat(ordinary(), more), asked.questions[journey])
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		for what, documents := range reduced {
-			every[what] = true
-			if !needed[what] {
-				needed[what] = slices.ContainsFunc(asked, func(question awssim.Authorization) bool {
-					return iampolicy.Evaluate(documents, question.Request) != iampolicy.Allowed
-				})
-			}
-		}
-		for _, question := range asked {
-			if question.Decision != iampolicy.Allowed {
-				text, _ := json.Marshal(question)
-				t.Errorf("journey %s: %s", row.name, text)
-			}
+		for what, need := range needs {
+			needed[what] = needed[what] || need
 		}
 	}
-	for _, what := range slices.Sorted(maps.Keys(every)) {
+	permitted := slices.Sorted(maps.Keys(needed))
+	for _, what := range permitted {
 		if !needed[what] {
-			t.Errorf("no journey needs %s", what)
+			problems = append(problems, fmt.Errorf("no journey needs %s", what))
 		}
 	}
 	var features []permissions.Feature
@@ -246,10 +218,11 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 		}
 	}
 	for _, action := range permissions.Actions(features...) {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(every)), func(what string) bool { return strings.HasSuffix(what, " "+action) }) {
-			t.Errorf("no journey has a feature with %s", action)
+		if !slices.ContainsFunc(permitted, func(what string) bool { return strings.HasSuffix(what, " "+action) }) {
+			problems = append(problems, fmt.Errorf("no journey has a feature with %s", action))
 		}
 	}
+	return errors.Join(problems...)
 }
 
 // TestPermissionsThatAreMissing removes one permission after another while a pool is created. The

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{}) }
+func TestMain(m *testing.M) { labtest.MainAnd(m, lab.Options{}, policiesAreNoMore) }
 
 const (
 	poolName = "capa-mp-0"
@@ -74,7 +74,7 @@ func newWorldWith(t *testing.T, options options) *world {
 	options.behavior.InstanceTimes = quickly
 	accounts := *awsworld.Default()
 	accounts.Roles = slices.Concat(accounts.Roles, options.roles)
-	if name, _ := policyOf(t); name != "" {
+	if _, _, held := policyOf(t); held {
 		accounts.Roles = withoutLinkedRoles(accounts.Roles)
 	}
 	if options.quotas != nil {
@@ -110,7 +110,7 @@ func (w *world) stopManager() {
 	}
 }
 
-// applyExample applies the manifest of seed 003, with pairs of old and new text replaced.
+// applyExample applies the example of a pool, with pairs of old and new text replaced.
 func (w *world) applyExample(replacements ...string) {
 	w.Helper()
 	w.ApplyFile("../../examples/machinepool.yaml", replacements...)

@@ -19,11 +19,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +64,26 @@ func Main(m *testing.M) { MainWith(m, lab.Options{}) }
 // MainWith does the same as Main, with the given laboratory. Its Cloud is not used: every test has
 // its own.
 func MainWith(m *testing.M, options lab.Options) { os.Exit(RunWith(m, options)) }
+
+// MainAnd does the same as MainWith. It then calls check, and fails with its error, unless a test
+// failed or flags left tests out.
+func MainAnd(m *testing.M, options lab.Options, check func() error) {
+	code := RunWith(m, options)
+	if code == 0 && !someLeftOut() {
+		if err := check(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// someLeftOut reports whether flags leave out tests of the package.
+func someLeftOut() bool {
+	return slices.ContainsFunc([]string{"run", "skip", "list"}, func(name string) bool {
+		return flag.Lookup("test."+name).Value.String() != ""
+	})
+}
 
 // RunWith does the same as MainWith, for callers that have something to do after the tests. It
 // returns the status to exit with.

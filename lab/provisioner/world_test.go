@@ -32,11 +32,15 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{WithoutPools: true, Scheduler: true}) }
+func TestMain(m *testing.M) {
+	labtest.MainAnd(m, lab.Options{WithoutPools: true, Scheduler: true}, policyIsNoMore)
+}
 
 const (
 	// rate lets simulated minutes pass in fractions of a second.
 	rate = 60
+	// asleep is the rate while a test only lets time pass.
+	asleep = 300
 	// cluster is the name by which nodes, subnets and security groups belong together.
 	cluster = "just-in-time"
 	// tester marks the calls of tests: another access key of the same account.
@@ -329,13 +333,15 @@ func (w *world) count(action string) int {
 	return count
 }
 
-// sleep lets simulated time pass.
+// sleep lets simulated time pass, during which nothing much is expected to happen.
 func (w *world) sleep(duration string) {
 	w.Helper()
 	parsed, err := time.ParseDuration(duration)
 	if err != nil {
 		w.Fatal(err)
 	}
+	w.clock.SetRate(asleep)
+	defer w.clock.SetRate(rate)
 	w.clock.Sleep(parsed)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	chaosTime  = flag.Duration("chaos", 24*time.Hour, "for how long, in simulated time, pools are edited while AWS fails")
+	chaosTime  = flag.Duration("chaos", 8*time.Hour, "for how long, in simulated time, pools are edited while AWS fails")
 	chaosPools = flag.Int("chaos-pools", 50, "how many pools are edited while AWS fails")
 	chaosSeed  = flag.Uint64("seed", 0, "decides what is edited and which calls fail; another one each time if zero")
 )
@@ -47,7 +47,7 @@ func failing(principal string) []awssim.Fault {
 	}
 }
 
-// TestChaos holds that pools which are edited for a day, while AWS throttles, fails, lags, loses
+// TestChaos holds that pools which are edited for hours, while AWS throttles, fails, lags, loses
 // answers and runs out of capacity and managers come and go, become what their specs say once AWS
 // is well again, and that nothing is left over or there twice.
 func TestChaos(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package underpolicy provides the policies that Slipway prints, and the same with one permission
-// less, for journeys that hold it to them.
+// Package underpolicy provides the policies that Slipway prints, and says which permissions the
+// calls of journeys need.
 package underpolicy
 
 import (
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/internal/permissions"
 )
@@ -24,10 +25,26 @@ func Documents(scope permissions.Scope, features []permissions.Feature) ([]strin
 	return documents, nil
 }
 
-// Reductions returns the policies of features, each without one action of one statement: "<Sid>
-// <action>". Statements that are repeated for each cluster, whose Sids have a number at the end,
-// count as one.
-func Reductions(scope permissions.Scope, features []permissions.Feature) (map[string][]iampolicy.Policy, error) {
+// Needed returns the permissions in the policies of features, "<Sid> <action>", and whether one of
+// the questions is denied without it. Statements that are repeated for each cluster, whose Sids have
+// a number at the end, count as one.
+func Needed(scope permissions.Scope, features []permissions.Feature, questions []awssim.Authorization) (map[string]bool, error) {
+	reduced, err := reductions(scope, features)
+	if err != nil {
+		return nil, err
+	}
+	needed := map[string]bool{}
+	for what, policies := range reduced {
+		needed[what] = slices.ContainsFunc(questions, func(question awssim.Authorization) bool {
+			return iampolicy.Evaluate(policies, question.Request) != iampolicy.Allowed
+		})
+	}
+	return needed, nil
+}
+
+// reductions returns the policies of features, each without one action of one statement, by its
+// name.
+func reductions(scope permissions.Scope, features []permissions.Feature) (map[string][]iampolicy.Policy, error) {
 	documents, err := Documents(scope, features)
 	if err != nil {
 		return nil, err
