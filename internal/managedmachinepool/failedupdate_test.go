@@ -1,0 +1,70 @@
+package managedmachinepool
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+)
+
+// TestDeniedConfigKeepsNoRolloutBack has AWS answer every change of the configuration that only a user can mend it. It
+// holds that nodes are replaced all the same, that a condition says what AWS said, that a pass does not repeat what AWS
+// denied, and that the change is made soon after AWS allows it.
+func TestDeniedConfigKeepsNoRolloutBack(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, shown string
+		fault         awssim.Fault
+		// calls counts the calls of a pass: sizes and settings are requested one by one if AWS may change one of them.
+		calls int
+	}{
+		{"access is denied", infrav1.AccessDeniedReason, denied, 1},
+		{"the request does not fit the state of the cluster", infrav1.NodegroupReconcileFailedReason, awssim.Fault{Code: "InvalidRequestException", Status: 400, Message: "not now"}, 3},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			template := w.threeNodes(oldType, newType)
+			id := w.struck("UpdateNodegroupConfig", row.fault, 0)
+			w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"team": "a"} })
+			w.setReplicas("pool", 4)
+			w.configured("pool", template, 2)
+			w.passes("pool", "nodes run the other version", func() bool {
+				group := w.nodegroup("team_pool")
+				return group.Status == "ACTIVE" && ptr.Deref(group.LaunchTemplate.Version, "") == "2"
+			})
+			w.passes("pool", "the answer is shown", func() bool {
+				ready := w.condition("pool", infrav1.NodegroupReadyCondition)
+				return ready.Reason == row.shown && strings.Contains(ready.Message, row.fault.Message)
+			})
+			before := w.answeredWith("UpdateNodegroupConfig", row.fault.Code)
+			w.reconcile("pool")
+			if calls := w.answeredWith("UpdateNodegroupConfig", row.fault.Code) - before; calls != row.calls {
+				t.Errorf("a pass called AWS %d times, want %d", calls, row.calls)
+			}
+			w.expectUpdates(1)
+			w.sim.RemoveFault(id)
+			w.minutes(5)
+			if group := w.nodegroup("team_pool"); group.Labels["team"] != "a" || *group.ScalingConfig.DesiredSize != 4 {
+				t.Errorf("the node group has labels %v and the size %d", group.Labels, *group.ScalingConfig.DesiredSize)
+			}
+			if ready := w.condition("pool", infrav1.ReadyCondition); ready.Status != "True" {
+				t.Errorf("the pool is not ready: %+v", ready)
+			}
+		})
+	}
+}
+
+// answeredWith counts the calls of an action that AWS answered with an error code.
+func (w *world) answeredWith(action, code string) int {
+	count := 0
+	for _, call := range w.sim.Calls() {
+		if call.Action == action && call.Code == code {
+			count++
+		}
+	}
+	return count
+}
