@@ -98,10 +98,17 @@ func findUpdate(in input, plan *reconcile.Plan) {
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, running.Err)
 	case !running.Read:
 		plan.Need(needRunning)
-	case running.Update != nil: // else it finished just now
-		in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
+	case running.Update == nil: // it finished just now
+	case nextStep(in).Purpose(*running.Update) != "" && needsDifferences(in):
+		plan.Need(needDifferences)
+	default:
+		step, record := nextStep(in), &infrav1.NodegroupUpdateStatus{
 			ID: running.Update.ID, Type: running.Update.Type, Status: running.Update.Status, LaunchTemplateVersion: running.Update.Version, StartTime: ptr.To(metav1.NewTime(running.Update.Created)),
 		}
+		if purpose := step.Purpose(*running.Update); purpose != "" {
+			record.StartedFor, record.Cause, record.Attempts = purpose, causeOf(step.Due), failuresOf(in, record.Type, purpose)
+		}
+		in.Object.Status.Update = record
 	}
 }
 
@@ -139,7 +146,10 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished "+
 			"with status %s%s%s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], explained(record.Reason)))
 	}
-	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
+	// the failure of another user's update says nothing about what the pool asks for
+	if attempt := attemptOf(record); attempt.For != "" || !attempt.Failed {
+		noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attempt)
+	}
 }
 
 // explained returns a reason as the last part of a sentence, nothing if it is not known: EKS need not give one, and no
@@ -302,14 +312,18 @@ func recordUpdate(in input, update updateNodegroup) {
 	} else {
 		kind, purpose = nodegroup.VersionUpdate, update.Version.For
 	}
-	attempts := int32(0)
-	if last := attemptsOf(in)[nodegroup.AttemptType(kind, purpose)]; last.For == purpose && last.Failed {
-		attempts = attempts32(last.Attempts)
-	}
 	in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
 		ID: in.Seen.Started.ID, Type: kind, Status: nodegroup.UpdateInProgress, Cause: update.Cause, StartedFor: purpose,
-		LaunchTemplateVersion: in.Seen.Started.Version, StartTime: ptr.To(metav1.NewTime(in.Now)), Attempts: attempts,
+		LaunchTemplateVersion: in.Seen.Started.Version, StartTime: ptr.To(metav1.NewTime(in.Now)), Attempts: failuresOf(in, kind, purpose),
 	}
+}
+
+// failuresOf returns how many updates for a purpose failed in a row.
+func failuresOf(in input, kind, purpose string) int32 {
+	if last := attemptsOf(in)[nodegroup.AttemptType(kind, purpose)]; last.For == purpose && last.Failed {
+		return attempts32(last.Attempts)
+	}
+	return 0
 }
 
 // updatingMessage describes what EKS is doing, without numbers that change by the second.

@@ -8,6 +8,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/nodegroup"
 )
 
 // TestDeniedConfigKeepsNoRolloutBack has AWS answer every change of the configuration that only a user can mend it. It
@@ -67,4 +68,33 @@ func (w *world) answeredWith(action, code string) int {
 		}
 	}
 	return count
+}
+
+// TestFailureOfAnUpdateWhoseAnswerWasLost has EKS start an update, its answer be lost, and the update fail. It holds that
+// the update counts as an attempt: it is retried after a delay that grows, and an edit of the spec is rolled out at once.
+func TestFailureOfAnUpdateWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType, "c5.large")
+	w.drains(false)
+	w.struck("UpdateNodegroupVersion", lost, 1)
+	w.configured("pool", template, 2)
+	w.passes("pool", "the update is found", func() bool { return w.updates(nodegroup.VersionUpdate) })
+	if cause := w.pool("pool").Status.Update.Cause; cause != "instance type t3.large → m5.large" {
+		t.Errorf("the cause is %q", cause)
+	}
+	w.passes("pool", "the update has failed", func() bool { return w.pool("pool").Status.Update.Status == "Failed" })
+	w.minutes(4)
+	if done := w.done("UpdateNodegroupVersion"); done != 1 {
+		t.Errorf("EKS started %d updates", done)
+	}
+	rolledOut := w.condition("pool", infrav1.RolledOutCondition)
+	if rolledOut.Reason != infrav1.NodegroupUpdateFailedReason || !strings.Contains(rolledOut.Message, "PodEvictionFailure") {
+		t.Errorf("RolledOut is %+v", rolledOut)
+	}
+	w.configured("pool", template, 3)
+	w.minutes(1)
+	if done := w.done("UpdateNodegroupVersion"); done != 2 {
+		t.Errorf("after an edit of the spec, EKS has started %d updates", done)
+	}
 }

@@ -154,7 +154,10 @@ type Update struct {
 	// Type and Status are EKS's, such as VersionUpdate and InProgress.
 	Type, Status string
 	// Version is the version of the launch template that nodes get, empty if it stays what it is.
-	Version string
+	// KubernetesVersion and ReleaseVersion are those of the image that they get, empty if EKS does not
+	// say so.
+	Version                           string
+	KubernetesVersion, ReleaseVersion string
 	// Reason is EKS's message about why it failed.
 	Reason  string
 	Created time.Time
@@ -201,14 +204,13 @@ func updateOf(update *ekstypes.Update) Update {
 	if kind == ekstypes.UpdateTypeVersionRollback {
 		kind = ekstypes.UpdateTypeVersionUpdate
 	}
-	version := ""
+	parameters := map[ekstypes.UpdateParamType]string{}
 	for _, parameter := range update.Params {
-		if parameter.Type == ekstypes.UpdateParamTypeLaunchTemplateVersion {
-			version = awssdk.ToString(parameter.Value)
-		}
+		parameters[parameter.Type] = awssdk.ToString(parameter.Value)
 	}
 	return Update{
-		ID: awssdk.ToString(update.Id), Type: string(kind), Status: string(update.Status), Version: version, Reason: strings.Join(reasons, "; "),
-		Created: awssdk.ToTime(update.CreatedAt),
+		ID: awssdk.ToString(update.Id), Type: string(kind), Status: string(update.Status), Reason: strings.Join(reasons, "; "), Created: awssdk.ToTime(update.CreatedAt),
+		Version:           parameters[ekstypes.UpdateParamTypeLaunchTemplateVersion],
+		KubernetesVersion: parameters[ekstypes.UpdateParamTypeVersion], ReleaseVersion: parameters[ekstypes.UpdateParamTypeReleaseVersion],
 	}
 }
