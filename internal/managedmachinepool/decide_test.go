@@ -338,9 +338,9 @@ func TestDecideUpdate(t *testing.T) {
 			shows: []string{ready + "=False/EKSNodegroupReconciliationFailed"}},
 		{reason: "it failed a short while ago", given: func(in *input) {
 			wantVersion(in, 2)
-			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}}
-			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.ConfigUpdate, Status: nodegroup.UpdateSuccessful, Reason: "pods stay", EndTime: ptr.To(metav1.NewTime(noon))}
-		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: retries the update: pods stay"}},
+			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon)), Refusal: "pods stay"}}
+			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.ConfigUpdate, Status: nodegroup.UpdateSuccessful, EndTime: ptr.To(metav1.NewTime(noon))}
+		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: or at once with `slipway rollout retry`: pods stay"}},
 		{reason: "it failed a short while ago, and the user retries it", given: func(in *input) {
 			wantVersion(in, 2)
 			fresh(in)

@@ -1,8 +1,10 @@
 package managedmachinepool
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -96,5 +98,76 @@ func TestFailureOfAnUpdateWhoseAnswerWasLost(t *testing.T) {
 	w.minutes(1)
 	if done := w.done("UpdateNodegroupVersion"); done != 2 {
 		t.Errorf("after an edit of the spec, EKS has started %d updates", done)
+	}
+}
+
+// TestFailureIsShownAcrossOtherUpdates has an update fail that replaces nodes, and then another size be wanted. It holds
+// that RolledOut keeps saying why the update failed, and what helps.
+func TestFailureIsShownAcrossOtherUpdates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.threeNodes(oldType, newType)
+	w.drains(false)
+	w.configured("pool", template, 2)
+	w.passes("pool", "the update has failed", func() bool {
+		return w.condition("pool", infrav1.RolledOutCondition).Reason == infrav1.NodegroupUpdateFailedReason
+	})
+	w.setReplicas("pool", 4)
+	w.passes("pool", "the size is changed", func() bool {
+		return w.pool("pool").Status.Update.Type == "ConfigUpdate" && w.pool("pool").Status.Update.Status == "Successful"
+	})
+	w.reconcile("pool")
+	rolledOut := w.condition("pool", infrav1.RolledOutCondition)
+	if rolledOut.Reason != infrav1.NodegroupUpdateFailedReason || !strings.Contains(rolledOut.Message, "PodEvictionFailure: Reached max retries while trying to evict pods from nodes in "+
+		"node group team_pool (pods could not be evicted: check their PodDisruptionBudgets, or set updateConfig.force)") {
+		t.Errorf("RolledOut is %+v", rolledOut)
+	}
+}
+
+// TestRetriesOfAFailedUpdate has updates fail whose nodes cannot be drained, or do not join. It holds that RolledOut says
+// what helps and when the update is retried, that the delay doubles, and that another way to replace nodes is tried at once.
+func TestRetriesOfAFailedUpdate(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, says string
+		broken       func(w *world)
+	}{
+		{"pods stay", "check their PodDisruptionBudgets, or set updateConfig.force", func(w *world) { w.drains(false) }},
+		{"nodes do not join", "check the scaling activities of the Auto Scaling group", func(w *world) { w.joins(false) }},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			template := w.threeNodes(oldType, newType)
+			row.broken(w)
+			w.configured("pool", template, 2)
+			failed := func(attempts int32) func() bool {
+				return func() bool {
+					update := w.pool("pool").Status.Update
+					return update != nil && update.Status == "Failed" && update.Attempts == attempts
+				}
+			}
+			for attempt := range int32(3) {
+				w.passes("pool", "the update has failed again", failed(attempt+1))
+				again := w.pool("pool").Status.Update.EndTime.Add(5 * time.Minute << attempt)
+				rolledOut := w.condition("pool", infrav1.RolledOutCondition)
+				if rolledOut.Reason != infrav1.NodegroupUpdateFailedReason || !strings.Contains(rolledOut.Message, row.says) ||
+					!strings.Contains(rolledOut.Message, fmt.Sprintf("Slipway retries the update %dm after that", 5<<attempt)) {
+					t.Errorf("RolledOut is %+v", rolledOut)
+				}
+				for w.clock.Now().Before(again) {
+					w.reconcile("pool")
+				}
+				w.expectUpdates(int(attempt) + 1)
+				w.minutes(1)
+				w.expectUpdates(int(attempt) + 2)
+			}
+			w.passes("pool", "the update has failed again", failed(4))
+			w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) {
+				pool.Spec.UpdateConfig = &infrav1.UpdateConfig{MaxUnavailable: ptr.To[int32](1), UpdateStrategy: infrav1.NodegroupUpdateStrategyMinimal}
+			})
+			w.minutes(1)
+			w.expectUpdates(5)
+		})
 	}
 }

@@ -191,8 +191,7 @@ func updateOf(update *ekstypes.Update) Update {
 		if message := awssdk.ToString(failure.ErrorMessage); message != "" {
 			reason += ": " + message
 		}
-		// new nodes that are not launched do not join either
-		if help := Advice(string(failure.ErrorCode)); help != "" && failure.ErrorCode != ekstypes.ErrorCodeNodeCreationFailure {
+		if help := updateAdvice(failure.ErrorCode); help != "" {
 			reason = strings.TrimSuffix(reason, ".") + " (" + help + ")"
 		}
 		if !slices.Contains(reasons, reason) {

@@ -92,6 +92,8 @@ type Step struct {
 	Due []string
 	// After is when to try again what failed a while ago; 0 for nothing.
 	After time.Duration
+	// Failed is the failed update of the version that is tried again then, the zero value if none is.
+	Failed Attempt
 	// Obstacles are in the way of something that is wanted, the hardest to overcome first.
 	Obstacles []Obstruction
 	// Refusals are the changes of the configuration that EKS refused to start, or that failed, and that
@@ -223,6 +225,7 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	}
 	if wait := last[VersionUpdate].wait(version.For, now); wait > 0 {
 		step.comeBack(wait)
+		step.Failed = last[VersionUpdate]
 		return step
 	}
 	version.Attempt = last[VersionUpdate].next(desired.UID, version.For)
@@ -331,7 +334,9 @@ func (s *Step) versionChange(desired Desired, seen Nodegroup, refused Attempt, n
 	} else if seen.LaunchTemplateID != "" {
 		change.TemplateID, change.TemplateVersion = seen.LaunchTemplateID, seen.Version
 	}
-	change.For = digest(32, VersionUpdate, change.TemplateID, config, change.KubernetesVersion, change.ReleaseVersion, strconv.FormatBool(change.Force))
+	// How nodes are replaced counts too: another way to do it may succeed at once.
+	change.For = digest(32, VersionUpdate, change.TemplateID, config, change.KubernetesVersion, change.ReleaseVersion, strconv.FormatBool(change.Force),
+		desired.Settings.Update.text())
 	return change
 }
 
