@@ -66,8 +66,8 @@ func reportNotStarted(in input, step nodegroup.Step, show func(reason, format st
 		return show(infrav1.WaitingForUpdateReason, "%s; update %s has finished, and EKS has not reported its result yet. Slipway "+
 			"does not repeat the update before", due, in.Object.Status.Update.ID)
 	case step.Failed.Failed:
-		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up. Slipway retries the update %s after that, or at once with `slipway rollout retry`: %s",
-			due, duration.HumanDuration(nodegroup.BackOff(step.Failed.Attempts)), cmp.Or(step.Failed.Answer, "EKS gives no reason"))
+		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up: %s. Slipway retries the update after %s, or at once with `slipway rollout retry`",
+			due, strings.TrimSuffix(cmp.Or(step.Failed.Answer, "no reason is given"), "."), duration.HumanDuration(nodegroup.BackOff(step.Failed.Attempts)))
 	}
 	return show(infrav1.WaitingForUpdateReason, "%s", due)
 }

@@ -340,7 +340,7 @@ func TestDecideUpdate(t *testing.T) {
 			wantVersion(in, 2)
 			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon)), Refusal: "pods stay"}}
 			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.ConfigUpdate, Status: nodegroup.UpdateSuccessful, EndTime: ptr.To(metav1.NewTime(noon))}
-		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: or at once with `slipway rollout retry`: pods stay"}},
+		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: EKS gave up: pods stay. Slipway retries the update after 5m, or"}},
 		{reason: "it failed a short while ago, and the user retries it", given: func(in *input) {
 			wantVersion(in, 2)
 			fresh(in)

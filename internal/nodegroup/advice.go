@@ -44,8 +44,8 @@ func Advice(code string) string { return advice[ekstypes.NodegroupIssueCode(code
 // NodeCreationFailure for new nodes that are not launched, too.
 func updateAdvice(code ekstypes.ErrorCode) string {
 	if code == ekstypes.ErrorCodeNodeCreationFailure {
-		return "new instances are not launched, or do not join the cluster: check the scaling activities of the Auto Scaling " +
-			"group, the bootstrap data, the node role, and the network route to the API server"
+		return "check the scaling activities of the Auto Scaling group, the bootstrap data, the node role, and the route " +
+			"to the API server"
 	}
 	return Advice(string(code))
 }

@@ -154,8 +154,8 @@ type Update struct {
 	// Type and Status are EKS's, such as VersionUpdate and InProgress.
 	Type, Status string
 	// Version is the version of the launch template that nodes get, empty if it stays what it is.
-	// KubernetesVersion and ReleaseVersion are those of the image that they get, empty if EKS does not
-	// say so.
+	// KubernetesVersion and ReleaseVersion describe the image that they get, empty if EKS does not
+	// show them.
 	Version                           string
 	KubernetesVersion, ReleaseVersion string
 	// Reason is EKS's message about why it failed.
