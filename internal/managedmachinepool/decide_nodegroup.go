@@ -57,7 +57,7 @@ func ensureNodegroup(in input, plan *reconcile.Plan) bool {
 		clearAway(in, plan)
 	default:
 		updateIfDue(in, plan)
-		showRefusals(in, plan)
+		showRefusals(in)
 	}
 	return true
 }
@@ -108,9 +108,10 @@ func updateIfDue(in input, plan *reconcile.Plan) {
 }
 
 // startUpdate starts an update, unless one failed to start in this pass, or it would repeat one whose result is
-// not known.
+// not known. A change of the configuration that AWS refused keeps no other update back.
 func startUpdate(in input, plan *reconcile.Plan, step nodegroup.Step) {
 	update := updateNodegroup{Group: in.Seen.Group.Name, Config: step.Config, Version: step.Version}
+	showUnrecorded(in, plan)
 	switch err := failedUpdate(in); {
 	case err != nil:
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
@@ -123,6 +124,17 @@ func startUpdate(in input, plan *reconcile.Plan, step nodegroup.Step) {
 		plan.Do(update, "%s", update.Cause)
 	case step.After > 0:
 		plan.LookAgain(step.After) // an update that failed, or that EKS refused, is tried again
+	}
+}
+
+// showUnrecorded shows what AWS refused in this pass to change of the configuration, unless it is recorded, which
+// showRefusals shows.
+func showUnrecorded(in input, plan *reconcile.Plan) {
+	for _, err := range refusedConfigs(in) {
+		if !nodegroup.RefusesConfig(err) {
+			pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+			return
+		}
 	}
 }
 
@@ -157,11 +169,8 @@ func showObstacle(in input, step nodegroup.Step) {
 
 // showRefusals shows what EKS refused or failed to change of the configuration for as long as it is wanted,
 // and forgets what is no longer wanted. An obstacle, and an error of this pass, count more.
-func showRefusals(in input, plan *reconcile.Plan) {
+func showRefusals(in input) {
 	step := nextStep(in)
-	if len(refusedConfigs(in)) > 0 && (step.Config != nil || step.Version != nil) {
-		plan.LookAgain(lookAgain) // the other changes go on
-	}
 	for kind := range nodegroup.ConfigRefusals {
 		if !slices.ContainsFunc(step.Refusals, func(refusal nodegroup.Refusal) bool { return refusal.Type == kind }) {
 			noteAttempt(in, kind, nodegroup.Attempt{})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
@@ -59,13 +60,14 @@ func reportRollout(in input, _ *reconcile.Plan) bool {
 
 // reportNotStarted shows why no update has begun that is due and that nothing holds back.
 func reportNotStarted(in input, step nodegroup.Step, show func(reason, format string, values ...any) bool) bool {
-	due, record := strings.Join(step.Due, "; "), in.Object.Status.Update
+	due := strings.Join(step.Due, "; ")
 	switch {
 	case awaitsResult(in, step):
 		return show(infrav1.WaitingForUpdateReason, "%s; update %s has finished, and EKS has not reported its result yet. Slipway "+
-			"does not repeat the update before", due, record.ID)
-	case step.After > 0 && record != nil:
-		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up, and Slipway retries the update: %s", due, record.Reason)
+			"does not repeat the update before", due, in.Object.Status.Update.ID)
+	case step.Failed.Failed:
+		return show(infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up: %s. Slipway retries the update after %s, or at once with `slipway rollout retry`",
+			due, strings.TrimSuffix(cmp.Or(step.Failed.Answer, "no reason is given"), "."), duration.HumanDuration(nodegroup.BackOff(step.Failed.Attempts)))
 	}
 	return show(infrav1.WaitingForUpdateReason, "%s", due)
 }

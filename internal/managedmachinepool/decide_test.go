@@ -338,9 +338,9 @@ func TestDecideUpdate(t *testing.T) {
 			shows: []string{ready + "=False/EKSNodegroupReconciliationFailed"}},
 		{reason: "it failed a short while ago", given: func(in *input) {
 			wantVersion(in, 2)
-			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon))}}
-			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.ConfigUpdate, Status: nodegroup.UpdateSuccessful, Reason: "pods stay", EndTime: ptr.To(metav1.NewTime(noon))}
-		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: retries the update: pods stay"}},
+			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 1, EndTime: ptr.To(metav1.NewTime(noon)), Refusal: "pods stay"}}
+			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: nodegroup.ConfigUpdate, Status: nodegroup.UpdateSuccessful, EndTime: ptr.To(metav1.NewTime(noon))}
+		}, then: "nothing", again: 5 * time.Minute, shows: []string{roll + "=False/NodegroupUpdateFailed: EKS gave up: pods stay. Slipway retries the update after 5m, or"}},
 		{reason: "it failed a short while ago, and the user retries it", given: func(in *input) {
 			wantVersion(in, 2)
 			fresh(in)
@@ -451,6 +451,14 @@ func TestDecideUpdate(t *testing.T) {
 			failedConfig(in)
 			in.Object.Status.Update.StartedFor = ""
 		}, then: "update node group team_pool: label team=a added, because label team=a added"},
+		{reason: "an update failed a short while ago, and another user's since", given: func(in *input) {
+			wantVersion(in, 2)
+			fresh(in)
+			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{Type: nodegroup.VersionUpdate, StartedFor: nextStep(*in).Version.For, Attempts: 2, EndTime: ptr.To(metav1.NewTime(noon))}}
+			in.Object.Status.Update = running(nodegroup.VersionUpdate)
+			in.Object.Status.Update.StartedFor = ""
+			in.Seen.Update = Update{Read: true, Update: &nodegroup.Update{Status: nodegroup.UpdateFailed, Reason: "pods stay"}}
+		}, then: "nothing", again: 10 * time.Minute, tells: "NodegroupUpdateFailed"},
 		{reason: "the node group that was created is active", given: func(in *input) {
 			in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{Type: creation, Status: nodegroup.UpdateInProgress}
 		}, then: "nothing", again: time.Hour, tells: "NodegroupActive"},

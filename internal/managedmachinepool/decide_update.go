@@ -2,6 +2,7 @@ package managedmachinepool
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -97,10 +98,17 @@ func findUpdate(in input, plan *reconcile.Plan) {
 		pool.ShowFailure(in.Object, plan, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, running.Err)
 	case !running.Read:
 		plan.Need(needRunning)
-	case running.Update != nil: // else it finished just now
-		in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
+	case running.Update == nil: // it finished just now
+	case nextStep(in).Purpose(*running.Update) != "" && needsDifferences(in):
+		plan.Need(needDifferences)
+	default:
+		step, record := nextStep(in), &infrav1.NodegroupUpdateStatus{
 			ID: running.Update.ID, Type: running.Update.Type, Status: running.Update.Status, LaunchTemplateVersion: running.Update.Version, StartTime: ptr.To(metav1.NewTime(running.Update.Created)),
 		}
+		if purpose := step.Purpose(*running.Update); purpose != "" {
+			record.StartedFor, record.Cause, record.Attempts = purpose, causeOf(step.Due), failuresOf(in, record.Type, purpose)
+		}
+		in.Object.Status.Update = record
 	}
 }
 
@@ -138,7 +146,10 @@ func concludeUpdate(in input, plan *reconcile.Plan) {
 		plan.Tell(reconcile.Warningf(infrav1.NodegroupUpdateFailedEvent, "Update %s of node group %s finished "+
 			"with status %s%s%s", record.ID, in.Seen.Group.Name, update.Status, rolledBack[record.Type], explained(record.Reason)))
 	}
-	noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attemptOf(record))
+	// the failure of another user's update says nothing about what the pool asks for
+	if attempt := attemptOf(record); attempt.For != "" || !attempt.Failed {
+		noteAttempt(in, nodegroup.AttemptType(record.Type, record.StartedFor), attempt)
+	}
 }
 
 // explained returns a reason as the last part of a sentence, nothing if it is not known: EKS need not give one, and no
@@ -207,23 +218,33 @@ func noteRefusals(in input) {
 	}
 }
 
-// noteConfigRefusals records that EKS refused in this pass to start a change of the configuration.
+// noteConfigRefusals records that EKS refused in this pass to start a change of the configuration,
+// and that another attempt at the same does not help.
 func noteConfigRefusals(in input) {
 	for change, err := range refusedConfigs(in) {
-		kind := nodegroup.AttemptType(nodegroup.ConfigUpdate, change.For)
-		noteAttempt(in, kind, attemptsOf(in)[kind].Refused(change.For, aws.UserMessage(err), in.Now))
+		if nodegroup.RefusesConfig(err) {
+			kind := nodegroup.AttemptType(nodegroup.ConfigUpdate, change.For)
+			noteAttempt(in, kind, attemptsOf(in)[kind].Refused(change.For, aws.UserMessage(err), in.Now))
+		}
 	}
 }
 
-// refusedConfigs returns the changes of the configuration that EKS refused in this pass, and why.
-func refusedConfigs(in input) map[*nodegroup.ConfigChange]error {
-	refused := map[*nodegroup.ConfigChange]error{}
-	for _, done := range in.Done {
-		if update, is := done.Action.(updateNodegroup); is && update.Config != nil && nodegroup.RefusesConfig(done.Err) {
-			refused[update.Config] = done.Err
+// refusedConfigs returns the changes of the configuration that AWS refused in this pass, and why.
+func refusedConfigs(in input) iter.Seq2[*nodegroup.ConfigChange, error] {
+	return func(yield func(*nodegroup.ConfigChange, error) bool) {
+		for _, done := range in.Done {
+			update, is := done.Action.(updateNodegroup)
+			if is && refusedConfigUpdate(update, done.Err) && !yield(update.Config, done.Err) {
+				return
+			}
 		}
 	}
-	return refused
+}
+
+// refusedConfigUpdate reports whether AWS answered to a change of the configuration that a user must act:
+// the change was not begun, and nothing else has to wait for it.
+func refusedConfigUpdate(update updateNodegroup, err error) bool {
+	return update.Config != nil && aws.FateOf(err).Kind == aws.WaitForUser
 }
 
 // refusedRollback reports whether an update failed because EKS does not take the node group back.
@@ -231,8 +252,8 @@ func refusedRollback(update updateNodegroup, err error) bool {
 	return err != nil && update.Version != nil && update.Version.Rollback != "" && nodegroup.RefusesRollback(err)
 }
 
-// attemptsOf returns the last updates by type, as far as they matter: the failed ones, and the
-// newest.
+// attemptsOf returns the last updates by type, as far as they matter: the failed ones, the newest,
+// and what AWS refused in this pass.
 func attemptsOf(in input) nodegroup.Attempts {
 	attempts := nodegroup.Attempts{}
 	if record := in.Object.Status.Update; record != nil && record.EndTime != nil {
@@ -245,14 +266,27 @@ func attemptsOf(in input) nodegroup.Attempts {
 		}
 		attempts[update.Type] = attempt
 	}
+	for change, err := range refusedConfigs(in) {
+		if nodegroup.RefusesConfig(err) {
+			continue // it is recorded
+		}
+		refused := []*nodegroup.ConfigChange{change}
+		if aws.IsAccessDenied(err) {
+			refused = append(refused, change.Parts...)
+		}
+		for _, change := range refused {
+			attempts[nodegroup.AttemptType(nodegroup.ConfigUpdate, change.For)] = nodegroup.Attempt{}.Refused(change.For, aws.UserMessage(err), in.Now)
+		}
+	}
 	return attempts
 }
 
 // failedUpdate returns why an update of the node group failed in this pass, nil if none did or EKS
-// only refused to go back.
+// only refused to go back, or a change of the configuration.
 func failedUpdate(in input) error {
 	for _, done := range in.Done {
-		if update, is := done.Action.(updateNodegroup); is && done.Err != nil && !refusedRollback(update, done.Err) {
+		update, is := done.Action.(updateNodegroup)
+		if is && done.Err != nil && !refusedRollback(update, done.Err) && !refusedConfigUpdate(update, done.Err) {
 			return done.Err
 		}
 	}
@@ -278,14 +312,18 @@ func recordUpdate(in input, update updateNodegroup) {
 	} else {
 		kind, purpose = nodegroup.VersionUpdate, update.Version.For
 	}
-	attempts := int32(0)
-	if last := attemptsOf(in)[nodegroup.AttemptType(kind, purpose)]; last.For == purpose && last.Failed {
-		attempts = attempts32(last.Attempts)
-	}
 	in.Object.Status.Update = &infrav1.NodegroupUpdateStatus{
 		ID: in.Seen.Started.ID, Type: kind, Status: nodegroup.UpdateInProgress, Cause: update.Cause, StartedFor: purpose,
-		LaunchTemplateVersion: in.Seen.Started.Version, StartTime: ptr.To(metav1.NewTime(in.Now)), Attempts: attempts,
+		LaunchTemplateVersion: in.Seen.Started.Version, StartTime: ptr.To(metav1.NewTime(in.Now)), Attempts: failuresOf(in, kind, purpose),
 	}
+}
+
+// failuresOf returns how many updates for a purpose failed in a row.
+func failuresOf(in input, kind, purpose string) int32 {
+	if last := attemptsOf(in)[nodegroup.AttemptType(kind, purpose)]; last.For == purpose && last.Failed {
+		return attempts32(last.Attempts)
+	}
+	return 0
 }
 
 // updatingMessage describes what EKS is doing, without numbers that change by the second.

@@ -27,10 +27,10 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 	ekstypes.NodegroupIssueCodeNodeCreationFailure: "instances run but do not join the " +
 		"cluster: check the bootstrap data, the node role, and the network route to the API server",
 	ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures: "EC2 rejects the launches: check the " +
-		"launch template and the events of the Auto Scaling group",
+		"launch template and the scaling activities of the Auto Scaling group",
 	ekstypes.NodegroupIssueCodeInstanceLimitExceeded: "request a higher quota from AWS",
-	ekstypes.NodegroupIssueCodeInsufficientFreeAddresses: "free IP addresses in the subnets, or add " +
-		"subnets",
+	ekstypes.NodegroupIssueCodeInsufficientFreeAddresses: "free IP addresses in the subnets, which cannot be " +
+		"changed, or create a new pool in other subnets and migrate to it",
 	ekstypes.NodegroupIssueCodePodEvictionFailure: "pods could not be evicted: check their " +
 		"PodDisruptionBudgets, or set updateConfig.force",
 	ekstypes.NodegroupIssueCodeClusterUnreachable: "EKS cannot reach the API server of the " +
@@ -39,3 +39,13 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 
 // Advice returns what helps against a health issue, empty where EKS says it itself.
 func Advice(code string) string { return advice[ekstypes.NodegroupIssueCode(code)] }
+
+// updateAdvice returns what helps against an error of an update, empty where EKS says it itself. EKS reports
+// NodeCreationFailure for new nodes that are not launched, too.
+func updateAdvice(code ekstypes.ErrorCode) string {
+	if code == ekstypes.ErrorCodeNodeCreationFailure {
+		return "check the scaling activities of the Auto Scaling group, the bootstrap data, the node role, and the route " +
+			"to the API server"
+	}
+	return Advice(string(code))
+}

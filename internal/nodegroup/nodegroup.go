@@ -154,7 +154,10 @@ type Update struct {
 	// Type and Status are EKS's, such as VersionUpdate and InProgress.
 	Type, Status string
 	// Version is the version of the launch template that nodes get, empty if it stays what it is.
-	Version string
+	// KubernetesVersion and ReleaseVersion describe the image that they get, empty if EKS does not
+	// show them.
+	Version                           string
+	KubernetesVersion, ReleaseVersion string
 	// Reason is EKS's message about why it failed.
 	Reason  string
 	Created time.Time
@@ -188,8 +191,7 @@ func updateOf(update *ekstypes.Update) Update {
 		if message := awssdk.ToString(failure.ErrorMessage); message != "" {
 			reason += ": " + message
 		}
-		// new nodes that are not launched do not join either
-		if help := Advice(string(failure.ErrorCode)); help != "" && failure.ErrorCode != ekstypes.ErrorCodeNodeCreationFailure {
+		if help := updateAdvice(failure.ErrorCode); help != "" {
 			reason = strings.TrimSuffix(reason, ".") + " (" + help + ")"
 		}
 		if !slices.Contains(reasons, reason) {
@@ -201,14 +203,13 @@ func updateOf(update *ekstypes.Update) Update {
 	if kind == ekstypes.UpdateTypeVersionRollback {
 		kind = ekstypes.UpdateTypeVersionUpdate
 	}
-	version := ""
+	parameters := map[ekstypes.UpdateParamType]string{}
 	for _, parameter := range update.Params {
-		if parameter.Type == ekstypes.UpdateParamTypeLaunchTemplateVersion {
-			version = awssdk.ToString(parameter.Value)
-		}
+		parameters[parameter.Type] = awssdk.ToString(parameter.Value)
 	}
 	return Update{
-		ID: awssdk.ToString(update.Id), Type: string(kind), Status: string(update.Status), Version: version, Reason: strings.Join(reasons, "; "),
-		Created: awssdk.ToTime(update.CreatedAt),
+		ID: awssdk.ToString(update.Id), Type: string(kind), Status: string(update.Status), Reason: strings.Join(reasons, "; "), Created: awssdk.ToTime(update.CreatedAt),
+		Version:           parameters[ekstypes.UpdateParamTypeLaunchTemplateVersion],
+		KubernetesVersion: parameters[ekstypes.UpdateParamTypeVersion], ReleaseVersion: parameters[ekstypes.UpdateParamTypeReleaseVersion],
 	}
 }

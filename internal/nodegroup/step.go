@@ -92,11 +92,32 @@ type Step struct {
 	Due []string
 	// After is when to try again what failed a while ago; 0 for nothing.
 	After time.Duration
+	// Failed is the failed update of the version that is tried again then, the zero value if none is.
+	Failed Attempt
 	// Obstacles are in the way of something that is wanted, the hardest to overcome first.
 	Obstacles []Obstruction
 	// Refusals are the changes of the configuration that EKS refused to start, or that failed, and that
 	// are still wanted.
 	Refusals []Refusal
+	// due is the change that Due describes, nil if none is.
+	due *VersionChange
+}
+
+// Purpose returns what an update was begun for that is recorded nowhere, because its answer was lost: the
+// change that is due, if nodes get what that asks for. It is empty for any other update.
+func (s Step) Purpose(update Update) string {
+	if s.due == nil || update.Type != VersionUpdate {
+		return ""
+	}
+	version := ""
+	if s.due.TemplateID != "" {
+		version = strconv.FormatInt(s.due.TemplateVersion, 10)
+	}
+	differ := func(asked, got string) bool { return asked != "" && got != "" && asked != got }
+	if version != update.Version || differ(s.due.KubernetesVersion, update.KubernetesVersion) || differ(s.due.ReleaseVersion, update.ReleaseVersion) {
+		return ""
+	}
+	return s.due.For
 }
 
 // Attempts are the last updates of a node group by the type of the attempt, as far as they are
@@ -180,7 +201,7 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	}
 	version := step.versionChange(desired, seen, last[Rollback], now)
 	if version != nil {
-		step.Due = version.Reasons
+		step.Due, step.due = version.Reasons, version
 	}
 	if version != nil && seen.OfCapacityBlock() {
 		// An empty node group is filled from the new version only: another update could not empty
@@ -204,6 +225,7 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	}
 	if wait := last[VersionUpdate].wait(version.For, now); wait > 0 {
 		step.comeBack(wait)
+		step.Failed = last[VersionUpdate]
 		return step
 	}
 	version.Attempt = last[VersionUpdate].next(desired.UID, version.For)
@@ -312,7 +334,9 @@ func (s *Step) versionChange(desired Desired, seen Nodegroup, refused Attempt, n
 	} else if seen.LaunchTemplateID != "" {
 		change.TemplateID, change.TemplateVersion = seen.LaunchTemplateID, seen.Version
 	}
-	change.For = digest(32, VersionUpdate, change.TemplateID, config, change.KubernetesVersion, change.ReleaseVersion, strconv.FormatBool(change.Force))
+	// How nodes are replaced counts too: another way to do it may succeed at once.
+	change.For = digest(32, VersionUpdate, change.TemplateID, config, change.KubernetesVersion, change.ReleaseVersion, strconv.FormatBool(change.Force),
+		desired.Settings.Update.text())
 	return change
 }
 

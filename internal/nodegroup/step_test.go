@@ -219,6 +219,44 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestPurpose holds which updates, whose answers were lost, count as attempts at what is due.
+func TestPurpose(t *testing.T) {
+	t.Parallel()
+	template := func(d *Desired) { d.Template = wanted(4) }
+	kubernetes := func(d *Desired) { template(d); d.KubernetesVersion = "v1.32.0" }
+	withoutTemplate := func(n *Nodegroup) { n.LaunchTemplateID, n.Version = "", 0 }
+	for _, row := range []struct {
+		reason  string
+		desired func(*Desired)
+		seen    func(*Nodegroup)
+		update  Update
+		want    bool
+	}{
+		{"the wanted version", template, nil, Update{Type: VersionUpdate, Version: "4"}, true},
+		{"the wanted version, while edits settle", func(d *Desired) { template(d); d.Held = true }, nil, Update{Type: VersionUpdate, Version: "4"}, true},
+		{"the wanted version, with the image that there is", template, nil, Update{Type: VersionUpdate, Version: "4", KubernetesVersion: "1.31", ReleaseVersion: "1.31.4-20250116"}, true},
+		{"a version that was wanted before", template, nil, Update{Type: VersionUpdate, Version: "2"}, false},
+		{"another user's, of the image", template, nil, Update{Type: VersionUpdate, ReleaseVersion: "1.31.4-20250116"}, false},
+		{"the wanted Kubernetes version, with any release", kubernetes, nil, Update{Type: VersionUpdate, Version: "4", KubernetesVersion: "1.32", ReleaseVersion: "1.32.9-20260101"}, true},
+		{"another Kubernetes version", kubernetes, nil, Update{Type: VersionUpdate, Version: "4", KubernetesVersion: "1.31"}, false},
+		{"another release", template, nil, Update{Type: VersionUpdate, Version: "4", KubernetesVersion: "1.31", ReleaseVersion: "1.31.9-20260101"}, false},
+		{"a release, of a group without a template", func(d *Desired) { d.Template, d.ReleaseVersion = nil, "1.31.5-20250301" }, withoutTemplate,
+			Update{Type: VersionUpdate, KubernetesVersion: "1.31", ReleaseVersion: "1.31.5-20250301"}, true},
+		{"an image of the template's", func(d *Desired) { template(d); d.OwnImage = true }, func(n *Nodegroup) { n.AMIType = "CUSTOM" },
+			Update{Type: VersionUpdate, Version: "4", KubernetesVersion: "1.31", ReleaseVersion: "ami-1"}, true},
+		{"a change of the configuration", template, nil, Update{Type: ConfigUpdate}, false},
+		{"nothing is due", nil, nil, Update{Type: VersionUpdate, Version: "3"}, false},
+	} {
+		step, purpose := Next(desired(row.desired), seen(row.seen), nil, now), ""
+		if row.want {
+			purpose = step.due.For
+		}
+		if got := step.Purpose(row.update); got != purpose {
+			t.Errorf("%s: the purpose is %q, want %q", row.reason, got, purpose)
+		}
+	}
+}
+
 // TestKeyIgnoresSizes holds that sizes, which are changed at once, neither start a window anew nor
 // count as another wish.
 func TestKeyIgnoresSizes(t *testing.T) {
