@@ -18,7 +18,7 @@ import (
 // 110 pods on a node.
 const evictionsPerLook = 100
 
-// mostNodes bounds how many Nodes are taken for those of one instance.
+// mostNodes bounds how many Nodes one instance has.
 const mostNodes = 16
 
 // Find returns the names of the Nodes of instances by their provider ids. An instance without a
