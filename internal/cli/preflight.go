@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/buildinfo"
@@ -233,20 +231,6 @@ func checkOutput(output string) error {
 		return fmt.Errorf("--output is %.64q, and must be text, json, or yaml", output)
 	}
 	return nil
-}
-
-// encode prints a value as JSON or YAML.
-func encode(out io.Writer, value any, format string) error {
-	if format == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(value)
-	}
-	text, err := yaml.Marshal(value)
-	if err == nil {
-		_, err = out.Write(text)
-	}
-	return err
 }
 
 // printTable prints one line for each check, and then what to do about each problem.

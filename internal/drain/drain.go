@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,24 +18,43 @@ import (
 // 110 pods on a node.
 const evictionsPerLook = 100
 
+// mostNodes bounds how many Nodes one instance has.
+const mostNodes = 16
+
 // Find returns the names of the Nodes of instances by their provider ids. An instance without a
-// Node is missing.
-func Find(ctx context.Context, api API, providerIDs []string) (map[string]string, error) {
+// Node is missing. A kubelet writes its own provider ID, so several Nodes may name one instance: the
+// pods of its own Node leave only if all of them are drained.
+func Find(ctx context.Context, api API, providerIDs []string) (map[string][]string, error) {
 	wanted := make(map[string]bool, len(providerIDs))
 	for _, id := range providerIDs {
 		wanted[id] = true
 	}
-	found := map[string]string{}
+	found := map[string][]string{}
 	err := api.EachNode(ctx, func(node *corev1.Node) bool {
-		if wanted[node.Spec.ProviderID] {
-			found[node.Spec.ProviderID] = node.Name
+		if id := node.Spec.ProviderID; wanted[id] && len(found[id]) < mostNodes {
+			found[id] = append(found[id], node.Name)
 		}
-		return len(found) < len(wanted)
+		return true
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing Nodes: %w", err)
 	}
 	return found, nil
+}
+
+// LookAll does the same as Look for all Nodes of an instance, and returns the progress of the one
+// that has the longest way to go.
+func LookAll(ctx context.Context, api API, names []string, providerID string) (Progress, error) {
+	var last Progress
+	var failed error
+	for i, name := range names {
+		progress, err := Look(ctx, api, name, providerID)
+		failed = cmp.Or(failed, err)
+		if i == 0 || last.Empty && (!progress.Empty || last.Gone) {
+			last = progress
+		}
+	}
+	return last, failed
 }
 
 // Look takes one step in emptying the Node of an instance: it cordons it and asks for the eviction

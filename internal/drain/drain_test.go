@@ -320,8 +320,38 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	api := cluster(nil, node("True"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: corev1.NodeSpec{ProviderID: "aws:///us-east-1a/i-3"}})
 	found, err := Find(t.Context(), Clientset(api), []string{providerID, "aws:///us-east-1a/i-2"})
-	if difference := cmp.Diff(map[string]string{providerID: nodeName}, found); err != nil || difference != "" {
+	if difference := cmp.Diff(map[string][]string{providerID: {nodeName}}, found); err != nil || difference != "" {
 		t.Errorf("found (-want +got):\n%s, error %v", difference, err)
+	}
+}
+
+// TestNodesThatClaimAnInstance holds that the pods of an instance's own Node leave, although other Nodes name the
+// instance too, and come before it.
+func TestNodesThatClaimAnInstance(t *testing.T) {
+	t.Parallel()
+	forged := node("True")
+	forged.Name = "a-forged"
+	api := Clientset(cluster(nil, forged, node("True"), pod("web")))
+	found, err := Find(t.Context(), api, []string{providerID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := LookAll(t.Context(), api, append([]string{"a-gone"}, found[providerID]...), providerID)
+	if err != nil || got.Empty || got.Ending != 1 {
+		t.Errorf("the first look: %+v, error %v", got, err)
+	}
+	member, err := api.Node(t.Context(), nodeName)
+	if err != nil || !member.Spec.Unschedulable {
+		t.Errorf("the Node is schedulable, error %v", err)
+	}
+	var many []runtime.Object
+	for i := range 50 {
+		other := node("True")
+		other.Name = fmt.Sprintf("forged-%02d", i)
+		many = append(many, other)
+	}
+	if found, err = Find(t.Context(), Clientset(cluster(nil, many...)), []string{providerID}); err != nil || len(found[providerID]) != mostNodes {
+		t.Errorf("of 50 Nodes, %v are taken, error %v", found, err)
 	}
 }
 

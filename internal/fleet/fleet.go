@@ -92,6 +92,9 @@ type Instance struct {
 	ID, InstanceType, Zone string
 	// ImageID is empty in the answer to a launch.
 	ImageID string
+	// PrivateDNSName is the host name that EC2 gives, empty in the answer to a launch and of an
+	// instance that has terminated.
+	PrivateDNSName string
 	// State as EC2 says it: pending, running, shutting-down, terminated, stopping, stopped.
 	State string
 	// StateCode and StateMessage are EC2's reason for the state, such as Client.InternalError, empty
@@ -319,7 +322,7 @@ func (f *Fleets) matching(ctx context.Context, filters ...ec2types.Filter) (map[
 }
 
 func instanceOf(described *ec2types.Instance) Instance {
-	instance := Instance{ID: awssdk.ToString(described.InstanceId), InstanceType: string(described.InstanceType), ImageID: awssdk.ToString(described.ImageId), Tags: map[string]string{}}
+	instance := Instance{ID: awssdk.ToString(described.InstanceId), InstanceType: string(described.InstanceType), ImageID: awssdk.ToString(described.ImageId), PrivateDNSName: awssdk.ToString(described.PrivateDnsName), Tags: map[string]string{}}
 	if described.State != nil {
 		instance.State = string(described.State.Name)
 	}

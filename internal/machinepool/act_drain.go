@@ -36,7 +36,7 @@ func (d drainSome) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	}
 	if err != nil {
 		for _, instance := range d.Instances {
-			a.Seen.Nodes[instance.ID] = Node{Name: a.Memory.nodes[instance.ID].name, Failure: workload.Explain(err)}
+			a.Seen.Nodes[instance.ID] = Node{Name: a.Memory.nodes[instance.ID].name(), Failure: workload.Explain(err)}
 		}
 		return nil, nil
 	}
@@ -51,28 +51,37 @@ func (d drainSome) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	return nil, nil
 }
 
+// name returns the name of the first Node, "" if there is none.
+func (m nodeMemory) name() string {
+	if len(m.names) == 0 {
+		return ""
+	}
+	return m.names[0]
+}
+
 // drainNode drains the Node of an instance as far as that goes at the moment.
 func (a actor) drainNode(ctx context.Context, api drain.API, instance autoscalinggroup.Instance) Node {
-	name := a.Memory.nodes[instance.ID].name
+	memory := a.Memory.nodes[instance.ID]
+	name := memory.name()
 	switch {
 	case name == "":
 		return Node{}
 	case ctx.Err() != nil:
 		return Node{Name: name, Failure: "its turn comes"}
 	}
-	progress, err := drain.Look(ctx, drain.Counted(api, a.evicted), name, instance.ProviderID())
+	progress, err := drain.LookAll(ctx, drain.Counted(api, a.evicted), memory.names, instance.ProviderID())
 	a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.looked = a.Clock.Now() })
 	if err != nil {
 		return Node{Name: name, Failure: workload.Explain(err)}
 	}
-	return Node{Name: name, Progress: progress}
+	return Node{Name: progress.Node, Progress: progress}
 }
 
 // findNodes finds the names of the Nodes of instances that are not known yet.
 func (a actor) findNodes(ctx context.Context, api drain.API, instances []autoscalinggroup.Instance) error {
 	var unknown []string
 	for _, instance := range instances {
-		if a.Memory.nodes[instance.ID].name == "" {
+		if len(a.Memory.nodes[instance.ID].names) == 0 {
 			unknown = append(unknown, instance.ProviderID())
 		}
 	}
@@ -84,8 +93,8 @@ func (a actor) findNodes(ctx context.Context, api drain.API, instances []autosca
 		return err
 	}
 	for _, instance := range instances {
-		if name := found[instance.ProviderID()]; name != "" {
-			a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.name = name })
+		if names := found[instance.ProviderID()]; len(names) > 0 {
+			a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.names = names })
 		}
 	}
 	return nil
@@ -104,17 +113,18 @@ func (u uncordonNodes) do(ctx context.Context, a actor) ([]reconcile.Event, erro
 	}
 	var told []reconcile.Event
 	for _, instance := range u.Instances {
-		name := a.Memory.nodes[instance.ID].name
-		if name != "" {
+		memory := a.Memory.nodes[instance.ID]
+		failed := false
+		for _, name := range memory.names {
 			changed, err := drain.Uncordon(ctx, api, name, instance.ProviderID())
-			if err != nil {
-				continue
-			}
+			failed = failed || err != nil
 			if changed {
 				told = append(told, reconcile.Eventf(infrav1.NodeUncordonedEvent, "Uncordoned node %s, whose instance %s is in service again", name, instance.ID).WithoutReason())
 			}
 		}
-		a.Seen.Nodes[instance.ID] = Node{Name: name, Uncordoned: true}
+		if !failed {
+			a.Seen.Nodes[instance.ID] = Node{Name: memory.name(), Uncordoned: true}
+		}
 	}
 	return told, nil
 }

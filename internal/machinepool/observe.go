@@ -62,8 +62,8 @@ type Memory struct {
 
 // nodeMemory holds what is remembered about the node of an instance on its way out.
 type nodeMemory struct {
-	// name of the Node.
-	name string
+	// names of the Nodes that name the instance: usually its own alone.
+	names []string
 	// looked is when it was last drained; among many the one that waited longest is first.
 	looked time.Time
 	hold   Hold

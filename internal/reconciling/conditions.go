@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,7 @@ func Unknown(object Conditioned, conditionType, reason, message string) {
 // set sets a condition, and leaves open when it became so: deciding knows no clock. Stamp adds the time.
 func set(object Conditioned, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	condition := metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: message,
+		Type: conditionType, Status: status, Reason: reason, Message: shortened(Printable(message)),
 		ObservedGeneration: object.GetGeneration(),
 	}
 	present := object.GetConditions()
@@ -56,6 +57,31 @@ func set(object Conditioned, conditionType string, status metav1.ConditionStatus
 		conditions[place] = condition
 	}
 	object.SetConditions(conditions)
+}
+
+// longestMessage bounds the message of a condition, in characters (Kubernetes: metav1.Condition). The
+// API server refuses a status with a longer one.
+const longestMessage = 32768
+
+func shortened(message string) string {
+	if len(message) <= longestMessage {
+		return message
+	}
+	if runes := []rune(message); len(runes) > longestMessage {
+		return string(runes[:longestMessage-1]) + "…"
+	}
+	return message
+}
+
+// Printable returns a text on one line, without characters that a terminal interprets. Messages
+// repeat what tenants and their servers wrote, and kubectl prints messages as they are.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }
 
 // Stamp sets the last transition of the conditions that have none yet. It is now, unless the stored

@@ -1,6 +1,7 @@
 package reconciling_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,35 @@ func TestConditions(t *testing.T) {
 	reconciling.Remove(config, "none")
 	if difference := cmp.Diff(want[1:], config.Status.Conditions, ignoreTime); difference != "" {
 		t.Errorf("conditions after A was removed (-want +got):\n%s", difference)
+	}
+}
+
+// TestHostileMessages holds that a condition takes any text that a tenant or a server of theirs wrote: the API
+// server accepts its message, no terminal interprets it, and finding the same again is no change.
+func TestHostileMessages(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ reason, message, want string }{
+		{"plain text stays", "Subnet \"ü\" → 日本", "Subnet \"ü\" → 日本"},
+		{"escape sequences", "a\x1b[2Jb\u009b31mc\ad", "a [2Jb 31mc d"},
+		{"lines that imitate others", "refused\r\nStatus:  True", "refused  Status:  True"},
+		{"directions and what is not visible", "\u202eabc\u2066d\u200be", " abc d e"},
+		{"text that is not UTF-8", "a\xffb", "a\ufffdb"},
+		{"as long as possible", strings.Repeat("é", 32768), strings.Repeat("é", 32768)},
+		{"too long", strings.Repeat("é", 1<<20), strings.Repeat("é", 32767) + "…"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			config := &infrav1.AWSLaunchConfig{}
+			reconciling.False(config, "A", "Why", row.message)
+			if got := config.Status.Conditions[0].Message; got != row.want {
+				t.Errorf("got %.200q, want %.200q", got, row.want)
+			}
+			again := config.DeepCopy()
+			reconciling.False(again, "A", "Why", row.message)
+			if difference := cmp.Diff(config, again); difference != "" {
+				t.Errorf("the same condition once more is a change:\n%.500s", difference)
+			}
+		})
 	}
 }
 

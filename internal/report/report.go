@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/slipway-project/slipway/internal/metrics"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // longestNote limits the length of the note of an event, in characters (Kubernetes:
@@ -38,6 +39,7 @@ func (r Reporter) Warn(ctx context.Context, object client.Object, reason, format
 }
 
 func (r Reporter) report(ctx context.Context, object client.Object, eventType, reason, note string) {
+	note = reconciling.Printable(note)
 	r.Progress.Milestone(object, reason, note)
 	log.FromContext(ctx).Info(note, "reason", reason, "type", eventType)
 	if runes := []rune(note); len(runes) > longestNote {

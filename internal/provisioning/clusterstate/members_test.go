@@ -43,8 +43,11 @@ func TestMemberOf(t *testing.T) {
 				for i := range row.nodes {
 					claiming = append(claiming, &row.nodes[i])
 				}
-				if got := clusterstate.MemberOf(&provisioned, claiming); got.Name != row.want {
+				if got := clusterstate.MemberOf(&provisioned, claiming, ""); got.Name != row.want {
 					t.Errorf("it is %s, want %s", got.Name, row.want)
+				}
+				if got := clusterstate.MemberOf(&provisioned, claiming, "a"); got.Name != "a" {
+					t.Errorf("it is %s, although a has the name of the instance", got.Name)
 				}
 				cluster := clusterstate.Cluster{Nodes: row.nodes, Provisioned: []provisioningv1.ProvisionedNode{provisioned}}
 				for _, one := range cluster.Problem(nil, nil).Nodes {
@@ -54,7 +57,7 @@ func TestMemberOf(t *testing.T) {
 					}
 				}
 			}
-			if got := clusterstate.MemberOf(&provisioned, nil); got != nil {
+			if got := clusterstate.MemberOf(&provisioned, nil, ""); got != nil {
 				t.Errorf("without Nodes it is %s", got.Name)
 			}
 		})

@@ -141,17 +141,19 @@ func (c *Collector) freeNodes(ctx context.Context, cached []provisioningv1.Provi
 	return nil
 }
 
-// freed returns the deleted Nodes that have this controller's finalizer and no ProvisionedNode.
+// freed returns the deleted Nodes that have this controller's finalizer and no ProvisionedNode. A
+// ProvisionedNode has one Node alone, which its status names once that is known.
 func freed(members []corev1.Node, nodes []provisioningv1.ProvisionedNode) []*corev1.Node {
-	instances := map[string]bool{}
+	names := map[string]string{}
 	for i := range nodes {
-		instances[nodes[i].Status.InstanceID] = true
+		names[nodes[i].Status.InstanceID] = nodes[i].Status.NodeName
 	}
 	var found []*corev1.Node
 	for i := range members {
 		member := &members[i]
-		if member.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(member, provisioningv1.NodeFinalizer) &&
-			!instances[clusterstate.InstanceOf(member.Spec.ProviderID)] {
+		name, launched := names[clusterstate.InstanceOf(member.Spec.ProviderID)]
+		held := launched && (name == "" || name == member.Name)
+		if member.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(member, provisioningv1.NodeFinalizer) && !held {
 			found = append(found, member)
 		}
 	}

@@ -84,11 +84,18 @@ func refuse(in input, plan *reconcile.Plan) bool {
 	return in.Object.DeletionTimestamp != nil
 }
 
-// nameMember shows which Node runs on the instance.
+// nameMember shows which Node runs on the instance. A Node of another name than before has no labels
+// and taints yet.
 func nameMember(in input, _ *reconcile.Plan) bool {
-	if in.Seen.Member != nil {
-		in.Object.Status.NodeName = in.Seen.Member.Name
+	status, member := &in.Object.Status, in.Seen.Member
+	if member == nil {
+		return true
 	}
+	if status.NodeName != "" && status.NodeName != member.Name {
+		reconciling.False(in.Object, provisioningv1.RegisteredCondition, provisioningv1.RegisteringReason,
+			fmt.Sprintf("Node %s has joined the cluster, and takes the place of Node %s", member.Name, status.NodeName))
+	}
+	status.NodeName = member.Name
 	return true
 }
 

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
@@ -50,6 +52,65 @@ func TestNodesThatClaimAnInstance(t *testing.T) {
 				if member.Name == name && member.Spec.Unschedulable {
 					t.Error("the Node that claims was cordoned")
 				}
+			}
+		})
+	}
+}
+
+// TestNodeThatClaimsFirst holds that the Node which has the private DNS name of an instance is the Node of
+// that instance, although another Node claimed the instance before: a kubelet can write any provider ID, but
+// no Node of another name. The other one is not held back when it is deleted.
+func TestNodeThatClaimsFirst(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		// registered is true if the Node that claims is taken for the Node of the instance at first.
+		registered bool
+	}{{"both are there at once", false}, {"the other one is there alone for a while", true}} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := provisioningtest.New(t, provisioningtest.Options{})
+			w.Provision("default")
+			pod := w.Pod("one")
+			w.Settle()
+			w.Advance(5 * time.Second)
+			instance := w.Instances()[0]
+			claiming := func(name string) *corev1.Node {
+				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+					Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+					Allocatable: corev1.ResourceList{
+						corev1.ResourceCPU: resource.MustParse("1930m"), corev1.ResourceMemory: resource.MustParse("7Gi"), corev1.ResourcePods: resource.MustParse("29"),
+					},
+				}}
+				node.Spec.ProviderID = "aws:///" + *instance.Placement.AvailabilityZone + "/" + *instance.InstanceId
+				return node
+			}
+			forged, genuine := claiming("a-forged"), claiming(*instance.PrivateDnsName)
+			forged.CreationTimestamp = metav1.NewTime(w.Clock.Now().Add(-time.Hour))
+			w.Create(forged)
+			if row.registered {
+				w.Settle()
+			}
+			w.Create(genuine)
+			w.Settle()
+			w.Bind(pod, genuine.Name)
+			w.Advance(time.Minute)
+			if got := w.Provisioned()[0].Status.NodeName; got != genuine.Name {
+				t.Errorf("the Node of the ProvisionedNode is %s, want %s", got, genuine.Name)
+			}
+			for _, member := range w.Members() {
+				if labeled := member.Labels[provisioningv1.LabelProvisionerName] != ""; member.Name == genuine.Name && (!labeled || len(member.Finalizers) == 0) {
+					t.Errorf("the genuine Node has finalizers %v and labels %v", member.Finalizers, member.Labels)
+				}
+			}
+			w.Delete(forged)
+			w.Advance(2 * time.Minute)
+			w.Collect()
+			if got := w.Provisioned(); len(got) != 1 || got[0].DeletionTimestamp != nil || !running(w)[*instance.InstanceId] {
+				t.Errorf("after the Node that claims was deleted, there are %+v", got)
+			}
+			if got := len(w.Members()); got != 1 {
+				t.Errorf("after the Node that claims was deleted, there are %d Nodes", got)
 			}
 		})
 	}

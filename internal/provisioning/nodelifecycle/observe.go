@@ -107,7 +107,11 @@ func (o observer) findMember(ctx context.Context, id string) error {
 	for i := range nodes.Items {
 		claiming[i] = &nodes.Items[i]
 	}
-	o.Seen.Member = clusterstate.MemberOf(o.Object, claiming)
+	name := ""
+	if found := o.Seen.Instance.Found; found != nil {
+		name = found.PrivateDNSName
+	}
+	o.Seen.Member = clusterstate.MemberOf(o.Object, claiming, name)
 	return nil
 }
 
