@@ -12,8 +12,9 @@ TEST_FLAGS ?=
 LAB_TEST_FLAGS ?= -parallel 4 -timeout 45m
 GOTESTSUM := ARTIFACTS=$(CURDIR)/_artifacts $(CURDIR)/$(BIN)/gotestsum --format pkgname --hide-summary skipped
 
-# The build tags of Slipway's program. .ko.yaml says what they are for.
-TAGS := $(shell sed -n 's/.*"\(-tags=[^"]*\)".*/\1/p' .ko.yaml)
+# The build tags of the image's program, and those of the programs that users run. .ko.yaml says what they are for.
+IMAGE_TAGS := $(shell sed -n 's/.*"\(-tags=[^"]*\)".*/\1/p' .ko.yaml)
+TAGS := $(shell sed -n 's/.*"\(-tags=[^"]*\),image".*/\1/p' .ko.yaml)
 
 ##@ Use
 
@@ -22,8 +23,9 @@ demo: build ## Walk the main job on a real control plane and simulated AWS. KEEP
 	$(BIN)/lab demo $(if $(KEEP),--keep)
 
 .PHONY: build
-build: lab ## Build bin/slipway, bin/kubectl-slipway, bin/awssim and bin/lab.
-	GOFLAGS='$(GOFLAGS) $(TAGS)' go run ./hack/buildprogress . -o $(BIN)/ ./cmd/...
+build: lab ## Build bin/slipway as in the image, bin/kubectl-slipway, bin/awssim and bin/lab.
+	GOFLAGS='$(GOFLAGS) $(TAGS)' go run ./hack/buildprogress . -o $(BIN)/ ./cmd/awssim ./cmd/kubectl-slipway
+	GOFLAGS='$(GOFLAGS) $(IMAGE_TAGS)' go run ./hack/buildprogress . -o $(BIN)/ ./cmd/slipway
 
 .PHONY: lab
 lab: ## Build bin/lab alone. The first time takes some four minutes on two cores: it links all of Kubernetes.
