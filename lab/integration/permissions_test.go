@@ -112,8 +112,8 @@ func TestManagedUpdateByAnotherClient(t *testing.T) {
 	})
 }
 
-// asked has what the managers of journeys asked for, of which EKS cluster, by the name of the
-// journey.
+// asked holds what the managers of journeys asked for, and the EKS clusters of the journeys, by the
+// name of the journey.
 var asked = struct {
 	sync.Mutex
 	questions map[string][]awssim.Authorization
