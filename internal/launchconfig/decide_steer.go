@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // steered holds the configuration that is launched, which is usually the one that the spec asks
@@ -274,9 +275,4 @@ func inWords(differences []string) string {
 }
 
 // bounded cuts a reason to what status takes.
-func bounded(text string) string {
-	if runes := []rune(text); len(runes) > longestReason {
-		text = string(runes[:longestReason-1]) + "…"
-	}
-	return text
-}
+func bounded(text string) string { return terminal.Cut(text, longestReason) }

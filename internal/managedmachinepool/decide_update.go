@@ -99,17 +99,27 @@ func findUpdate(in input, plan *reconcile.Plan) {
 	case !running.Read:
 		plan.Need(needRunning)
 	case running.Update == nil: // it finished just now
-	case nextStep(in).Purpose(*running.Update) != "" && needsDifferences(in):
-		plan.Need(needDifferences)
 	default:
-		step, record := nextStep(in), &infrav1.NodegroupUpdateStatus{
-			ID: running.Update.ID, Type: running.Update.Type, Status: running.Update.Status, LaunchTemplateVersion: running.Update.Version, StartTime: ptr.To(metav1.NewTime(running.Update.Created)),
-		}
-		if purpose := step.Purpose(*running.Update); purpose != "" {
-			record.StartedFor, record.Cause, record.Attempts = purpose, causeOf(step.Due), failuresOf(in, record.Type, purpose)
-		}
-		in.Object.Status.Update = record
+		recordFound(in, plan, *running.Update)
 	}
+}
+
+// recordFound records an update that is under way and recorded nowhere. One whose answer was lost is known by what it
+// brings.
+func recordFound(in input, plan *reconcile.Plan, update nodegroup.Update) {
+	step := nextStep(in)
+	purpose := step.Purpose(update)
+	if purpose != "" && needsDifferences(in) {
+		plan.Need(needDifferences)
+		return
+	}
+	record := &infrav1.NodegroupUpdateStatus{
+		ID: update.ID, Type: update.Type, Status: update.Status, LaunchTemplateVersion: update.Version, StartTime: ptr.To(metav1.NewTime(update.Created)),
+	}
+	if purpose != "" {
+		record.StartedFor, record.Cause, record.Attempts = purpose, causeOf(step.Due), failuresOf(in, record.Type, purpose)
+	}
+	in.Object.Status.Update = record
 }
 
 // concludeUpdate reports the result of the update that status names.

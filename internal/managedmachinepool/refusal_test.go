@@ -14,13 +14,7 @@ import (
 
 // refusedCalls counts the calls of an action that AWS refused.
 func (w *world) refusedCalls(action string) int {
-	count := 0
-	for _, call := range w.sim.Calls() {
-		if call.Action == action && call.Code == "InvalidParameterException" {
-			count++
-		}
-	}
-	return count
+	return w.answeredWith(action, "InvalidParameterException")
 }
 
 // TestRefusedConfigKeepsNothingElseBack holds that a size, or a setting, that EKS refuses keeps

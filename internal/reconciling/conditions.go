@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // Conditioned is an object whose status holds conditions.
@@ -38,7 +39,7 @@ func Unknown(object Conditioned, conditionType, reason, message string) {
 // set sets a condition, and leaves open when it became so: deciding knows no clock. Stamp adds the time.
 func set(object Conditioned, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	condition := metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: shortened(Printable(message)),
+		Type: conditionType, Status: status, Reason: reason, Message: terminal.Cut(terminal.Printable(message), longestMessage),
 		ObservedGeneration: object.GetGeneration(),
 	}
 	present := object.GetConditions()
@@ -62,27 +63,6 @@ func set(object Conditioned, conditionType string, status metav1.ConditionStatus
 // longestMessage bounds the message of a condition, in characters (Kubernetes: metav1.Condition). The
 // API server refuses a status with a longer one.
 const longestMessage = 32768
-
-func shortened(message string) string {
-	if len(message) <= longestMessage {
-		return message
-	}
-	if runes := []rune(message); len(runes) > longestMessage {
-		return string(runes[:longestMessage-1]) + "…"
-	}
-	return message
-}
-
-// Printable returns a text on one line, without characters that a terminal interprets. Messages
-// repeat what tenants and their servers wrote, and kubectl prints messages as they are.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
-}
 
 // Stamp sets the last transition of the conditions that have none yet. It is now, unless the stored
 // object has the condition with the same status: a condition that was removed and set again has not

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/slipway-project/slipway/internal/metrics"
-	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // longestNote limits the length of the note of an event, in characters (Kubernetes:
@@ -39,12 +39,10 @@ func (r Reporter) Warn(ctx context.Context, object client.Object, reason, format
 }
 
 func (r Reporter) report(ctx context.Context, object client.Object, eventType, reason, note string) {
-	note = reconciling.Printable(note)
+	note = terminal.Printable(note)
 	r.Progress.Milestone(object, reason, note)
 	log.FromContext(ctx).Info(note, "reason", reason, "type", eventType)
-	if runes := []rune(note); len(runes) > longestNote {
-		note = string(runes[:longestNote-1]) + "…"
-	}
+	note = terminal.Cut(note, longestNote)
 	r.Recorder.Eventf(object, nil, eventType, reason, actionOf(reason, note), "%s", note)
 }
 
