@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errNotInImage is the answer to `slipway simulate` in the image. The simulated AWS would be an eighth
+// errNotInImage is the answer to `slipway simulate` in the image. The simulated AWS would be a tenth
 // of the memory of a manager, whose program is in memory as a whole.
 var errNotInImage = errors.New("the program of the image does not contain the simulated AWS. Use `kubectl slipway simulate`, or slipway of the release")
 

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +18,6 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/iampolicy"
 	awsworld "github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/permissions"
@@ -162,17 +160,7 @@ func hold(t *testing.T, env *labtest.Env, eksCluster string) {
 		return
 	}
 	documents := policies(t, namedByTests(env.Cloud.Region(), eksCluster), features)
-	if err := env.Cloud.AWS.SetPolicies(lab.AccessKeyID(env.Account), documents...); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		questions := env.Cloud.AWS.Authorizations()
-		for _, question := range questions {
-			if question.Decision != iampolicy.Allowed {
-				text, _ := json.Marshal(question)
-				t.Errorf("the policy is not enough: %s", text)
-			}
-		}
+	underpolicy.Hold(env, documents, func(questions []awssim.Authorization) {
 		asked.Lock()
 		defer asked.Unlock()
 		asked.clusters[journey] = append(asked.clusters[journey], eksCluster)
@@ -204,12 +192,8 @@ func policiesAreNoMore() error {
 			needed[what] = needed[what] || need
 		}
 	}
-	permitted := slices.Sorted(maps.Keys(needed))
-	for _, what := range permitted {
-		if !needed[what] {
-			problems = append(problems, fmt.Errorf("no journey needs %s", what))
-		}
-	}
+	problems = append(problems, underpolicy.Unneeded(needed))
+	permitted := slices.Collect(maps.Keys(needed))
 	var features []permissions.Feature
 	for _, purpose := range permissions.Features {
 		// lab/provisioner has the first two, and no controller does what the commands preflight and plan do

@@ -1,9 +1,6 @@
 package provisioner
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/permissions"
-	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/underpolicy"
 )
 
@@ -40,18 +35,7 @@ func (w *world) hold() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := w.Cloud.AWS.SetPolicies(lab.AccessKeyID(w.Account), documents...); err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() {
-		for _, question := range w.Cloud.AWS.Authorizations() {
-			asked = append(asked, question)
-			if question.Decision != iampolicy.Allowed {
-				text, _ := json.Marshal(question)
-				w.Errorf("the policy is not enough: %s", text)
-			}
-		}
-	})
+	underpolicy.Hold(w.Env, documents, func(questions []awssim.Authorization) { asked = append(asked, questions...) })
 }
 
 // policyIsNoMore is nil if some call of the journeys is denied without any single action of any
@@ -61,13 +45,7 @@ func policyIsNoMore() error {
 	if err != nil {
 		return err
 	}
-	var problems []error
-	for what, need := range needed {
-		if !need {
-			problems = append(problems, fmt.Errorf("no journey needs %s", what))
-		}
-	}
-	return errors.Join(problems...)
+	return underpolicy.Unneeded(needed)
 }
 
 // TestTemplateIsKept holds that a default launch template follows the spec, and gets back a tag

@@ -1,16 +1,40 @@
-// Package underpolicy provides the policies that Slipway prints, and says which permissions the
-// calls of journeys need.
+// Package underpolicy holds the managers of journeys to the policies that Slipway prints, and says
+// which permissions their calls need.
 package underpolicy
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/internal/permissions"
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/labtest"
 )
+
+// Hold has the manager of a test do no more than documents allow. At the end of the test, a call that
+// was denied is an error, and collect gets what the manager asked for.
+func Hold(env *labtest.Env, documents []string, collect func([]awssim.Authorization)) {
+	env.Helper()
+	if err := env.Cloud.AWS.SetPolicies(lab.AccessKeyID(env.Account), documents...); err != nil {
+		env.Fatal(err)
+	}
+	env.Cleanup(func() {
+		questions := env.Cloud.AWS.Authorizations()
+		for _, question := range questions {
+			if question.Decision != iampolicy.Allowed {
+				text, _ := json.Marshal(question)
+				env.Errorf("the policy is not enough: %s", text)
+			}
+		}
+		collect(questions)
+	})
+}
 
 // Documents returns the policies of features.
 func Documents(scope permissions.Scope, features []permissions.Feature) ([]string, error) {
@@ -40,6 +64,17 @@ func Needed(scope permissions.Scope, features []permissions.Feature, questions [
 		})
 	}
 	return needed, nil
+}
+
+// Unneeded returns an error that names the permissions that are not needed, nil if all are.
+func Unneeded(needed map[string]bool) error {
+	var problems []error
+	for _, what := range slices.Sorted(maps.Keys(needed)) {
+		if !needed[what] {
+			problems = append(problems, fmt.Errorf("no journey needs %s", what))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // reductions returns the policies of features, each without one action of one statement, by its
