@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/slipway-project/slipway/internal/terminal"
 )
 
 // Conditioned is an object whose status holds conditions.
@@ -39,7 +38,7 @@ func Unknown(object Conditioned, conditionType, reason, message string) {
 // set sets a condition, and leaves open when it became so: deciding knows no clock. Stamp adds the time.
 func set(object Conditioned, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	condition := metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: terminal.Cut(terminal.Printable(message), longestMessage),
+		Type: conditionType, Status: status, Reason: reason, Message: shown(message),
 		ObservedGeneration: object.GetGeneration(),
 	}
 	present := object.GetConditions()
@@ -63,6 +62,25 @@ func set(object Conditioned, conditionType string, status metav1.ConditionStatus
 // longestMessage bounds the message of a condition, in characters (Kubernetes: metav1.Condition). The
 // API server refuses a status with a longer one.
 const longestMessage = 32768
+
+// shown returns a message on one line, without characters that a terminal interprets, cut to what a
+// condition takes. Messages repeat what tenants and their servers wrote, and kubectl prints them as
+// they are. Package terminal does the same for other texts, and this package imports none of Slipway.
+func shown(message string) string {
+	message = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, message)
+	if len(message) <= longestMessage {
+		return message
+	}
+	if runes := []rune(message); len(runes) > longestMessage {
+		return string(runes[:longestMessage-1]) + "…"
+	}
+	return message
+}
 
 // Stamp sets the last transition of the conditions that have none yet. It is now, unless the stored
 // object has the condition with the same status: a condition that was removed and set again has not
