@@ -181,6 +181,10 @@ type bucket struct {
 	// promised maps callers to what was promised to each. All shared calls have one promise, under
 	// the key "": whichever caller returns first sends the call for all.
 	promised map[string]promise
+	// needed is the largest number of requests at which a pass was refused, by the kind and namespace of
+	// its object. Other objects of that kind and namespace will need as many, so these are reserved from
+	// their first refusal on. It is forgotten once no caller waits.
+	needed map[string]int
 }
 
 // promise reserves requests for a caller that was refused.
@@ -202,19 +206,25 @@ const kept = 10 * time.Second
 // take spends a token and returns zero, or returns how long to wait until so many requests are left
 // for the caller. A caller that returns before its time, because something else woke it, keeps its
 // place and does not take another one: an unused place is a request that AWS would have accepted.
+// A caller that waits for nothing yet takes only what the next one that is due can spare.
 func (b *bucket) take(now time.Time, caller string, requests int) time.Duration {
 	b.refill(now)
 	due := b.reserves(now, caller)
 	own, known := b.promised[caller]
-	reserved := 0
+	reserved, next := 0, promise{}
 	for other, promised := range b.promised {
 		switch {
 		case now.Sub(promised.at) > kept:
 			delete(b.promised, other)
-		case other != caller && !promised.at.After(now):
+		case other == caller || promised.left() == 0:
+		case !promised.at.After(now):
 			reserved += promised.left()
+		case next.at.IsZero() || promised.at.Before(next.at) || promised.at.Equal(next.at) && promised.left() > next.left():
+			next = promised
 		}
 	}
+	// The bucket does not gain all of these until they are due.
+	reserved += max(0, next.left()-int(b.limit.PerSecond*max(0, next.at.Sub(now).Seconds())))
 	if b.has(1) && (due || b.has(reserved+1)) {
 		b.tokens--
 		if known {
@@ -226,7 +236,20 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 	if own.left() > 0 && own.at.After(now) {
 		return own.at.Sub(now)
 	}
-	return b.promise(now, caller, min(requests, max(1, b.limit.Burst)))
+	return b.promise(now, caller, min(b.needs(caller, requests), max(1, b.limit.Burst)))
+}
+
+// needs returns how many requests a caller will need that was refused at so many.
+func (b *bucket) needs(caller string, requests int) int {
+	if len(b.promised) == 0 || b.needed == nil {
+		b.needed = map[string]int{}
+	}
+	if caller == "" {
+		return requests
+	}
+	alike := caller[:strings.LastIndex(caller, "/")+1] // of the same kind, in the same namespace
+	b.needed[alike] = max(b.needed[alike], requests)
+	return b.needed[alike]
 }
 
 // reserves reports whether requests are reserved for a caller at present.

@@ -238,6 +238,53 @@ func TestBudgetServesWholePasses(t *testing.T) {
 	}
 }
 
+// TestBudgetReservesWhatOthersNeeded holds that callers that keep coming are refused once each, whatever
+// they send: as many requests are reserved for them as the callers before them needed in their namespace,
+// and newcomers do not take them. All are served as fast as the rate allows.
+func TestBudgetReservesWhatOthersNeeded(t *testing.T) {
+	t.Parallel()
+	const callers, calls, between = 40, 4, 150 * time.Millisecond
+	clock := stoppedClock()
+	b := newBudget(clock, Limits{"autoscaling:": {Burst: 100, PerSecond: 20}})
+	b.empty("autoscaling", "DescribeAutoScalingGroups")
+	start, due, passes := clock.Now(), map[string]time.Time{}, map[string]int{}
+	for number := range callers {
+		due[fmt.Sprintf("AWSMachinePool/blue/%02d", number)] = start.Add(time.Duration(number) * between)
+	}
+	due["AWSMachinePool/green/last"] = start.Add(callers * between)
+	for len(due) > 0 {
+		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
+		clock.SetTime(due[next])
+		own, wanted := caller{name: next, pass: &pass{}}, calls
+		if next == "AWSMachinePool/green/last" {
+			wanted = 1
+		}
+		passes[next]++
+		delete(due, next)
+		for range wanted {
+			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", own)); is {
+				due[next] = clock.Now().Add(throttled.RetryAfter)
+				break
+			}
+		}
+		for _, waiting := range b.states(budgetKey{})[0].Waiting {
+			if waiting.Name == "AWSMachinePool/green/last" && waiting.Requests != 1 {
+				t.Errorf("%d requests are reserved in a namespace whose objects need one", waiting.Requests)
+			}
+		}
+	}
+	sum := 0
+	for _, times := range passes {
+		sum += times
+	}
+	if most := 2*callers + 8; sum > most {
+		t.Errorf("%d callers came %d times, and %d times is enough", callers+1, sum, most)
+	}
+	if took, most := clock.Since(start), time.Duration(callers*calls+1)*time.Second/20+time.Second; took > most {
+		t.Errorf("all were served after %s, and the rate allows %s", took, most)
+	}
+}
+
 // TestBudgetServesSharedCalls holds that a shared call that is held back has one place, whichever
 // caller repeats it, and that other waiting callers do not take this place.
 func TestBudgetServesSharedCalls(t *testing.T) {
