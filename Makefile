@@ -100,8 +100,8 @@ adversary: ## Have two tenants attack each other for ten minutes; `make test-all
 	cd lab && go test -count=1 -timeout 180m -v -run 'TestAdversary|TestScriptedAttacks' ./adversary -args -for $(or $(ADVERSARY_FOR),10m) -seed $(or $(ADVERSARY_SEED),0)
 
 .PHONY: scale
-scale: ## Hold what a thousand pools cost, and show what was counted. `-args -pools N` of the tests takes another number.
-	cd lab && go test -count=1 -timeout 60m -v -run TestManyPools ./scale
+scale: ## Hold what a thousand pools cost, and show what was counted; `make test-all` does it for 300. POOLS=N for others.
+	cd lab && go test -count=1 -timeout 60m -v -run TestManyPools ./scale -args -pools $(or $(POOLS),1000)
 
 .PHONY: chaos
 chaos: ## Edit pools for a simulated day while AWS fails; `make test-all` does it for eight hours. CHAOS_FOR=72h for others.

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 )
 
-var pools = flag.Int("pools", 1000, "how many pools to test with")
+var pools = flag.Int("pools", 300, "how many pools to test with")
 
 const (
 	// mostReadsAtStart bounds how many reads of AWS a manager that starts next to them may send.
