@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -133,8 +134,8 @@ func (b *budget) take(service, action string, by caller) error {
 		name, requests = "", 1
 	}
 	wait := held.take(now, name, requests)
+	by.pass.count(b, held, wait == 0)
 	if wait == 0 {
-		by.pass.spend(held)
 		return nil
 	}
 	if name == "" && spent > 0 {
@@ -142,6 +143,13 @@ func (b *budget) take(service, action string, by caller) error {
 		wait = max(wait, held.promise(now, by.name, spent))
 	}
 	return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
+}
+
+// end ends a pass of a caller that spent so many requests of a bucket, and was refused none.
+func (b *budget) end(held *bucket, caller string, spent int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held.end(b.clock.Now(), caller, spent)
 }
 
 // empty empties a bucket because AWS reported that the account has no requests left. Another client
@@ -181,10 +189,10 @@ type bucket struct {
 	// promised maps callers to what was promised to each. All shared calls have one promise, under
 	// the key "": whichever caller returns first sends the call for all.
 	promised map[string]promise
-	// needed is the largest number of requests at which a pass was refused, by the kind and namespace of
-	// its object. Other objects of that kind and namespace will need as many, so these are reserved from
-	// their first refusal on. It is forgotten once no caller waits.
-	needed map[string]int
+	// needed is how many requests passes sent lately on average, by the kind and namespace of their
+	// objects. So many are reserved for another such pass from its first refusal on. It is forgotten once
+	// no caller waits.
+	needed map[string]float64
 }
 
 // promise reserves requests for a caller that was refused.
@@ -239,18 +247,37 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 	return b.promise(now, caller, min(b.needs(caller, requests), max(1, b.limit.Burst)))
 }
 
-// needs returns how many requests a caller will need that was refused at so many.
+// needs returns how many requests a caller is expected to need that was refused at so many.
 func (b *bucket) needs(caller string, requests int) int {
-	if len(b.promised) == 0 || b.needed == nil {
-		b.needed = map[string]int{}
+	if len(b.promised) == 0 {
+		b.needed = nil
 	}
-	if caller == "" {
-		return requests
-	}
-	alike := caller[:strings.LastIndex(caller, "/")+1] // of the same kind, in the same namespace
-	b.needed[alike] = max(b.needed[alike], requests)
-	return b.needed[alike]
+	return max(requests, int(math.Round(b.needed[alike(caller)])))
 }
+
+// end takes in how many requests a pass of a caller sent that was not refused, and gives back what is
+// still reserved for it.
+func (b *bucket) end(now time.Time, caller string, spent int) {
+	if own, known := b.promised[caller]; known && !own.at.After(now) {
+		own.requests = own.spent
+		b.promised[caller] = own
+	}
+	if len(b.promised) == 0 {
+		return
+	}
+	if b.needed == nil {
+		b.needed = map[string]float64{}
+	}
+	const weight = 0.25 // of the latest pass
+	before, known := b.needed[alike(caller)]
+	if !known {
+		before = float64(spent)
+	}
+	b.needed[alike(caller)] = before + weight*(float64(spent)-before)
+}
+
+// alike returns what the callers for objects of a kind in a namespace have in common.
+func alike(caller string) string { return caller[:strings.LastIndex(caller, "/")+1] }
 
 // reserves reports whether requests are reserved for a caller at present.
 func (b *bucket) reserves(now time.Time, caller string) bool {
@@ -315,22 +342,37 @@ type caller struct {
 // pass counts the requests that an object spends from its first call to its last.
 type pass struct {
 	mu       sync.Mutex
-	requests map[*bucket]int
+	requests map[*bucket]count
+}
+
+// count holds what a pass sent of the requests of one bucket.
+type count struct {
+	budget  *budget
+	spent   int
+	refused bool
 }
 
 func (p *pass) spent(of *bucket) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.requests[of]
+	return p.requests[of].spent
 }
 
-func (p *pass) spend(of *bucket) {
+// count counts a request that was sent, or refused.
+func (p *pass) count(budget *budget, of *bucket, sent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.requests == nil {
-		p.requests = map[*bucket]int{}
+		p.requests = map[*bucket]count{}
 	}
-	p.requests[of]++
+	counted := p.requests[of]
+	counted.budget = budget
+	if sent {
+		counted.spent++
+	} else {
+		counted.refused = true
+	}
+	p.requests[of] = counted
 }
 
 // callerKey is the context key of the caller.
@@ -340,6 +382,19 @@ type callerKey struct{}
 // which will send the same calls again if one is held back.
 func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller{name: name, pass: &pass{}})
+}
+
+// EndPass ends the pass of a context, whose calls are all answered. What was reserved for it is given back.
+func EndPass(ctx context.Context) {
+	by := callerOf(ctx)
+	by.pass.mu.Lock()
+	counted := maps.Clone(by.pass.requests)
+	by.pass.mu.Unlock()
+	for held, count := range counted {
+		if !count.refused {
+			count.budget.end(held, by.name, count.spent)
+		}
+	}
 }
 
 // WithCallers has a pass make a call for others too. If the call is held back, one request is reserved

@@ -255,18 +255,19 @@ func TestBudgetReservesWhatOthersNeeded(t *testing.T) {
 	for len(due) > 0 {
 		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
 		clock.SetTime(due[next])
-		own, wanted := caller{name: next, pass: &pass{}}, calls
+		ctx, wanted := WithCaller(t.Context(), next), calls
 		if next == "AWSMachinePool/green/last" {
 			wanted = 1
 		}
 		passes[next]++
 		delete(due, next)
 		for range wanted {
-			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", own)); is {
+			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", callerOf(ctx))); is {
 				due[next] = clock.Now().Add(throttled.RetryAfter)
 				break
 			}
 		}
+		EndPass(ctx)
 		for _, waiting := range b.states(budgetKey{})[0].Waiting {
 			if waiting.Name == "AWSMachinePool/green/last" && waiting.Requests != 1 {
 				t.Errorf("%d requests are reserved in a namespace whose objects need one", waiting.Requests)
@@ -277,11 +278,44 @@ func TestBudgetReservesWhatOthersNeeded(t *testing.T) {
 	for _, times := range passes {
 		sum += times
 	}
-	if most := 2*callers + 8; sum > most {
+	if most := 2*callers + 12; sum > most {
 		t.Errorf("%d callers came %d times, and %d times is enough", callers+1, sum, most)
 	}
 	if took, most := clock.Since(start), time.Duration(callers*calls+1)*time.Second/20+time.Second; took > most {
 		t.Errorf("all were served after %s, and the rate allows %s", took, most)
+	}
+}
+
+// TestBudgetForgetsWhatOneNeeded holds that one object that sent many requests does not have all others of
+// its namespace wait for as many.
+func TestBudgetForgetsWhatOneNeeded(t *testing.T) {
+	t.Parallel()
+	const callers, between = 400, 40 * time.Millisecond
+	clock := stoppedClock()
+	b := newBudget(clock, Limits{"autoscaling:": {Burst: 100, PerSecond: 20}})
+	b.empty("autoscaling", "DescribeAutoScalingGroups")
+	start, due := clock.Now(), map[string]time.Time{"AWSMachinePool/blue/many": clock.Now()}
+	for number := range callers {
+		due[fmt.Sprintf("AWSMachinePool/blue/%03d", number)] = start.Add(time.Duration(number) * between)
+	}
+	for len(due) > 0 {
+		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
+		clock.SetTime(due[next])
+		ctx, wanted := WithCaller(t.Context(), next), 1
+		if next == "AWSMachinePool/blue/many" {
+			wanted = 10
+		}
+		delete(due, next)
+		for range wanted {
+			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", callerOf(ctx))); is {
+				due[next] = clock.Now().Add(throttled.RetryAfter)
+				break
+			}
+		}
+		EndPass(ctx)
+	}
+	if took, most := clock.Since(start), 2*callers*time.Second/20; took > most {
+		t.Errorf("%d callers with one request each, and one with more, took %s, want at most %s", callers, took, most)
 	}
 }
 
