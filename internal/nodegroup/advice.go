@@ -21,6 +21,8 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 		"remove it from the launch template",
 	ekstypes.NodegroupIssueCodeEc2SubnetNotFound: "the subnets of a node group cannot be " +
 		"changed: create a new pool and migrate to it",
+	ekstypes.NodegroupIssueCodeEc2SubnetInvalidConfiguration: "have the public subnets assign public IP addresses " +
+		"automatically, or create a new pool in private subnets and migrate to it",
 	ekstypes.NodegroupIssueCodeIamNodeRoleNotFound: "create the role again with the same name",
 	ekstypes.NodegroupIssueCodeIamInstanceProfileNotFound: "the instance profile that EKS created " +
 		"was deleted: create a new pool and migrate to it",
@@ -40,12 +42,26 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 // Advice returns what helps against a health issue, empty where EKS says it itself.
 func Advice(code string) string { return advice[ekstypes.NodegroupIssueCode(code)] }
 
+// updateCodes are the codes of health issues that mean the same as errors of updates (AWS: API_ErrorDetail).
+var updateCodes = map[ekstypes.ErrorCode]ekstypes.NodegroupIssueCode{
+	ekstypes.ErrorCodeSubnetNotFound:        ekstypes.NodegroupIssueCodeEc2SubnetNotFound,
+	ekstypes.ErrorCodeSecurityGroupNotFound: ekstypes.NodegroupIssueCodeEc2SecurityGroupNotFound,
+}
+
 // updateAdvice returns what helps against an error of an update, empty where EKS says it itself. EKS reports
-// NodeCreationFailure for new nodes that are not launched, too.
+// NodeCreationFailure for new nodes that are not launched, too. It launches new nodes before it terminates old ones
+// by default, so an update needs addresses that the node group itself does not.
 func updateAdvice(code ekstypes.ErrorCode) string {
-	if code == ekstypes.ErrorCodeNodeCreationFailure {
+	switch code {
+	case ekstypes.ErrorCodeNodeCreationFailure:
 		return "check the scaling activities of the Auto Scaling group, the bootstrap data, the node role, and the route " +
 			"to the API server"
+	case ekstypes.ErrorCodeInsufficientFreeAddresses, ekstypes.ErrorCodeIpNotAvailable:
+		return "free IP addresses in the subnets, which cannot be changed, set updateConfig.updateStrategy to Minimal to " +
+			"terminate nodes before new ones are launched, or create a new pool in other subnets and migrate to it"
+	}
+	if same := updateCodes[code]; same != "" {
+		return advice[same]
 	}
 	return Advice(string(code))
 }
