@@ -20,7 +20,7 @@ type Request struct {
 	// waited: see NotYetError.
 	Began   time.Time
 	Resumed bool
-	// Faults are the ones that strike the call. The kernel passes on those whose place is InUpdate.
+	// Faults are the ones that strike the call. A fault whose place is InUpdate strikes the update.
 	Faults []Fault
 	// Record is written into the call log if the request succeeds, in the same moment; nil for nothing.
 	Record *CallRecord

@@ -29,7 +29,7 @@ func steadyOn(machine *settable) *steadyclock.Clock {
 	return steadyclock.New(machine, func() time.Duration { return machine.Clock.Since(start) })
 }
 
-// clockChanges are what may become of the clock of the manager.
+// clockChanges change the clock of the manager.
 var clockChanges = map[string]func(*provisioningtest.World, *settable){
 	"a day ahead":                  func(_ *provisioningtest.World, machine *settable) { machine.ahead = 24 * time.Hour },
 	"an hour back":                 func(_ *provisioningtest.World, machine *settable) { machine.ahead = -time.Hour },
@@ -49,7 +49,7 @@ func leads(w *provisioningtest.World, ahead time.Duration) {
 type clockState struct {
 	// before leads to the state, and after goes on once the clock has changed.
 	before, after func(*provisioningtest.World)
-	// early counts the instances for a minute after the change, and late at the end.
+	// early counts the instances for a minute after the change, and late after that.
 	early, late int
 }
 
@@ -145,8 +145,8 @@ func clockStates() map[string]clockState {
 	}
 }
 
-// TestClockChanges holds for each state of a node that no clock of a manager ends it early, launches
-// it twice, or has it wait without end.
+// TestClockChanges holds for each state of a node that no clock of a manager terminates it early, launches
+// it twice, or has it wait for ever.
 func TestClockChanges(t *testing.T) {
 	t.Parallel()
 	for reason, state := range clockStates() {
