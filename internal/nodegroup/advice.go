@@ -1,6 +1,10 @@
 package nodegroup
 
-import ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+import (
+	"cmp"
+
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
 
 // advice says what helps against a problem that EKS reports, where EKS does not say it itself (AWS:
 // API_Issue).
@@ -48,20 +52,21 @@ var updateCodes = map[ekstypes.ErrorCode]ekstypes.NodegroupIssueCode{
 	ekstypes.ErrorCodeSecurityGroupNotFound: ekstypes.NodegroupIssueCodeEc2SecurityGroupNotFound,
 }
 
-// updateAdvice returns what helps against an error of an update, empty where EKS says it itself. EKS reports
-// NodeCreationFailure for new nodes that are not launched, too. It launches new nodes before it terminates old ones
-// by default, so an update needs addresses that the node group itself does not.
+// freeAddresses is the advice for updates that lack addresses. By default, EKS launches new nodes before it terminates
+// old ones, so an update needs addresses that the node group itself does not.
+const freeAddresses = "free IP addresses in the subnets, which cannot be changed, set updateConfig.updateStrategy to Minimal to " +
+	"terminate nodes before new ones are launched, or create a new pool in other subnets and migrate to it"
+
+// updatesAdvice is the advice where an error of an update needs another than the health issue of that code. EKS reports
+// NodeCreationFailure for new nodes that are not launched, too.
+var updatesAdvice = map[ekstypes.ErrorCode]string{
+	ekstypes.ErrorCodeNodeCreationFailure: "check the scaling activities of the Auto Scaling group, the bootstrap data, " +
+		"the node role, and the route to the API server",
+	ekstypes.ErrorCodeInsufficientFreeAddresses: freeAddresses,
+	ekstypes.ErrorCodeIpNotAvailable:            freeAddresses,
+}
+
+// updateAdvice returns what helps against an error of an update, empty where EKS says it itself.
 func updateAdvice(code ekstypes.ErrorCode) string {
-	switch code {
-	case ekstypes.ErrorCodeNodeCreationFailure:
-		return "check the scaling activities of the Auto Scaling group, the bootstrap data, the node role, and the route " +
-			"to the API server"
-	case ekstypes.ErrorCodeInsufficientFreeAddresses, ekstypes.ErrorCodeIpNotAvailable:
-		return "free IP addresses in the subnets, which cannot be changed, set updateConfig.updateStrategy to Minimal to " +
-			"terminate nodes before new ones are launched, or create a new pool in other subnets and migrate to it"
-	}
-	if same := updateCodes[code]; same != "" {
-		return advice[same]
-	}
-	return Advice(string(code))
+	return cmp.Or(updatesAdvice[code], advice[updateCodes[code]], Advice(string(code)))
 }

@@ -82,7 +82,7 @@ func (f *facts) condemn(group string) {
 func failUpdate(_ context.Context, w *World, _ *observer) (string, error) {
 	fault := awssim.Fault{
 		ID: "update", Place: awssim.InUpdate, Action: pick(w.chance, "UpdateNodegroupConfig", "UpdateNodegroupVersion", "UpdateNodegroupVersion"), Nth: 1,
-		Code: pick(w.chance, "AsgInstanceLaunchFailures", "InsufficientFreeAddresses", "IamNodeRoleNotFound", "ClusterUnreachable"),
+		Code:    pick(w.chance, "AsgInstanceLaunchFailures", "InsufficientFreeAddresses", "IamNodeRoleNotFound", "ClusterUnreachable"),
 		Message: "EKS says no more.", Delay: time.Duration(w.chance.IntN(10)) * time.Minute,
 	}
 	_, err := w.sim.AddFault(fault)

@@ -26,7 +26,7 @@ func (s *settable) Now() time.Time { return s.Clock.Now().Add(s.ahead) }
 // steadyOn returns the clock of a manager on a machine.
 func steadyOn(machine *settable) *steadyclock.Clock {
 	start := machine.Clock.Now()
-	return steadyclock.New(machine, func() time.Duration { return machine.Clock.Since(start) })
+	return steadyclock.New(machine, func() time.Duration { return machine.Since(start) })
 }
 
 // clockChanges change the clock of the manager.
