@@ -157,6 +157,7 @@ func (v *visit) admit(body []byte) error {
 		v.sim.Account = account
 	}
 	v.faults = v.kernel.Faults.Strikes(v.sim.Service, v.sim.Action, v.sim.Principal)
+	v.sim.Faults = v.faults
 	return nil
 }
 

@@ -49,6 +49,7 @@ const (
 	Before      = sim.Before
 	AfterEffect = sim.AfterEffect
 	AfterAnswer = sim.AfterAnswer
+	InUpdate    = sim.InUpdate
 )
 
 // DefaultAccount is the account of credentials whose access key ID does not have twelve digits at

@@ -176,12 +176,15 @@ func showRefusals(in input) {
 			noteAttempt(in, kind, nodegroup.Attempt{})
 		}
 	}
+	forgetUncertain(in, step)
 	if len(step.Refusals) == 0 || !meta.IsStatusConditionTrue(in.Object.Status.Conditions, infrav1.NodegroupReadyCondition) {
 		return
 	}
-	refusal := step.Refusals[0]
+	refusal, help := step.Refusals[0], "Correct the spec of the pool; Slipway also retries"
+	if attemptsOf(in)[nodegroup.Uncertain].Failed {
+		help = "AWS fails to process the request: check the AWS Health Dashboard. Slipway retries"
+	}
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, report.Shortened(fmt.Sprintf(
-		"EKS did not change %s of node group %s: %s. Slipway goes on with the other changes. Correct the spec of the pool; "+
-			"Slipway also retries after a delay that doubles with each attempt",
-		nodegroup.ConfigRefusals[refusal.Type], in.Seen.Group.Name, strings.TrimSuffix(cmp.Or(refusal.Message, "no reason is given"), "."))))
+		"EKS did not change %s of node group %s: %s. Slipway goes on with the other changes. %s after a delay that doubles with each attempt",
+		nodegroup.ConfigRefusals[refusal.Type], in.Seen.Group.Name, strings.TrimSuffix(cmp.Or(refusal.Message, "no reason is given"), "."), help)))
 }

@@ -33,6 +33,7 @@ func followUpdate(in input, plan *reconcile.Plan) bool {
 	noteRefusals(in)
 	noteConfigRefusals(in)
 	retry(in)
+	followUncertain(in, plan)
 	group, record := in.Seen.Group, in.Object.Status.Update
 	if group == nil {
 		return true
@@ -120,6 +121,9 @@ func recordFound(in input, plan *reconcile.Plan, update nodegroup.Update) {
 		record.StartedFor, record.Cause, record.Attempts = purpose, causeOf(step.Due), failuresOf(in, record.Type, purpose)
 	}
 	in.Object.Status.Update = record
+	if record.Type == nodegroup.ConfigUpdate {
+		noteAttempt(in, nodegroup.Uncertain, nodegroup.Attempt{}) // EKS did begin it
+	}
 }
 
 // concludeUpdate reports the result of the update that status names.

@@ -171,3 +171,48 @@ func TestRetriesOfAFailedUpdate(t *testing.T) {
 		})
 	}
 }
+
+// TestUncertainConfigKeepsNoRolloutBack has every change of the configuration fail inside AWS, so that it is not known
+// whether it was made. It holds that nodes are replaced all the same once EKS has shown for long enough that it was not,
+// that the pool then says so, and that the change is made once AWS works again. Restarts change none of it.
+func TestUncertainConfigKeepsNoRolloutBack(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason    string
+		fault     awssim.Fault
+		forgetful bool
+	}{
+		{"AWS answers with an error of its own", awssim.Fault{Code: "ServerException", Status: 500, Message: "an error of the server"}, false},
+		{"AWS closes the connection", awssim.Fault{Drop: true}, false},
+		{"the manager restarts before each pass", awssim.Fault{Code: "ServerException", Status: 500, Message: "an error of the server"}, true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			template := w.threeNodes(oldType, newType)
+			w.forgetful = row.forgetful
+			id := w.struck("UpdateNodegroupConfig", row.fault, 0)
+			w.edit("pool", func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"team": "a"} })
+			w.setReplicas("pool", 4)
+			w.configured("pool", template, 2)
+			w.minutes(4)
+			w.expectUpdates(0) // AWS may soon work again
+			w.passes("pool", "nodes are being replaced", func() bool { return w.made("UpdateNodegroupVersion") == 1 })
+			w.passes("pool", "the failure is shown", func() bool {
+				ready := w.condition("pool", infrav1.NodegroupReadyCondition)
+				return ready.Status == "False" && strings.Contains(ready.Message, row.fault.Message)
+			})
+			w.passes("pool", "nodes run the other version", func() bool {
+				group := w.nodegroup("team_pool")
+				return group.Status == "ACTIVE" && ptr.Deref(group.LaunchTemplate.Version, "") == "2"
+			})
+			w.sim.RemoveFault(id)
+			w.passes("pool", "all is well", func() bool {
+				group, pool := w.nodegroup("team_pool"), w.pool("pool")
+				return group.Labels["team"] == "a" && *group.ScalingConfig.DesiredSize == 4 && pool.Status.FailedUpdates == nil &&
+					w.condition("pool", infrav1.ReadyCondition).Status == "True"
+			})
+			w.expectUpdates(1)
+		})
+	}
+}

@@ -13,6 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/slipway-project/slipway/internal/steadyclock"
 )
 
 // newManager returns a controller manager that writes only while it leads. Leader election goes
@@ -20,6 +22,7 @@ import (
 func newManager(options Options, settings ctrl.Options) (ctrl.Manager, error) {
 	recorder, election := &laterRecorder{}, options.LeaderElection
 	settings.LeaderElectionID, settings.LeaderElectionNamespace = election.ID, election.Namespace
+	options.RESTConfig = followed(options)
 	config := withWarnings(options.RESTConfig)
 	if options.lease != nil {
 		lock, err := leaderelection.NewResourceLock(options.RESTConfig, recorder, leaderelection.Options{
@@ -41,6 +44,17 @@ func newManager(options Options, settings ctrl.Options) (ctrl.Manager, error) {
 		recorder.begin(manager.GetEventRecorderFor(lock.Identity())) //nolint:staticcheck // leader election knows no other recorder yet
 	}
 	return manager, nil
+}
+
+// followed returns the settings of clients, whose calls show the clock what time it is for the API server.
+func followed(options Options) *rest.Config {
+	steady, is := options.Clock.(*steadyclock.Clock)
+	if !is {
+		return options.RESTConfig
+	}
+	config := rest.CopyConfig(options.RESTConfig)
+	config.Wrap(steady.FollowServer)
+	return config
 }
 
 // onceLeading returns a Runnable that calls a function when the manager begins to lead. A manager stops

@@ -1,6 +1,10 @@
 package nodegroup
 
-import ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+import (
+	"cmp"
+
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
 
 // advice says what helps against a problem that EKS reports, where EKS does not say it itself (AWS:
 // API_Issue).
@@ -21,6 +25,8 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 		"remove it from the launch template",
 	ekstypes.NodegroupIssueCodeEc2SubnetNotFound: "the subnets of a node group cannot be " +
 		"changed: create a new pool and migrate to it",
+	ekstypes.NodegroupIssueCodeEc2SubnetInvalidConfiguration: "have the public subnets assign public IP addresses " +
+		"automatically, or create a new pool in private subnets and migrate to it",
 	ekstypes.NodegroupIssueCodeIamNodeRoleNotFound: "create the role again with the same name",
 	ekstypes.NodegroupIssueCodeIamInstanceProfileNotFound: "the instance profile that EKS created " +
 		"was deleted: create a new pool and migrate to it",
@@ -40,12 +46,27 @@ var advice = map[ekstypes.NodegroupIssueCode]string{
 // Advice returns what helps against a health issue, empty where EKS says it itself.
 func Advice(code string) string { return advice[ekstypes.NodegroupIssueCode(code)] }
 
-// updateAdvice returns what helps against an error of an update, empty where EKS says it itself. EKS reports
+// updateCodes are the codes of health issues that mean the same as errors of updates (AWS: API_ErrorDetail).
+var updateCodes = map[ekstypes.ErrorCode]ekstypes.NodegroupIssueCode{
+	ekstypes.ErrorCodeSubnetNotFound:        ekstypes.NodegroupIssueCodeEc2SubnetNotFound,
+	ekstypes.ErrorCodeSecurityGroupNotFound: ekstypes.NodegroupIssueCodeEc2SecurityGroupNotFound,
+}
+
+// freeAddresses is the advice for updates that lack addresses. By default, EKS launches new nodes before it terminates
+// old ones, so an update needs addresses that the node group itself does not.
+const freeAddresses = "free IP addresses in the subnets, which cannot be changed, set updateConfig.updateStrategy to Minimal to " +
+	"terminate nodes before new ones are launched, or create a new pool in other subnets and migrate to it"
+
+// updatesAdvice is the advice where an error of an update needs another than the health issue of that code. EKS reports
 // NodeCreationFailure for new nodes that are not launched, too.
+var updatesAdvice = map[ekstypes.ErrorCode]string{
+	ekstypes.ErrorCodeNodeCreationFailure: "check the scaling activities of the Auto Scaling group, the bootstrap data, " +
+		"the node role, and the route to the API server",
+	ekstypes.ErrorCodeInsufficientFreeAddresses: freeAddresses,
+	ekstypes.ErrorCodeIpNotAvailable:            freeAddresses,
+}
+
+// updateAdvice returns what helps against an error of an update, empty where EKS says it itself.
 func updateAdvice(code ekstypes.ErrorCode) string {
-	if code == ekstypes.ErrorCodeNodeCreationFailure {
-		return "check the scaling activities of the Auto Scaling group, the bootstrap data, the node role, and the route " +
-			"to the API server"
-	}
-	return Advice(string(code))
+	return cmp.Or(updatesAdvice[code], advice[updateCodes[code]], Advice(string(code)))
 }

@@ -109,7 +109,8 @@ func TestUpdateOf(t *testing.T) {
 		{"instances need not run", ekstypes.Update{Errors: []ekstypes.ErrorDetail{{ErrorCode: "NodeCreationFailure", ErrorMessage: ptr.To("none joins.")}}},
 			Update{Reason: "NodeCreationFailure: none joins (check the scaling activities of the Auto Scaling group, the bootstrap data, the node role, and the route to the API server)"}},
 		{"the subnets of a node group cannot be changed", ekstypes.Update{Errors: []ekstypes.ErrorDetail{{ErrorCode: "InsufficientFreeAddresses", ErrorMessage: ptr.To("none is free")}}},
-			Update{Reason: "InsufficientFreeAddresses: none is free (free IP addresses in the subnets, which cannot be changed, or create a new pool in other subnets and migrate to it)"}},
+			Update{Reason: "InsufficientFreeAddresses: none is free (free IP addresses in the subnets, which cannot be changed, " +
+				"set updateConfig.updateStrategy to Minimal to terminate nodes before new ones are launched, or create a new pool in other subnets and migrate to it)"}},
 		{"EC2 launches nothing", ekstypes.Update{Errors: []ekstypes.ErrorDetail{{ErrorCode: "AsgInstanceLaunchFailures", ErrorMessage: ptr.To("no capacity")}}},
 			Update{Reason: "AsgInstanceLaunchFailures: no capacity (EC2 rejects the launches: check the launch template and the scaling activities of the Auto Scaling group)"}},
 	} {

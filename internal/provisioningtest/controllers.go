@@ -34,7 +34,7 @@ var intervals = observe.Intervals{Rest: observe.DefaultIntervals.Rest, Motion: o
 
 // build wires the controllers as the manager does.
 func (w *World) build(clients *aws.Clients) {
-	uid, clock := w.options.ClusterUID, w.Clock
+	uid, clock := w.options.ClusterUID, w.Machine
 	found := discovery.New(clients, clock)
 	here := &region.Region{Name: clients.Region, Discovery: found}
 	fleets, made := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)

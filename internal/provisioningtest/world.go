@@ -23,6 +23,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,6 +77,8 @@ type World struct {
 	*testing.T
 	*AWS
 	Client client.WithWatch
+	// Machine is the clock of the controllers from the next restart on: the world's, unless a test replaces it.
+	Machine clock.WithTicker
 	// Faulty has failed reconciles be expected; else they fail the test.
 	Faulty bool
 
@@ -150,7 +153,7 @@ func (a *AWS) Cluster(t *testing.T, options Options) *World {
 	if options.LaunchesPerMinute == 0 {
 		options.LaunchesPerMinute = 300
 	}
-	w := &World{T: t, AWS: a, Progress: metrics.NewProgress(), options: options, events: &recorder{}}
+	w := &World{T: t, AWS: a, Machine: a.Clock, Progress: metrics.NewProgress(), options: options, events: &recorder{}}
 	w.Client = w.newClient()
 	w.Restart()
 	t.Cleanup(func() {
@@ -164,7 +167,7 @@ func (a *AWS) Cluster(t *testing.T, options Options) *World {
 // Restart replaces the controllers, which forget what they remembered.
 func (w *World) Restart() {
 	w.Helper()
-	clients, err := aws.NewSessions(w.config, aws.WithClock(w.Clock), aws.WithLimits(nil), aws.WithBackoff(time.Millisecond), aws.WithOutageAfter(provisionerstatus.OutageAfter)).For(w.Context(), aws.Principal{}, Region)
+	clients, err := aws.NewSessions(w.config, aws.WithClock(w.Machine), aws.WithLimits(nil), aws.WithBackoff(time.Millisecond), aws.WithOutageAfter(provisionerstatus.OutageAfter)).For(w.Context(), aws.Principal{}, Region)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -57,7 +57,7 @@ var managed = poolKind{
 var managedDeeds = []deed{
 	changeInstanceType, changeInstanceType, changeVolume, scaleManaged, scaleManaged, rotateToken, rotateToken, label,
 	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deletePool,
-	labelNodes, taintNodes, changeUpdateConfig, deleteNodegroup, deleteTemplate,
+	labelNodes, taintNodes, changeUpdateConfig, deleteNodegroup, deleteTemplate, failUpdate,
 }
 
 // managedNames are the names of the AWSManagedMachinePool of a schedule.

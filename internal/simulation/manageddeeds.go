@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/noderole"
 )
 
@@ -74,6 +76,17 @@ func (f *facts) condemn(group string) {
 			instance.excused = true
 		}
 	}
+}
+
+// failUpdate has the next update of a kind fail, for a reason that EKS documents.
+func failUpdate(_ context.Context, w *World, _ *observer) (string, error) {
+	fault := awssim.Fault{
+		ID: "update", Place: awssim.InUpdate, Action: pick(w.chance, "UpdateNodegroupConfig", "UpdateNodegroupVersion", "UpdateNodegroupVersion"), Nth: 1,
+		Code:    pick(w.chance, "AsgInstanceLaunchFailures", "InsufficientFreeAddresses", "IamNodeRoleNotFound", "ClusterUnreachable"),
+		Message: "EKS says no more.", Delay: time.Duration(w.chance.IntN(10)) * time.Minute,
+	}
+	_, err := w.sim.AddFault(fault)
+	return fmt.Sprintf("the next %s fails after %s: %s", fault.Action, fault.Delay, fault.Code), err
 }
 
 func deleteNodegroup(ctx context.Context, w *World, o *observer) (string, error) {

@@ -1,8 +1,9 @@
 // Package steadyclock tells the time without jumps. Slipway compares times that it has recorded with
 // the present time in order to decide what is overdue: a node that does not join, a drain, a resource
 // that AWS does not show. A machine whose clock is set forward by a day, or back by an hour, would have
-// nodes replaced or roll-outs wait though no time has passed. So a process trusts its clock when it
-// starts, and from then on follows it at a bounded speed.
+// nodes replaced or roll-outs wait though no time has passed. So does a new leader whose machine has
+// another clock than the former leader's. So a process follows the API server's clock, or its machine's
+// until the first answer of the API server, and at a bounded speed once it knows either.
 package steadyclock
 
 import (
@@ -12,8 +13,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Clock is a clock that runs at half to double the speed of real time. While it agrees with the clock
-// of the machine, it shows the same time. Timers run by real time.
+// Clock is a clock that runs at half to double the speed of real time. While the clock of the machine
+// agrees with the API server's, it shows the same time. Timers run by real time.
 type Clock struct {
 	clock.WithTicker
 	elapsed func() time.Duration
@@ -21,6 +22,10 @@ type Clock struct {
 	mu   sync.Mutex
 	time time.Time
 	last time.Duration
+	// correction is how far the clock that is followed is ahead of the machine's, and observed is true
+	// once there is one.
+	correction time.Duration
+	observed   bool
 }
 
 // New returns a clock that follows the clock of the machine. Elapsed returns how much time has passed,
@@ -45,7 +50,7 @@ func (c *Clock) Now() time.Time {
 	c.last = elapsed
 	c.time = c.time.Add(passed)
 	// Round drops the monotonic reading, which does not show that the clock was set.
-	ahead := c.WithTicker.Now().Round(0).Sub(c.time)
+	ahead := c.WithTicker.Now().Round(0).Add(c.correction).Sub(c.time)
 	c.time = c.time.Add(min(max(ahead, -passed/2), passed))
 	return c.time
 }

@@ -252,7 +252,8 @@ type NodegroupUpdateStatus struct {
 // FailedNodegroupUpdate describes an update of a node group that failed, or that EKS refused.
 type FailedNodegroupUpdate struct {
 	// Type is VersionUpdate; Rollback, for a rollback to the previous Kubernetes version that EKS refused
-	// to start; or SizesUpdate, SettingsUpdate, or ConfigUpdate (sizes and settings together).
+	// to start; SizesUpdate, SettingsUpdate, or ConfigUpdate (sizes and settings together); or
+	// UncertainConfigUpdate, for a change of sizes or settings that failed inside AWS, which EKS may have started.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -267,7 +268,7 @@ type FailedNodegroupUpdate struct {
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// EndTime is when the last of them failed.
+	// EndTime is when the last of them failed, or the first of type UncertainConfigUpdate.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 

@@ -122,7 +122,7 @@ func (api *groupActions) updateConfig(c *sim.Call, in *eks.UpdateNodegroupConfig
 		return nil, err
 	}
 	g.config = changed
-	u := api.groups.beginUpdate(g, types.UpdateTypeConfigUpdate, configParams(in))
+	u := api.groups.beginUpdate(c, g, types.UpdateTypeConfigUpdate, configParams(in))
 	out := &eks.UpdateNodegroupConfigOutput{Update: u.view}
 	api.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
@@ -154,7 +154,7 @@ func (api *groupActions) updateVersion(c *sim.Call, in *eks.UpdateNodegroupVersi
 		p.add(types.UpdateParamTypeLaunchTemplateName, n.source.name)
 		p.add(types.UpdateParamTypeLaunchTemplateVersion, itoa(n.source.version))
 	}
-	u := api.groups.beginUpdate(g, types.UpdateTypeVersionUpdate, p)
+	u := api.groups.beginUpdate(c, g, types.UpdateTypeVersionUpdate, p)
 	out := &eks.UpdateNodegroupVersionOutput{Update: u.view}
 	api.tokens.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil

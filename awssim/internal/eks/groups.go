@@ -137,9 +137,12 @@ func (gs *groups) setStatus(g *group, status types.NodegroupStatus) {
 	gs.emit(g)
 }
 
-// beginUpdate records a requested update. The group is UPDATING until the update is complete.
-func (gs *groups) beginUpdate(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
+// beginUpdate records an update that a call requests. The group is UPDATING until the update is complete.
+func (gs *groups) beginUpdate(c *sim.Call, g *group, kind types.UpdateType, params []types.UpdateParam) *update {
 	u := gs.updates.create(kind, params)
+	if u.fails = c.UpdateFault(); u.fails != nil {
+		u.at = c.Now.Add(max(u.fails.Delay, reaction))
+	}
 	gs.updates.views.Put(g.updateKey(u.id), u.view)
 	g.change, g.history = u, append(g.history, u)
 	gs.setStatus(g, types.NodegroupStatusUpdating)

@@ -70,6 +70,16 @@ func (h *health) missingNodes(g *group, nodes []node) types.Issue {
 	return issue(types.NodegroupIssueCodeNodeCreationFailure, "Instances failed to join the kubernetes cluster", waiting...)
 }
 
+// fullSubnets returns the issue of a group whose launches fail because its subnets have no free addresses.
+func (h *health) fullSubnets(g *group) (types.Issue, bool) {
+	found, ok := autoscaling.LookupGroup(h.region, g.made.asg)
+	if !ok || found.Failure == nil {
+		return types.Issue{}, false
+	}
+	i := h.missingNodes(g, nil)
+	return i, i.Code == types.NodegroupIssueCodeInsufficientFreeAddresses
+}
+
 // check checks the resources of a group, as often as EKS does. The group is DEGRADED while there
 // are issues, and ACTIVE again when they are resolved.
 func (h *health) check(g *group) {
@@ -92,14 +102,22 @@ func (h *health) check(g *group) {
 // findIssues returns the issues of a group (SDK types.Issue, and the values of NodegroupIssueCode).
 func (h *health) findIssues(g *group) []types.Issue {
 	var issues []types.Issue
-	add := func(code types.NodegroupIssueCode, message string, resources ...string) {
-		issues = append(issues, issue(code, message, resources...))
-	}
 	if g.source != nil {
 		spec := ec2.LaunchTemplateSpec{ID: g.source.id, Version: itoa(g.source.version)}
 		if _, err := ec2.ResolveLaunchTemplate(h.region, spec); err != nil {
-			add(types.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound, "The source Amazon EC2 launch template or its version could not be found: "+sim.AsError(err).Message, g.source.id)
+			issues = append(issues, issue(types.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound,
+				"The source Amazon EC2 launch template or its version could not be found: "+sim.AsError(err).Message, g.source.id))
 		}
+	}
+	return append(append(issues, h.findMissing(g)...), h.findGroupIssues(g)...)
+}
+
+// findMissing returns the issues of a group whose role, instance profile, or subnet no longer exists. No
+// node can be launched then, so an update fails with the first of them (inference).
+func (h *health) findMissing(g *group) []types.Issue {
+	var issues []types.Issue
+	add := func(code types.NodegroupIssueCode, message string, resources ...string) {
+		issues = append(issues, issue(code, message, resources...))
 	}
 	if _, ok := h.roles.find(g.nodeRole); !ok {
 		add(types.NodegroupIssueCodeIamNodeRoleNotFound, "The node role "+g.nodeRole+" could not be found.", g.nodeRole)
@@ -112,7 +130,7 @@ func (h *health) findIssues(g *group) []types.Issue {
 			add(types.NodegroupIssueCodeEc2SubnetNotFound, "The subnet "+id+" could not be found.", id)
 		}
 	}
-	return append(issues, h.findGroupIssues(g)...)
+	return issues
 }
 
 // findGroupIssues returns the issues of EKS's own template and of the Auto Scaling group.

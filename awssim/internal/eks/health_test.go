@@ -110,16 +110,7 @@ func TestDegraded(t *testing.T) {
 			},
 		},
 		{
-			"the node role is gone", func(f *fixture, _ string) {
-				name := aws.String("own")
-				for _, p := range call(f, f.iam.ListInstanceProfilesForRole, &iam.ListInstanceProfilesForRoleInput{RoleName: name}).InstanceProfiles {
-					call(f, f.iam.RemoveRoleFromInstanceProfile, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: p.InstanceProfileName, RoleName: name})
-				}
-				for _, p := range policies {
-					call(f, f.iam.DetachRolePolicy, &iam.DetachRolePolicyInput{RoleName: name, PolicyArn: aws.String(p)})
-				}
-				call(f, f.iam.DeleteRole, &iam.DeleteRoleInput{RoleName: name})
-			}, types.NodegroupIssueCodeIamNodeRoleNotFound, nil,
+			"the node role is gone", func(f *fixture, _ string) { f.deleteRole("own") }, types.NodegroupIssueCodeIamNodeRoleNotFound, nil,
 		},
 	}
 	for _, row := range rows {

@@ -49,11 +49,7 @@ func (r *reconciler) reconcile(g *group) {
 	case types.NodegroupStatusDeleting:
 		r.stepDeletion(g)
 	case types.NodegroupStatusUpdating:
-		if g.roll != nil {
-			r.rollouts.step(g)
-		} else {
-			r.applyConfig(g)
-		}
+		r.stepUpdate(g)
 	default:
 		r.health.check(g)
 	}
@@ -62,6 +58,22 @@ func (r *reconciler) reconcile(g *group) {
 	}
 	r.groups.publish(g)
 	r.sleep(g)
+}
+
+// stepUpdate carries on with an update, unless a fault makes it fail.
+func (r *reconciler) stepUpdate(g *group) {
+	now := r.kernel.Now()
+	switch fault := g.change.due(now); {
+	case g.roll != nil && fault != nil:
+		r.rollouts.rollBack(g, types.ErrorCode(fault.Code), fault.Message, []string{g.made.asg})
+	case g.roll != nil:
+		r.rollouts.step(g)
+	case fault != nil:
+		g.config = nil
+		r.groups.endUpdate(g, types.ErrorDetail{ErrorCode: types.ErrorCode(fault.Code), ErrorMessage: ptr(fault.Message), ResourceIds: []string{g.made.asg}})
+	case g.change.fails == nil:
+		r.applyConfig(g)
+	}
 }
 
 // sleep schedules the next reconciliation of a group for the time at which a deadline passes or a
@@ -79,6 +91,7 @@ func (r *reconciler) sleep(g *group) {
 		consider(g.deadline)
 	case types.NodegroupStatusUpdating:
 		r.rollouts.deadlines(g, consider)
+		consider(g.change.at)
 	case types.NodegroupStatusActive, types.NodegroupStatusDegraded:
 		consider(g.checkAt)
 	default: // what has failed stays as it is

@@ -57,6 +57,7 @@ type rollouts struct {
 	groups   *groups
 	nodes    *nodes
 	builder  *builder
+	health   *health
 }
 
 func newRollout(n settings, force bool) *rollout {
@@ -129,6 +130,11 @@ func (rs *rollouts) deadlines(g *group, consider func(time.Time)) {
 func (rs *rollouts) setUp(g *group) {
 	r := g.roll
 	r.before = rs.sizes(g)
+	if missing := rs.health.findMissing(g); len(missing) > 0 {
+		i := missing[0]
+		rs.rollBack(g, types.ErrorCode(i.Code), *i.Message, i.ResourceIds)
+		return
+	}
 	if g.warm != nil {
 		rs.builder.detachWarmPool(g)
 	}
@@ -208,7 +214,9 @@ func (rs *rollouts) awaitSurge(g *group) {
 }
 
 // failIfLate fails an update whose new nodes do not launch or do not join in time, and reports
-// whether it did. The wording is from many reports.
+// whether it did. The wording is from many reports. EKS reports NodeCreationFailure for instances that EC2
+// has no capacity for, or that exceed a quota, too (UG managed-node-update-behavior, "Scale up phase"). It
+// has a code of its own for subnets without free addresses (API ErrorDetail).
 func (rs *rollouts) failIfLate(g *group, updated []node) bool {
 	now := rs.kernel.Now()
 	var waiting []string
@@ -219,10 +227,15 @@ func (rs *rollouts) failIfLate(g *group, updated []node) bool {
 			late = late || !now.Before(n.launched.Add(joinLimit))
 		}
 	}
-	if late {
-		rs.rollBack(g, types.ErrorCodeNodeCreationFailure, "Couldn't proceed with upgrade process as new nodes are not joining node group "+g.name, waiting)
+	if !late {
+		return false
 	}
-	return late
+	if i, full := rs.health.fullSubnets(g); full {
+		rs.rollBack(g, types.ErrorCode(i.Code), *i.Message, i.ResourceIds)
+		return true
+	}
+	rs.rollBack(g, types.ErrorCodeNodeCreationFailure, "Couldn't proceed with upgrade process as new nodes are not joining node group "+g.name, waiting)
+	return true
 }
 
 // desired returns the desired capacity of the Auto Scaling group.

@@ -58,7 +58,7 @@ func newService(r *sim.Region) *service {
 
 	builder := &builder{region: r, clusters: s.clusters, groups: s.groups}
 	health := &health{region: r, kernel: k, groups: s.groups, roles: roles}
-	rollouts := &rollouts{region: r, kernel: k, networks: networks, groups: s.groups, nodes: s.nodes, builder: builder}
+	rollouts := &rollouts{region: r, kernel: k, networks: networks, groups: s.groups, nodes: s.nodes, builder: builder, health: health}
 	reconciler := &reconciler{
 		region: r, kernel: k, updates: s.updates, groups: s.groups, nodes: s.nodes, accessEntries: s.accessEntries,
 		builder: builder, health: health, rollouts: rollouts,

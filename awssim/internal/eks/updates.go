@@ -2,6 +2,7 @@ package eks
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -13,6 +14,9 @@ import (
 type update struct {
 	id   string
 	view *types.Update
+	// fails is the fault that makes the update fail at a time, nil for none.
+	fails *sim.Fault
+	at    time.Time
 }
 
 // updates holds the updates of clusters, node groups, and add-ons, as Describe actions show them.
@@ -32,6 +36,14 @@ func (us *updates) create(kind types.UpdateType, params []types.UpdateParam) *up
 		Id: ptr(u.id), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: ptr(us.kernel.Now()), Params: params, Errors: []types.ErrorDetail{},
 	}
 	return u
+}
+
+// due returns the fault that makes the update fail now, nil for none.
+func (u *update) due(now time.Time) *sim.Fault {
+	if u.fails == nil || now.Before(u.at) {
+		return nil
+	}
+	return u.fails
 }
 
 // ended closes an update, and returns its view.

@@ -16,7 +16,12 @@ const (
 	Before      Place = "before"       // nothing has happened yet
 	AfterEffect Place = "after-effect" // the handler has run, nothing has been answered
 	AfterAnswer Place = "after-answer" // the answer has been sent
+	// InUpdate is later than the call: it succeeds, and the update that it begins fails.
+	InUpdate Place = "in-update"
 )
+
+// updateActions are the actions that begin an update which may fail after they were answered.
+var updateActions = []string{"UpdateNodegroupConfig", "UpdateNodegroupVersion"}
 
 // Fault disturbs chosen calls. Empty Service, Action, and Principal match all. Of Delay, Callback,
 // Drop, and Code, the ones that are set happen, in this order.
@@ -39,7 +44,8 @@ type Fault struct {
 	Code    string
 	Message string
 	Status  int // 0 is 400
-	// Delay is on the simulated clock.
+	// Delay is on the simulated clock. At InUpdate it is how long the update runs before it fails; one that
+	// is complete before succeeds.
 	Delay time.Duration
 	// Drop closes the connection.
 	Drop     bool
@@ -69,8 +75,8 @@ type armedFault struct {
 
 // Check reports what is wrong with a fault.
 func (f Fault) Check() error {
-	if !slices.Contains([]Place{"", Before, AfterEffect, AfterAnswer}, f.Place) {
-		return fmt.Errorf("fault %q: place %q is none of %q, %q and %q", f.ID, f.Place, Before, AfterEffect, AfterAnswer)
+	if !slices.Contains([]Place{"", Before, AfterEffect, AfterAnswer, InUpdate}, f.Place) {
+		return fmt.Errorf("fault %q: place %q is none of %q, %q, %q and %q", f.ID, f.Place, Before, AfterEffect, AfterAnswer, InUpdate)
 	}
 	switch {
 	case f.Nth < 0 || f.Count < 0 || f.Delay < 0:
@@ -88,11 +94,23 @@ func (f Fault) checkError() error {
 	case f.Code == "" && (f.Message != "" || f.Status != 0):
 		return fmt.Errorf("fault %q: message and status need a code", f.ID)
 	case f.Code == "":
-		return nil
+		return f.checkUpdate()
 	case f.Place == AfterAnswer:
 		return fmt.Errorf("fault %q: an error can not follow the answer", f.ID)
 	case f.Status != 0 && (f.Status < 400 || f.Status > 599):
 		return fmt.Errorf("fault %q: status %d is no error", f.ID, f.Status)
+	}
+	return f.checkUpdate()
+}
+
+// checkUpdate reports what is wrong with a fault of an update.
+func (f Fault) checkUpdate() error {
+	switch {
+	case f.Place != InUpdate:
+	case f.Code == "" || f.Status != 0 || f.Drop || f.Callback != nil:
+		return fmt.Errorf("fault %q: the failure of an update has a code, and perhaps a message and a delay", f.ID)
+	case !slices.Contains(updateActions, f.Action):
+		return fmt.Errorf("fault %q: no update of action %q fails after it was answered", f.ID, f.Action)
 	}
 	return nil
 }

@@ -110,6 +110,9 @@ func TestFaultCheck(t *testing.T) {
 		"a delay into the past":          {Delay: -time.Second},
 		"a negative number of the call":  {Nth: -1, Code: "Oops"},
 		"a status without a code at all": {Status: 500, Drop: true},
+		"an update that does not fail":   {Place: InUpdate, Action: "UpdateNodegroupVersion", Delay: time.Second},
+		"an update that is not answered": {Place: InUpdate, Action: "UpdateNodegroupVersion", Code: "Oops", Drop: true},
+		"an action without an update":    {Place: InUpdate, Action: "CreateNodegroup", Code: "Oops"},
 	} {
 		if f.Check() == nil {
 			t.Errorf("%s: the fault was accepted", reason)

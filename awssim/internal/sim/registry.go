@@ -22,6 +22,17 @@ type Call struct {
 	Began     time.Time // before Now for a request that has waited, see NotYetError
 
 	permissions Permissions // of the caller
+	faults      []Fault
+}
+
+// UpdateFault returns the fault that fails the update which the call begins, nil if none does.
+func (c *Call) UpdateFault() *Fault {
+	for i := range c.faults {
+		if c.faults[i].Place == InUpdate {
+			return &c.faults[i]
+		}
+	}
+	return nil
 }
 
 // Handler serves one action.

@@ -20,6 +20,8 @@ type Request struct {
 	// waited: see NotYetError.
 	Began   time.Time
 	Resumed bool
+	// Faults are the ones that strike the call. A fault whose place is InUpdate strikes the update.
+	Faults []Fault
 	// Record is written into the call log if the request succeeds, in the same moment; nil for nothing.
 	Record *CallRecord
 }
@@ -63,7 +65,7 @@ func (k *Kernel) serve(h *Handler, req Request) (any, error) {
 	call := &Call{
 		Kernel: k, Account: account, Region: region,
 		Principal: req.Principal, AccessKey: req.AccessKey, RequestID: req.RequestID,
-		Service: req.Service, Action: req.Action, Now: k.now, Began: req.Began,
+		Service: req.Service, Action: req.Action, Now: k.now, Began: req.Began, faults: req.Faults,
 	}
 	if call.Began.IsZero() {
 		call.Began = k.now
