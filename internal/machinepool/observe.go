@@ -318,13 +318,16 @@ func (o observer) listMachines(ctx context.Context) error {
 			continue
 		}
 		infra := list.Items[i].DeepCopy()
+		if _, known := seen.Machines[infra.Spec.InstanceID]; known && infra.Name != machineName(o.Object.Name, infra.Spec.InstanceID) {
+			continue // a user created another object for the instance
+		}
 		machine := newMachine()
 		err := o.Client.Get(ctx, client.ObjectKeyFromObject(infra), machine)
-		if apierrors.IsNotFound(err) {
-			machine, err = nil, nil
-		}
-		if err != nil {
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading Machine %q: %w", infra.Name, err)
+		}
+		if err != nil || !machineOf(machine, o.Object) {
+			machine = nil
 		}
 		seen.Machines[infra.Spec.InstanceID] = Machine{Infra: infra, Machine: machine}
 	}
@@ -352,6 +355,16 @@ func newMachine() *metav1.PartialObjectMetadata {
 	machine := &metav1.PartialObjectMetadata{}
 	machine.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Machine"))
 	return machine
+}
+
+// machineOf reports whether a Machine is one of a MachinePool that owns the pool. The name of an
+// AWSMachinePoolMachine proves nothing: a user may give one the name of any Machine, and Slipway
+// deletes Machines that the user may not delete. It goes by names, as ownedBy does.
+func machineOf(machine *metav1.PartialObjectMetadata, object *infrav1.AWSMachinePool) bool {
+	controller := metav1.GetControllerOf(machine)
+	return controller != nil && pool.IsMachinePool(*controller) && slices.ContainsFunc(object.OwnerReferences, func(reference metav1.OwnerReference) bool {
+		return pool.IsMachinePool(reference) && reference.Name == controller.Name
+	})
 }
 
 // ownedBy goes by name: UIDs change when a cluster is moved.
