@@ -1,8 +1,10 @@
 package machinepool
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -165,5 +167,60 @@ func TestForgedInstanceObjects(t *testing.T) {
 	}
 	if !slices.ContainsFunc(r.infraMachines(), func(infra infrav1.AWSMachinePoolMachine) bool { return infra.Name == real.Name }) {
 		t.Errorf("the object of instance %s is gone", real.Spec.InstanceID)
+	}
+}
+
+// TestForgedNodesOfARollout holds that neither a Ready Node that names the instance of another one has a roll-out go on
+// whose own Nodes do not become Ready, nor one that is not Ready stops a roll-out whose own Nodes do.
+func TestForgedNodesOfARollout(t *testing.T) {
+	t.Parallel()
+	for _, works := range []bool{false, true} {
+		t.Run(fmt.Sprintf("new nodes work: %t", works), func(t *testing.T) {
+			t.Parallel()
+			k := newKubelets(t, nil)
+			k.named, k.forged, k.ready["2"] = true, ptr.To(!works), works
+			k.want("m6i.large", "")
+			if works {
+				k.settled(2)
+				return
+			}
+			k.stopped()
+			if versions := k.versions(); versions["1"] != 1 {
+				t.Errorf("the instances run %v, want one of version 1", versions)
+			}
+		})
+	}
+}
+
+// TestForgedNodesHideNoNode holds that the Node with the name that EC2 gave an instance is drained at once, and another
+// one before the instance goes, however many Nodes that are listed first name the instance too.
+func TestForgedNodesHideNoNode(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{true, false} {
+		t.Run(fmt.Sprintf("with EC2's name: %t", named), func(t *testing.T) {
+			t.Parallel()
+			r := newRootRig(t)
+			r.server.forged = 40
+			for _, described := range r.sim.Region("123456789012", "us-east-1").Instances() {
+				if named && *described.InstanceId == r.instance {
+					r.server.node.Name = *described.PrivateDnsName
+				}
+			}
+			r.refreshRoots()
+			if named {
+				r.drainFor(time.Minute)
+				if r.server.pod || !r.server.node.Spec.Unschedulable {
+					t.Errorf("after the first look, the Node has its pod (%t) and is unschedulable (%t)", r.server.pod, r.server.node.Spec.Unschedulable)
+				}
+			}
+			r.drainFor(4 * time.Minute)
+			if r.server.pod {
+				t.Error("the pod was not evicted")
+			}
+			r.drainFor(18 * time.Minute)
+			if r.imageOf() != r.image || r.server.node.Spec.Unschedulable {
+				t.Errorf("the instance has image %s, want %s, and its node is unschedulable: %t", r.imageOf(), r.image, r.server.node.Spec.Unschedulable)
+			}
+		})
 	}
 }

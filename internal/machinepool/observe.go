@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -62,8 +63,8 @@ type Memory struct {
 
 // nodeMemory holds what is remembered about the node of an instance on its way out.
 type nodeMemory struct {
-	// names of the Nodes that name the instance: usually its own alone.
-	names []string
+	// claimants are the Nodes that name the instance: usually its own alone.
+	claimants drain.Claimants
 	// looked is when it was last drained; among many the one that waited longest is first.
 	looked time.Time
 	hold   Hold
