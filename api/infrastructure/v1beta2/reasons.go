@@ -99,6 +99,7 @@ const (
 	// +slipway:condition=LaunchTemplateReady:False on AWSLaunchConfig
 	// +slipway:condition=ASGReady:False
 	// +slipway:condition=EKSNodegroupReady:False
+	// +slipway:condition=IAMNodegroupRolesReady:False
 	// +slipway:condition=Deleting:True
 	NameTakenReason = "NameTaken"
 
