@@ -322,13 +322,9 @@ func (o observer) listMachines(ctx context.Context) error {
 		if _, known := seen.Machines[infra.Spec.InstanceID]; known && infra.Name != machineName(o.Object.Name, infra.Spec.InstanceID) {
 			continue // a user created another object for the instance
 		}
-		machine := newMachine()
-		err := o.Client.Get(ctx, client.ObjectKeyFromObject(infra), machine)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading Machine %q: %w", infra.Name, err)
-		}
-		if err != nil || !machineOf(machine, o.Object) {
-			machine = nil
+		machine, err := o.readMachine(ctx, infra)
+		if err != nil {
+			return err
 		}
 		seen.Machines[infra.Spec.InstanceID] = Machine{Infra: infra, Machine: machine}
 	}
@@ -350,6 +346,19 @@ func (o observer) listMachines(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// readMachine reads the Machine of the object of an instance, nil if there is none.
+func (o observer) readMachine(ctx context.Context, infra *infrav1.AWSMachinePoolMachine) (*metav1.PartialObjectMetadata, error) {
+	machine := newMachine()
+	err := o.Client.Get(ctx, client.ObjectKeyFromObject(infra), machine)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading Machine %q: %w", infra.Name, err)
+	}
+	if err != nil || !machineOf(machine, o.Object) {
+		return nil, nil
+	}
+	return machine, nil
 }
 
 func newMachine() *metav1.PartialObjectMetadata {
