@@ -113,6 +113,11 @@ var documented = map[key]Help{
 		Nodes:   "Running nodes keep their configuration.",
 		Remedy:  "Scale the pool to zero to have the update performed.",
 	},
+	{false, "ClusterChanged"}: {
+		Meaning: "Reports that the object belongs to another Cluster than the one that its resources in AWS were created for.",
+		Nodes:   "Running nodes stay. Slipway reads and changes nothing in AWS for the object.",
+		Remedy:  "Name the Cluster that the message gives. To have nodes in another Cluster, create a pool there.",
+	},
 	{false, "ClusterInfrastructureMissing"}: {
 		Meaning: "Reports that the Cluster refers to an object with its network or control plane that does not exist yet, or no longer exists.",
 		Nodes:   "Running nodes stay. None are launched.",

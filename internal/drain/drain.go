@@ -1,7 +1,6 @@
 package drain
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +17,9 @@ import (
 // 110 pods on a node.
 const evictionsPerLook = 100
 
-// mostNodes bounds how many Nodes one instance has.
-const mostNodes = 16
-
 // Find returns the names of the Nodes of instances by their provider ids. An instance without a
-// Node is missing. A kubelet writes its own provider ID, so several Nodes may name one instance: the
-// pods of its own Node leave only if all of them are drained.
+// Node is missing. A kubelet writes its own provider ID, so several Nodes may name one instance, and
+// any of them may be its own.
 func Find(ctx context.Context, api API, providerIDs []string) (map[string][]string, error) {
 	wanted := make(map[string]bool, len(providerIDs))
 	for _, id := range providerIDs {
@@ -31,7 +27,7 @@ func Find(ctx context.Context, api API, providerIDs []string) (map[string][]stri
 	}
 	found := map[string][]string{}
 	err := api.EachNode(ctx, func(node *corev1.Node) bool {
-		if id := node.Spec.ProviderID; wanted[id] && len(found[id]) < mostNodes {
+		if id := node.Spec.ProviderID; wanted[id] {
 			found[id] = append(found[id], node.Name)
 		}
 		return true
@@ -40,21 +36,6 @@ func Find(ctx context.Context, api API, providerIDs []string) (map[string][]stri
 		return nil, fmt.Errorf("listing Nodes: %w", err)
 	}
 	return found, nil
-}
-
-// LookAll does the same as Look for all Nodes of an instance, and returns the progress of the one
-// that has the longest way to go.
-func LookAll(ctx context.Context, api API, names []string, providerID string) (Progress, error) {
-	var last Progress
-	var failed error
-	for i, name := range names {
-		progress, err := Look(ctx, api, name, providerID)
-		failed = cmp.Or(failed, err)
-		if i == 0 || last.Empty && (!progress.Empty || last.Gone) {
-			last = progress
-		}
-	}
-	return last, failed
 }
 
 // Look takes one step in emptying the Node of an instance: it cordons it and asks for the eviction

@@ -325,36 +325,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestNodesThatClaimAnInstance holds that the pods of an instance's own Node leave, although other Nodes name the
-// instance too, and come before it.
-func TestNodesThatClaimAnInstance(t *testing.T) {
-	t.Parallel()
-	forged := node("True")
-	forged.Name = "a-forged"
-	api := Clientset(cluster(nil, forged, node("True"), pod("web")))
-	found, err := Find(t.Context(), api, []string{providerID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := LookAll(t.Context(), api, append([]string{"a-gone"}, found[providerID]...), providerID)
-	if err != nil || got.Empty || got.Ending != 1 {
-		t.Errorf("the first look: %+v, error %v", got, err)
-	}
-	member, err := api.Node(t.Context(), nodeName)
-	if err != nil || !member.Spec.Unschedulable {
-		t.Errorf("the Node is schedulable, error %v", err)
-	}
-	var many []runtime.Object
-	for i := range 50 {
-		other := node("True")
-		other.Name = fmt.Sprintf("forged-%02d", i)
-		many = append(many, other)
-	}
-	if found, err = Find(t.Context(), Clientset(cluster(nil, many...)), []string{providerID}); err != nil || len(found[providerID]) != mostNodes {
-		t.Errorf("of 50 Nodes, %v are taken, error %v", found, err)
-	}
-}
-
 func TestNextLook(t *testing.T) {
 	t.Parallel()
 	for elapsed, want := range map[time.Duration]time.Duration{

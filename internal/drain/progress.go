@@ -27,6 +27,8 @@ type Progress struct {
 	Protected int
 	// Mounted are the volumes of pods that have left, while the kubelet unmounts them.
 	Mounted int
+	// Unchecked are further Nodes that name the instance and were not seen empty yet.
+	Unchecked int
 	// Next is when a pod must be deleted, or the deadline comes; zero without a deadline.
 	Next time.Time
 	// Held counts the pods that a PodDisruptionBudget holds, by namespace and name of the budget.
@@ -76,6 +78,9 @@ func (p Progress) String() string {
 		parts = append(parts, "1 volume to be unmounted")
 	case p.Mounted > 1:
 		parts = append(parts, fmt.Sprintf("%d volumes to be unmounted", p.Mounted))
+	}
+	if p.Unchecked > 0 {
+		parts = append(parts, fmt.Sprintf("%d more Nodes name its instance and are checked first", p.Unchecked))
 	}
 	if len(parts) == 0 {
 		return "no pods left"

@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -53,10 +54,10 @@ func (d drainSome) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 
 // name returns the name of the first Node, "" if there is none.
 func (m nodeMemory) name() string {
-	if len(m.names) == 0 {
-		return ""
+	if names := m.claimants.Names(); len(names) > 0 {
+		return names[0]
 	}
-	return m.names[0]
+	return ""
 }
 
 // drainNode drains the Node of an instance as far as that goes at the moment.
@@ -69,8 +70,8 @@ func (a actor) drainNode(ctx context.Context, api drain.API, instance autoscalin
 	case ctx.Err() != nil:
 		return Node{Name: name, Failure: "its turn comes"}
 	}
-	progress, err := drain.LookAll(ctx, drain.Counted(api, a.evicted), memory.names, instance.ProviderID())
-	a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.looked = a.Clock.Now() })
+	progress, err := memory.claimants.Look(ctx, drain.Counted(api, a.evicted), instance.ProviderID())
+	a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.claimants, node.looked = memory.claimants, a.Clock.Now() })
 	if err != nil {
 		return Node{Name: name, Failure: workload.Explain(err)}
 	}
@@ -81,7 +82,7 @@ func (a actor) drainNode(ctx context.Context, api drain.API, instance autoscalin
 func (a actor) findNodes(ctx context.Context, api drain.API, instances []autoscalinggroup.Instance) error {
 	var unknown []string
 	for _, instance := range instances {
-		if len(a.Memory.nodes[instance.ID].names) == 0 {
+		if a.Memory.nodes[instance.ID].name() == "" {
 			unknown = append(unknown, instance.ProviderID())
 		}
 	}
@@ -92,12 +93,33 @@ func (a actor) findNodes(ctx context.Context, api drain.API, instances []autosca
 	if err != nil {
 		return err
 	}
+	var disputed []string
+	for _, instance := range instances {
+		if len(found[instance.ProviderID()]) > 1 {
+			disputed = append(disputed, instance.ID)
+		}
+	}
+	own := privateDNSNames(ctx, a.Memory.cloud, disputed)
 	for _, instance := range instances {
 		if names := found[instance.ProviderID()]; len(names) > 0 {
-			a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.names = names })
+			a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.claimants = drain.ClaimantsOf(names, own[instance.ID]) })
 		}
 	}
 	return nil
+}
+
+// privateDNSNames returns the private DNS names of instances that several Nodes name, by ID. A kubelet
+// writes its own provider ID and cannot choose a name, which EC2 gives to most Nodes. It returns none
+// if EC2 does not answer: then no Node is preferred.
+func privateDNSNames(ctx context.Context, cloud *clouds.Cloud, disputed []string) map[string]string {
+	if len(disputed) == 0 {
+		return nil
+	}
+	names, err := cloud.Templates.PrivateDNSNames(ctx, disputed)
+	if err != nil {
+		return nil
+	}
+	return names
 }
 
 // do makes nodes schedulable again. A cluster that does not answer is no failure of the pass.
@@ -115,7 +137,7 @@ func (u uncordonNodes) do(ctx context.Context, a actor) ([]reconcile.Event, erro
 	for _, instance := range u.Instances {
 		memory := a.Memory.nodes[instance.ID]
 		failed := false
-		for _, name := range memory.names {
+		for _, name := range memory.claimants.Names() {
 			changed, err := drain.Uncordon(ctx, api, name, instance.ProviderID())
 			failed = failed || err != nil
 			if changed {

@@ -93,7 +93,7 @@ func pending(plan *reconcile.Plan) bool { return len(plan.Needs)+len(plan.Action
 // reached reports whether AWS can be called for a pool, and shows why not.
 func reached(in input, plan *reconcile.Plan) bool {
 	if in.Seen.MachinePool == nil {
-		reconciling.False(in.Object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, "no MachinePool owns this object, so no "+
+		reconciling.False(in.Object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, "no MachinePool that refers to this object owns it, so no "+
 			"node is launched. Reference the object in spec.template.spec.infrastructureRef of a MachinePool")
 		return false
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/adoption"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/reconcile"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -62,8 +63,8 @@ type Memory struct {
 
 // nodeMemory holds what is remembered about the node of an instance on its way out.
 type nodeMemory struct {
-	// names of the Nodes that name the instance: usually its own alone.
-	names []string
+	// claimants are the Nodes that name the instance: usually its own alone.
+	claimants drain.Claimants
 	// looked is when it was last drained; among many the one that waited longest is first.
 	looked time.Time
 	hold   Hold
@@ -318,13 +319,12 @@ func (o observer) listMachines(ctx context.Context) error {
 			continue
 		}
 		infra := list.Items[i].DeepCopy()
-		machine := newMachine()
-		err := o.Client.Get(ctx, client.ObjectKeyFromObject(infra), machine)
-		if apierrors.IsNotFound(err) {
-			machine, err = nil, nil
+		if _, known := seen.Machines[infra.Spec.InstanceID]; known && infra.Name != machineName(o.Object.Name, infra.Spec.InstanceID) {
+			continue // a user created another object for the instance
 		}
+		machine, err := o.readMachine(ctx, infra)
 		if err != nil {
-			return fmt.Errorf("reading Machine %q: %w", infra.Name, err)
+			return err
 		}
 		seen.Machines[infra.Spec.InstanceID] = Machine{Infra: infra, Machine: machine}
 	}
@@ -348,10 +348,33 @@ func (o observer) listMachines(ctx context.Context) error {
 	return nil
 }
 
+// readMachine reads the Machine of the object of an instance, nil if there is none.
+func (o observer) readMachine(ctx context.Context, infra *infrav1.AWSMachinePoolMachine) (*metav1.PartialObjectMetadata, error) {
+	machine := newMachine()
+	err := o.Client.Get(ctx, client.ObjectKeyFromObject(infra), machine)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading Machine %q: %w", infra.Name, err)
+	}
+	if err != nil || !machineOf(machine, o.Object) {
+		return nil, nil
+	}
+	return machine, nil
+}
+
 func newMachine() *metav1.PartialObjectMetadata {
 	machine := &metav1.PartialObjectMetadata{}
 	machine.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Machine"))
 	return machine
+}
+
+// machineOf reports whether a Machine is one of a MachinePool that owns the pool. The name of an
+// AWSMachinePoolMachine proves nothing: a user may give one the name of any Machine, and Slipway
+// deletes Machines that the user may not delete. It goes by names, as ownedBy does.
+func machineOf(machine *metav1.PartialObjectMetadata, object *infrav1.AWSMachinePool) bool {
+	controller := metav1.GetControllerOf(machine)
+	return controller != nil && pool.IsMachinePool(*controller) && slices.ContainsFunc(object.OwnerReferences, func(reference metav1.OwnerReference) bool {
+		return pool.IsMachinePool(reference) && reference.Name == controller.Name
+	})
 }
 
 // ownedBy goes by name: UIDs change when a cluster is moved.

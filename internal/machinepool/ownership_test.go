@@ -166,7 +166,7 @@ func TestAdoptionIsProven(t *testing.T) {
 			if machinePool, is := object.(*clusterv1.MachinePool); is {
 				machinePool.Spec.Template.Spec.InfrastructureRef.Name = "other"
 			}
-		}), launchedFor(victim), 1, infrav1.AdoptionBlockedReason},
+		}), launchedFor(victim), 1, infrav1.WaitingForOwnerReason},
 		{"the MachinePool of the owner reference was deleted, and another made", victim, with(clusterIn(victim), func(object client.Object) {
 			if machinePool, is := object.(*clusterv1.MachinePool); is {
 				machinePool.UID = "another"
@@ -191,11 +191,14 @@ func TestAdoptionIsProven(t *testing.T) {
 				t.Fatal(err)
 			}
 			pool := r.pass(row.namespace)
-			if row.want == infrav1.AdoptingReason {
+			switch row.want {
+			case infrav1.AdoptingReason:
 				if pool.Spec.AWSLaunchTemplate == nil || r.adopts(row.namespace) == "" {
 					t.Errorf("it does not adopt the group; conditions are %+v", pool.Status.Conditions)
 				}
-			} else {
+			case infrav1.WaitingForOwnerReason:
+				r.condition(pool, infrav1.ClusterInfrastructureReadyCondition, row.want)
+			default:
 				r.condition(pool, infrav1.ASGReadyCondition, row.want)
 			}
 			if writes := r.writes(); len(writes) > 0 {

@@ -103,6 +103,10 @@ type kubelets struct {
 	// unreachable is true while the API server does not answer, and lists counts its answers.
 	unreachable bool
 	lists       int
+	// named has Nodes have the names that EC2 gave their instances, and forged has another Node, which is
+	// Ready or not, name each instance too.
+	named  bool
+	forged *bool
 }
 
 // ServeHTTP implements http.Handler.
@@ -123,12 +127,35 @@ func (k *kubelets) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		if k.ready[*instance.LaunchTemplate.Version] {
 			node.Status.Conditions[0].Status = corev1.ConditionTrue
 		}
+		if k.forged != nil {
+			other := *node.DeepCopy()
+			other.Name, other.Status.Conditions[0].Status = "a-forged-"+node.Name, corev1.ConditionFalse
+			if *k.forged {
+				other.Status.Conditions[0].Status = corev1.ConditionTrue
+			}
+			list.Items = append(list.Items, other)
+		}
+		if k.named {
+			node.Name = k.nameOf(*instance.InstanceId)
+		}
 		list.Items = append(list.Items, node)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(list); err != nil {
 		k.Error(err)
 	}
+}
+
+// nameOf returns the private DNS name of an instance.
+func (k *kubelets) nameOf(instance string) string {
+	k.Helper()
+	for _, described := range k.sim.Region("123456789012", "us-east-1").Instances() {
+		if *described.InstanceId == instance {
+			return *described.PrivateDnsName
+		}
+	}
+	k.Fatalf("there is no instance %s", instance)
+	return ""
 }
 
 // newKubelets returns a pool of two instances that run version 1, and whose Nodes are Ready.

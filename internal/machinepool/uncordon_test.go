@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -33,11 +34,34 @@ type nodeServer struct {
 	pod  bool
 	// unreachable is true while it does not answer.
 	unreachable bool
+	// forged is how many other Nodes, which are listed first, name the instance.
+	forged int
+}
+
+// forgedPrefix begins the names of forged Nodes.
+const forgedPrefix = "a-forged-"
+
+// forge returns a Node that names the instance of the Node.
+func (s *nodeServer) forge(name string) corev1.Node {
+	other := corev1.Node{TypeMeta: s.node.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: name}}
+	other.Spec.ProviderID = s.node.Spec.ProviderID
+	return other
+}
+
+func (s *nodeServer) nodes() (nodes []corev1.Node) {
+	for i := range s.forged {
+		nodes = append(nodes, s.forge(fmt.Sprintf("%s%02d", forgedPrefix, i)))
+	}
+	return append(nodes, s.node)
 }
 
 func (s *nodeServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	switch {
+	switch name := path.Base(request.URL.Path); {
+	case strings.HasPrefix(name, forgedPrefix):
+		s.answer(w, s.forge(name))
+	case strings.Contains(request.URL.RawQuery, forgedPrefix):
+		s.answer(w, corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}})
 	case s.unreachable:
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case request.Method == http.MethodPatch:
@@ -46,7 +70,7 @@ func (s *nodeServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		s.pod = false
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 	case strings.HasSuffix(request.URL.Path, "/nodes"):
-		s.answer(w, corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, Items: []corev1.Node{s.node}})
+		s.answer(w, corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, Items: s.nodes()})
 	case strings.HasSuffix(request.URL.Path, "/pods"):
 		list := corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}}
 		if s.pod {

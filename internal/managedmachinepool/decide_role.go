@@ -81,6 +81,8 @@ func ensureRole(in input, plan *reconcile.Plan) bool {
 		return createRoleOnce(in, plan, desired)
 	case !ownsRole(in, seen.Role) && createdFor(in.Object.Status.NodeRole, seen.Role):
 		return showRoleFailure(in, plan, &roleTagMissingError{role: seen.Role.Name, wanted: ownerTag(in)})
+	case takenRole(in, seen.Role):
+		return showRoleFailure(in, plan, &roleTakenError{role: seen.Role.Name})
 	case reconcile.LastFailure[changeRole](in.Done) != nil:
 		return showRoleFailure(in, plan, reconcile.LastFailure[changeRole](in.Done))
 	case ownsRole(in, seen.Role):
@@ -154,8 +156,12 @@ func changeRoleIfDue(in input, plan *reconcile.Plan, desired noderole.Desired) {
 func showRoleFailure(in input, plan *reconcile.Plan, err error) bool {
 	reason := infrav1.NodeRoleReconcileFailedReason
 	var untagged *roleTagMissingError
-	if errors.As(err, &untagged) {
+	var taken *roleTakenError
+	switch {
+	case errors.As(err, &untagged):
 		reason = infrav1.OwnerTagMissingReason
+	case errors.As(err, &taken):
+		reason = infrav1.NameTakenReason
 	}
 	pool.ShowFailure(in.Object, plan, infrav1.NodeRoleReadyCondition, reason, err)
 	return exists(in)
@@ -174,6 +180,36 @@ func (e *roleTagMissingError) Error() string {
 
 // WaitsForUser reports that only a user can put the tag back: status is no proof of ownership.
 func (*roleTagMissingError) WaitsForUser() bool { return true }
+
+// roleTakenError reports that a role of another pool or cluster has the name that the pool's role would get.
+type roleTakenError struct{ role string }
+
+// Error implements error.
+func (e *roleTakenError) Error() string { // whose it is may be another tenant's secret
+	return fmt.Sprintf("IAM role %s, the default name of the node role of this pool, belongs to another pool or "+
+		"cluster by its tags. Slipway does not use it, so no node is launched. Set spec.roleName to a role that you "+
+		"manage, or spec.eksNodegroupName to another name", e.role)
+}
+
+// WaitsForUser reports that only a user can choose another name.
+func (*roleTakenError) WaitsForUser() bool { return true }
+
+// takenRole reports whether a role belongs to another pool or cluster by its tags, and has only by chance the name
+// that the pool's role would get: the EKS clusters a and a-b can have node groups with such names. Its owner
+// chooses its policies, and deletes it. A node group that has the role keeps it.
+func takenRole(in input, role *noderole.Role) bool {
+	group, retiring := in.Seen.Group, in.Seen.Retiring
+	if in.Object.Spec.RoleName != "" || group != nil && group.RoleARN != "" || retiring != nil && retiring.RoleARN != "" || ownsRole(in, role) {
+		return false
+	}
+	for key, value := range role.Tags {
+		ofCluster := strings.HasPrefix(key, infrav1.KubernetesClusterTagKey("")) || strings.HasPrefix(key, infrav1.ClusterTagKey(""))
+		if key == infrav1.TagManagedMachinePool || ofCluster && value == infrav1.TagValueOwned {
+			return true
+		}
+	}
+	return false
+}
 
 // refusedBoundary returns why the role is not created for a pool that asks for another permissions
 // boundary than the manager requires of every role that it creates, empty if the pool does not.

@@ -79,6 +79,9 @@ func (r Registry) ReachFrom(ctx context.Context, object client.Object, facts *cl
 	cloud, err := authenticated(ctx, r.Registry, facts.Identity, facts.Namespace, facts.Region)
 	access.observeOutage(cloud, r.Services)
 	if err == nil {
+		err = sameCluster(object, clusterName, cloud.Region)
+	}
+	if err == nil {
 		err = sameAccount(ctx, r.Registry, object, cloud, facts.Identity)
 	}
 	if err != nil {
@@ -261,6 +264,22 @@ func authenticated(ctx context.Context, registry *clouds.Registry, wanted aws.Id
 		return nil, err
 	}
 	return cloud, cloud.Authenticate(ctx)
+}
+
+// sameCluster returns an error if resources may have been created for the object in another Cluster, or in
+// another region. A MachinePool may be replaced by one of another Cluster while its pool remains. Everything
+// would be created a second time there, and the first forgotten.
+func sameCluster(object client.Object, clusterName, region string) error {
+	recorded := object.GetAnnotations()
+	cluster, in := cmp.Or(recorded[ownership.ClusterAnnotation], clusterName), cmp.Or(recorded[ownership.RegionAnnotation], region)
+	if cluster == clusterName && in == region {
+		return nil
+	}
+	return &identity.Error{Reason: infrav1.ClusterChangedReason, Message: fmt.Sprintf("the resources of this object were "+
+		"created for Cluster %q in %s, and it belongs to Cluster %q in %s now. Slipway does not change them or create "+
+		"others, and nodes stay as they are. Name the earlier Cluster in the MachinePool, or delete this object and create "+
+		"another one. Annotations %s and %s record where the resources are",
+		cluster, in, clusterName, region, ownership.ClusterAnnotation, ownership.RegionAnnotation)}
 }
 
 // sameAccount is nil if the cloud is in the account that holds what was made for the object so far.

@@ -99,6 +99,7 @@ const (
 	// +slipway:condition=LaunchTemplateReady:False on AWSLaunchConfig
 	// +slipway:condition=ASGReady:False
 	// +slipway:condition=EKSNodegroupReady:False
+	// +slipway:condition=IAMNodegroupRolesReady:False
 	// +slipway:condition=Deleting:True
 	NameTakenReason = "NameTaken"
 
@@ -155,6 +156,16 @@ const (
 	//
 	// +slipway:condition=ClusterInfrastructureReady:False
 	ClusterInfrastructureMissingReason = "ClusterInfrastructureMissing"
+
+	// ClusterChangedReason reports that the object belongs to another Cluster than the one that its
+	// resources in AWS were created for.
+	//
+	// Nodes: running nodes stay. Slipway reads and changes nothing in AWS for the object.
+	// Remedy: name the Cluster that the message gives. To have nodes in another Cluster, create a
+	// pool there.
+	//
+	// +slipway:condition=ClusterInfrastructureReady:False
+	ClusterChangedReason = "ClusterChanged"
 )
 
 // Reasons of ClusterInfrastructureReady, and of Deleting, that report that AWS cannot be called as
