@@ -219,20 +219,7 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 	b.refill(now)
 	due := b.reserves(now, caller)
 	own, known := b.promised[caller]
-	reserved, next := 0, promise{}
-	for other, promised := range b.promised {
-		switch {
-		case now.Sub(promised.at) > kept:
-			delete(b.promised, other)
-		case other == caller || promised.left() == 0:
-		case !promised.at.After(now):
-			reserved += promised.left()
-		case next.at.IsZero() || promised.at.Before(next.at) || promised.at.Equal(next.at) && promised.left() > next.left():
-			next = promised
-		}
-	}
-	// The bucket does not gain all of these until they are due.
-	reserved += max(0, next.left()-int(b.limit.PerSecond*max(0, next.at.Sub(now).Seconds())))
+	reserved := b.reservedBesides(now, caller)
 	if b.has(1) && (due || b.has(reserved+1)) {
 		b.tokens--
 		if known {
@@ -245,6 +232,28 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 		return own.at.Sub(now)
 	}
 	return b.promise(now, caller, min(b.needs(caller, requests), max(1, b.limit.Burst)))
+}
+
+// reservedBesides returns how many requests others than a caller need of those that the bucket holds: callers
+// that are due, and the next one that will be, as far as the bucket does not gain its requests until then.
+// It forgets who did not return.
+func (b *bucket) reservedBesides(now time.Time, besides string) int {
+	reserved, next := 0, promise{}
+	for caller, promised := range b.promised {
+		switch {
+		case now.Sub(promised.at) > kept:
+			delete(b.promised, caller)
+		case caller == besides || promised.left() == 0:
+		case !promised.at.After(now):
+			reserved += promised.left()
+		case next.at.IsZero() || promised.at.Before(next.at) || promised.at.Equal(next.at) && promised.left() > next.left():
+			next = promised
+		}
+	}
+	if next.left() == 0 {
+		return reserved
+	}
+	return reserved + max(0, next.left()-int(b.limit.PerSecond*next.at.Sub(now).Seconds()))
 }
 
 // needs returns how many requests a caller is expected to need that was refused at so many.
