@@ -145,11 +145,11 @@ func (b *budget) take(service, action string, by caller) error {
 	return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
 }
 
-// end ends a pass of a caller that spent so many requests of a bucket, and was refused none.
-func (b *budget) end(held *bucket, caller string, spent int) {
+// finish finishes a pass of a caller that spent so many requests of a bucket, and was refused none.
+func (b *budget) finish(held *bucket, caller string, spent int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	held.end(b.clock.Now(), caller, spent)
+	held.finish(b.clock.Now(), caller, spent)
 }
 
 // empty empties a bucket because AWS reported that the account has no requests left. Another client
@@ -234,9 +234,9 @@ func (b *bucket) take(now time.Time, caller string, requests int) time.Duration 
 	return b.promise(now, caller, min(b.needs(caller, requests), max(1, b.limit.Burst)))
 }
 
-// reservedBesides returns how many requests others than a caller need of those that the bucket holds: callers
-// that are due, and the next one that will be, as far as the bucket does not gain its requests until then.
-// It forgets who did not return.
+// reservedBesides returns how many requests of the bucket are for other callers: callers that are due, and
+// the next one to become due, as far as the bucket does not gain its requests until then. It forgets
+// callers that did not return.
 func (b *bucket) reservedBesides(now time.Time, besides string) int {
 	reserved, next := 0, promise{}
 	for caller, promised := range b.promised {
@@ -264,9 +264,9 @@ func (b *bucket) needs(caller string, requests int) int {
 	return max(requests, int(math.Round(b.needed[alike(caller)])))
 }
 
-// end takes in how many requests a pass of a caller sent that was not refused, and gives back what is
-// still reserved for it.
-func (b *bucket) end(now time.Time, caller string, spent int) {
+// finish records how many requests a pass sent that was refused none, and gives back the requests that
+// are still reserved for its caller.
+func (b *bucket) finish(now time.Time, caller string, spent int) {
 	if own, known := b.promised[caller]; known && !own.at.After(now) {
 		own.requests = own.spent
 		b.promised[caller] = own
@@ -348,6 +348,18 @@ type caller struct {
 	pass *pass
 }
 
+// finish finishes the pass of a caller.
+func (by caller) finish() {
+	by.pass.mu.Lock()
+	counted := maps.Clone(by.pass.requests)
+	by.pass.mu.Unlock()
+	for held, count := range counted {
+		if !count.refused {
+			count.budget.finish(held, by.name, count.spent)
+		}
+	}
+}
+
 // pass counts the requests that an object spends from its first call to its last.
 type pass struct {
 	mu       sync.Mutex
@@ -388,22 +400,11 @@ func (p *pass) count(budget *budget, of *bucket, sent bool) {
 type callerKey struct{}
 
 // WithCaller begins a pass: it names the object that calls are for, as <kind>/<namespace>/<name>,
-// which will send the same calls again if one is held back.
-func WithCaller(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller{name: name, pass: &pass{}})
-}
-
-// EndPass ends the pass of a context, whose calls are all answered. What was reserved for it is given back.
-func EndPass(ctx context.Context) {
-	by := callerOf(ctx)
-	by.pass.mu.Lock()
-	counted := maps.Clone(by.pass.requests)
-	by.pass.mu.Unlock()
-	for held, count := range counted {
-		if !count.refused {
-			count.budget.end(held, by.name, count.spent)
-		}
-	}
+// which will send the same calls again if one is held back. The function that it returns is called
+// after the last call of the pass. It gives back requests that are still reserved for the pass.
+func WithCaller(ctx context.Context, name string) (context.Context, func()) {
+	by := caller{name: name, pass: &pass{}}
+	return context.WithValue(ctx, callerKey{}, by), by.finish
 }
 
 // WithCallers has a pass make a call for others too. If the call is held back, one request is reserved

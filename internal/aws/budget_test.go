@@ -255,19 +255,19 @@ func TestBudgetReservesWhatOthersNeeded(t *testing.T) {
 	for len(due) > 0 {
 		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
 		clock.SetTime(due[next])
-		ctx, wanted := WithCaller(t.Context(), next), calls
+		own, wanted := caller{name: next, pass: &pass{}}, calls
 		if next == "AWSMachinePool/green/last" {
 			wanted = 1
 		}
 		passes[next]++
 		delete(due, next)
 		for range wanted {
-			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", callerOf(ctx))); is {
+			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", own)); is {
 				due[next] = clock.Now().Add(throttled.RetryAfter)
 				break
 			}
 		}
-		EndPass(ctx)
+		own.finish()
 		for _, waiting := range b.states(budgetKey{})[0].Waiting {
 			if waiting.Name == "AWSMachinePool/green/last" && waiting.Requests != 1 {
 				t.Errorf("%d requests are reserved in a namespace whose objects need one", waiting.Requests)
@@ -301,18 +301,18 @@ func TestBudgetForgetsWhatOneNeeded(t *testing.T) {
 	for len(due) > 0 {
 		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
 		clock.SetTime(due[next])
-		ctx, wanted := WithCaller(t.Context(), next), 1
+		own, wanted := caller{name: next, pass: &pass{}}, 1
 		if next == "AWSMachinePool/blue/many" {
 			wanted = 10
 		}
 		delete(due, next)
 		for range wanted {
-			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", callerOf(ctx))); is {
+			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", own)); is {
 				due[next] = clock.Now().Add(throttled.RetryAfter)
 				break
 			}
 		}
-		EndPass(ctx)
+		own.finish()
 	}
 	if took, most := clock.Since(start), 2*callers*time.Second/20; took > most {
 		t.Errorf("%d callers with one request each, and one with more, took %s, want at most %s", callers, took, most)

@@ -35,7 +35,7 @@ func TestBudgets(t *testing.T) {
 	}
 	shared := first.budget.Load()
 	for _, pool := range []string{"web", "batch", "api", "api"} {
-		_ = shared.take("ec2", "CreateTags", callerOf(WithCaller(context.Background(), "AWSMachinePool/team/"+pool)))
+		_ = shared.take("ec2", "CreateTags", caller{name: "AWSMachinePool/team/" + pool, pass: &pass{}})
 	}
 	if err := shared.take("autoscaling", "DescribeAutoScalingGroups", callerOf(context.Background())); err != nil {
 		t.Fatal(err)

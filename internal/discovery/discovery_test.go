@@ -433,7 +433,8 @@ func TestCacheIsBounded(t *testing.T) {
 	c := newCache[int](clock, time.Hour)
 	asked := 0
 	ask := func(namespace, question string) {
-		ctx := aws.WithCaller(t.Context(), "AWSLaunchConfig/"+namespace+"/pool")
+		ctx, finish := aws.WithCaller(t.Context(), "AWSLaunchConfig/"+namespace+"/pool")
+		defer finish()
 		if _, err := c.get(ctx, question, func(context.Context) (int, error) { asked++; return 0, nil }); err != nil {
 			t.Fatal(err)
 		}

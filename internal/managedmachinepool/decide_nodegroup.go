@@ -181,7 +181,7 @@ func showRefusals(in input) {
 		return
 	}
 	refusal, help := step.Refusals[0], "Correct the spec of the pool; Slipway also retries"
-	if attemptsOf(in)[nodegroup.Uncertain].Failed {
+	if attemptsOf(in)[uncertainUpdate].Failed {
 		help = "AWS fails to process the request: check the AWS Health Dashboard. Slipway retries"
 	}
 	reconciling.False(in.Object, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, report.Shortened(fmt.Sprintf(

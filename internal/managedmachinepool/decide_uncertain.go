@@ -18,6 +18,10 @@ const (
 	uncertainFor  = 5 * time.Minute
 )
 
+// uncertainUpdate is the type of attempts at a change of the configuration that failed inside AWS: EKS may
+// have begun it.
+const uncertainUpdate = "UncertainConfigUpdate"
+
 // followUncertain records the changes of the configuration of which it is not known whether EKS began them. If another
 // update waits for one, and EKS shows for long enough that it did not, the change has failed: the other update
 // goes on, and the change is tried again after a delay. EKS itself refuses a second update at a time. So the worst
@@ -27,7 +31,7 @@ func followUncertain(in input, plan *reconcile.Plan) {
 	for _, done := range in.Done {
 		update, is := done.Action.(updateNodegroup)
 		if is && update.Config != nil {
-			noteAttempt(in, nodegroup.Uncertain, uncertainAfter(attemptsOf(in)[nodegroup.Uncertain], update.Config.For, done.Err, in.Now))
+			noteAttempt(in, uncertainUpdate, uncertainAfter(attemptsOf(in)[uncertainUpdate], update.Config.For, done.Err, in.Now))
 		}
 	}
 }
@@ -51,7 +55,7 @@ func uncertainAfter(last nodegroup.Attempt, change string, err error, now time.T
 
 // concludeUncertain records that a change failed whose attempts were uncertain, if EKS shows that it did not begin it.
 func concludeUncertain(in input, plan *reconcile.Plan) {
-	group, uncertain := in.Seen.Group, attemptsOf(in)[nodegroup.Uncertain]
+	group, uncertain := in.Seen.Group, attemptsOf(in)[uncertainUpdate]
 	if group == nil || !in.Seen.Fresh || group.Busy() || uncertain.Attempts < mostUncertain || in.Now.Sub(uncertain.Ended) < uncertainFor {
 		return
 	}
@@ -63,7 +67,7 @@ func concludeUncertain(in input, plan *reconcile.Plan) {
 	before := slices.Clone(in.Object.Status.FailedUpdates)
 	noteAttempt(in, kind, attemptsOf(in)[kind].Refused(change.For, uncertain.Answer, in.Now))
 	uncertain.For = ""
-	noteAttempt(in, nodegroup.Uncertain, uncertain)
+	noteAttempt(in, uncertainUpdate, uncertain)
 	if waits := nextStep(in); (waits.Config != nil || waits.Version != nil) && knownIdle(in, plan) {
 		return
 	}
@@ -87,6 +91,6 @@ func knownIdle(in input, plan *reconcile.Plan) bool {
 // forgetUncertain forgets uncertain attempts once no change of the configuration is wanted.
 func forgetUncertain(in input, step nodegroup.Step) {
 	if step.Config == nil && len(step.Refusals) == 0 {
-		noteAttempt(in, nodegroup.Uncertain, nodegroup.Attempt{})
+		noteAttempt(in, uncertainUpdate, nodegroup.Attempt{})
 	}
 }

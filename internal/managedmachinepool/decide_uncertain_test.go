@@ -103,7 +103,7 @@ func TestConcludeUncertain(t *testing.T) {
 			fresh(in)
 			in.Object.Status.WantedConfig = desiredNodegroup(*in).Key()
 			in.Object.Status.FailedUpdates = []infrav1.FailedNodegroupUpdate{{
-				Type: nodegroup.Uncertain, StartedFor: nextStep(*in).Config.For, Attempts: row.attempts, EndTime: ptr.To(metav1.NewTime(noon.Add(-row.since))), Refusal: "it failed",
+				Type: uncertainUpdate, StartedFor: nextStep(*in).Config.For, Attempts: row.attempts, EndTime: ptr.To(metav1.NewTime(noon.Add(-row.since))), Refusal: "it failed",
 			}}
 			row.change(in)
 			in.Object.Status.WantedConfig = desiredNodegroup(*in).Key()

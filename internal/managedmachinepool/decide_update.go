@@ -122,7 +122,7 @@ func recordFound(in input, plan *reconcile.Plan, update nodegroup.Update) {
 	}
 	in.Object.Status.Update = record
 	if record.Type == nodegroup.ConfigUpdate {
-		noteAttempt(in, nodegroup.Uncertain, nodegroup.Attempt{}) // EKS did begin it
+		noteAttempt(in, uncertainUpdate, nodegroup.Attempt{}) // EKS did begin it
 	}
 }
 

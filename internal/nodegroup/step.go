@@ -136,13 +136,8 @@ type Attempt struct {
 	Answer string
 }
 
-// Types of attempts that no update of EKS has.
-const (
-	// Rollback is the type of attempts to go back to the previous minor version of Kubernetes.
-	Rollback = "Rollback"
-	// Uncertain is the type of attempts at a change of the configuration that failed inside AWS: EKS may have begun it.
-	Uncertain = "UncertainConfigUpdate"
-)
+// Rollback is the type of attempts to go back to the previous minor version of Kubernetes.
+const Rollback = "Rollback"
 
 // Refused returns the attempt after this one, at a change that EKS refuses to begin.
 func (a Attempt) Refused(change, answer string, now time.Time) Attempt {

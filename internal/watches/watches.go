@@ -78,8 +78,8 @@ func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, 
 // named says on whose behalf AWS is called, so that an object whose calls are held back keeps its place.
 func named(kind string, reconciler reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		ctx = aws.WithCaller(ctx, kind+"/"+request.String())
-		defer aws.EndPass(ctx)
+		ctx, finish := aws.WithCaller(ctx, kind+"/"+request.String())
+		defer finish()
 		return reconciler.Reconcile(ctx, request)
 	})
 }
