@@ -189,9 +189,9 @@ type bucket struct {
 	// promised maps callers to what was promised to each. All shared calls have one promise, under
 	// the key "": whichever caller returns first sends the call for all.
 	promised map[string]promise
-	// needed is how many requests passes sent lately on average, by the kind and namespace of their
-	// objects. So many are reserved for another such pass from its first refusal on. It is forgotten once
-	// no caller waits.
+	// needed is the average number of requests that recent passes sent, by the kind and namespace of their
+	// objects. At least as many are reserved for another such pass from its first refusal on. It is
+	// forgotten once no caller waits.
 	needed map[string]float64
 }
 

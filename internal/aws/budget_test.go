@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 )
@@ -238,6 +239,28 @@ func TestBudgetServesWholePasses(t *testing.T) {
 	}
 }
 
+// serve has callers come when they are due, and again when they were told to, until each has sent all
+// requests that it wants. After each pass it calls a function. It returns how often each caller came.
+func serve(b *budget, clock *clocktesting.FakePassiveClock, due map[string]time.Time, wants func(name string) int, passed func()) map[string]int {
+	passes := map[string]int{}
+	for len(due) > 0 {
+		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
+		clock.SetTime(due[next])
+		passes[next]++
+		delete(due, next)
+		own := caller{name: next, pass: &pass{}}
+		for range wants(next) {
+			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", own)); is {
+				due[next] = clock.Now().Add(throttled.RetryAfter)
+				break
+			}
+		}
+		own.finish()
+		passed()
+	}
+	return passes
+}
+
 // TestBudgetReservesWhatOthersNeeded holds that callers that keep coming are refused once each, whatever
 // they send: as many requests are reserved for them as the callers before them needed in their namespace,
 // and newcomers do not take them. All are served as fast as the rate allows.
@@ -247,33 +270,24 @@ func TestBudgetReservesWhatOthersNeeded(t *testing.T) {
 	clock := stoppedClock()
 	b := newBudget(clock, Limits{"autoscaling:": {Burst: 100, PerSecond: 20}})
 	b.empty("autoscaling", "DescribeAutoScalingGroups")
-	start, due, passes := clock.Now(), map[string]time.Time{}, map[string]int{}
+	start, due := clock.Now(), map[string]time.Time{}
 	for number := range callers {
 		due[fmt.Sprintf("AWSMachinePool/blue/%02d", number)] = start.Add(time.Duration(number) * between)
 	}
 	due["AWSMachinePool/green/last"] = start.Add(callers * between)
-	for len(due) > 0 {
-		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
-		clock.SetTime(due[next])
-		own, wanted := caller{name: next, pass: &pass{}}, calls
-		if next == "AWSMachinePool/green/last" {
-			wanted = 1
+	wants := func(name string) int {
+		if name == "AWSMachinePool/green/last" {
+			return 1
 		}
-		passes[next]++
-		delete(due, next)
-		for range wanted {
-			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", own)); is {
-				due[next] = clock.Now().Add(throttled.RetryAfter)
-				break
-			}
-		}
-		own.finish()
+		return calls
+	}
+	passes := serve(b, clock, due, wants, func() {
 		for _, waiting := range b.states(budgetKey{})[0].Waiting {
 			if waiting.Name == "AWSMachinePool/green/last" && waiting.Requests != 1 {
 				t.Errorf("%d requests are reserved in a namespace whose objects need one", waiting.Requests)
 			}
 		}
-	}
+	})
 	sum := 0
 	for _, times := range passes {
 		sum += times
@@ -298,22 +312,13 @@ func TestBudgetForgetsWhatOneNeeded(t *testing.T) {
 	for number := range callers {
 		due[fmt.Sprintf("AWSMachinePool/blue/%03d", number)] = start.Add(time.Duration(number) * between)
 	}
-	for len(due) > 0 {
-		next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
-		clock.SetTime(due[next])
-		own, wanted := caller{name: next, pass: &pass{}}, 1
-		if next == "AWSMachinePool/blue/many" {
-			wanted = 10
+	wants := func(name string) int {
+		if name == "AWSMachinePool/blue/many" {
+			return 10
 		}
-		delete(due, next)
-		for range wanted {
-			if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", own)); is {
-				due[next] = clock.Now().Add(throttled.RetryAfter)
-				break
-			}
-		}
-		own.finish()
+		return 1
 	}
+	serve(b, clock, due, wants, func() {})
 	if took, most := clock.Since(start), 2*callers*time.Second/20; took > most {
 		t.Errorf("%d callers with one request each, and one with more, took %s, want at most %s", callers, took, most)
 	}

@@ -14,8 +14,8 @@ const nodesPerLook = 16
 // Nodes another user creates, each has its turn, and the likeliest has it in every look.
 type Claimants struct {
 	names []string
-	// next is the Node after the likeliest that the next look begins with, and empty is how many
-	// were empty in a row.
+	// next is the index, after the likeliest Node, at which the next look begins. empty counts the Nodes
+	// that were empty in a row.
 	next, empty int
 }
 

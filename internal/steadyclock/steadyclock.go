@@ -1,8 +1,8 @@
 // Package steadyclock tells the time without jumps. Slipway compares times that it has recorded with
 // the present time in order to decide what is overdue: a node that does not join, a drain, a resource
 // that AWS does not show. A machine whose clock is set forward by a day, or back by an hour, would have
-// nodes replaced or roll-outs wait though no time has passed. So does a new leader whose machine has
-// another clock than the former leader's. So a process follows the API server's clock, or its machine's
+// nodes replaced or roll-outs wait though no time has passed. So would a new leader whose machine has
+// another clock than the former leader's. Therefore, a process follows the API server's clock, or its machine's
 // until the first answer of the API server, and at a bounded speed once it knows either.
 package steadyclock
 
@@ -22,8 +22,8 @@ type Clock struct {
 	mu   sync.Mutex
 	time time.Time
 	last time.Duration
-	// correction is how far the clock that is followed is ahead of the machine's, and observed is true
-	// once there is one.
+	// correction is the difference between the API server's clock and the machine's. observed reports
+	// whether the API server has answered yet.
 	correction time.Duration
 	observed   bool
 }
